@@ -1,0 +1,37 @@
+# setup       .venv with what the tests need
+# quickstart  tune a real kernel on this machine in under two minutes
+# test        ruff, mypy and pytest
+# test-slow   the long checks: twenty kills, long fuzzing
+# clean       remove what these made
+
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: setup setup-torch quickstart test test-slow clean
+
+setup: .venv/ready
+
+.venv/ready: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "autotune needs Python 3.11 or newer: make PYTHON=python3.11 setup"; exit 1; }
+	$(PYTHON) -m venv .venv || { echo "no venv module: apt-get install python3-venv"; exit 1; }
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+# The tests of what needs PyTorch are skipped without it.
+setup-torch: .venv/ready
+	$(BIN)/python -m pip install --quiet torch==2.13.0
+
+quickstart: setup
+	$(BIN)/autotune search gemm-c
+
+test: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest -n 2
+
+test-slow: setup
+	$(BIN)/pytest -m slow
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

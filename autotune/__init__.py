@@ -1,0 +1,117 @@
+"""autotune finds the fastest correct setting of a system's knobs by measuring it, and can prove how it knows.
+
+::
+
+    import autotune
+    result = autotune.search("space.yaml", trials=100)
+    print(result.best, result.speedup)
+
+Everything here is loaded when it is first used, so that the import costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from autotune.errors import AutotuneError, InputError, StoreError
+    from autotune.measure.array_objective import ArrayObjective
+    from autotune.measure.objective import (
+        Baseline,
+        Context,
+        Diverged,
+        Infeasible,
+        Objective,
+        OutOfMemory,
+        WrongAnswer,
+    )
+    from autotune.session.api import ask_tell, search
+    from autotune.session.asktell import AskTell
+    from autotune.session.result import Result
+    from autotune.space.configuration import Configuration
+    from autotune.space.reader import read_spec
+    from autotune.space.space import Space
+    from autotune.space.spec import StudySpec
+    from autotune.status import Status
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "AutotuneError": "autotune.errors",
+    "InputError": "autotune.errors",
+    "StoreError": "autotune.errors",
+    "ArrayObjective": "autotune.measure.array_objective",
+    "Baseline": "autotune.measure.objective",
+    "Context": "autotune.measure.objective",
+    "Diverged": "autotune.measure.objective",
+    "Infeasible": "autotune.measure.objective",
+    "Objective": "autotune.measure.objective",
+    "OutOfMemory": "autotune.measure.objective",
+    "WrongAnswer": "autotune.measure.objective",
+    "ask_tell": "autotune.session.api",
+    "AskTell": "autotune.session.asktell",
+    "Result": "autotune.session.result",
+    "Configuration": "autotune.space.configuration",
+    "read_spec": "autotune.space.reader",
+    "Space": "autotune.space.space",
+    "StudySpec": "autotune.space.spec",
+    "Status": "autotune.status",
+}
+"""Where each public name lives. The knob classes are in :mod:`autotune.space`."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'autotune' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*_HOME, "search", "__version__"])
+
+
+class _Package(ModuleType):
+    """Keeps ``autotune.search`` the function.
+
+    There is a folder of that name, and whoever imports it would put the module in the function's
+    place. ``from autotune.search import ...`` finds the folder as ever.
+    """
+
+    @property
+    def search(self) -> Any:
+        return importlib.import_module("autotune.session.api").search
+
+    @search.setter
+    def search(self, module: ModuleType) -> None:
+        pass
+
+
+sys.modules[__name__].__class__ = _Package
+
+
+__all__ = [
+    "ArrayObjective",
+    "AskTell",
+    "AutotuneError",
+    "Baseline",
+    "Configuration",
+    "Context",
+    "Diverged",
+    "Infeasible",
+    "InputError",
+    "Objective",
+    "OutOfMemory",
+    "Result",
+    "Space",
+    "Status",
+    "StoreError",
+    "StudySpec",
+    "WrongAnswer",
+    "__version__",
+    "ask_tell",
+    "read_spec",
+    "search",
+]

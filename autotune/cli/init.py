@@ -1,0 +1,51 @@
+"""``autotune init``: write a working space and objective to start from."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+
+import click
+
+from autotune.cli.options import json_option, print_json
+from autotune.errors import InputError, Problem
+
+KINDS = {
+    "python": ("space.yaml", "objective.py"),
+    "c": ("space.yaml", "objective.py", "kernel.c"),
+    "command": ("space.yaml", "program.py"),
+}
+"""The files of each template, kept under ``autotune/cli/templates/KIND``."""
+
+
+@click.command("init")
+@click.argument("folder", type=click.Path(path_type=Path), default=Path())
+@click.option("--kind", type=click.Choice(list(KINDS)), default="python", help="What the objective is.")
+@click.option("--force", is_flag=True, help="Write over files that exist.")
+@json_option
+def command(folder: Path, kind: str, force: bool, as_json: bool) -> int:
+    """Write a space.yaml and an objective into FOLDER that work as they are.
+
+    python: a Python function. c: a function in C, compiled for every configuration. command: a
+    program that is run with the knobs as arguments.
+    """
+    files = [folder / name for name in KINDS[kind]]
+    existing = [str(file) for file in files if file.exists()]
+    if existing and not force:
+        raise InputError(
+            Problem(f"{', '.join(existing)} exist", hint="choose another folder, or say --force")
+        )
+    templates = resources.files("autotune.cli") / "templates" / kind
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for file in files:
+            file.write_text((templates / file.name).read_text())
+    except OSError as error:
+        raise InputError(Problem(f"cannot write into {folder}: {error.strerror or error}")) from error
+    if as_json:
+        print_json({"files": [str(file) for file in files], "kind": kind})
+    else:
+        click.echo("written: " + ", ".join(str(file) for file in files))
+        click.echo(f"next:    autotune check {files[0]}")
+        click.echo(f"         autotune search {files[0]} --trials 30")
+    return 0

@@ -1,0 +1,82 @@
+"""The command line: one verb a file, loaded when it is called.
+
+Exit codes: 0 done, 2 bad input, 3 nothing feasible succeeded, 130 interrupted; 1 for a store that
+cannot be read or written.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import click
+
+from autotune import __version__
+from autotune.errors import AutotuneError, InputError
+
+DONE, STORE_FAILED, BAD_INPUT, NOTHING_SUCCEEDED, INTERRUPTED = 0, 1, 2, 3, 130
+
+VERBS = {
+    "search": ("search", "Search a space and defend the winner."),
+    "check": ("check", "Read a space, count it, and say what each constraint removes."),
+    "init": ("init", "Write a working space and objective to start from."),
+    "show": ("show", "Show the studies of a store, or one study."),
+    "trial": ("trial", "Show everything known about one trial."),
+    "best": ("best", "Print the best configuration of a study."),
+    "export": ("export", "Write the trials of a study to a file."),
+    "import": ("import_", "Make a replay space from a recorded search."),
+    "doctor": ("doctor", "Say what this machine can do, and what is missing for what."),
+}
+"""Verb: its module in :mod:`autotune.cli`, and its line in the help, said here so that help is quick."""
+
+
+class Verbs(click.Group):
+    """A group whose commands are imported when they are called."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in VERBS:
+            return None
+        module = importlib.import_module(f"autotune.cli.{VERBS[name][0]}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Verbs"):
+            formatter.write_dl([(name, text) for name, (_, text) in VERBS.items()])
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="autotune")
+def cli() -> None:
+    """Find the fastest correct setting of a system's knobs by measuring it.
+
+    Start with `autotune init`, or with a ready space: `autotune search gemm-c`.
+    """
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit with the code that says how it ended."""
+    try:
+        code = cli.main(arguments, prog_name="autotune", standalone_mode=False)
+    except InputError as error:
+        fail(str(error), BAD_INPUT)
+    except AutotuneError as error:
+        fail(str(error), STORE_FAILED)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(BAD_INPUT)
+    except (KeyboardInterrupt, click.Abort):
+        fail("interrupted", INTERRUPTED)
+    except BrokenPipeError:  # `autotune show | head`: the reader has seen enough
+        sys.stderr.close()
+        sys.exit(DONE)
+    sys.exit(code if isinstance(code, int) else DONE)
+
+
+def fail(text: str, code: int) -> None:
+    """Say on stderr what went wrong, and exit."""
+    click.echo(f"autotune: {text}", err=True)
+    sys.exit(code)

@@ -1,0 +1,103 @@
+"""Options that several verbs share."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from autotune.errors import InputError, Problem, nearest
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def store_option(command: Command) -> Command:
+    return click.option(
+        "--store",
+        metavar="URL",
+        help="Database or file of the studies.  [default: $AUTOTUNE_STORE or sqlite:///results/autotune.db]",
+    )(command)
+
+
+def study_option(command: Command) -> Command:
+    return click.option(
+        "--study", metavar="NAME", help="Name of a study, or NAME#ID.  [default: the latest]"
+    )(command)
+
+
+def json_option(command: Command) -> Command:
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")(
+        command
+    )
+
+
+def device_option(command: Command) -> Command:
+    return click.option(
+        "--device",
+        metavar="PROFILE",
+        help="Facts of another device: a profile's name or file.  [default: this machine]",
+    )(command)
+
+
+def print_json(document: object) -> None:
+    """One JSON document on stdout, numbers as they are and NaN as null."""
+    click.echo(json.dumps(_finite(document), indent=2, default=str))
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(k): _finite(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(v) for v in value]
+    return value
+
+
+class Duration(click.ParamType):  # type: ignore[type-arg]  # generic only in newer releases
+    """``90``, ``90s``, ``10m``, ``1h30m``: a time in seconds."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> float:
+        from autotune.space.units import seconds
+
+        if isinstance(value, float):
+            return value
+        try:
+            return seconds(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, context)
+
+
+def find_space(name: str) -> Path:
+    """The space file that is meant: a path, or the name of a ready space (``gemm-c``)."""
+    path = Path(name)
+    if path.suffix in (".yaml", ".yml") or path.exists():
+        return path
+    ready = ready_spaces()
+    if name in ready:
+        return ready[name]
+    if re.fullmatch(r"[\w-]+", name):
+        raise InputError(
+            Problem(
+                f"there is no file and no ready space {name!r}",
+                expected=f"a space file, or one of {', '.join(ready)}",
+                hint=nearest(name, ready),
+            )
+        )
+    return path
+
+
+def ready_spaces() -> dict[str, Path]:
+    """The spaces that come with autotune, by name: from the wheel, or from the repository around it."""
+    package = Path(__file__).resolve().parents[1]
+    for folder in (package / "_ready" / "searchspaces", package.parent / "searchspaces"):
+        if folder.is_dir():
+            return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+    return {}

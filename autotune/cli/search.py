@@ -1,0 +1,106 @@
+"""``autotune search``: run the loop, draw its progress, print the defended winner."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import click
+
+from autotune.cli.main import DONE, INTERRUPTED, NOTHING_SUCCEEDED
+from autotune.cli.options import Duration, find_space, json_option, print_json, store_option
+
+if TYPE_CHECKING:
+    from autotune.session.result import Result
+    from autotune.session.session import Session
+
+
+@click.command("search")
+@click.argument("space")
+@click.option("--trials", type=click.IntRange(1), help="Trials of the study in all.")
+@click.option("--time", "seconds", type=Duration(), help="Time of searching in all: 90s, 10m, 1h30m.")
+@click.option("--patience", type=click.IntRange(1), help="Stop after so many trials without an improvement.")
+@click.option("--strategy", help="What proposes: auto, bayes, random, grid, evolution, optuna-tpe ...")
+@click.option("--seed", type=int, help="Seed of the strategy.")
+@click.option("--fresh", is_flag=True, help="Begin a new study instead of going on with the last one.")
+@store_option
+@json_option
+def command(
+    space: str,
+    trials: int | None,
+    seconds: float | None,
+    patience: int | None,
+    strategy: str | None,
+    seed: int | None,
+    fresh: bool,
+    store: str | None,
+    as_json: bool,
+) -> int:
+    """Search SPACE, a space.yaml or the name of a ready space, and defend the winner.
+
+    An interrupted search goes on where it stood; nothing is measured twice. Ctrl-C ends the search
+    and measures the finalists again, a second Ctrl-C ends at once.
+    """
+    from autotune.cli.progress import make_progress
+    from autotune.session.api import open_session
+    from autotune.session.loading import load_spec
+    from autotune.store.store import Store
+
+    spec = load_spec(
+        find_space(space), trials=trials, time=seconds, patience=patience, strategy=strategy, seed=seed
+    )
+    with Store.open(store) as opened, make_progress(quiet=as_json) as progress:
+        session = open_session(spec, opened, fresh=fresh, progress=progress)
+        with interruptible(session):
+            result = session.run()
+    if as_json:
+        print_json(result.to_document())
+    else:
+        from autotune.report.summary import summarize
+
+        click.echo(summarize(result, space=space, program=_program(), store_option=_shown(store)))
+    return exit_code(result, session.stopped)
+
+
+def exit_code(result: Result, stopped: bool) -> int:
+    if stopped or result.reason == "interrupted":
+        return INTERRUPTED
+    return DONE if result.best is not None else NOTHING_SUCCEEDED
+
+
+@contextmanager
+def interruptible(session: Session) -> Iterator[None]:
+    """The first Ctrl-C (or SIGTERM) asks the session to end; the next one ends it at once."""
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if session.stopped:
+            raise KeyboardInterrupt
+        session.stop()
+        click.echo("\ninterrupted: measuring the finalists again; once more to end at once", err=True)
+
+    earlier = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in earlier.items():
+            signal.signal(number, handler)
+
+
+def _program() -> str:
+    """How to call autotune again from here: by its name where that leads to this very program."""
+    found = shutil.which("autotune")
+    called = Path(sys.argv[0])
+    if called.name != "autotune":
+        return f"{Path(sys.executable).name} -m autotune"
+    return "autotune" if found and Path(found).resolve() == called.resolve() else str(called)
+
+
+def _shown(store: str | None) -> str:
+    """What has to be added to the next commands so that they look into the same store."""
+    return "" if store is None else f" --store {Path(store) if '://' not in store else store}"

@@ -1,0 +1,131 @@
+"""``autotune show``: the studies of a store, or one study with its trials and failures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from autotune.cli.options import json_option, print_json, store_option, study_option
+
+if TYPE_CHECKING:
+    from autotune.session.result import Result
+    from autotune.store.records import StudyRecord, TrialRecord
+    from autotune.store.store import Store
+
+
+@click.command("show")
+@study_option
+@click.option("--top", type=click.IntRange(1), default=10, help="How many of the best trials to list.")
+@click.option("--failures", is_flag=True, help="List every failed trial with its message.")
+@store_option
+@json_option
+def command(study: str | None, top: int, failures: bool, store: str | None, as_json: bool) -> int:
+    """Show the studies of a store; with --study, one study: its best trials, failures and history."""
+    from autotune.session.result import load_result
+    from autotune.store.store import Store
+
+    with Store.open(store, readonly=True) as opened:
+        if study is None:
+            document: dict[str, Any] = {"store": opened.url, "studies": [_line(s) for s in opened.studies()]}
+            text = say_studies(document)
+        else:
+            result = load_result(opened, opened.study(study))
+            document = describe(opened, result, top)
+            text = say_study(document, failures=failures)
+    if as_json:
+        print_json(document)
+    else:
+        click.echo(text)
+    return 0
+
+
+def _line(study: StudyRecord) -> dict[str, Any]:
+    return {
+        "study": study.name,
+        "id": study.id,
+        "created": study.created_at,
+        "trials": sum(study.counts.values()),
+        "replayed": study.replayed,
+        "parent": study.parent_id,
+        "objective": study.objective,
+    }
+
+
+def describe(store: Store, result: Result, top: int) -> dict[str, Any]:
+    """The study as JSON: its answer, its best trials, its failures, its sessions and segments."""
+    goal = result.metric
+    sign = 1 if goal.goal == "minimize" else -1
+    usable = [t for t in result.trials if str(t.status) == "ok" and goal.name in t.metrics]
+    ranked = sorted(usable, key=lambda t: sign * t.metrics[goal.name].value)
+    return {
+        **result.to_document(),
+        "metric": goal.name,
+        "unit": goal.unit,
+        "differs": result.study.differs,
+        "parent": result.study.parent_id,
+        "top": [_trial(t) for t in ranked[:top]],
+        "failed": [_trial(t) for t in result.trials if t.status.failed],
+        "sessions": [
+            {"id": s.id, "started": s.started_at, "finished": s.finished_at, "reason": s.reason}
+            for s in store.sessions(result.study.id)
+        ],
+    }
+
+
+def _trial(trial: TrialRecord) -> dict[str, Any]:
+    from autotune.session.result import estimate_document
+    from autotune.space.configuration import plain
+
+    return {
+        "trial": trial.number,
+        "id": trial.id,
+        "status": str(trial.status),
+        "strategy": trial.strategy,
+        "configuration": plain(trial.configuration),
+        "metrics": {name: estimate_document(e) for name, e in trial.metrics.items()},
+        "message": trial.message,
+    }
+
+
+def say_studies(document: dict[str, Any]) -> str:
+    from datetime import datetime
+
+    if not document["studies"]:
+        return f"no study in {document['store']}; start with: autotune search gemm-c"
+    lines = [f"{document['store']}"]
+    for study in document["studies"]:
+        created = datetime.fromtimestamp(study["created"]).astimezone().strftime("%Y-%m-%d %H:%M")
+        label = "  REPLAYED" if study["replayed"] else ""
+        lines.append(f"  {study['study']}#{study['id']:<5} {created}  {study['trials']:>6} trials{label}")
+    return "\n".join(lines)
+
+
+def say_study(document: dict[str, Any], *, failures: bool) -> str:
+    from autotune.report.numbers import say_value
+
+    name, unit = document["metric"], document["unit"]
+    label = "  (REPLAYED from a recording)" if document["replayed"] else ""
+    statuses = ", ".join(f"{n} {s}" for s, n in document["statuses"].items())
+    lines = [f"{document['study']}#{document['study_id']}{label}: {document['trials']} trials ({statuses})"]
+    if document["speedup"]:
+        s = document["speedup"]
+        lines.append(f"speed-up {s['estimate']:.3g}x [{s['low']:.3g}, {s['high']:.3g}] over {s['against']}")
+    if document["remark"]:
+        lines.append(document["remark"])
+    lines.append(f"best by {name}:")
+    for row in document["top"]:
+        knobs = " ".join(f"{k}={_short(v)}" for k, v in row["configuration"].items())
+        lines.append(f"  #{row['trial']:<5} {say_value(row['metrics'][name]['value'], unit):>12}  {knobs}")
+    if document["failed"]:
+        lines.append(f"failed: {len(document['failed'])}" + ("" if failures else "  (--failures lists them)"))
+    if failures:
+        for row in document["failed"]:
+            first = row["message"].strip().splitlines()[0][:100] if row["message"].strip() else ""
+            lines.append(f"  #{row['trial']:<5} {row['status']:14} {first}")
+    lines.append("one trial: autotune trial NUMBER --study " + f"{document['study']}#{document['study_id']}")
+    return "\n".join(lines)
+
+
+def _short(value: object) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,109 @@
+"""``autotune trial``: everything known about one trial."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from autotune.cli.options import json_option, print_json, store_option
+
+if TYPE_CHECKING:
+    from autotune.store.records import TrialRecord
+    from autotune.store.store import Store
+
+
+@click.command("trial")
+@click.argument("number", metavar="ID", type=int)
+@click.option("--study", metavar="NAME", help="Then ID is the trial's number in this study.")
+@store_option
+@json_option
+def command(number: int, study: str | None, store: str | None, as_json: bool) -> int:
+    """Show everything known about one trial: outcome, every reading, why it was tried, on what machine.
+
+    ID is the number that the store gave the trial; with --study, the number within that study.
+    """
+    from autotune.errors import InputError
+    from autotune.store.store import Store
+
+    with Store.open(store, readonly=True) as opened:
+        if study is None:
+            trial = opened.trial(number)
+        else:
+            record = opened.study(study)
+            found = [t for t in opened.trials(record.id, purpose="search") if t.number == number]
+            if not found:
+                raise InputError(f"study {record.name}#{record.id} has no trial {number}")
+            trial = found[0]
+        document = describe(opened, trial)
+    if as_json:
+        print_json(document)
+    else:
+        click.echo(say(document))
+    return 0
+
+
+def describe(store: Store, trial: TrialRecord) -> dict[str, Any]:
+    """The trial, its readings, its study, segment, session and environment, as JSON."""
+    from autotune.session.result import estimate_document
+    from autotune.space.configuration import plain
+
+    study = store.study(trial.study_id)
+    document = asdict(trial)
+    document |= {
+        "configuration": plain(trial.configuration),
+        "status": str(trial.status),
+        "study": study.name,
+        "replayed": study.replayed,
+        "metrics": {name: estimate_document(e) for name, e in trial.metrics.items()},
+        "readings": [asdict(reading) for reading in store.readings(trial.id)],
+        "segment": asdict(store.segment(trial.segment_id)),
+        "environment": store.environment(trial.environment_hash) if trial.environment_hash else None,
+    }
+    return document
+
+
+def say(document: dict[str, Any]) -> str:
+    label = "  (REPLAYED from a recording)" if document["replayed"] else ""
+    lines = [
+        f"trial {document['number']} of {document['study']}#{document['study_id']}"
+        f" (id {document['id']}): {document['status']}{label}"
+    ]
+    if document["message"]:
+        lines.append(f"  why      {document['message'].strip()}")
+    lines.append(f"  asked    {_pairs(document['reason'])}")
+    lines += [f"  knob     {name} = {value}" for name, value in document["configuration"].items()]
+    lines += [
+        f"  metric   {name} = {m['value']:.6g} [{m['low']:.6g}, {m['high']:.6g}], {m['n']} readings"
+        for name, m in document["metrics"].items()
+    ]
+    lines += [f"  phase    {name} {seconds:.3f} s" for name, seconds in document["phases"].items()]
+    lines += _readings(document["readings"])
+    environment = document["environment"] or {}
+    lines.append(f"  where    worker {document['worker'] or '?'}, environment {document['environment_hash']}")
+    if environment:
+        machine = environment.get("machine", {})
+        lines.append(f"           {machine.get('processor', {}).get('name', '')}")
+    segment = document["segment"]["document"]
+    lines.append(f"  code     source {segment.get('source_hash', '?')}, commit {_commit(segment)}")
+    if document["stderr"].strip():
+        lines += ["  stderr", *(f"    {line}" for line in document["stderr"].strip().splitlines()[-10:])]
+    return "\n".join(lines)
+
+
+def _readings(readings: list[dict[str, Any]]) -> list[str]:
+    if not readings:
+        return []
+    shown = " ".join(f"{r['value']:.6g}{'*' if r['discarded'] else ''}" for r in readings[:40])
+    more = f" ... {len(readings)} in all (--json has them)" if len(readings) > 40 else ""
+    return [f"  readings {shown}{more}"]
+
+
+def _pairs(reason: dict[str, Any]) -> str:
+    return ", ".join(f"{key} {value}" for key, value in reason.items())
+
+
+def _commit(segment: dict[str, Any]) -> str:
+    head = (segment.get("repository") or {}).get("head") or {}
+    return str(head.get("commit") or "none")

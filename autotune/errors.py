@@ -1,0 +1,76 @@
+"""The exceptions that autotune raises on purpose.
+
+The family is small, so that a caller can tell what went wrong by its type:
+
+``AutotuneError``
+    anything below; the command line prints its text without a traceback.
+``InputError``
+    the user's input is at fault: a space file, an argument, a recording. Carries every problem
+    that was found, not only the first. Exit code 2.
+``StoreError``
+    the store cannot be read or written (unreachable, full disk, newer schema).
+
+What a trial can end in is not an exception but a :class:`autotune.status.Status`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Location:
+    """A place in a file, for people: ``line`` and ``column`` count from 1; 0 means unknown."""
+
+    file: str
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        parts = [self.file, *(str(n) for n in (self.line, self.column) if n)]
+        return ":".join(parts)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong with the user's input, said so that it can be mended.
+
+    ``message`` says what was wrong, ``expected`` what was expected instead, ``hint`` what to do.
+    """
+
+    message: str
+    where: Location | None = None
+    expected: str = ""
+    hint: str = ""
+
+    def __str__(self) -> str:
+        head = f"{self.where}: {self.message}" if self.where else self.message
+        tail = [f"  expected: {self.expected}"] if self.expected else []
+        tail += [f"  {self.hint}"] if self.hint else []
+        return "\n".join([head, *tail])
+
+
+class AutotuneError(Exception):
+    """Base of every error that autotune raises on purpose; its text is written for the reader."""
+
+
+class InputError(AutotuneError):
+    """The user's input is at fault. ``problems`` holds everything that was found, in file order."""
+
+    def __init__(self, problems: Problem | str | Iterable[Problem]) -> None:
+        if isinstance(problems, str):
+            problems = Problem(problems)
+        self.problems: tuple[Problem, ...] = (problems,) if isinstance(problems, Problem) else tuple(problems)
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+class StoreError(AutotuneError):
+    """The store cannot be read or written; nothing that was finished before is lost."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """``did you mean 'tile_m'?`` for a misspelt name, or an empty text where nothing is near."""
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f"did you mean {close[0]!r}?" if close else ""

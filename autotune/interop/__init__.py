@@ -1,0 +1,1 @@
+"""From and to other tools: Kernel Tuner's recordings, the T4 exchange format."""

@@ -1,0 +1,119 @@
+"""A recorded space of Kernel Tuner (or a T4 file) as a space.yaml that replays it."""
+
+from __future__ import annotations
+
+import os
+import re
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+
+from autotune.errors import InputError, Problem
+from autotune.measure.placeholders import yaml_key, yaml_value
+from autotune.measure.recording import Entry, Recording
+from autotune.space.configuration import Configuration, Value
+from autotune.space.syntax import check_name
+from autotune.status import Status
+
+WIDTH = 100
+TRIALS = 200
+"""The budget that is written into the file: what people try before they lose patience."""
+
+_METRIC_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+
+
+def space_document(recording: Recording, source: Path, file: Path) -> str:
+    """The text of a space file that replays ``recording``, to be written to ``file``.
+
+    ``source`` is where the recording lies; the text names it relative to the folder of ``file``. Every knob
+    has its recorded values, also one with a single value. The default is the configuration of median
+    time: no recording says what its owner used, and against a typical one a speed-up means something.
+    Raises :class:`InputError` for a recording whose knobs cannot be named in a space file, or none of
+    whose configurations has a time.
+    """
+    problems = list(_name_problems(recording))
+    timed = [entry for entry in recording.entries if entry.status is Status.OK and entry.time is not None]
+    if not timed:
+        problems.append(
+            Problem(f"no configuration of {recording.path} succeeded: there is nothing to replay")
+        )
+    if problems:
+        raise InputError(problems)
+    default = _typical(timed).configuration
+    replayed = os.path.relpath(source.absolute(), file.absolute().parent)
+    lines = [
+        *_comment(recording),
+        "autotune: 1",
+        f"name: {yaml_value(_study_name(source))}",
+        f"replay: {yaml_value(replayed)}",
+        "",
+        "metrics:",
+        "  time: {goal: minimize, unit: s}",
+        *(
+            f"  {yaml_key(name)}: {{unit: {yaml_value(unit)}}}"
+            for name, unit in _further_metrics(recording, timed)
+        ),
+        "",
+        "# The default is the recorded configuration of median time: put your own there.",
+        "knobs:",
+        *(line for name in recording.knobs for line in _knob_lines(recording, name, default)),
+        "",
+        f"budget: {{trials: {TRIALS}}}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _comment(recording: Recording) -> list[str]:
+    what = " on ".join(filter(None, (recording.kernel, recording.device))) or "a recorded space"
+    failed = sum(entry.status.failed for entry in recording.entries)
+    text = f"{what}: {len(recording.entries):,} recorded configurations, {failed:,} of them failed."
+    text += f" The recording is damaged: {recording.damage}." if recording.damage else ""
+    text += " Nothing is measured: readings and durations are those of the recording."
+    return [f"# {line}" for line in textwrap.wrap(" ".join(text.split()), WIDTH - 2)]
+
+
+def _study_name(source: Path) -> str:
+    stem = re.sub(r"(\.json)?(\.gz)?$", "", source.name)
+    return re.sub(r"[^\w.-]+", "-", stem).lstrip("-.")[:100] or "replay"
+
+
+def _typical(timed: Sequence[Entry]) -> Entry:
+    ranked = sorted(timed, key=lambda entry: entry.time or 0.0)
+    return ranked[(len(ranked) - 1) // 2]
+
+
+def _further_metrics(recording: Recording, timed: Sequence[Entry]) -> list[tuple[str, str]]:
+    """Other numbers that every success has and that a space file can name, with their unit."""
+    common = [name for name in timed[0].metrics if all(name in entry.metrics for entry in timed)]
+    usable = [name for name in common if _METRIC_NAME.fullmatch(name) and name not in recording.knobs]
+    return [(name, recording.units.get(name, "")) for name in usable]
+
+
+def _knob_lines(recording: Recording, name: str, default: Configuration) -> list[str]:
+    """``name: {values: [...], default: ...}``, wrapped where the values are many."""
+    values, chosen = recording.knobs[name], yaml_value(default[name])
+    if all(isinstance(value, bool) for value in values) and len(values) == 2:
+        return [f"  {yaml_key(name)}: {{flag: {chosen}}}"]
+    kind = "values" if all(map(_is_number, values)) else "choices"
+    start = f"  {yaml_key(name)}: {{{kind}: ["
+    text = ", ".join(map(yaml_value, values))
+    # Texts may hold blanks, at which a line must not be broken.
+    rows = textwrap.wrap(text, WIDTH - len(start)) if kind == "values" else [text]
+    lines = [" " * len(start) + row for row in rows]
+    lines[0] = start + rows[0]
+    lines[-1] += f"], default: {chosen}}}"
+    return lines
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _name_problems(recording: Recording) -> list[Problem]:
+    problems = []
+    for name in recording.knobs:
+        try:
+            check_name(name)
+        except ValueError as error:
+            problems.append(Problem(f"{recording.path}: {error}", hint="rename it in the recording"))
+    return problems

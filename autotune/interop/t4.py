@@ -1,0 +1,182 @@
+"""The T4 exchange format of auto-tuners: a study's trials written to it, and read from it.
+
+T4 (results schema 1.0.0, as Kernel Tuner and others write it) has a list of results, each with its
+configuration, times, ``invalidity`` (why it is not valid), ``correctness`` and measurements. Other tools
+write ``correctness: 1`` whatever happened; here both say what came of the trial. What T4 has no word for
+is kept in keys of our own, which its schema allows: ``status`` (out of memory, diverged and pruned are
+words of autotune) and ``message``. All durations are in milliseconds, as most tools take for granted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from autotune.errors import InputError, Problem
+from autotune.measure.outcome import Reading
+from autotune.measure.recording import read_recording, seconds_in
+from autotune.space.configuration import Configuration, plain
+from autotune.status import Status
+from autotune.store.records import StudyRecord, TrialRecord
+
+SCHEMA_VERSION = "1.0.0"
+TIMEUNIT = "milliseconds"
+_PER_SECOND = 1e3
+
+_INVALIDITY: Mapping[Status, str] = {
+    Status.OK: "correct",
+    Status.PRUNED: "correct",  # it gave right answers for as long as it was read
+    Status.INFEASIBLE: "compile",
+    Status.WRONG: "correctness",
+    Status.DIVERGED: "correctness",
+    Status.OUT_OF_MEMORY: "runtime",
+    Status.CRASHED: "runtime",
+    Status.TIMEOUT: "timeout",
+}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One finished trial, as much of it as T4 can tell. Durations and run times are in seconds."""
+
+    configuration: Configuration
+    status: Status
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    """Empty where it failed."""
+    units: Mapping[str, str] = field(default_factory=dict)
+    runtimes: tuple[float, ...] = ()
+    """The raw readings, where the goal is a time."""
+    phases: Mapping[str, float] = field(default_factory=dict)
+    """``prepare``, ``check``, ``measure``, and others."""
+    message: str = ""
+    phase: str = ""
+    """In which it failed."""
+    timestamp: str = ""
+
+
+def document(
+    trials: Iterable[Trial], objectives: Sequence[str], metadata: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The T4 document. Trials that have not finished, or were lost, are left out: nothing is known."""
+    return {
+        "metadata": {**metadata, "timeunit": TIMEUNIT},
+        "results": [_result(trial, objectives) for trial in trials if trial.status.finished],
+        "schema_version": SCHEMA_VERSION,
+    }
+
+
+def write_trials(
+    file: Path,
+    study: StudyRecord,
+    trials: Sequence[TrialRecord],
+    readings: Mapping[int, Sequence[Reading]],
+) -> None:
+    """Write a study's trials to ``file``; ``readings`` holds those of each trial by its id.
+
+    A file that is there is replaced at once, or stays as it is. Raises ``OSError``.
+    """
+    goals = [str(metric["name"]) for metric in study.metrics if metric.get("goal")]
+    units = {str(metric["name"]): str(metric.get("unit") or "") for metric in study.metrics}
+    metadata = {
+        "tool": "autotune",
+        "study": study.name,
+        "objective": study.objective,
+        "workload": dict(study.workload),
+        "replayed": study.replayed,
+    }
+    rows = (_from_record(trial, readings.get(trial.id, ()), goals, units) for trial in trials)
+    text = json.dumps(document(rows, goals, metadata), indent=1)
+    draft = file.with_name(f"{file.name}.{os.getpid()}.part")
+    try:
+        draft.write_text(text + "\n")
+        draft.replace(file)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def read_trials(file: Path) -> tuple[Trial, ...]:
+    """The trials of a T4 file, of autotune's or of another tool; gzipped or not.
+
+    Raises :class:`InputError` where it is none.
+    """
+    recording = read_recording(file)
+    if recording.form != "t4":
+        raise InputError(
+            Problem(f"{file} is no T4 file", hint="autotune import reads Kernel Tuner cache files")
+        )
+    time_unit = recording.units.get("time", TIMEUNIT) or TIMEUNIT
+    per_unit = seconds_in(time_unit)
+    assert per_unit is not None  # a unit that is not known was refused
+    trials = []
+    for entry in recording.entries:
+        own = {} if entry.time is None else {"time": entry.time / per_unit}
+        phases = {
+            "prepare": entry.compile_seconds,
+            "check": entry.verification_seconds,
+            "measure": entry.benchmark_seconds,
+        }
+        metrics = {} if entry.status.failed else {**own, **entry.metrics}
+        units = {name: recording.units.get(name, "") for name in metrics}
+        trials.append(
+            Trial(entry.configuration, entry.status, metrics, units, entry.readings, phases, entry.error)
+        )
+    return tuple(trials)
+
+
+def _result(trial: Trial, objectives: Sequence[str]) -> dict[str, Any]:
+    phases = {name: seconds * _PER_SECOND for name, seconds in trial.phases.items()}
+    correct = trial.status in (Status.OK, Status.PRUNED)
+    return {
+        "timestamp": trial.timestamp,
+        "configuration": plain(trial.configuration),
+        "times": {
+            "compilation": phases.pop("prepare", 0.0),
+            "validation": phases.pop("check", 0.0),
+            "benchmark": phases.pop("measure", 0.0),
+            "framework": sum(phases.values()),
+            "search_algorithm": 0.0,
+            "runtimes": [seconds * _PER_SECOND for seconds in trial.runtimes],
+        },
+        "invalidity": _invalidity(trial),
+        "correctness": int(correct),
+        "measurements": [
+            {"name": name, "value": value, "unit": trial.units.get(name, "")}
+            for name, value in trial.metrics.items()
+            if correct
+        ],
+        "objectives": list(objectives),
+        "status": str(trial.status),
+        "message": trial.message,
+    }
+
+
+def _invalidity(trial: Trial) -> str:
+    if trial.status is Status.INFEASIBLE and trial.phase not in ("", "prepare"):
+        return "runtime"  # it was made, and the device refused to run it
+    return _INVALIDITY[trial.status]
+
+
+def _from_record(
+    trial: TrialRecord, readings: Sequence[Reading], goals: Sequence[str], units: Mapping[str, str]
+) -> Trial:
+    goal = goals[0] if goals else ""
+    # A time without a unit is taken for seconds; any other metric without one is no time.
+    factor = seconds_in(units.get(goal) or ("s" if goal == "time" else ""))
+    runtimes = [r.value * factor for r in readings if factor and r.metric == goal and not r.discarded]
+    at = trial.finished_at or trial.started_at
+    return Trial(
+        configuration=trial.configuration,
+        status=trial.status,
+        metrics={} if trial.status.failed else {name: e.value for name, e in trial.metrics.items()},
+        units={**units, "time": units.get("time") or "s"},
+        runtimes=tuple(runtimes),
+        phases=trial.phases,
+        message=trial.message,
+        phase=trial.phase,
+        timestamp=datetime.fromtimestamp(at, UTC).isoformat() if at else "",
+    )

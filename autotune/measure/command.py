@@ -1,0 +1,364 @@
+"""``command:``: an objective that is a program, run once for each reading.
+
+What an exit code means:
+
+========================  ====================================================================
+exit                      outcome
+========================  ====================================================================
+0                         its metrics are read
+78 (``EX_CONFIG``)        ``infeasible``: the program says that it cannot run this configuration
+another, or a signal      ``crashed`` for the command itself; ``wrong`` for an exit of ``check``;
+                          ``infeasible`` for an exit of ``prepare``: its compiler refused
+========================  ====================================================================
+
+78 is what BSD's ``sysexits.h`` has for a configuration that cannot be used; shells, test harnesses and
+interpreters do not produce it by accident.
+
+Each configuration has a private folder, named to every command by the variable ``AUTOTUNE_FOLDER``. The
+config file is written there, and ``AUTOTUNE_CONFIG`` is its path. ``AUTOTUNE_SEED`` is another number for
+each run, for fresh inputs.
+
+A ``prepare`` command that keeps what it makes in that folder runs ahead of its turn on another core. One
+that does not (``make TILE=8`` builds ``./bench`` for everybody) could be overtaken by the next one, and
+the wrong program be measured. It therefore runs just before the readings, and again whenever another
+configuration was prepared in between.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from autotune.errors import InputError, Problem
+from autotune.measure.objective import Context, Infeasible, Objective, Signal, WrongAnswer
+from autotune.measure.placeholders import config_document, placeholder_values
+from autotune.measure.program import Finished, run_program
+from autotune.space.configuration import Configuration
+from autotune.space.placeholders import fill, names
+from autotune.space.spec import CommandObjective, MetricSpec
+from autotune.status import Status
+
+INFEASIBLE_EXIT = 78
+"""``EX_CONFIG`` of ``sysexits.h``: the program refuses the configuration."""
+
+FOLDER_VARIABLE = "AUTOTUNE_FOLDER"
+CONFIG_VARIABLE = "AUTOTUNE_CONFIG"
+SEED_VARIABLE = "AUTOTUNE_SEED"
+
+
+class CommandCrashed(Signal):
+    """The program died, or gave no metrics. The attributes are those of an outcome."""
+
+    status = Status.CRASHED
+
+    def __init__(self, message: str, ended: Finished | None = None) -> None:
+        super().__init__(message)
+        self.exit_code = ended.exit_code if ended else None
+        self.signal = ended.signal if ended else None
+        self.stderr = ended.stderr if ended else ""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One configuration, ready to be run: what the placeholders stand for, and where its files are."""
+
+    configuration: Configuration
+    values: Mapping[str, str]
+    folder: Path
+    config: Path | None
+
+
+class CommandRunner(Objective):
+    """Runs a :class:`CommandObjective`. Raises :class:`InputError` for a program that does not exist."""
+
+    def __init__(self, spec: CommandObjective, context: Context, metrics: tuple[MetricSpec, ...]) -> None:
+        super().__init__(context)
+        self.spec = spec
+        self.metrics = metrics
+        self.private_prepare = bool(spec.prepare) and _mentions_folder(spec)
+        problems = [*_program_problems(spec), *_metric_problems(spec, metrics)]
+        if problems:
+            raise InputError(problems)
+
+    @property
+    def prepares(self) -> bool:
+        return self.private_prepare
+
+    def prepare(self, configuration: Configuration) -> Configuration:
+        """Run the ``prepare`` command where its results are private; else it waits for its turn."""
+        if self.private_prepare:
+            self._prepare(self._run(configuration))
+        return configuration
+
+    def load(self, prepared: Any) -> Run:
+        """Run the ``prepare`` command where its results are shared."""
+        run = self._run(prepared)
+        with self._prepared(run):
+            return run
+
+    def check(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float]:
+        """Run the ``check`` command: any exit but 0 (or 78) says that the answer is wrong."""
+        if self.spec.check:
+            with self._prepared(loaded):
+                ended = self._execute(loaded, self.spec.check, rng)
+            if ended.signal is not None:
+                raise CommandCrashed(f"the check was {ended.how}{_last_words(ended)}", ended)
+            if not ended.succeeded:
+                raise WrongAnswer(f"the check failed with {ended.how}{_last_words(ended)}")
+        return {}
+
+    def measure(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float]:
+        """Run the command once and read its metrics."""
+        with self._prepared(loaded):
+            file = self.spec.base / self.spec.metrics_file if self.spec.metrics_from == "file" else None
+            if file is not None:
+                _mark_as_old(file)
+            ended = self._execute(loaded, self.spec.arguments, rng)
+            if not ended.succeeded:
+                raise CommandCrashed(f"{self.spec.arguments[0]}: {ended.how}{_last_words(ended)}", ended)
+            return self._metrics(ended, file)
+
+    # -- running -------------------------------------------------------------------------------
+
+    def _run(self, configuration: Configuration) -> Run:
+        folder = self.context.cache / "command" / configuration.hash
+        name = Path(self.spec.config_file).name
+        config = (folder / name).absolute() if name else None
+        values = placeholder_values(configuration, self.context.workload, str(config) if config else "")
+        return Run(configuration, values, folder.absolute(), config)
+
+    def _execute(self, run: Run, command: Sequence[str], rng: np.random.Generator | None) -> Finished:
+        """Run one command for a configuration; 78 raises :class:`Infeasible`."""
+        run.folder.mkdir(parents=True, exist_ok=True)
+        environment = {**os.environ, FOLDER_VARIABLE: str(run.folder)}
+        if run.config is not None:
+            self._write_config(run, run.config)
+            environment[CONFIG_VARIABLE] = str(run.config)
+        if rng is not None:
+            environment[SEED_VARIABLE] = str(int(rng.integers(2**31)))
+        environment |= {name: fill(text, run.values) for name, text in self.spec.environment.items()}
+        arguments = [fill(argument, run.values) for argument in command]
+        try:
+            ended = run_program(arguments, self.spec.base, environment)
+        except (OSError, ValueError) as error:  # ValueError: a NUL in an argument
+            raise CommandCrashed(f"cannot run {arguments[0]!r} in {self.spec.base}: {error}") from error
+        if ended.exit_code == INFEASIBLE_EXIT:
+            raise Infeasible(f"{arguments[0]} refuses it ({ended.how}){_last_words(ended)}")
+        return ended
+
+    def _write_config(self, run: Run, file: Path) -> None:
+        if self.spec.config_text:
+            text = fill(self.spec.config_text, run.values)
+        else:
+            text = config_document(file.suffix or file.name, run.configuration)
+        # Under another name first: the same configuration may be running in another process.
+        draft = file.with_name(f"{file.name}.{os.getpid()}")
+        draft.write_text(text)
+        draft.replace(file)
+
+    # -- preparing -----------------------------------------------------------------------------
+
+    def _prepare(self, run: Run) -> None:
+        ended = self._execute(run, self.spec.prepare, None)
+        if ended.signal is not None:
+            raise CommandCrashed(f"the prepare command was {ended.how}{_last_words(ended)}", ended)
+        if not ended.succeeded:
+            raise Infeasible(f"the prepare command failed with {ended.how}{_last_words(ended)}")
+
+    @contextmanager
+    def _prepared(self, run: Run) -> Iterator[None]:
+        """While this lasts, what stands in the folder was prepared for ``run`` and for no other."""
+        if not self.spec.prepare or self.private_prepare:
+            yield
+            return
+        self.context.cache.mkdir(parents=True, exist_ok=True)
+        with (self.context.cache / "prepared-for").open("a+") as stamp:
+            fcntl.flock(stamp, fcntl.LOCK_EX)  # the kernel drops it with the process
+            stamp.seek(0)
+            if stamp.read() != run.configuration.hash:
+                _overwrite(stamp, "")  # what stands there is nobody's, should the command be killed
+                self._prepare(run)
+                _overwrite(stamp, run.configuration.hash)
+            yield
+
+    # -- metrics -------------------------------------------------------------------------------
+
+    def _metrics(self, ended: Finished, file: Path | None) -> dict[str, float]:
+        match self.spec.metrics_from:
+            case "wall":
+                return {next(m.name for m in self.metrics if m.goal): ended.seconds}
+            case "pattern":
+                found = _by_patterns(self.spec.patterns, ended)
+                where = "by its pattern"
+            case "file":
+                assert file is not None
+                found, where = _from_file(file), f"in {self.spec.metrics_file}"
+            case _:
+                found, where = _from_last_line(ended), "in the JSON object it printed last"
+        values = {m.name: _look_up(found, m.name) for m in self.metrics}
+        missing = [m.name for m in self.metrics if values[m.name] is None and _needed(m)]
+        if missing:
+            known = ", ".join(map(str, found)) or "nothing"
+            raise CommandCrashed(
+                f"no metric {', '.join(map(repr, missing))} {where}; there is {known}", ended
+            )
+        return {name: _number(name, value, ended) for name, value in values.items() if value is not None}
+
+
+def _from_last_line(ended: Finished) -> Mapping[str, object]:
+    for line in reversed(ended.stdout.splitlines()):
+        if line.lstrip().startswith("{"):
+            try:
+                found = json.loads(line)
+            except (ValueError, RecursionError):
+                continue
+            return dict(found)
+    raise CommandCrashed(f"it printed no line with a JSON object{_last_words(ended)}", ended)
+
+
+def _from_file(file: Path) -> Mapping[str, object]:
+    try:
+        if file.stat().st_mtime_ns == 0:
+            raise CommandCrashed(f"the command did not write {file}: it is of an earlier run")
+        found = json.loads(file.read_bytes())
+    except OSError as error:
+        raise CommandCrashed(f"the command did not write {file}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise CommandCrashed(f"{file} is no JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise CommandCrashed(f"{file} holds no JSON object")
+    return found
+
+
+def _by_patterns(patterns: Mapping[str, str], ended: Finished) -> Mapping[str, object]:
+    """The last match of each pattern in stdout, or else in stderr."""
+    found: dict[str, object] = {}
+    for name, pattern in patterns.items():
+        for text in (ended.stdout, ended.stderr):
+            matches = re.findall(pattern, text, flags=re.MULTILINE)
+            if matches:
+                found[name] = matches[-1]
+                break
+    return found
+
+
+def _look_up(found: Mapping[str, object], name: str) -> object:
+    """The entry of that name; ``latency.p99`` may also be ``p99`` inside ``latency``."""
+    if name in found:
+        return found[name]
+    part: object = found
+    for key in name.split("."):
+        part = part.get(key) if isinstance(part, Mapping) else None
+    return part
+
+
+def _number(name: str, value: object, ended: Finished) -> float:
+    try:
+        if isinstance(value, (int, float, str)):
+            return float(value)
+    except (ValueError, OverflowError):
+        pass
+    raise CommandCrashed(f"the metric {name!r} is {value!r}, which is no number", ended)
+
+
+def _needed(metric: MetricSpec) -> bool:
+    """Whether an outcome without it cannot be judged; a metric that is only recorded may be missing."""
+    return metric.goal is not None or metric.at_most is not None or metric.at_least is not None
+
+
+def _mark_as_old(file: Path) -> None:
+    """Date a file of an earlier run to 1970, so that it is not taken for this one's."""
+    try:
+        os.utime(file, ns=(0, 0))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise CommandCrashed(f"cannot tell a new {file} from an old one: {error.strerror}") from error
+
+
+def _overwrite(stamp: Any, text: str) -> None:
+    stamp.seek(0)
+    stamp.truncate()
+    stamp.write(text)
+    stamp.flush()
+
+
+def _last_words(ended: Finished) -> str:
+    """The last line that it wrote to stderr, or else to stdout, to be put after a message."""
+    for text in (ended.stderr, ended.stdout):
+        lines = text.strip().splitlines()
+        if lines:
+            return f": {lines[-1].strip()[:300]}"
+    return ""
+
+
+# -- at construction ------------------------------------------------------------------------------
+
+
+def _mentions_folder(spec: CommandObjective) -> bool:
+    """Whether ``prepare`` is told where to keep what it makes."""
+    texts = (*spec.prepare, *spec.environment.values())
+    return any(FOLDER_VARIABLE in text for text in texts)
+
+
+def _program_problems(spec: CommandObjective) -> list[Problem]:
+    if not spec.base.is_dir():
+        return [Problem(f"the folder {spec.base} in which the command runs does not exist")]
+    made_by_prepare = (spec.arguments, spec.check) if spec.prepare else ()
+    problems = []
+    for command in filter(None, (spec.prepare, spec.check, spec.arguments)):
+        program = command[0]
+        if names(program) or ("/" in program and command in made_by_prepare):
+            continue
+        problem = _program_problem(fill(program, {}), spec)
+        if problem is not None and problem not in problems:
+            problems.append(problem)
+    return problems
+
+
+def _program_problem(program: str, spec: CommandObjective) -> Problem | None:
+    if "/" not in program:
+        path = spec.environment.get("PATH") or os.environ.get("PATH")
+        if "{" in (path or "") or shutil.which(program, path=path):
+            return None
+        here = (spec.base / program).is_file()
+        return Problem(
+            f"there is no program {program!r}",
+            expected="one that the variable PATH leads to, or a path with a /",
+            hint=f"write ./{program} for the one in {spec.base}" if here else "",
+        )
+    file = spec.base / program
+    if not file.is_file():
+        return Problem(f"there is no program {program!r} in {spec.base}", expected=f"the file {file}")
+    if not os.access(file, os.X_OK):
+        return Problem(f"{file} may not be run", hint=f"chmod +x {file}")
+    return None
+
+
+def _metric_problems(spec: CommandObjective, metrics: Sequence[MetricSpec]) -> list[Problem]:
+    """The metrics that the chosen source can never give."""
+    if spec.metrics_from == "wall":
+        given, source = {m.name for m in metrics if m.goal}, "the wall clock"
+    elif spec.metrics_from == "pattern":
+        given, source = set(spec.patterns), "no pattern"
+    else:
+        return []
+    return [
+        Problem(
+            f"the metric {m.name!r} has a goal or a bound, but {source} "
+            + ("cannot give it" if spec.metrics_from == "wall" else "is there for it"),
+            hint="let the command print its metrics as a JSON object, or leave the bound out",
+        )
+        for m in metrics
+        if _needed(m) and m.name not in given
+    ]

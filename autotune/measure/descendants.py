@@ -1,0 +1,74 @@
+"""Killing a process's descendants, all of them. For a process that adopts orphans."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+
+_ROUNDS = 50
+"""Rounds of stopping in which a tree that grows faster than it is read is given up and just killed."""
+
+Buried = Callable[[int, int, int], None]
+"""Called with the pid, the wait status and the peak memory in bytes of each child that was reaped."""
+
+
+def kill_descendants(buried: Buried) -> None:
+    """Kill and reap until there is no descendant left.
+
+    They are stopped first, so that none starts another unseen. The caller is a child subreaper: who
+    loses a parent becomes its child, so that 'no child left' means 'no descendant left'.
+    """
+    me = os.getpid()
+    while True:
+        _stop_all(me)
+        for pid in descendants(me):
+            _signal(pid, signal.SIGKILL)
+        if not reap(buried, wait=True):
+            return
+
+
+def reap(buried: Buried, *, wait: bool = False) -> bool:
+    """Reap the dead children; ``wait``: for one death at least. Whether there are children left."""
+    options = 0 if wait else os.WNOHANG
+    while True:
+        try:
+            pid, status, usage = os.wait4(-1, options)
+        except ChildProcessError:
+            return False
+        if pid == 0:
+            return True
+        buried(pid, status, 1024 * usage.ru_maxrss)
+        options = os.WNOHANG
+
+
+def descendants(root: int) -> list[int]:
+    """The processes below ``root``, nearest first; those that have ended and wait to be reaped included."""
+    children: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):  # noqa: PTH208
+        if name.isdigit():
+            with suppress(OSError, IndexError, ValueError), open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
+                # The name in parentheses may hold blanks and parentheses itself.
+                parent = int(file.read().rsplit(b")", 1)[1].split()[1])
+                children.setdefault(parent, []).append(int(name))
+    found = list(children.get(root, []))
+    for pid in found:  # grows while it is gone through
+        found.extend(children.get(pid, []))
+    return found
+
+
+def _stop_all(root: int) -> None:
+    stopped: set[int] = set()
+    for _ in range(_ROUNDS):
+        new = set(descendants(root)) - stopped
+        if not new:
+            return
+        for pid in new:
+            _signal(pid, signal.SIGSTOP)
+        stopped |= new
+
+
+def _signal(pid: int, number: signal.Signals) -> None:
+    with suppress(OSError):  # it was quicker
+        os.kill(pid, number)

@@ -1,0 +1,87 @@
+"""A plain Python function as an objective."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+
+from autotune.errors import Problem, nearest
+from autotune.measure.objective import Context, MeasureFunction, Objective
+from autotune.space.configuration import Configuration
+
+WHOLE = ("configuration", "config")
+"""A function whose only parameter has one of these names is given the whole configuration."""
+
+WORKLOAD = "workload"
+"""A parameter of this name is given the workload, unless it is a knob."""
+
+_BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+class FunctionObjective(Objective):
+    """``f(**knobs)`` or ``f(configuration)``; it returns a number for the first goal, or numbers by name.
+
+    A parameter ``workload`` is given the workload. Knobs that are inactive in a configuration are not
+    passed, so that parameters of conditional knobs need defaults.
+    """
+
+    def __init__(self, context: Context, function: MeasureFunction) -> None:
+        super().__init__(context)
+        self.function = function
+        self._parameters = _parameters(function)
+
+    def measure(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float] | float:
+        return self.function(**self._arguments(loaded))
+
+    def problems(self, knobs: Collection[str]) -> list[Problem]:
+        """What does not fit between the function's parameters and the knobs of a space."""
+        parameters = self._parameters
+        if not knobs or parameters is None or self._takes_whole(knobs):
+            return []
+        name = getattr(self.function, "__name__", repr(self.function))
+        named = [p for p in parameters.values() if p.kind in _BY_NAME]
+        takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
+        problems = []
+        for parameter in parameters.values():
+            required = parameter.default is inspect.Parameter.empty
+            if parameter.kind is inspect.Parameter.POSITIONAL_ONLY and required:
+                message = f"{name}() takes {parameter.name!r} by position only, but knobs are passed by name"
+                problems.append(Problem(message))
+            elif parameter in named and required and parameter.name not in (*knobs, WORKLOAD):
+                message = f"{name}() needs {parameter.name!r}, and no knob has that name"
+                problems.append(
+                    Problem(message, expected=", ".join(knobs), hint=nearest(parameter.name, knobs))
+                )
+        names = [parameter.name for parameter in named]
+        for knob in knobs:
+            if knob not in names and not takes_any:
+                message = f"{name}() has no parameter for the knob {knob!r}"
+                expected = ", ".join(names) or "a parameter for each knob, or one called configuration"
+                problems.append(Problem(message, expected=expected, hint=nearest(knob, names)))
+        return problems
+
+    def _takes_whole(self, knobs: Collection[str]) -> bool:
+        if self._parameters is None:
+            return False
+        required = [name for name in self._parameters if name != WORKLOAD]
+        return len(required) == 1 and required[0] in WHOLE and required[0] not in knobs
+
+    def _arguments(self, configuration: Configuration) -> dict[str, Any]:
+        if self._takes_whole(configuration) and self._parameters is not None:
+            arguments: dict[str, Any] = {name: configuration for name in self._parameters if name != WORKLOAD}
+        else:
+            arguments = dict(configuration)
+        if self._parameters and WORKLOAD in self._parameters:
+            arguments.setdefault(WORKLOAD, self.context.workload)
+        return arguments
+
+
+def _parameters(function: MeasureFunction) -> Mapping[str, inspect.Parameter] | None:
+    """The parameters by name; ``None`` for what has no signature (some functions written in C)."""
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return None

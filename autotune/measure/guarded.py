@@ -1,0 +1,117 @@
+"""Output arrays between guard bands, and the comparison of an answer with its reference."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from autotune.measure.objective import WrongAnswer
+
+Array = np.ndarray[Any, Any]
+
+GUARD_BYTES = 4096
+"""Before and behind each output. A page: the next one may belong to nobody, and then it crashes."""
+
+ALIGNMENT = 64
+"""Of the first element, as a vector load may need it."""
+
+GUARD_BYTE = 0xA5
+POISON_BYTE = 0xCB
+
+
+class GuardedArray:
+    """An output array that notices writes outside itself.
+
+    ``array`` has the shape and type asked for, contiguous and aligned; a guard band ends right before
+    its first and begins right behind its last byte.
+    """
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
+        kind = np.dtype(dtype)
+        size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
+        self._raw = np.empty(size + 2 * GUARD_BYTES + ALIGNMENT, dtype=np.uint8)
+        start = GUARD_BYTES + (-(self._raw.ctypes.data + GUARD_BYTES)) % ALIGNMENT
+        self._before = self._raw[start - GUARD_BYTES : start]
+        self._behind = self._raw[start + size : start + size + GUARD_BYTES]
+        self.array: Array = self._raw[start : start + size].view(kind).reshape(shape)
+
+    def poison(self) -> None:
+        """Fill the guards, and the array with what no kernel computes: NaN, or bytes of 0xCB."""
+        self._before[:] = GUARD_BYTE
+        self._behind[:] = GUARD_BYTE
+        if self.array.dtype.kind in "fc":
+            self.array.fill(np.nan)
+        else:
+            self.array.reshape(-1).view(np.uint8)[:] = POISON_BYTE
+
+    def verify(self, name: str) -> None:
+        """Raise :class:`WrongAnswer` where a guard was written to."""
+        for band, side in ((self._before, "before"), (self._behind, "behind")):
+            touched = np.flatnonzero(band != GUARD_BYTE)
+            if touched.size:
+                first = GUARD_BYTES - touched[-1] if side == "before" else touched[0] + 1
+                raise WrongAnswer(f"writes outside its buffer: byte {first} {side} {name} was changed")
+
+
+def fingerprint(array: Array) -> bytes:
+    """A hash of an array's contents, to see whether it was changed."""
+    return hashlib.blake2b(
+        np.ascontiguousarray(array).reshape(-1).view(np.uint8).data, digest_size=16
+    ).digest()
+
+
+def unchanged(before: Mapping[str, bytes], inputs: Mapping[str, Array]) -> None:
+    """Raise :class:`WrongAnswer` where an input is not what it was."""
+    for name, array in inputs.items():
+        if fingerprint(array) != before[name]:
+            raise WrongAnswer(f"changes its input {name}")
+
+
+def scaled_error(name: str, answer: Array, reference: Array, tolerance: float) -> float:
+    """The largest error of ``answer``, over the largest magnitude of ``reference``.
+
+    Elements where both are NaN, or the same infinity, agree. Raises :class:`WrongAnswer` with the
+    first bad element where the error is past ``tolerance`` (0: exactly the same).
+    """
+    if answer.shape != reference.shape:
+        raise WrongAnswer(f"{name} has shape {answer.shape}, its reference {reference.shape}")
+    kind = np.result_type(answer.dtype, reference.dtype)
+    exact = kind.kind not in "fc"
+    if exact:
+        errors = (answer != reference).astype(np.float64)
+        scale = 1.0
+    else:
+        wide = np.complex128 if kind.kind == "c" else np.float64
+        a, b = answer.astype(wide, copy=False), reference.astype(wide, copy=False)
+        finite = np.abs(b[np.isfinite(b)])
+        scale = float(finite.max()) if finite.size else 1.0
+        scale = scale or 1.0
+        with np.errstate(invalid="ignore", over="ignore"):
+            errors = np.abs(a - b) / scale
+        errors[(a == b) | (np.isnan(a) & np.isnan(b))] = 0.0
+        errors[np.isnan(errors)] = np.inf
+    worst = float(errors.max()) if errors.size else 0.0
+    if not worst <= tolerance:
+        raise WrongAnswer(_first_bad(name, answer, reference, errors, tolerance, exact))
+    return worst
+
+
+def _first_bad(
+    name: str, answer: Array, reference: Array, errors: Array, tolerance: float, exact: bool
+) -> str:
+    bad = errors > tolerance
+    flat = int(np.argmax(bad))
+    index = tuple(int(i) for i in np.unravel_index(flat, bad.shape))
+    where = f"{name}[{', '.join(map(str, index))}]"
+    got, expected = answer[index], reference[index]
+    text = f"{where} is {got} instead of {expected}"
+    if not exact:
+        error = float(errors[index])
+        text += f" (error {error:.3g} of the largest value, tolerance {tolerance:.3g})"
+        if np.isnan(got):
+            text += ", perhaps never written"
+    share = np.count_nonzero(bad) / bad.size
+    return f"{text}; {share:.3g} of {name} is wrong" if bad.size > 1 else text

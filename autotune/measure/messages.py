@@ -1,0 +1,118 @@
+"""What a session and its workers say to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from autotune.errors import Problem
+from autotune.measure.limits import MemoryCap
+from autotune.measure.objective import Baseline, Context
+from autotune.measure.outcome import Estimate, Outcome, Reading
+from autotune.space.configuration import Configuration
+from autotune.space.spec import MeasureSettings, MetricSpec, ObjectiveSpec
+
+
+@dataclass(frozen=True)
+class Setup:
+    """The first message to a worker: what it will prepare or measure."""
+
+    objective: ObjectiveSpec
+    context: Context
+    metrics: tuple[MetricSpec, ...]
+    settings: MeasureSettings
+    knobs: tuple[str, ...] = ()
+    """Names of all knobs, to hold the parameters of a function against; empty: not known."""
+    cores: tuple[int, ...] = ()
+    """Hardware threads to be pinned to; empty: not pinned."""
+    cap: MemoryCap | None = None
+    repeats: bool = True
+    """Whether it will repeat readings, and is to load what judging them takes before its first trial."""
+
+
+# -- requests ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Prepare:
+    """Prepare a configuration; answered by :class:`Prepared`."""
+
+    configuration: Configuration
+    seed: int
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Load, check and read one configuration within ``seconds``; answered by :class:`Measured`."""
+
+    configuration: Configuration
+    prepared: bytes | None
+    """The pickle that :class:`Prepared` brought; ``None``: the configuration itself is what to load."""
+    seed: int
+    seconds: float
+    incumbent: Estimate | None = None
+
+
+@dataclass(frozen=True)
+class Enter:
+    """Load and check ``what`` and keep it, to be read now and then; answered by :class:`Measured`."""
+
+    what: Configuration | Baseline
+    prepared: bytes | None
+    seed: int
+
+
+@dataclass(frozen=True)
+class Read:
+    """One reading of what :class:`Enter` has loaded; answered by :class:`Measured`."""
+
+    seed: int
+
+
+Request = Prepare | Measure | Enter | Read
+
+
+# -- answers -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The objective stands; the worker waits for requests."""
+
+    prepares: bool
+    """Whether there is anything to prepare ahead of a configuration's turn."""
+    baselines: tuple[Baseline, ...]
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The objective cannot be used at all; the user's input is at fault."""
+
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """``prepared`` is the pickle of what was made, ``None`` where that failed as ``outcome`` says."""
+
+    outcome: Outcome
+    prepared: bytes | None = None
+    leftovers: bool = False
+
+
+@dataclass(frozen=True)
+class Measured:
+    """``leftovers``: processes that the trial has started and left behind are still alive."""
+
+    outcome: Outcome
+    leftovers: bool = False
+
+
+@dataclass(frozen=True)
+class Noted:
+    """What a worker wrote down while it went: all that is left of a trial whose process died."""
+
+    phase: str = ""
+    phases: Mapping[str, float] = field(default_factory=dict)
+    """Seconds of each phase that was finished, and of ``phase`` so far."""
+    readings: tuple[Reading, ...] = ()

@@ -1,0 +1,135 @@
+"""What an objective is: the thing tuned, and how one configuration of it is prepared and measured.
+
+The way of a configuration::
+
+    prepare  in a preparing process, on any idle core, ahead of its turn  ─▶ a picklable result
+    load     in the measuring process                                     ─▶ whatever can be run
+    check    its answer; raise WrongAnswer, or return metrics such as the error
+    measure  one reading; called again until the interval is narrow enough
+
+An objective says that a configuration cannot be used by raising one of the four signals below.
+Any other exception makes the outcome ``crashed``, with the traceback's last lines kept; one called
+``MemoryError`` or ``OutOfMemoryError`` makes it ``out-of-memory``. Processes that a configuration has
+started and left behind are killed when its trial is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from autotune.space.configuration import Configuration
+from autotune.status import Status
+
+
+class Signal(Exception):  # noqa: N818 - no error, but an answer
+    """Raised by an objective to end a trial with a typed status.
+
+    One that stands for a program of its own which has ended may set how; the outcome will say so.
+    """
+
+    status: ClassVar[Status]
+    stderr: str = ""
+    exit_code: int | None = None
+    signal: int | None = None
+
+
+class Infeasible(Signal):
+    """The compiler or the device refuses this configuration."""
+
+    status = Status.INFEASIBLE
+
+
+class WrongAnswer(Signal):
+    """The configuration computes something else than it should."""
+
+    status = Status.WRONG
+
+
+class OutOfMemory(Signal):
+    """The configuration needs more memory than there is."""
+
+    status = Status.OUT_OF_MEMORY
+
+
+class Diverged(Signal):
+    """A metric became NaN or infinite, or a training loss exploded."""
+
+    status = Status.DIVERGED
+
+
+@dataclass(frozen=True)
+class Context:
+    """What an objective is given besides the configuration."""
+
+    workload: Mapping[str, Any]
+    """The problem: shape, model, data; from the space file."""
+    device: Mapping[str, Any]
+    """Facts of the device: ``cores``, ``l1_bytes`` ..."""
+    cache: Path
+    """A folder for compiled files, shared by all processes of a session and empty when it begins. A new
+    one is used when the objective's source changes, so that nothing stale is ever measured."""
+    seed: int = 0
+    """Seeds fresh random inputs; another one for each trial and each round."""
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """Something to hold a winner against, measured like a trial but not a configuration of the space.
+
+    ``environment`` is set for the process that measures it (``OPENBLAS_CORETYPE``, say).
+    """
+
+    name: str
+    description: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+class Objective:
+    """Base class of objectives written in Python. Only :meth:`measure` must be overridden.
+
+    One instance lives in each process that prepares or measures; ``__init__`` must be cheap.
+    """
+
+    sources: ClassVar[tuple[str, ...]] = ()
+    """Further files (relative to the one that defines the class) that belong to the frozen source."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    @property
+    def prepares(self) -> bool:
+        """Whether there is anything to prepare ahead of a configuration's turn, in a process for that."""
+        return type(self).prepare is not Objective.prepare
+
+    def prepare(self, configuration: Configuration) -> Any:
+        """Compile or otherwise make ready. Must return something picklable; default: the configuration."""
+        return configuration
+
+    def load(self, prepared: Any) -> Any:
+        """Open what :meth:`prepare` made, in the measuring process. Default: ``prepared`` itself."""
+        return prepared
+
+    def check(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float]:
+        """Verify the answer on fresh inputs from ``rng``; raise :class:`WrongAnswer`, or return metrics."""
+        return {}
+
+    def measure(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float] | float:
+        """Take one reading: a number for the first goal, or a number a metric."""
+        raise NotImplementedError(f"{type(self).__name__} must define measure()")
+
+    def baselines(self) -> tuple[Baseline, ...]:
+        """The vendor's and other baselines that can be run on this machine; default: none."""
+        return ()
+
+    def load_baseline(self, baseline: Baseline) -> Any:
+        """What :meth:`measure` and :meth:`check` are to be handed for ``baseline``."""
+        raise NotImplementedError(f"{type(self).__name__} must define load_baseline()")
+
+
+MeasureFunction = Callable[..., Mapping[str, float] | float]
+"""A plain function ``f(**knobs)`` (or ``f(configuration)``) that returns a metric or several."""

@@ -1,0 +1,67 @@
+"""What came of a trial: its status, its metrics with their uncertainty, and every raw reading."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from autotune.status import Status
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One raw measurement of one metric.
+
+    ``at`` is in seconds since the trial's first reading began; ``discarded`` says why the reading
+    does not count (``"throttled"``, ``"warm-up"``), and is empty where it does. ``context`` holds what
+    the machine looked like (pressure, clock, temperature), as numbers.
+    """
+
+    metric: str
+    value: float
+    at: float = 0.0
+    discarded: str = ""
+    context: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A metric's value with a confidence interval: ``low <= value <= high``, from ``n`` readings."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+    error: float = 0.0
+    """Standard error of ``value``; 0 where it is unknown (a single reading)."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Status, metrics and readings of a trial. A failure is never a large number in a metric."""
+
+    status: Status
+    metrics: Mapping[str, Estimate] = field(default_factory=dict)
+    readings: tuple[Reading, ...] = ()
+    phases: Mapping[str, float] = field(default_factory=dict)
+    """Seconds spent in each phase: ``prepare``, ``check``, ``warmup``, ``measure``."""
+    message: str = ""
+    """Why it ended as it did, in a sentence; empty for ``ok``."""
+    phase: str = ""
+    """The phase in which a failure happened."""
+    stderr: str = ""
+    """The last lines (at most 8 KiB) that the trial wrote."""
+    exit_code: int | None = None
+    signal: int | None = None
+    peak_memory: int | None = None
+    """Bytes, the largest resident size of the measuring process during the trial."""
+    facts: Mapping[str, object] = field(default_factory=dict)
+    """What else is known, as JSON: the bytes the compiler made, the cores pinned to, ``replayed`` ..."""
+    artifacts: Mapping[str, bytes] = field(default_factory=dict)
+    """Files worth keeping, by role (``"source"``, ``"compiler output"``); stored by content."""
+    worker: str = ""
+
+    @property
+    def seconds(self) -> float:
+        """What the trial cost, all phases together."""
+        return sum(self.phases.values())

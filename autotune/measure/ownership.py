@@ -1,0 +1,56 @@
+"""Who owns a temporary thing (a control group, a scratch folder), so that what a dead owner left is swept.
+
+The name of such a thing carries its owner: the PID namespace, the process and when it started. A process
+of another namespace (another container that shares a folder with us) cannot be judged from here, and
+what it owns is left alone.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from pathlib import Path
+
+PREFIX = "autotune-"
+_OWNED = re.compile(rf"{PREFIX}(\d+)-(\d+)-(\d+)-")
+
+
+def owned_name(suffix: str) -> str:
+    """A name that says it belongs to this process: ``autotune-NAMESPACE-PID-START-suffix``."""
+    pid = os.getpid()
+    return f"{PREFIX}{_namespace()}-{pid}-{_started(pid)}-{suffix}"
+
+
+def is_abandoned(name: str) -> bool:
+    """Whether ``name`` is one of ours and its owner, of this namespace, is dead."""
+    found = _OWNED.match(name)
+    if found is None or int(found[1]) != _namespace():
+        return False
+    return _started(int(found[2])) != int(found[3])
+
+
+def make_scratch(suffix: str) -> Path:
+    """A new temporary folder of this process; folders that dead processes left are removed first."""
+    parent = Path(tempfile.gettempdir())
+    for left in parent.glob(f"{PREFIX}*"):
+        if is_abandoned(left.name):
+            shutil.rmtree(left, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix=owned_name(f"{suffix}-"), dir=parent))
+
+
+def _namespace() -> int:
+    try:
+        return Path("/proc/self/ns/pid").stat().st_ino
+    except OSError:
+        return 0
+
+
+def _started(pid: int) -> int:
+    """When the process started, in clock ticks since boot; -1 where there is none. A zombie is dead."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    except (OSError, IndexError):
+        return -1
+    return -1 if fields[0] in "ZX" else int(fields[19])

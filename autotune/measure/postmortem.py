@@ -1,0 +1,107 @@
+"""From the end of a worker to the outcome of the trial that it was at. Pure.
+
+Two ends look alike from outside, signal 9, and are told apart by who killed: a worker that the session
+killed was at its time limit (or closed its connection); one that the kernel killed at its memory cap has
+left a mark in the counter of its control group; else somebody else, or the objective itself, did.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping
+from dataclasses import replace
+
+from autotune.measure.outcome import Outcome
+from autotune.measure.process import Cause, Death
+from autotune.status import Status
+
+LIMIT_OF = {"prepare": "prepare_timeout"}
+"""The setting that limits a phase; all others share ``timeout``."""
+
+
+def outcome_of(death: Death, default_phase: str) -> Outcome:
+    """What came of the trial. ``default_phase``: where it was if it wrote nothing down."""
+    phase = death.noted.phase or default_phase
+    status, message = _verdict(death, phase)
+    ended = death.ended
+    ours = death.cause in (Cause.LIMIT, Cause.ORDER)
+    peak = death.cap if status is Status.OUT_OF_MEMORY and death.cap_kills else None
+    return Outcome(
+        status=status,
+        readings=death.noted.readings,
+        phases=death.noted.phases,
+        message=message,
+        phase=phase if status.failed else "",
+        stderr=death.output,
+        exit_code=None if ours or ended is None else ended.exit_code,
+        signal=None if ours or ended is None else ended.signal,
+        peak_memory=peak or (ended.peak_memory if ended is not None else None),
+    )
+
+
+def after_memory_kill(outcome: Outcome, cap: int) -> Outcome:
+    """A trial that failed after the kernel killed one of its processes at the memory cap failed for that."""
+    message = f"a process of it was killed at the memory cap of {_size(cap)}"
+    if outcome.message:
+        message += f" ({outcome.status}: {outcome.message})"
+    return replace(outcome, status=Status.OUT_OF_MEMORY, message=message, peak_memory=cap)
+
+
+def start_failure(death: Death) -> str:
+    """Why a worker never got to its first request, for the reader."""
+    if death.cap_kills and death.cap is not None:
+        return (
+            f"the objective needs more than the memory cap of {_size(death.cap)} before its first trial:"
+            " give more with measure: {memory: ...}"
+        )
+    _, message = _verdict(death, "start")
+    if death.cause is Cause.LIMIT:
+        message = f"it took longer than {death.limit:g} s"
+    tail = f"\n{death.output.strip()}" if death.output.strip() else ""
+    return f"the process that makes the objective did not start: {message}{tail}"
+
+
+def _verdict(death: Death, phase: str) -> tuple[Status, str]:
+    ended = death.ended
+    if death.cause is Cause.ORDER:
+        return Status.LOST, "given up before it was finished"
+    if ended is None:
+        return Status.LOST, "the process that watches over the worker was killed"
+    if death.cap_kills and death.cap is not None:
+        return Status.OUT_OF_MEMORY, f"killed at the memory cap of {_size(death.cap)} in {phase}"
+    if death.cause is Cause.LIMIT:
+        setting = LIMIT_OF.get(phase, "timeout")
+        return Status.TIMEOUT, f"killed in {phase} at its limit of {death.limit:g} s ({setting})"
+    if death.cause is Cause.SILENT:
+        return Status.CRASHED, f"closed its connection to the session in {phase}"
+    if ended.signal == signal.SIGKILL and death.machine_kills > 0:
+        return Status.OUT_OF_MEMORY, f"killed in {phase}: the machine ran out of memory"
+    return Status.CRASHED, f"{_how(ended.exit_code, ended.signal)} in {phase}"
+
+
+def _how(exit_code: int | None, number: int | None) -> str:
+    if number is None:
+        return f"exited with code {exit_code}"
+    try:
+        name = signal.Signals(number).name
+    except ValueError:
+        name = f"signal {number}"
+    meaning = _MEANINGS.get(name, "")
+    return f"died by {name}{f' ({meaning})' if meaning else ''}"
+
+
+_MEANINGS: Mapping[str, str] = {
+    "SIGSEGV": "segmentation fault",
+    "SIGBUS": "bus error",
+    "SIGILL": "illegal instruction",
+    "SIGFPE": "arithmetic error",
+    "SIGABRT": "abort",
+    "SIGKILL": "killed from outside or by itself",
+}
+
+
+def _size(count: int) -> str:
+    for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count >= scale:
+            return f"{count / scale:.4g} {unit}"
+    return f"{count} bytes"

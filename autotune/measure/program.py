@@ -1,0 +1,174 @@
+"""Runs a program to its end: bounded output, the exit told from a signal, no orphan left behind.
+
+The program stays in the process group of the process that started it, so that a worker that is killed
+with its group takes it along, and asks the kernel to be killed should its parent die alone. It is
+waited for by itself: a grandchild that keeps the pipes open does not hold up the reading.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+HEAD_BYTES = 1 << 16
+TAIL_BYTES = 1 << 20
+"""Of a long output, this much of its beginning and of its end is kept."""
+
+_PR_SET_PDEATHSIG = 1
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a program ended. ``exit_code`` is ``None`` where a signal ended it, and the other way round."""
+
+    exit_code: int | None
+    signal: int | None
+    stdout: str
+    stderr: str
+    seconds: float
+    """Wall clock, from before the program was started to its end."""
+
+    @property
+    def succeeded(self) -> bool:
+        return self.exit_code == 0
+
+    @property
+    def how(self) -> str:
+        """``exit code 3``, or ``killed by SIGSEGV``."""
+        if self.signal is None:
+            return f"exit code {self.exit_code}"
+        try:
+            return f"killed by {signal.Signals(self.signal).name}"
+        except ValueError:  # a real-time signal has no name
+            return f"killed by signal {self.signal}"
+
+
+def run_program(arguments: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Finished:
+    """Run ``arguments`` in ``folder`` and wait. Raises ``OSError`` where it cannot be started."""
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        list(arguments),
+        cwd=folder,
+        env=dict(environment),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=_die_with_parent(),
+    )
+    assert process.stdout is not None and process.stderr is not None
+    out, err = Bounded(), Bounded()
+    try:
+        with process.stdout, process.stderr:
+            _collect(process.pid, {process.stdout: out, process.stderr: err})
+            code = process.wait()
+            seconds = time.perf_counter() - start
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
+    return Finished(
+        exit_code=code if code >= 0 else None,
+        signal=-code if code < 0 else None,
+        stdout=out.text,
+        stderr=err.text,
+        seconds=seconds,
+    )
+
+
+class Bounded:
+    """Keeps the beginning and the end of a stream of bytes."""
+
+    def __init__(self, head: int = HEAD_BYTES, tail: int = TAIL_BYTES) -> None:
+        self._head, self._tail = head, tail
+        self._first = bytearray()
+        self._last = bytearray()
+        self._dropped = 0
+
+    def add(self, data: bytes) -> None:
+        room = self._head - len(self._first)
+        self._first += data[:room] if room > 0 else b""
+        self._last += data[max(room, 0) :]
+        if len(self._last) > 2 * self._tail:  # cut now and then, not at every piece
+            self._cut()
+
+    def _cut(self) -> None:
+        surplus = max(len(self._last) - self._tail, 0)
+        self._dropped += surplus
+        del self._last[:surplus]
+
+    @property
+    def text(self) -> str:
+        """What was kept, with a line in the place of what was not."""
+        self._cut()
+        gap = f"\n... {self._dropped} bytes left out ...\n".encode() if self._dropped else b""
+        return bytes(self._first + gap + self._last).decode("utf-8", errors="replace")
+
+
+def _collect(pid: int, streams: Mapping[IO[bytes], Bounded]) -> None:
+    """Read the streams until the process has ended; on an old kernel until all of them are closed."""
+    with selectors.DefaultSelector() as selector:
+        for stream in streams:
+            os.set_blocking(stream.fileno(), False)
+            selector.register(stream, selectors.EVENT_READ)
+        try:
+            process = os.pidfd_open(pid)
+        except OSError:  # a kernel before 5.3
+            process = -1
+        else:
+            selector.register(process, selectors.EVENT_READ)
+        try:
+            waiting = True
+            while waiting and selector.get_map():
+                for key, _ in selector.select():
+                    if key.fd == process:
+                        waiting = False
+                    elif not _read(key.fd, streams[key.fileobj]):  # type: ignore[index]
+                        selector.unregister(key.fileobj)
+        finally:
+            if process >= 0:
+                os.close(process)
+    for stream, kept in streams.items():
+        _read_all(stream.fileno(), kept)
+
+
+def _read(descriptor: int, kept: Bounded) -> bool:
+    """Take what is there; whether there may be more to come."""
+    try:
+        data = os.read(descriptor, 1 << 16)
+    except BlockingIOError:
+        return True
+    kept.add(data)
+    return bool(data)
+
+
+def _read_all(descriptor: int, kept: Bounded) -> None:
+    """Take what is left in a pipe after the end, but not for ever: a grandchild may write on."""
+    for _ in range(TAIL_BYTES >> 12):
+        try:
+            data = os.read(descriptor, 1 << 16)
+        except BlockingIOError:
+            return
+        if not data:
+            return
+        kept.add(data)
+
+
+def _die_with_parent() -> Callable[[], None]:
+    """What the child does before it becomes the program. Everything it needs is looked up before the fork."""
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    parent = os.getpid()
+
+    def before_exec() -> None:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:  # it died before the kernel knew
+            os._exit(1)
+
+    return before_exec

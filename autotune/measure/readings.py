@@ -1,0 +1,73 @@
+"""One reading: what an objective returned as named numbers, and what the machine did meanwhile."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from types import TracebackType
+
+from autotune.provenance.pressure import pressure
+
+_GROWING = ("cpu_stall", "memory_stall", "io_stall", "steal", "own_switches")
+"""Counters of which a reading's context holds the difference; one that stood still is left out."""
+
+_LEVELS = ("runnable", "frequency_mhz")
+"""What a reading's context holds as it stands at its end."""
+
+
+class Clock:
+    """Stands around each call of ``measure``: when it was, what it cost, what the machine did meanwhile.
+
+    ``context`` is in seconds of the whole call, inputs and calibration included: ``wall``, ``cpu``
+    (processor time of this process), ``..._stall`` (some task of the machine waited for it) and
+    ``steal`` (taken by the hypervisor); ``own_switches`` counts how often the process was interrupted;
+    ``runnable`` and ``frequency_mhz`` are as at its end.
+    """
+
+    def __init__(self) -> None:
+        self.at = 0.0
+        """When the last reading began, in seconds after the first one."""
+        self.last_seconds = 0.0
+        self.context: Mapping[str, float] = {}
+        self._first: float | None = None
+        self._before: Mapping[str, float] = {}
+        self._start = (0.0, 0.0)
+
+    def __enter__(self) -> None:
+        self._before = pressure()
+        self._start = time.perf_counter(), time.process_time()
+        if self._first is None:
+            self._first = self._start[0]
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        end = time.perf_counter(), time.process_time()
+        after = pressure()
+        self.at = self._start[0] - (self._first or 0.0)
+        self.last_seconds = end[0] - self._start[0]
+        context = {"wall": self.last_seconds, "cpu": end[1] - self._start[1]}
+        for name in _GROWING:
+            grown = after.get(name, 0.0) - self._before.get(name, 0.0)
+            if grown > 0:
+                context[name] = grown
+        context |= {name: after[name] for name in _LEVELS if name in after}
+        self.context = {name: float(f"{value:.4g}") for name, value in context.items()}
+
+
+def named_values(returned: object, default: str) -> dict[str, float]:
+    """What ``check`` or ``measure`` returned as plain numbers by name; a bare number is ``default``.
+
+    Raises ``TypeError`` for anything that is no number.
+    """
+    if isinstance(returned, Mapping):
+        return {str(name): _number(value, str(name)) for name, value in returned.items()}
+    return {default: _number(returned, default)}
+
+
+def _number(value: object, name: str) -> float:
+    if hasattr(value, "item"):
+        value = value.item()  # a scalar of numpy, torch and their kind; raises for an array of several
+    if isinstance(value, (bool, int, float)):
+        return float(value)
+    raise TypeError(f"the metric {name!r} must be a number, not {value!r:.80} ({type(value).__name__})")

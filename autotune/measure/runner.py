@@ -1,0 +1,356 @@
+"""The phases of one configuration: prepare, load, check, warm up, read. In whatever process it is called.
+
+Everything that an objective can raise ends in an :class:`Outcome`. What it can do beyond raising (die,
+hang, eat memory) is the business of :mod:`autotune.measure.process`.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from autotune.measure.bounds import beyond_bounds
+from autotune.measure.memory import PeakMemory
+from autotune.measure.objective import Baseline, Objective, Signal
+from autotune.measure.outcome import Estimate, Outcome, Reading
+from autotune.measure.readings import Clock, named_values
+from autotune.measure.repetition import Decision, RepetitionRule, Verdict
+from autotune.measure.statistics import estimate, suspicions
+from autotune.space.configuration import Configuration
+from autotune.space.spec import MeasureSettings, MetricSpec
+from autotune.status import Status
+
+SHORT_SECONDS = 0.1
+"""A reading shorter than this begins with what was in the caches before; a longer one does not care."""
+
+_MOST_MESSAGE = 2000
+
+
+class Notes(Protocol):
+    """Where a runner writes down how far it has come, in case its process dies."""
+
+    def phase(self, name: str) -> None: ...
+
+    def reading(self, reading: Reading) -> None: ...
+
+
+class NoNotes:
+    """For a runner whose process is not expected to die."""
+
+    def phase(self, name: str) -> None:
+        return
+
+    def reading(self, reading: Reading) -> None:
+        return
+
+
+class _Failed(Exception):  # noqa: N818
+    """Ends a trial with what is known of it so far."""
+
+    def __init__(
+        self,
+        status: Status,
+        message: str,
+        stderr: str = "",
+        exit_code: int | None = None,
+        signal: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.stderr = stderr
+        self.exit_code = exit_code
+        self.signal = signal
+
+
+@dataclass
+class _Trial:
+    """What is gathered while one configuration goes through its phases."""
+
+    notes: Notes
+    own_process: bool
+    phases: dict[str, float] = field(default_factory=dict)
+    readings: list[Reading] = field(default_factory=list)
+    checked: dict[str, Estimate] = field(default_factory=dict)
+    facts: dict[str, object] = field(default_factory=dict)
+    phase: str = ""
+
+    @contextmanager
+    def during(self, phase: str) -> Iterator[None]:
+        """Times a phase; an exception of the objective in it becomes :class:`_Failed`."""
+        self.phase = phase
+        self.notes.phase(phase)
+        start = time.perf_counter()
+        try:
+            yield
+        except _Failed:
+            raise
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt) and not self.own_process:
+                raise  # the user's
+            raise failed(error) from error
+        finally:
+            self.phases[phase] = self.phases.get(phase, 0.0) + time.perf_counter() - start
+
+    def add(self, reading: Reading) -> None:
+        self.readings.append(reading)
+        self.notes.reading(reading)
+
+    def values(self, metric: str) -> list[float]:
+        return [r.value for r in self.readings if r.metric == metric and not r.discarded]
+
+    def estimates(self, confidence: float) -> dict[str, Estimate]:
+        names = dict.fromkeys(r.metric for r in self.readings if not r.discarded)
+        return {name: estimate(self.values(name), confidence) for name in names}
+
+    def outcome(self, status: Status, message: str = "", **more: Any) -> Outcome:
+        return Outcome(
+            status,
+            readings=tuple(self.readings),
+            phases=dict(self.phases),
+            message=message,
+            phase=self.phase if status.failed else "",
+            facts=dict(self.facts),
+            **more,
+        )
+
+
+class Runner:
+    """Takes configurations of one objective through their phases.
+
+    ``metrics`` and ``settings`` are the space file's; readings stop by the
+    :class:`~autotune.measure.repetition.RepetitionRule` of these settings. A ``KeyboardInterrupt`` is the
+    user's and goes to the caller, but in a process of the objective's ``own`` that no user can reach.
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        metrics: tuple[MetricSpec, ...],
+        settings: MeasureSettings,
+        notes: Notes | None = None,
+        *,
+        own_process: bool = False,
+    ) -> None:
+        self.objective = objective
+        self.metrics = metrics
+        self.settings = settings
+        self.goal = next(metric for metric in metrics if metric.goal)
+        self.rule = RepetitionRule(
+            settings.precision,
+            settings.confidence,
+            settings.min_readings,
+            settings.max_readings,
+            settings.reject,
+        )
+        self.notes = notes or NoNotes()
+        self.own_process = own_process
+        self._entered: Any = None
+        self._entered_clock = Clock()
+
+    # -- the phases ----------------------------------------------------------------------------
+
+    def prepare(
+        self, configuration: Configuration, seal: Callable[[Any], Any] = lambda made: made
+    ) -> tuple[Outcome, Any]:
+        """``(outcome, prepared)``; ``seal`` (pickling, say) is part of the phase and may fail as well."""
+        trial = self._trial()
+        prepared: list[Any] = []
+
+        def prepare() -> Outcome:
+            with trial.during("prepare"):
+                prepared.append(seal(self.objective.prepare(configuration)))
+            return trial.outcome(Status.OK)
+
+        outcome = self._typed(trial, prepare)
+        return outcome, prepared[0] if prepared else None
+
+    def measure(
+        self,
+        unseal: Callable[[], Any],
+        seed: int,
+        incumbent: Estimate | None = None,
+        seconds: float = math.inf,
+    ) -> Outcome:
+        """Load what ``unseal`` gives, check it, warm it up and read it, in about ``seconds`` at most.
+
+        With a counted reading in hand, no other is begun that would not end in time.
+        """
+        trial = self._trial()
+        memory = PeakMemory()
+        deadline = time.monotonic() + seconds
+        outcome = self._typed(trial, lambda: self._measure(trial, unseal, seed, incumbent, deadline))
+        return replace(outcome, peak_memory=memory.read())
+
+    def enter(self, what: Configuration | Baseline, unseal: Callable[[], Any], seed: int) -> Outcome:
+        """Load (a baseline: as the objective says), check and warm up, and keep it for :meth:`read`."""
+        trial = self._trial()
+
+        def enter() -> Outcome:
+            with trial.during("load"):
+                if isinstance(what, Baseline):
+                    self._entered = self.objective.load_baseline(what)
+                else:
+                    self._entered = self.objective.load(unseal())
+            self._check(trial, self._entered, seed)
+            with trial.during("warmup"):
+                self._warm_up(trial, self._entered, self._rng(seed, 1))
+            return trial.outcome(Status.OK, metrics=dict(trial.checked))
+
+        return self._typed(trial, enter)
+
+    def read(self, seed: int) -> Outcome:
+        """One counted reading of what was entered, on fresh inputs, after one that warms the caches again."""
+        trial = self._trial()
+
+        def read() -> Outcome:
+            rng = self._rng(seed, 2)
+            with trial.during("measure"):
+                clock = self._entered_clock
+                if self.settings.warmup and clock.last_seconds < SHORT_SECONDS:
+                    self._read_once(trial, self._entered, rng, clock, discarded="warm-up")
+                self._read_once(trial, self._entered, rng, clock)
+            metrics = trial.estimates(self.settings.confidence)
+            status, message = beyond_bounds(self.metrics, metrics) or (Status.OK, "")
+            return trial.outcome(status, message, metrics=metrics)
+
+        return self._typed(trial, read)
+
+    def _measure(
+        self,
+        trial: _Trial,
+        unseal: Callable[[], Any],
+        seed: int,
+        incumbent: Estimate | None,
+        deadline: float,
+    ) -> Outcome:
+        with trial.during("load"):
+            loaded = self.objective.load(unseal())
+        self._check(trial, loaded, seed)
+        rng = self._rng(seed, 1)
+        with trial.during("warmup"):
+            clock = self._warm_up(trial, loaded, rng)
+        with trial.during("measure"):
+            decision = self._read(trial, loaded, rng, clock, incumbent, deadline)
+        trial.facts |= {"stopped": f"{decision.verdict}: {decision.reason}"}
+        if suspicious := suspicions(trial.values(self.goal.name)):
+            trial.facts["suspicions"] = list(suspicious)
+        metrics = trial.estimates(self.settings.confidence)
+        status, message = beyond_bounds(self.metrics, metrics) or _judged(decision)
+        return trial.outcome(status, message, metrics=metrics)
+
+    def _check(self, trial: _Trial, loaded: Any, seed: int) -> None:
+        with trial.during("check"):
+            returned = self.objective.check(loaded, self._rng(seed, 0))
+            for name, value in named_values(returned or {}, self.goal.name).items():
+                trial.add(Reading(name, value))
+                trial.checked[name] = Estimate(value, value, value, 1)
+            if unacceptable := beyond_bounds(self.metrics, trial.checked):
+                raise _Failed(*unacceptable)
+
+    def _warm_up(self, trial: _Trial, loaded: Any, rng: np.random.Generator) -> Clock:
+        clock = Clock()
+        for _ in range(self.settings.warmup):
+            self._read_once(trial, loaded, rng, clock, discarded="warm-up")
+        return clock
+
+    def _read(
+        self,
+        trial: _Trial,
+        loaded: Any,
+        rng: np.random.Generator,
+        clock: Clock,
+        incumbent: Estimate | None,
+        deadline: float,
+    ) -> Decision:
+        """Readings until the rule, or the time limit, says that it is enough."""
+        goal = self.goal.goal or "minimize"
+        while True:
+            self._read_once(trial, loaded, rng, clock)
+            decision = self.rule.decide(trial.values(self.goal.name), incumbent, goal)
+            if decision.stop:
+                return decision
+            if time.monotonic() + 1.5 * clock.last_seconds > deadline:
+                n = len(trial.values(self.goal.name))
+                return Decision(Verdict.CAPPED, f"the time limit allows {n} readings")
+
+    def _read_once(
+        self, trial: _Trial, loaded: Any, rng: np.random.Generator, clock: Clock, discarded: str = ""
+    ) -> None:
+        with clock:
+            returned = self.objective.measure(loaded, rng)
+        values = named_values(returned, self.goal.name)
+        if self.goal.name not in values:
+            known = ", ".join(values) or "nothing"
+            raise TypeError(f"measure() must return the metric {self.goal.name!r}; it returned {known}")
+        for name, value in values.items():
+            trial.add(Reading(name, value, clock.at, discarded, clock.context))
+
+    def _trial(self) -> _Trial:
+        return _Trial(self.notes, self.own_process)
+
+    def _rng(self, seed: int, purpose: int) -> np.random.Generator:
+        """Fresh random numbers: others for each trial, and others for its check than for its readings."""
+        return np.random.default_rng((abs(self.objective.context.seed), abs(seed), purpose))
+
+    def _typed(self, trial: _Trial, run: Callable[[], Outcome]) -> Outcome:
+        try:
+            return run()
+        except _Failed as failure:
+            metrics = dict(trial.checked) if failure.status is Status.WRONG else {}
+            return trial.outcome(
+                failure.status,
+                failure.message,
+                metrics=metrics,
+                stderr=failure.stderr,
+                exit_code=failure.exit_code,
+                signal=failure.signal,
+            )
+
+
+def _judged(decision: Decision) -> tuple[Status, str]:
+    match decision.verdict:
+        case Verdict.DIVERGED:
+            return Status.DIVERGED, decision.reason
+        case Verdict.REJECTED:
+            return Status.PRUNED, decision.reason
+        case _:
+            return Status.OK, ""
+
+
+def failed(error: BaseException) -> _Failed:
+    """How a trial ends in which an objective raised ``error``."""
+    if isinstance(error, Signal):
+        message = describe(error, with_type=False)
+        return _Failed(error.status, message, error.stderr, error.exit_code, error.signal)
+    if any(kind.__name__ in ("MemoryError", "OutOfMemoryError") for kind in type(error).__mro__):
+        return _Failed(Status.OUT_OF_MEMORY, describe(error), _trace(error))
+    return _Failed(Status.CRASHED, describe(error), _trace(error))
+
+
+def describe(error: BaseException, with_type: bool = True) -> str:
+    """One exception as a sentence, even where its ``__str__`` fails."""
+    name = type(error).__name__
+    try:
+        text = str(error).strip()
+    except Exception as second:  # noqa: BLE001 - whatever an objective's __str__ raises
+        text = f"(its text cannot be shown: {type(second).__name__})"
+    text = text[:_MOST_MESSAGE]
+    if not with_type:
+        return text or name
+    return f"{name}: {text}" if text else name
+
+
+def _trace(error: BaseException) -> str:
+    """The traceback from the objective's own code on."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_globals.get("__name__") == __name__:
+        trace = trace.tb_next
+    return "".join(traceback.format_exception(type(error), error, trace or error.__traceback__))

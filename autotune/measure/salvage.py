@@ -1,0 +1,141 @@
+"""Reads as much as there is of a JSON file that a crash cut short, gzipped or not.
+
+A tuner that appends one entry after another leaves, when it dies, a file without its closing braces,
+with a trailing comma, or with half an entry at the end. All complete entries before that are good.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from dataclasses import dataclass, field
+
+GZIP_MAGIC = b"\x1f\x8b"
+_GZIP = 16 + zlib.MAX_WBITS
+_CHUNK = 1 << 14
+"""Bytes inflated at once: what a damaged stream gave before the damage is lost by less than this."""
+
+_GAP = re.compile(r"[\s,]*")
+_COLON = re.compile(r"\s*:\s*")
+_DECODER = json.JSONDecoder()
+
+
+@dataclass(frozen=True)
+class Salvaged:
+    """The top-level object of a file as far as it could be read; ``damage`` says what is wrong with it."""
+
+    document: dict[str, object] = field(default_factory=dict)
+    damage: str = ""
+
+
+def salvage(data: bytes, series: frozenset[str] = frozenset()) -> Salvaged:
+    """Read a JSON object, whole or cut short at any byte.
+
+    ``series`` names the top-level keys whose value is an object or array of many entries, of which
+    the complete ones count even where the last one is cut. Elsewhere an incomplete value is left out.
+    """
+    whole = True
+    if data.startswith(GZIP_MAGIC):
+        data, whole = inflate(data)
+    text = data.decode("utf-8-sig", errors="replace")
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return _salvage_text(text, series)
+    damage = "" if whole else "its gzip stream is damaged"
+    return Salvaged(document, damage) if isinstance(document, dict) else Salvaged({}, "no JSON object")
+
+
+def inflate(data: bytes) -> tuple[bytes, bool]:
+    """What a gzip stream holds, and whether it was whole; a cut or damaged one gives its beginning."""
+    parts: list[bytes] = []
+    while data.startswith(GZIP_MAGIC):
+        stream = zlib.decompressobj(_GZIP)
+        for start in range(0, len(data), _CHUNK):
+            try:
+                parts.append(stream.decompress(data[start : start + _CHUNK]))
+            except zlib.error:
+                return b"".join(parts), False
+            if stream.eof:
+                data = stream.unused_data + data[start + _CHUNK :]
+                break
+        else:
+            parts.append(stream.flush())
+            return b"".join(parts), False
+    return b"".join(parts), True
+
+
+def _salvage_text(text: str, series: frozenset[str]) -> Salvaged:
+    document: dict[str, object] = {}
+    reader = _Reader(text)
+    try:
+        reader.object_into(document, series)
+        rest = text[reader.place :].strip()
+        damage = f"it goes on after its end in line {reader.line}" if rest else "it has commas too many"
+    except (ValueError, RecursionError):
+        damage = f"it breaks off or cannot be read in line {reader.line}"
+    return Salvaged(document, damage)
+
+
+class _Reader:
+    """Reads objects and arrays item by item, so that the items before a break are kept."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.place = 0
+
+    @property
+    def line(self) -> int:
+        return self.text.count("\n", 0, self.place) + 1
+
+    def object_into(self, found: dict[str, object], series: frozenset[str]) -> None:
+        """Read an object into ``found``; raises ``ValueError`` where the text breaks off or errs."""
+        self._expect("{")
+        while not self._ends("}"):
+            key = self._value()
+            if not isinstance(key, str):
+                raise ValueError("a key must be a text")
+            colon = _COLON.match(self.text, self.place)
+            if colon is None:
+                raise ValueError("a key must be followed by a colon")
+            self.place = colon.end()
+            opening = self.text[self.place : self.place + 1]
+            if key in series and opening == "{":
+                entries: dict[str, object] = {}
+                found[key] = entries
+                self.object_into(entries, frozenset())
+            elif key in series and opening == "[":
+                items: list[object] = []
+                found[key] = items
+                self.array_into(items)
+            else:
+                found[key] = self._value()
+
+    def array_into(self, found: list[object]) -> None:
+        """Read an array into ``found``; raises ``ValueError`` where the text breaks off or errs."""
+        self._expect("[")
+        while not self._ends("]"):
+            found.append(self._value())
+
+    def _value(self) -> object:
+        value, self.place = _DECODER.raw_decode(self.text, self.place)
+        return value
+
+    def _expect(self, opening: str) -> None:
+        self._skip()
+        if not self.text.startswith(opening, self.place):
+            raise ValueError(f"expected {opening}")
+        self.place += 1
+
+    def _ends(self, closing: str) -> bool:
+        self._skip()
+        if self.text.startswith(closing, self.place):
+            self.place += 1
+            return True
+        return False
+
+    def _skip(self) -> None:
+        gap = _GAP.match(self.text, self.place)
+        assert gap is not None  # it matches the empty text
+        self.place = gap.end()

@@ -1,0 +1,194 @@
+"""What a handful of readings says about a metric: a location with an honest interval. Pure.
+
+Timings are skewed to the right and now and then hit by an interrupt, a page fault or a neighbour, so
+their mean says more about the noise than about the configuration. The location here is the
+**median**, which half of the readings may corrupt upwards or downwards without moving it far.
+
+Its interval comes from the **order statistics**: the number of readings below the true median is
+binomial with p = 1/2 whatever the distribution, so that the interval between the d-th smallest and
+the d-th largest reading has a known confidence for any noise, however skewed (H. A. David and
+H. N. Nagaraja, *Order Statistics*, 3rd ed., section 7.1). Between two ranks it is interpolated as in
+T. P. Hettmansperger and S. J. Sheather, *Confidence intervals based on interpolated order
+statistics*, Statistics & Probability Letters 4 (1986).
+
+Below ``n = 1 + log2(1 / (1 - confidence))`` (six readings for 95 %) even the smallest and the largest
+reading together do not reach the confidence. There the interval is the hull of all readings and
+Student's t interval about their mean: it leans on the normal distribution as little as it can.
+
+All this takes readings for independent. :func:`suspicions` says where they do not look it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from statistics import NormalDist
+
+import numpy as np
+
+from autotune.measure.outcome import Estimate
+
+FEWEST_FOR_SUSPICION = 8
+"""With fewer readings a trend or an autocorrelation cannot be told from chance."""
+
+
+def estimate(values: Sequence[float], confidence: float = 0.95) -> Estimate:
+    """The median of ``values`` with its confidence interval.
+
+    A single reading has no interval: ``low == value == high`` and ``n == 1``, ``error == 0`` say so.
+    Readings that are all positive (as times and rates are) never give a negative ``low``. Where one
+    is NaN or infinite, so is the estimate.
+
+    Raises ``ValueError`` without any reading, or where ``confidence`` is not between 0 and 1.
+    """
+    check_confidence(confidence)
+    ordered = sorted(map(float, values))
+    n = len(ordered)
+    if n == 0:
+        raise ValueError("an estimate needs at least one reading")
+    for value in ordered:
+        if not math.isfinite(value):
+            return Estimate(value, value, value, n)
+    median = (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
+    if n == 1 or ordered[0] == ordered[-1]:
+        return Estimate(median, median, median, n)
+    ranks = _ranks(n, confidence)
+    low, high, error = (
+        _by_student(ordered, confidence) if ranks is None else _by_rank(ordered, *ranks, confidence)
+    )
+    if ordered[0] > 0:
+        low = max(low, 0.0)
+    return Estimate(median, min(low, median), max(high, median), n, error)
+
+
+def relative_half_width(estimate: Estimate) -> float:
+    """Half the interval over the value: 0.01 is 'known to 1 %'. Infinite where nothing is known."""
+    half = (estimate.high - estimate.low) / 2
+    if estimate.n < 2 or not math.isfinite(half):
+        return math.inf
+    if half == 0:
+        return 0.0
+    return half / abs(estimate.value) if estimate.value else math.inf
+
+
+def autocorrelation(values: Sequence[float]) -> float:
+    """How much a reading resembles the one before it: -1 to 1, about 0 for independent readings.
+
+    Correlates ranks, so that one outlier decides nothing. 0 where all readings are the same.
+    """
+    ranks = _midranks(values)
+    centred = ranks - ranks.mean()
+    total = float(centred @ centred)
+    return float(centred[:-1] @ centred[1:]) / total if total else 0.0
+
+
+def drift(values: Sequence[float]) -> float:
+    """How far the readings moved from the first to the last, over their median: 0.03 is 'up by 3 %'.
+
+    The slope is the median over all pairs (P. K. Sen, JASA 63, 1968). 0 for fewer than two readings.
+    """
+    numbers = np.asarray(values, dtype=float)
+    middle = float(np.median(numbers)) if numbers.size else 0.0
+    if numbers.size < 2 or middle == 0:
+        return 0.0
+    earlier, later = np.triu_indices(numbers.size, 1)
+    slope = float(np.median((numbers[later] - numbers[earlier]) / (later - earlier)))
+    return slope * (numbers.size - 1) / abs(middle)
+
+
+def suspicions(values: Sequence[float], confidence: float = 0.99) -> tuple[str, ...]:
+    """Sentences on why the interval of these readings, in the order taken, may be too narrow.
+
+    A trend is looked for with Kendall's test (H. B. Mann, Econometrica 13, 1945), a memory of the
+    reading before with :func:`autocorrelation`, whose spread for independent readings is 1/sqrt(n).
+    """
+    n = len(values)
+    if n < FEWEST_FOR_SUSPICION or not all(map(math.isfinite, values)):
+        return ()
+    critical = NormalDist().inv_cdf((1 + confidence) / 2)
+    found = []
+    if abs(_kendall(values)) > critical:
+        moved = drift(values)
+        found.append(
+            f"the readings drifted {'up' if moved > 0 else 'down'} by {abs(moved):.1%} while they were taken"
+        )
+    correlation = autocorrelation(values)
+    if correlation > critical / math.sqrt(n):
+        found.append(f"each reading resembles the one before it (rank autocorrelation {correlation:.2f})")
+    return tuple(found)
+
+
+@lru_cache(maxsize=512)
+def student_quantile(probability: float, freedom: int) -> float:
+    """The quantile of Student's t distribution with ``freedom`` degrees of freedom."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, probability))
+
+
+def check_confidence(confidence: float) -> None:
+    """Raise ``ValueError`` unless ``confidence`` is a probability strictly between 0 and 1."""
+    if not 0 < confidence < 1:
+        raise ValueError(f"a confidence lies between 0 and 1, such as 0.95, but it is {confidence!r}")
+
+
+def _by_student(ordered: Sequence[float], confidence: float) -> tuple[float, float, float]:
+    """``(low, high, standard error)``: the hull of the readings and Student's t interval."""
+    n = len(ordered)
+    mean = math.fsum(ordered) / n
+    variance = math.fsum((value - mean) ** 2 for value in ordered) / (n - 1)
+    error = math.sqrt(variance / n)
+    half = student_quantile((1 + confidence) / 2, n - 1) * error
+    return min(ordered[0], mean - half), max(ordered[-1], mean + half), error
+
+
+def _by_rank(
+    ordered: Sequence[float], rank: int, weight: float, confidence: float
+) -> tuple[float, float, float]:
+    """``(low, high, standard error)`` from the ``rank``-th smallest and largest reading.
+
+    ``weight`` leads from there to the next reading inwards.
+    """
+    low = (1 - weight) * ordered[rank - 1] + weight * ordered[rank]
+    high = (1 - weight) * ordered[-rank] + weight * ordered[-rank - 1]
+    return low, high, max(high - low, 0.0) / (2 * NormalDist().inv_cdf((1 + confidence) / 2))
+
+
+@lru_cache(maxsize=4096)
+def _ranks(n: int, confidence: float) -> tuple[int, float] | None:
+    """``(d, weight)`` of the narrowest interval that holds the median with ``confidence``.
+
+    ``None`` where not even the smallest and the largest of ``n`` readings do.
+    """
+    ways, below = 2**n, 0
+    outer = inner = 1.0
+    for d in range(1, n // 2 + 2):
+        below += math.comb(n, d - 1)
+        outer, inner = inner, 1 - 2 * (below / ways)
+        if inner < confidence:
+            break
+    d -= 1  # the last rank whose interval still holds the confidence; ``inner`` is that of the next
+    if d == 0:
+        return None
+    share = (outer - confidence) / (outer - inner)
+    return d, (n - d) * share / (d + (n - 2 * d) * share)
+
+
+def _midranks(values: Sequence[float]) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    """The rank of each value, 0 for the smallest; equal values share the mean of their ranks."""
+    numbers = np.asarray(values, dtype=float)
+    below = np.searchsorted(np.sort(numbers), numbers, side="left")
+    upto = np.searchsorted(np.sort(numbers), numbers, side="right")
+    return (below + upto - 1) / 2.0
+
+
+def _kendall(values: Sequence[float]) -> float:
+    """Kendall's S over its standard deviation for exchangeable values, corrected for ties."""
+    numbers = np.asarray(values, dtype=float)
+    n = numbers.size
+    earlier, later = np.triu_indices(n, 1)
+    score = float(np.sign(numbers[later] - numbers[earlier]).sum())
+    ties = np.unique(numbers, return_counts=True)[1].astype(float)
+    variance = (n * (n - 1) * (2 * n + 5) - float((ties * (ties - 1) * (2 * ties + 5)).sum())) / 18
+    return score / math.sqrt(variance) if variance > 0 else 0.0

@@ -1,0 +1,143 @@
+"""Facts of a device for the rules of a space: ``device.l1_bytes``, ``device.warp_size`` ...
+
+On a machine with a GPU the facts of its CPU and of its first GPU stand side by side, so that one
+machine serves spaces of both kinds. Where a name exists for both, it is the CPU's; ``gpu_memory_bytes``,
+``gpu_l2_bytes`` and ``gpu_name`` are the GPU's everywhere. :data:`autotune.provenance.profiles.FACTS`
+lists all names with their meaning.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from autotune.errors import InputError, Problem
+from autotune.provenance import cuda_query
+from autotune.provenance.cgroup import read_limits, whole_processors
+from autotune.provenance.machine import memory_bytes
+from autotune.provenance.processor import allowed_threads, core_groups, read_processor, vector_bytes
+from autotune.provenance.profiles import complete, profile
+from autotune.provenance.system import System
+from autotune.space.configuration import FrozenMap, Value
+
+GENERIC = "generic-cpu"
+_QUERY_SECONDS = 20.0
+"""The driver of a node with eight GPUs and no persistence daemon takes seconds to wake up."""
+
+
+def device_facts(which: str | Path | None = None) -> FrozenMap:
+    """Facts of this machine (``None``), of its ``cpu`` or a GPU such as ``cuda:0`` alone, of a shipped
+    profile (``h100``) or of a profile file. Raises :class:`~autotune.errors.InputError` for anything else.
+    """
+    if which is None:
+        return machine_facts()
+    if which == "cpu":
+        return FrozenMap(cpu_facts())
+    if isinstance(which, str) and which.startswith("cuda:") and which[5:].isdigit():
+        facts = gpu_facts(int(which[5:]))
+        if facts is None:
+            found = ", ".join(device_names()) or "none"
+            hint = "a device that is elsewhere is checked with its profile, such as h100"
+            raise InputError(Problem(f"this machine has no device {which}", expected=found, hint=hint))
+        return complete(facts)
+    return profile(which)
+
+
+def machine_facts() -> FrozenMap:
+    """The CPU of this machine and, where there is one, its first GPU."""
+    gpus = query_gpus()
+    facts = dict(cpu_facts(gpus=gpus))
+    if gpus:
+        gpu = complete(_gpu(gpus[0], len(gpus)))
+        facts = {**{name: gpu[name] for name in gpu if name not in ("kind", "name")}, **facts}
+    return FrozenMap(facts)
+
+
+def cpu_facts(
+    system: System | None = None, gpus: tuple[Mapping[str, object], ...] | None = None
+) -> Mapping[str, Value]:
+    """What a program may use of this machine's CPU, with the limits of its container and affinity.
+
+    Caches are those of one core, the smallest where cores differ. What cannot be found out is taken
+    from the generic profile and named in ``assumed``.
+    """
+    system = System() if system is None else system
+    gpus = (query_gpus() if system.live else ()) if gpus is None else gpus
+    processor, limits, usable = read_processor(system), read_limits(system), allowed_threads(system)
+    quota = whole_processors(limits) or sys.maxsize
+    threads = min(len(usable) or processor.threads or 1, quota)
+    cores = min(len(core_groups(system, usable)) or processor.cores or threads, threads)
+    caches = {level: processor.cache(level) for level in (1, 2, 3)}
+    first, third = caches[1], caches[3]
+    memory = memory_bytes(system)
+    known: dict[str, Value | None] = {
+        "l1_bytes": first.bytes if first else None,
+        "l2_bytes": caches[2].bytes if caches[2] else None,
+        # Where the caches are known, a missing third level is a fact and not a gap.
+        "l3_bytes": third.bytes if third else 0 if first else None,
+        "cache_line_bytes": first.line_bytes if first else None,
+        "memory_bytes": min(memory, limits.memory_bytes or memory) if memory else limits.memory_bytes,
+        "vector_bytes": vector_bytes(processor, system),
+    }
+    facts: dict[str, Value] = {"kind": "cpu", "name": processor.name, "cores": cores, "threads": threads}
+    assumed = tuple(name for name, value in known.items() if value is None)
+    generic = profile(GENERIC) if assumed else FrozenMap({})
+    for name, value in known.items():
+        facts[name] = generic[name] if value is None else value
+    if assumed:
+        facts["assumed"] = assumed
+    return {**facts, "names": ("cpu", *(f"cuda:{index}" for index in range(len(gpus))))}
+
+
+def gpu_facts(index: int = 0) -> Mapping[str, Value] | None:
+    """Limits of the GPU that CUDA (and so PyTorch) numbers ``index``; ``None`` where there is none."""
+    gpus = query_gpus()
+    return _gpu(gpus[index], len(gpus)) if 0 <= index < len(gpus) else None
+
+
+def device_names() -> tuple[str, ...]:
+    """What work can be placed on here: ``cpu``, then ``cuda:0`` ..."""
+    return ("cpu", *(f"cuda:{index}" for index in range(len(query_gpus()))))
+
+
+def query_gpus() -> tuple[Mapping[str, object], ...]:
+    """What the CUDA driver says of each visible GPU; empty without a driver."""
+    return ask_driver() if _driver_present() else ()
+
+
+def ask_driver() -> tuple[Mapping[str, object], ...]:
+    """Run :mod:`autotune.provenance.cuda_query` in a child process, for at most some seconds."""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", cuda_query.__file__],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_QUERY_SECONDS,
+            check=False,
+        )
+        found = json.loads(done.stdout) if done.returncode == 0 else []
+    except (OSError, subprocess.TimeoutExpired, ValueError):
+        return ()
+    return tuple(found)
+
+
+def _driver_present() -> bool:
+    """Whether asking is worth a child process; on a machine without a GPU it is not."""
+    system = System()
+    nodes = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg", "/proc/driver/nvidia/version", "/dev/nvhost-ctrl")
+    return any(system.exists(node) for node in nodes)
+
+
+def _gpu(found: Mapping[str, object], count: int) -> Mapping[str, Value]:
+    facts: dict[str, Value] = {"kind": "gpu"}
+    names = ("name", "memory_bytes", *cuda_query.ATTRIBUTES)
+    for name in names:
+        value = found.get(name)
+        if isinstance(value, (int, str)) and name not in ("major", "minor"):
+            facts[name] = value
+    if "major" in found:
+        facts["compute_capability"] = float(f"{found['major']}.{found.get('minor', 0)}")
+    return {**facts, "names": ("cpu", *(f"cuda:{index}" for index in range(count)))}

@@ -1,0 +1,48 @@
+"""Numbers for people: a value with its unit, its interval, and as many digits as are certain."""
+
+from __future__ import annotations
+
+import math
+
+from autotune.measure.outcome import Estimate
+
+_SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+_PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+def say_value(value: float, unit: str = "", digits: int = 4) -> str:
+    """``4.123 ms`` for 0.004123 s; ``12.3 Gflop/s``; a plain number where there is no unit."""
+    if not math.isfinite(value):
+        return str(value)
+    if unit == "s":
+        scale, name = next((pair for pair in _SECONDS if abs(value) >= pair[0]), _SECONDS[-1])
+        return f"{value / scale:.{digits}g} {name}" if value else "0 s"
+    for scale, prefix in _PREFIXES:
+        if unit and abs(value) >= scale:
+            return f"{value / scale:.{digits}g} {prefix}{unit}"
+    return f"{value:.{digits}g} {unit}".rstrip()
+
+
+def say_estimate(estimate: Estimate, unit: str = "") -> str:
+    """``4.12 ms [4.10, 4.15]``; the value alone where there is no interval."""
+    value = say_value(estimate.value, unit)
+    if estimate.n < 2 or not (math.isfinite(estimate.low) and math.isfinite(estimate.high)):
+        return value
+    if unit == "s" and estimate.value:
+        scale, _ = next((p for p in _SECONDS if abs(estimate.value) >= p[0]), _SECONDS[-1])
+        return f"{value} [{estimate.low / scale:.4g}, {estimate.high / scale:.4g}]"
+    return f"{value} [{say_value(estimate.low, unit)}, {say_value(estimate.high, unit)}]"
+
+
+def say_seconds(seconds: float) -> str:
+    """``45 s``, ``12 min``, ``3.5 h``: a duration, roughly."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def say_ratio(estimate: float, low: float, high: float) -> str:
+    """``1.42x [1.40, 1.44]``."""
+    return f"{estimate:.3g}x [{low:.3g}, {high:.3g}]"

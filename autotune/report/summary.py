@@ -1,0 +1,130 @@
+"""The end of a search in words: what won, how sure that is, against what, what failed, what next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from autotune.report.numbers import say_estimate, say_ratio
+from autotune.session.result import Comparison, Result
+from autotune.space.configuration import Value, plain
+
+
+def summarize(result: Result, *, space: str = "", program: str = "autotune", store_option: str = "") -> str:
+    """The lines that ``autotune search`` ends with."""
+    lines = ["", headline(result)]
+    if result.best is not None:
+        lines += ["", *_configuration(result), *_metrics(result), *_standing(result)]
+    lines += [
+        "",
+        _tried(result),
+        *_why_failed(result),
+        f"stored in      {result.store}  (study {result.study.name}#{result.study.id})",
+    ]
+    lines += ["", *_next(result, space, program, store_option)]
+    return "\n".join(lines)
+
+
+def headline(result: Result) -> str:
+    """One line: what kind of answer this is. A replay says so."""
+    label = "REPLAYED from a recording, nothing was measured here: " if result.study.replayed else ""
+    if result.best is None:
+        return f"{label}nothing succeeded: {result.remark}"
+    if not result.defended:
+        return f"{label}best so far of {result.study.name}, not measured again"
+    if result.is_default:
+        return f"{label}no better than the default was found for {result.study.name}"
+    return f"{label}winner of {result.study.name}"
+
+
+def _configuration(result: Result) -> list[str]:
+    assert result.best is not None
+    width = max(map(len, result.best), default=0)
+    return [f"  {name:{width}}  {say_knob(value)}" for name, value in result.best.items()]
+
+
+def say_knob(value: Value) -> str:
+    """A knob's value on one line."""
+    simple = plain(value)
+    if isinstance(simple, bool):
+        return "true" if simple else "false"
+    if isinstance(simple, list):
+        return ", ".join(map(str, simple))
+    if isinstance(simple, Mapping):
+        return ", ".join(f"{item}: {place}" for item, place in simple.items())
+    return str(simple)
+
+
+def _metrics(result: Result) -> list[str]:
+    units = {m["name"]: m["unit"] for m in result.study.metrics}
+    return ["", *(f"{name:14} {say_estimate(e, units.get(name, ''))}" for name, e in result.metrics.items())]
+
+
+def _standing(result: Result) -> list[str]:
+    lines = []
+    if result.speedup is not None:
+        lines.append(f"{'speed-up':14} {_ratio(result.speedup)} over the default")
+    vendor = result.vendor
+    if vendor is not None:
+        also = f", the strongest of {len(result.baselines)} baselines" if len(result.baselines) > 1 else ""
+        lines.append(f"{'standing':14} {_ratio(vendor)} of {vendor.against}{also}")
+    if lines:
+        lines.append(f"{'':14} ({_how_sure(result)})")
+    if result.remark:
+        lines.append(f"{'remark':14} {result.remark}")
+    return lines
+
+
+def _ratio(comparison: Comparison) -> str:
+    return say_ratio(comparison.estimate, comparison.low, comparison.high)
+
+
+def _how_sure(result: Result) -> str:
+    confidence = f"{result.confidence:.0%}"
+    if result.study.replayed:
+        return f"{confidence} interval, from recorded readings"
+    return f"{confidence} interval, finalists and default measured again, interleaved"
+
+
+def _tried(result: Result) -> str:
+    total = sum(result.statuses.values())
+    failed = ", ".join(f"{n} {status}" for status, n in result.failures.items())
+    other = ", ".join(f"{n} {s}" for s, n in result.statuses.items() if s in ("pruned", "lost") and n)
+    parts = [f"{total} trials", f"failed: {failed}" if failed else "none failed"]
+    parts += [other] if other else []
+    return f"{'tried':14} {'; '.join(parts)}; ended by: {result.reason}"
+
+
+def _why_failed(result: Result) -> list[str]:
+    """The first message of each kind of failure."""
+    first: dict[str, str] = {}
+    for trial in result.trials:
+        if trial.status.failed and trial.message.strip():
+            message = " ".join(trial.message.split())
+            first.setdefault(
+                str(trial.status), f"{'':14} {trial.status}, as trial {trial.number}: {message[:160]}"
+            )
+    return list(first.values())
+
+
+def _next(result: Result, space: str, program: str, store_option: str) -> list[str]:
+    study = f"--study {result.study.name}{store_option}"
+    commands = [
+        (f"{program} best --format flags {study}", "the winner as compiler flags (or yaml, json, env)"),
+        (f"{program} show {study}", "every trial, the failures and why"),
+        (
+            f"{program} search {space or result.study.name} {_more(result)}{store_option}",
+            "go on searching",
+        ),
+    ]
+    width = max(len(command) for command, _ in commands)
+    return ["next:", *(f"  {command:{width}}  # {text}" for command, text in commands)]
+
+
+def _more(result: Result) -> str:
+    """The options that double whatever part of the budget was spent; it counts for the study as a whole."""
+    budget = result.study.document.get("budget") or {}
+    tried = sum(result.statuses.values())
+    options = [f"--time {2 * budget['time']:g}s"] if budget.get("time") else []
+    if not options or (budget.get("trials") or tried + 1) <= tried:
+        options.append(f"--trials {max(2 * tried, 10)}")
+    return " ".join(options)

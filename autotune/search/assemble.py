@@ -1,0 +1,43 @@
+"""Making a feasible configuration of values that came from somewhere else.
+
+Crossover, a grid and the samplers of other libraries all produce a value a knob without regard to
+conditions and constraints. :func:`assemble` turns such a wish into a configuration where it is one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from autotune.space.configuration import Configuration, Value
+from autotune.space.knob import Knob
+from autotune.space.knobs import FloatRange
+from autotune.space.space import Space
+
+
+def assemble(space: Space, wish: Mapping[str, Value]) -> Configuration | None:
+    """The configuration of ``space`` that has the wished value for every active knob.
+
+    Knobs that are inactive under the wish are left out; active ones without a wish take their default.
+    ``None`` where that violates a constraint.
+    """
+    complete = completed(space, wish)
+    active = {name: complete[name] for name in space.active(complete)}
+    configuration = Configuration(active)
+    return configuration if configuration in space else None
+
+
+def completed(space: Space, wish: Mapping[str, Value]) -> dict[str, Value]:
+    """A value for every knob of the space, active or not: the wished one, or the default."""
+    return {knob.name: wish.get(knob.name, knob.default) for knob in space.knobs}
+
+
+def at(knob: Knob, fraction: float) -> Value:
+    """The value of a float range at ``fraction`` (0 to 1) of its way from low to high on its scale."""
+    if not isinstance(knob, FloatRange):
+        raise TypeError(f"{knob.name} is not a float range")
+    if knob.scale == "linear":
+        value = knob.low + fraction * (knob.high - knob.low)
+    else:
+        value = math.exp(math.log(knob.low) * (1.0 - fraction) + math.log(knob.high) * fraction)
+    return knob.canonical(min(max(value, knob.low), knob.high))

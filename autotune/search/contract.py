@@ -1,0 +1,191 @@
+"""What a strategy is: ask and tell.
+
+A strategy is a pure function of the problem, the seed and what it was told: it reads no clock, no
+file and no global state, and draws every random number from the generator it is handed. So a
+resumed or replayed session proposes the same.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, TypeAlias
+
+import numpy as np
+
+from autotune import errors
+from autotune.space.configuration import Configuration
+from autotune.space.space import Space
+from autotune.space.spec import MetricSpec
+from autotune.status import Status
+
+Option: TypeAlias = float | int | str | bool
+"""What an option of a strategy can be set to."""
+
+Reason: TypeAlias = Mapping[str, object]
+"""Why a configuration was proposed, as JSON: at least ``{"strategy": ..., "kind": ...}``, then what
+the strategy knew (``parent``, ``predicted``, ``spread``, ``arm`` ...). Stored with the trial."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is searched: the space and the metrics, those with a goal first in importance."""
+
+    space: Space
+    metrics: tuple[MetricSpec, ...]
+    budget: int | None = None
+    """How many trials there will be at most, where that is known."""
+    options: Mapping[str, Option] = field(default_factory=dict)
+    """The strategy's own options from ``search: {options: ...}``."""
+
+    @property
+    def goals(self) -> tuple[MetricSpec, ...]:
+        return tuple(m for m in self.metrics if m.goal)
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What one trial taught. ``metrics`` holds means; it is empty where the trial failed.
+
+    ``errors`` holds the standard error of a mean where it is known; ``resources`` what was used
+    of a bounded resource (peak memory in bytes, say); ``seconds`` what the trial cost.
+    """
+
+    configuration: Configuration
+    status: Status
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    errors: Mapping[str, float] = field(default_factory=dict)
+    resources: Mapping[str, float] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A configuration to try next, and why."""
+
+    configuration: Configuration
+    reason: Reason
+
+
+class Strategy(ABC):
+    """Proposes configurations. Subclasses implement :meth:`propose` and may override :meth:`learn`.
+
+    The base class keeps the books: what was asked, what was told, and that no configuration is
+    proposed twice. ``propose`` is handed a generator seeded by ``(seed, number of the ask)`` so
+    that nothing random has to be carried from one ask to the next. What a subclass keeps between
+    asks is a cache: it must follow from :attr:`usable`, in its order, alone.
+
+    The first proposal of every strategy is the space's default, where that is feasible: it is what
+    the user has today, what the answer will be compared with, and often not bad.
+    """
+
+    name: ClassVar[str]
+    defaults: ClassVar[Mapping[str, Option]] = {}
+    """The options that the strategy understands, with the value each has unless the user says otherwise."""
+
+    def __init__(self, problem: Problem, seed: int = 0) -> None:
+        """Raises :class:`~autotune.errors.InputError` for an option that the strategy does not have."""
+        self.problem = problem
+        self.space = problem.space
+        self.seed = seed
+        self.options = _options(self.name, self.defaults, problem.options)
+        self.told: list[Observation] = []
+        """What was learned so far, in the order in which it finished; never a ``lost`` trial."""
+        self.usable: list[Observation] = []
+        """The part of it that is about configurations of this space, which may have been narrowed since."""
+        self.taken: set[str] = set()
+        """Canonical hashes of all configurations that were proposed, told or reserved."""
+        self.pending: dict[str, Configuration] = {}
+        """Proposed and not yet told, by hash, in the order of proposing."""
+        self.asks = 0
+
+    def ask(self, n: int = 1) -> list[Proposal]:
+        """Up to ``n`` configurations never proposed before; fewer where the space is exhausted."""
+        rng = np.random.default_rng((self.seed, self.asks))
+        self.asks += 1
+        fresh = self._opening() if n > 0 else []
+        if len(fresh) < n:
+            for proposal in self.propose(n - len(fresh), rng):
+                if proposal.configuration.hash not in self.taken:
+                    self._take(proposal.configuration)
+                    fresh.append(proposal)
+                if len(fresh) == n:
+                    break
+        return fresh
+
+    def tell(self, observations: Iterable[Observation]) -> None:
+        """Learn from finished trials, in the order in which they finished.
+
+        A configuration that the strategy never proposed is as welcome as its own. A ``lost`` trial
+        says nothing about its configuration, which stays pending until it has been tried again.
+        """
+        batch = [o for o in observations if o.status is not Status.LOST]
+        for observation in batch:
+            self.taken.add(observation.configuration.hash)
+            self.pending.pop(observation.configuration.hash, None)
+        inside = [o for o in batch if o.configuration in self.space]
+        self.told.extend(batch)
+        self.usable.extend(inside)
+        self.learn(inside)
+
+    def restore(self, asks: int, proposed: Sequence[Configuration], told: Sequence[Observation]) -> None:
+        """Stand where an earlier session stood: what it asked (``asks`` calls) and was told."""
+        for configuration in proposed:
+            self._take(configuration)
+        self.asks = asks
+        self.tell(told)
+
+    @property
+    def known(self) -> list[Configuration]:
+        """The configurations behind :attr:`taken`: told ones, then pending ones."""
+        return [*(o.configuration for o in self.told), *self.pending.values()]
+
+    def _opening(self) -> list[Proposal]:
+        default = self.space.configuration({})
+        if default.hash in self.taken or default not in self.space:
+            return []
+        self._take(default)
+        return [Proposal(default, {"strategy": self.name, "kind": "default"})]
+
+    def _take(self, configuration: Configuration) -> None:
+        self.taken.add(configuration.hash)
+        self.pending[configuration.hash] = configuration
+
+    @abstractmethod
+    def propose(self, n: int, rng: np.random.Generator) -> Iterable[Proposal]:
+        """Candidates for the next ``n`` trials, best first, none of them in :attr:`taken`.
+
+        It may be a generator: what it yields is in :attr:`taken` and :attr:`pending` by the time
+        it goes on. An empty answer says that the strategy has nothing left to propose.
+        """
+
+    def learn(self, observations: Sequence[Observation]) -> None:  # noqa: B027
+        """Hook: new observations, each of a configuration in the space, have joined :attr:`usable`."""
+
+
+def _options(
+    strategy: str, defaults: Mapping[str, Option], given: Mapping[str, Option]
+) -> Mapping[str, Option]:
+    """The options to use. An unknown name, or a value of another type than the default's, is an error."""
+    problems = []
+    for name, value in given.items():
+        if name not in defaults:
+            known = ", ".join(sorted(defaults)) or "no options"
+            hint = errors.nearest(name, defaults)
+            message = f"the strategy {strategy!r} has no option {name!r}"
+            problems.append(errors.Problem(message, expected=known, hint=hint))
+        elif not _fits(value, defaults[name]):
+            kind = type(defaults[name]).__name__
+            message = f"the option {name!r} of the strategy {strategy!r} cannot be {value!r}"
+            problems.append(errors.Problem(message, expected=f"{kind}, such as {defaults[name]!r}"))
+    if problems:
+        raise errors.InputError(problems)
+    return {**defaults, **given}
+
+
+def _fits(value: Option, default: Option) -> bool:
+    """Whether ``value`` has the type of ``default``; an integer will do for a float."""
+    if isinstance(value, bool) or isinstance(default, bool):
+        return isinstance(value, bool) and isinstance(default, bool)
+    return isinstance(value, type(default)) or (isinstance(default, float) and isinstance(value, int))

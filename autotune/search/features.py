@@ -1,0 +1,156 @@
+"""Configurations as numbers for a surrogate, whole matrices at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from autotune.search.gaussian_process import Floats, Inputs, Integers
+from autotune.space.configuration import Value
+from autotune.space.knob import Knob
+from autotune.space.knobs import FloatRange, IntegerRange
+from autotune.space.space import Space
+
+GONE = -1
+"""The cell index of a knob that does not exist, as in :meth:`FeasibleSet.matrix`."""
+SMALL_TABLE = 4096
+"""Values up to which a knob's positions are looked up rather than computed."""
+
+
+class Features:
+    """What a knob looks like to a Gaussian process.
+
+    ============== ==================================================== =======================
+    knob           smooth features                                      codes
+    ============== ==================================================== =======================
+    ordered list   its position: half its rank, half its value's place  its index
+    range          its position on its scale                            its index
+    of integers    beside its position: whether it is a power of two
+    continuous     its position on its scale                            none
+    choice, flag   one-hot, scaled so that two choices are 1 apart      its index
+    assignment     as a choice for each item                            an index an item
+    permutation    the place of each item, all under one weight         an item a place
+    ============== ==================================================== =======================
+
+    A knob that does not exist stands at its default among the smooth features, and has a code of its own.
+
+    Powers of two are told apart since so much of a machine and of its workloads comes in them: 64 divides
+    what 48 and 80 leave a rest of, and behaves like 32 and 128 rather than like its neighbours. Where that
+    does not matter the weight of the feature is learned to be small.
+    """
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+        self.discrete = tuple(knob for knob in space.knobs if knob.cells)
+        self.floating = tuple(knob for knob in space.knobs if not knob.cells)
+        ends = np.cumsum([len(knob.cells) for knob in self.discrete], dtype=int)
+        self._columns = [slice(end - len(k.cells), end) for k, end in zip(self.discrete, ends, strict=True)]
+        self.categories = int(ends[-1]) if len(ends) else 0
+        sizes = [size for knob in self.discrete for size in _sizes(knob)] + [1] * len(self.floating)
+        self.groups: Integers = np.repeat(np.arange(len(sizes)), sizes)
+        """The weight that each smooth feature is under."""
+
+    @property
+    def enumerable(self) -> bool:
+        """Whether the rows of the feasible set's matrix are all there is to a configuration."""
+        return len(self.space.feasible.knobs) == len(self.space.knobs)
+
+    def of(self, configurations: Sequence[Mapping[str, Value]]) -> Inputs:
+        """The inputs of any configurations of the space."""
+        cells = np.array([self.row(c) for c in configurations], dtype=np.int64)
+        floats = [[k.encode(c.get(k.name, k.default))[0] for k in self.floating] for c in configurations]
+        return self.of_cells(cells.reshape(len(floats), -1), np.array(floats).reshape(len(floats), -1))
+
+    def row(self, configuration: Mapping[str, Value]) -> list[int]:
+        """The cell indices of a configuration, as a row of the feasible set's matrix."""
+        found: list[int] = []
+        for knob in self.discrete:
+            there = knob.name in configuration
+            found += knob.split(configuration[knob.name]) if there else [GONE] * len(knob.cells)
+        return found
+
+    def of_cells(self, cells: Integers, floats: Floats | None = None) -> Inputs:
+        """The inputs of rows of cell indices (n, cells), and positions of the continuous knobs."""
+        parts = [
+            _smooth(knob, _there(knob, cells[:, columns]))
+            for knob, columns in zip(self.discrete, self._columns, strict=True)
+        ]
+        if floats is not None:
+            parts.append(floats)
+        return Inputs(np.hstack(parts) if parts else np.zeros((len(cells), 0)), cells)
+
+
+def _sizes(knob: Knob) -> list[int]:
+    """How many smooth features there are under each of the knob's weights."""
+    if knob.distinct:
+        return [len(knob.cells)]
+    if _has_powers_of_two(knob):
+        return [1, 1]
+    return [1 if knob.ordered or len(cell.values) == 2 else len(cell.values) for cell in knob.cells]
+
+
+def _there(knob: Knob, cells: Integers) -> Integers:
+    """The cells with the default in the place of what does not exist."""
+    gone = cells[:, 0] == GONE
+    return np.where(gone[:, None], np.array(knob.split(knob.default)), cells) if gone.any() else cells
+
+
+def _smooth(knob: Knob, cells: Integers) -> Floats:
+    """The smooth features (n, ...) of one knob."""
+    if knob.distinct:
+        return np.asarray(np.argsort(cells, axis=1) / max(len(knob.cells) - 1, 1))
+    if knob.ordered:
+        position = _position(knob, cells[:, 0])
+        if _has_powers_of_two(knob):
+            return np.column_stack([position, _is_power_of_two(knob, cells[:, 0])])
+        return position[:, None]
+    parts = [_one_hot(cells[:, column], len(cell.values)) for column, cell in enumerate(knob.cells)]
+    return np.hstack(parts)
+
+
+def _one_hot(cells: Integers, count: int) -> Floats:
+    if count == 2:
+        return cells[:, None].astype(float)
+    return np.asarray((cells[:, None] == np.arange(count)) / math.sqrt(2.0))
+
+
+def _position(knob: Knob, cells: Integers) -> Floats:
+    """Where an ordered knob's values stand, from 0 to 1."""
+    last = max(len(knob.cells[0].values) - 1, 1)
+    if isinstance(knob, IntegerRange) and knob.scale != "log":
+        return np.asarray(cells / last)
+    if isinstance(knob, (IntegerRange, FloatRange)):
+        if last < SMALL_TABLE:
+            return np.array([knob.encode(value)[0] for value in knob.cells[0].values])[cells]
+        return np.array([knob.encode(knob.join([int(cell)]))[0] for cell in cells])
+    rank = np.arange(last + 1) / last
+    return (0.5 * rank + 0.5 * _places(knob.cells[0].values, rank))[cells]
+
+
+def _has_powers_of_two(knob: Knob) -> bool:
+    """Whether an ordered knob has integers of which some, but not all, are powers of two."""
+    if not knob.ordered or len(knob.cells) != 1:
+        return False
+    values = knob.cells[0].values[:SMALL_TABLE]
+    whole = [
+        value for value in values if isinstance(value, int) and not isinstance(value, bool) and value > 0
+    ]
+    powers = sum(value & (value - 1) == 0 for value in whole)
+    return len(whole) == len(values) and 0 < powers < len(values)
+
+
+def _is_power_of_two(knob: Knob, cells: Integers) -> Floats:
+    """1 where the value is a power of two, else 0; shape (n,)."""
+    values = np.array([knob.cells[0].values[cell] for cell in cells.tolist()], dtype=np.int64)
+    return np.asarray((values & (values - 1)) == 0, dtype=float)
+
+
+def _places(values: Sequence[Value], rank: Floats) -> Floats:
+    """Where the values of an ordered list stand by themselves: on a log scale where all are positive."""
+    numbers = [float(value) for value in values if isinstance(value, (int, float))]
+    if len(numbers) < len(values) or len(numbers) < 2:
+        return rank
+    scaled = np.log(numbers) if min(numbers) > 0.0 else np.array(numbers)
+    return np.asarray((scaled - scaled.min()) / (scaled.max() - scaled.min()))

@@ -1,0 +1,96 @@
+"""Exhaustive search in an order that spreads: stopping it early leaves an even sample."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import ClassVar
+
+import numpy as np
+
+from autotune.search.assemble import assemble, at
+from autotune.search.contract import Problem, Proposal, Strategy
+from autotune.search.untried import untried
+from autotune.space.configuration import Configuration
+from autotune.space.space import Space
+
+GOLDEN = 618_033_988_749_894_848_204_586_834_365, 10**30
+"""The golden section as a fraction, for numbers too large for a float."""
+MAX_LEVEL = 40
+"""Halvings of a continuous range; beyond them neighbouring points are nearly the same float."""
+PATIENCE = 20_000
+"""Infeasible or repeated points in a row after which the rest is drawn at random."""
+
+
+class Grid(Strategy):
+    """Walks through all feasible configurations with a stride of the golden section of their number.
+
+    Multiples of the golden section modulo 1 are the most evenly spread of all such sequences, at any
+    length (three-distance theorem; Knuth, The Art of Computer Programming, vol. 3, section 6.4). The
+    stride is made coprime to the number of configurations, so the walk visits each exactly once,
+    however many there are, without listing them. The seed plays no part.
+
+    Continuous knobs are crossed with the discrete ones on a grid that refines: first the ends and the
+    middle of each range on its scale, then the middles between those, and so on. A space that can only
+    be bounded, not counted, has no index to walk; it is drawn from at random.
+    """
+
+    name: ClassVar[str] = "grid"
+
+    def __init__(self, problem: Problem, seed: int = 0) -> None:
+        super().__init__(problem, seed)
+        self._walk = _walk(problem.space)
+
+    def propose(self, n: int, rng: np.random.Generator) -> Iterator[Proposal]:
+        skipped = 0
+        for configuration, level in self._walk:
+            if configuration is not None and configuration.hash not in self.taken:
+                yield Proposal(configuration, {"strategy": self.name, "kind": "grid", "level": level})
+                skipped = 0
+            else:
+                skipped += 1
+                if skipped > PATIENCE:
+                    break
+        for configuration in untried(self.space, rng, self.taken, self.known):
+            yield Proposal(configuration, {"strategy": self.name, "kind": "uniform"})
+
+
+def _walk(space: Space) -> Iterator[tuple[Configuration | None, int]]:
+    """Every point of the grid once, with its level of refinement; ``None`` for an infeasible one."""
+    feasible = space.feasible
+    if feasible.size is None:
+        return
+    if not space.continuous:
+        for index in strided(feasible.size):
+            yield space.configuration(feasible[index]), 0
+        return
+    for level in range(1, MAX_LEVEL):
+        for index, ticks in _refined(feasible.size, len(space.continuous), level):
+            wish = dict(feasible[index])
+            for name, tick in zip(space.continuous, ticks, strict=True):
+                wish[name] = at(space.knob(name), tick / 2**level)
+            yield assemble(space, wish), level
+
+
+def _refined(size: int, continuous: int, level: int) -> Iterator[tuple[int, list[int]]]:
+    """Points of the grid of ``level`` that no coarser grid has: the discrete index, and a tick a range."""
+    sides = 2**level + 1
+    for point in strided(size * sides**continuous):
+        rest, index = divmod(point, size)
+        ticks = []
+        for _ in range(continuous):
+            rest, tick = divmod(rest, sides)
+            ticks.append(tick)
+        if level == 1 or any(tick % 2 for tick in ticks):
+            yield index, ticks
+
+
+def strided(size: int) -> Iterator[int]:
+    """Each of ``range(size)`` once, spread evenly at any length, from the middle on."""
+    stride = max(1, size * GOLDEN[0] // GOLDEN[1])
+    while math.gcd(stride, size) != 1:
+        stride += 1
+    position = size // 2
+    for _ in range(size):
+        yield position
+        position = (position + stride) % size

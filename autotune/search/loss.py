@@ -1,0 +1,94 @@
+"""What a strategy minimises: one number a trial, whichever way the goal points."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.search.contract import Observation, Problem
+from autotune.status import Status
+
+FIRST = 5
+"""Values from which a median says something."""
+
+Floats = NDArray[np.float64]
+
+
+def signed(problem: Problem, observations: Sequence[Observation]) -> Floats:
+    """Shape (n,): the first goal of each trial, lower is better, NaN where the trial has no such number.
+
+    A trial that was pruned counts with what was read until then. With several goals the first alone
+    is minimised.
+    """
+    goal = problem.goals[0] if problem.goals else None
+    values = np.array([_value(o, goal.name) if goal else math.nan for o in observations])
+    return -values if goal and goal.goal == "maximize" else values
+
+
+@dataclass(frozen=True)
+class Losses:
+    """:func:`signed`, as logarithms where every number is positive, as times, rates and sizes are.
+
+    What counts of those is the ratio: a slow-down by a factor weighs the same wherever it happens.
+    """
+
+    values: Floats
+    """Shape (n,), lower is better, NaN where there is none."""
+    logarithmic: bool
+    sign: float
+    """-1 where the goal is to maximise."""
+
+    def metric(self, loss: float) -> float:
+        """The metric whose loss this is, in its own unit."""
+        own = self.sign * loss
+        return math.exp(own) if self.logarithmic else own
+
+
+def losses(problem: Problem, observations: Sequence[Observation]) -> Losses:
+    """What a model learns from: one loss a trial."""
+    sign = -1.0 if problem.goals and problem.goals[0].goal == "maximize" else 1.0
+    values = sign * signed(problem, observations)
+    known = values[~np.isnan(values)]
+    logarithmic = bool(known.size and known.min() > 0.0)
+    return Losses(sign * (np.log(values) if logarithmic else values), logarithmic, sign)
+
+
+def _value(observation: Observation, metric: str) -> float:
+    if observation.status not in (Status.OK, Status.PRUNED):
+        return math.nan
+    value = observation.metrics.get(metric, math.nan)
+    return float(value) if math.isfinite(value) else math.nan
+
+
+def flattened(values: Floats) -> Floats:
+    """Losses with the slow side cut at ``middle + (middle - best)``, for a Gaussian process.
+
+    The times of a kernel spread over orders of magnitude and only their fast end matters. A process
+    that must also explain the slow end spends its length scales there. NaN stays NaN.
+
+    ``values`` are in the order in which they were measured, and ``middle`` is the highest that their
+    running median ever stood. A search crowds around the best: the median of all of it sinks to what it
+    likes already, and a cut there would hide how the rest of the space differs.
+    """
+    known = values[~np.isnan(values)]
+    if not known.size:
+        return values
+    first = min(FIRST, known.size)
+    middle = max(float(np.median(known[:count])) for count in range(first, known.size + 1))
+    return np.minimum(values, 2.0 * middle - float(known.min()))
+
+
+def failures_as_worst(values: Floats) -> Floats:
+    """Losses with each failure (NaN) as bad as the worst success, and no worse.
+
+    So a model learns where not to go, while its scale stays that of real measurements. A made-up
+    large number would bend a Gaussian process over everything near the limit, which is where the
+    optimum often lies; and a failure left out is tried again and again. All zero where nothing succeeded.
+    """
+    known = values[~np.isnan(values)]
+    worst = float(known.max()) if known.size else 0.0
+    return np.where(np.isnan(values), worst, values)

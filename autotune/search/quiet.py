@@ -1,0 +1,22 @@
+"""Keeping other libraries' chatter out of a search, for the length of a call."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def quiet(logger: str) -> Iterator[None]:
+    """No warnings, and nothing below an error from ``logger``, inside the block; as before after it."""
+    log = logging.getLogger(logger)
+    level = log.level
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        log.setLevel(logging.ERROR)
+        try:
+            yield
+        finally:
+            log.setLevel(level)

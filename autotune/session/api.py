@@ -1,0 +1,84 @@
+"""The Python entry points: ``autotune.search`` and ``autotune.ask_tell``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from autotune.measure.objective import Objective
+from autotune.provenance.environment import Environment, capture
+from autotune.session.asktell import AskTell
+from autotune.session.executor import Executor, make_executor
+from autotune.session.loading import load_spec
+from autotune.session.progress import Progress
+from autotune.session.result import Result
+from autotune.session.session import Session
+from autotune.space.spec import StudySpec
+from autotune.store.store import Store
+
+Measurable = type[Objective] | Objective | Callable[..., Any]
+
+
+def search(
+    space: str | Path | StudySpec,
+    *,
+    trials: int | None = None,
+    time: float | None = None,
+    patience: int | None = None,
+    strategy: str | None = None,
+    seed: int | None = None,
+    store: str | Path | None = None,
+    fresh: bool = False,
+    objective: Measurable | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Search a space and return the defended winner; what was searched before is not repeated.
+
+    ``space`` is a space file or a :class:`StudySpec`. ``trials``, ``time`` (seconds) and
+    ``patience`` bound the study as a whole and override the file's ``budget:``. ``store`` is a
+    path or URL (default: ``AUTOTUNE_STORE`` or ``results/autotune.db``). ``fresh`` begins a new
+    study. ``objective`` is a Python callable or objective measured in this very process, in the place of the
+    file's: quick, but a configuration that crashes takes this process along.
+
+    Raises :class:`autotune.errors.InputError` for bad input and :class:`autotune.errors.StoreError`
+    where the store fails.
+    """
+    spec = load_spec(space, trials=trials, time=time, patience=patience, strategy=strategy, seed=seed)
+    with Store.open(None if store is None else str(store)) as opened:
+        session = open_session(spec, opened, fresh=fresh, objective=objective, progress=progress)
+        return session.run()
+
+
+def open_session(
+    spec: StudySpec,
+    store: Store,
+    *,
+    fresh: bool = False,
+    objective: Measurable | None = None,
+    progress: Progress | None = None,
+) -> Session:
+    """A session that is ready to run, for callers who want to stop it themselves."""
+    environment = capture_environment(spec)
+    executor: Executor = make_executor(spec, objective)
+    return Session(spec, store, executor, environment, fresh=fresh, progress=progress or Progress())
+
+
+def ask_tell(
+    space: str | Path | StudySpec,
+    *,
+    strategy: str | None = None,
+    seed: int | None = None,
+    store: str | Path | None = None,
+    fresh: bool = False,
+) -> AskTell:
+    """A session whose trials the caller runs; see :mod:`autotune.session.asktell`."""
+    spec = load_spec(space, strategy=strategy, seed=seed)
+    return AskTell(
+        spec, Store.open(None if store is None else str(store)), capture_environment(spec), fresh=fresh
+    )
+
+
+def capture_environment(spec: StudySpec) -> Environment:
+    """The environment of a study: this machine, its software, and the space file's repository."""
+    return capture(spec.source.parent if spec.source else None)

@@ -1,0 +1,152 @@
+"""Who runs the trials: the contract, and which executor runs which objective.
+
+::
+
+    session ──submit(ticket)──▶ executor        prepare ▸ load ▸ check ▸ measure
+            ◀──poll()── Started, Finished
+
+An executor keeps several trials in flight: while one is measured, the next are prepared. Trials end in
+whatever order they do.
+"""
+
+from __future__ import annotations
+
+import shutil
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from autotune.measure.objective import Baseline, Context, Objective
+from autotune.measure.outcome import Estimate, Outcome, Reading
+from autotune.space.configuration import Configuration
+from autotune.space.spec import ReplayObjective, StudySpec
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """A trial to run. ``seed`` makes its random inputs."""
+
+    trial_id: int
+    configuration: Configuration
+    seed: int
+
+
+@dataclass(frozen=True)
+class Started:
+    """A trial has begun, on ``worker``."""
+
+    trial_id: int
+    worker: str
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A trial has ended."""
+
+    trial_id: int
+    outcome: Outcome
+
+
+Event = Started | Finished
+
+
+class Entrant(ABC):
+    """A configuration or baseline that stands ready to be read now and then, beside others."""
+
+    failure: Outcome | None = None
+    """Why it cannot be read (any more); ``None`` while it can."""
+
+    most_readings: int | None = None
+    """How many different readings there are; more would tell nothing new. ``None``: as many as one likes."""
+
+    @abstractmethod
+    def read(self, seed: int) -> tuple[Reading, ...]:
+        """One reading of each metric on fresh inputs, and a discarded one before it where caches matter.
+
+        Empty where it fails; :attr:`failure` then says how.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give back what it holds. May be called again."""
+
+
+class Executor(ABC):
+    """Runs trials. Used by one thread; close it in the end, whatever happened."""
+
+    capacity: int = 1
+    """How many trials are worth having in flight."""
+
+    incumbent: Estimate | None = None
+    """The best so far; read when a measurement begins, so that a hopeless one can be stopped early."""
+
+    @abstractmethod
+    def submit(self, ticket: Ticket) -> None:
+        """Take a trial on. Returns at once."""
+
+    @abstractmethod
+    def poll(self, timeout: float) -> list[Event]:
+        """What happened, waiting for it for up to ``timeout`` seconds; empty where nothing is in flight.
+
+        Raises :class:`autotune.errors.AutotuneError` where no trial can be run at all any more.
+        """
+
+    @abstractmethod
+    def cancel(self) -> None:
+        """Give up what is in flight: it ends as ``lost`` in the next :meth:`poll`."""
+
+    @abstractmethod
+    def entrant(self, what: Configuration | Baseline, label: str) -> Entrant:
+        """Prepare, load and check ``what``, apart from all others; a failure is in the entrant."""
+
+    @abstractmethod
+    def baselines(self) -> tuple[Baseline, ...]:
+        """What the objective can be held against on this machine."""
+
+    def reload(self) -> None:  # noqa: B027 - an executor without source has nothing to reload
+        """The objective's source has changed: trials that have not begun to be measured end as
+        ``lost``, and all that follow use the new one."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End all that is in flight and leave nothing behind. May be called again."""
+
+
+Measurable = type[Objective] | Objective | Callable[..., Any]
+
+
+def make_executor(spec: StudySpec, objective: Measurable | None = None) -> Executor:
+    """The executor for a study: worker processes, or this process for a replay or a given ``objective``.
+
+    Raises :class:`autotune.errors.InputError` where the objective cannot be used.
+    """
+    from autotune.provenance.device import device_facts
+
+    if objective is None and not isinstance(spec.objective, ReplayObjective):
+        from autotune.session.executor_workers import WorkerExecutor
+
+        return WorkerExecutor(spec, device_facts())
+
+    from autotune.measure.ownership import make_scratch
+
+    scratch = make_scratch(spec.name)
+    try:
+        return _inline(spec, Context(spec.workload, device_facts(), scratch, spec.search.seed), objective)
+    except BaseException:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise
+
+
+def _inline(spec: StudySpec, context: Context, objective: Measurable | None) -> Executor:
+    from autotune.session.executor_inline import InlineExecutor, ReplayExecutor
+
+    if objective is None:
+        from autotune.measure.replay import ReplayedObjective
+
+        return ReplayExecutor(spec, ReplayedObjective.of(spec, context), context.cache)
+
+    from autotune.measure.load import make_objective
+
+    made = make_objective(objective, context, tuple(knob.name for knob in spec.space.knobs))
+    return InlineExecutor(spec, made, context.cache)

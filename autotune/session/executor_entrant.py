@@ -1,0 +1,83 @@
+"""An entrant of the finale in a process of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from autotune.measure.messages import Enter, Measured, Prepare, Prepared, Read, Ready, Request
+from autotune.measure.objective import Baseline
+from autotune.measure.outcome import Outcome, Reading
+from autotune.measure.postmortem import after_memory_kill, outcome_of, start_failure
+from autotune.measure.process import Death
+from autotune.session.executor import Entrant
+from autotune.session.executor_slot import FINALE, WorkerFactory
+from autotune.space.configuration import Configuration
+from autotune.space.spec import MeasureSettings
+from autotune.status import Status
+
+SEED = 0
+"""Of the check; readings are seeded by the round."""
+
+
+class WorkerEntrant(Entrant):
+    """A worker that has loaded and checked one thing, and waits to be read.
+
+    A process of its own, since a vendor library can be set up only through its environment before it is
+    loaded, and so that nothing of one entrant (heap, caches, threads) differs by what ran before it.
+    """
+
+    def __init__(
+        self,
+        factory: WorkerFactory,
+        cores: tuple[int, ...],
+        settings: MeasureSettings,
+        what: Configuration | Baseline,
+    ) -> None:
+        self._settings = settings
+        self._payload: bytes | None = None
+        environment = what.environment if isinstance(what, Baseline) else None
+        self._worker = factory.start(cores, FINALE, environment)
+        started = self._worker.wait()
+        if isinstance(started, Death):
+            message = start_failure(started)
+            self.failure = Outcome(Status.CRASHED, message=message, stderr=started.output, phase="start")
+        elif isinstance(started, Ready):
+            self._enter(what, prepares=started.prepares)
+
+    def read(self, seed: int) -> tuple[Reading, ...]:
+        if self.failure is not None:
+            return ()
+        outcome = self._ask(Read(seed), self._settings.timeout)
+        return outcome.readings if outcome is not None else ()
+
+    def close(self) -> None:
+        self._worker.close()
+
+    def _enter(self, what: Configuration | Baseline, prepares: bool) -> None:
+        if prepares and isinstance(what, Configuration):
+            self._ask(Prepare(what, SEED), self._settings.prepare_timeout)
+            if self.failure is not None:
+                return
+        self._ask(Enter(what, self._payload, SEED), self._settings.timeout)
+
+    def _ask(self, request: Request, seconds: float) -> Outcome | None:
+        """The outcome of a request; ``None`` where it failed, and then :attr:`failure` has it."""
+        self._worker.ask(request, seconds)
+        answer = self._worker.wait()
+        if isinstance(answer, Death):
+            phase = "prepare" if isinstance(request, Prepare) else "measure"
+            self.failure = replace(outcome_of(answer, phase), worker=self._worker.name)
+            return None
+        assert isinstance(answer, Prepared | Measured)
+        if isinstance(answer, Prepared):
+            self._payload = answer.prepared
+        if answer.outcome.status is Status.OK:
+            return answer.outcome
+        outcome, cap = answer.outcome, self._worker.setup.cap
+        if cap is not None and self._worker.memory_kills():
+            outcome = after_memory_kill(outcome, cap.bytes)
+        self.failure = replace(
+            outcome, stderr=outcome.stderr or self._worker.output, worker=self._worker.name
+        )
+        self._worker.close()
+        return None

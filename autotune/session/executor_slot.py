@@ -1,0 +1,122 @@
+"""A place for one worker at a time: filled when there is work, emptied when its worker has ended."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from autotune.errors import AutotuneError
+from autotune.measure.limits import make_cap
+from autotune.measure.messages import Ready, Request, Setup
+from autotune.measure.pinning import Cores
+from autotune.measure.postmortem import start_failure
+from autotune.measure.process import Answer, Death, Worker
+
+Job = TypeVar("Job")
+
+PREPARE, MEASURE, FINALE = "prepare", "measure", "finale"
+"""What a worker is for. The first two are also the phase in which a trial begins there."""
+
+
+class WorkerFactory:
+    """Starts workers for one objective, each with a memory cap of its own."""
+
+    def __init__(self, setup: Setup, cores: Cores) -> None:
+        self._setup = setup
+        self._cores = cores
+        self._scratch = [setup.context.cache]
+
+    def start(
+        self, cores: tuple[int, ...], role: str, environment: Mapping[str, str] | None = None
+    ) -> Worker:
+        """A worker that begins to start, pinned to ``cores``; its guardian stays off the measuring ones."""
+        memory = self._setup.settings.memory
+        cap = None if memory is None else make_cap(memory, role)
+        setup = replace(self._setup, cores=cores, cap=cap, repeats=role == MEASURE)
+        return Worker(setup, environment, guardian_cores=self._cores.preparing)
+
+    def forget(self, scratch: Path) -> None:
+        """Begin with an empty folder for compiled files; what uses the old one may finish."""
+        self._scratch.append(scratch)
+        self._setup = replace(self._setup, context=replace(self._setup.context, cache=scratch))
+
+    def close(self) -> None:
+        """Remove the folders of compiled files, after the last worker has ended."""
+        for folder in self._scratch:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+class Slot(Generic[Job]):
+    """One worker after another, and the job that it is at."""
+
+    def __init__(self, factory: WorkerFactory, cores: tuple[int, ...], role: str) -> None:
+        self.cores = cores
+        self.role = role
+        self.worker: Worker | None = None
+        self.job: Job | None = None
+        self.ends_when_idle = False
+        self.failed_starts = 0
+        """In a row."""
+        self._factory = factory
+
+    @property
+    def name(self) -> str:
+        return self.worker.name if self.worker is not None else ""
+
+    @property
+    def output(self) -> str:
+        """What the worker printed while it was at its last request."""
+        return self.worker.output if self.worker is not None else ""
+
+    def start(self) -> Ready:
+        """Fill the slot and wait until its worker is ready. Raises where it cannot start."""
+        self.worker = self._factory.start(self.cores, self.role)
+        came = self.worker.wait()
+        if isinstance(came, Ready):
+            return came
+        assert isinstance(came, Death)
+        raise AutotuneError(start_failure(came))
+
+    def fill(self) -> None:
+        """Begin to start a worker where there is none."""
+        if self.worker is None:
+            self.ends_when_idle = False
+            self.worker = self._factory.start(self.cores, self.role)
+
+    @property
+    def free(self) -> bool:
+        """Whether a job can be given now."""
+        return self.job is None and self.worker is not None and not self.worker.busy
+
+    def give(self, job: Job, request: Request, seconds: float) -> None:
+        assert self.worker is not None and self.job is None
+        self.job = job
+        self.worker.ask(request, seconds)
+
+    def attend(self) -> Answer | Ready | Death | None:
+        came = self.worker.attend() if self.worker is not None else None
+        if isinstance(came, Ready):
+            self.failed_starts = 0
+        return came
+
+    def take(self) -> Job:
+        """The job, which is the caller's again."""
+        assert self.job is not None
+        job, self.job = self.job, None
+        return job
+
+    def stop(self) -> None:
+        """End the worker, if there is one; what it was at stays to be taken."""
+        if self.worker is not None:
+            self.worker.close()
+            self.worker = None
+
+    def stop_when_idle(self) -> None:
+        """End the worker now, or after the job that it is at."""
+        if self.job is None:
+            self.stop()
+        else:
+            self.ends_when_idle = True

@@ -1,0 +1,277 @@
+"""The executor of worker processes: the next configurations are prepared while one is measured.
+
+::
+
+    submit ─▶ to prepare ─▶ [preparer] ┐
+                            [preparer] ├─▶ to measure ─▶ [measurer] ─▶ Finished
+                            [preparer] ┘
+
+All runs in the caller's thread, in :meth:`WorkerExecutor.poll`: there is one wait, for all workers at once.
+"""
+
+from __future__ import annotations
+
+import select
+import time
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from autotune.errors import AutotuneError
+from autotune.measure.capture import tail_text
+from autotune.measure.limits import sweep_groups
+from autotune.measure.messages import Measure, Measured, Prepare, Prepared, Setup
+from autotune.measure.objective import Baseline, Context
+from autotune.measure.outcome import Outcome
+from autotune.measure.ownership import make_scratch
+from autotune.measure.pinning import this_machine
+from autotune.measure.postmortem import after_memory_kill, outcome_of, start_failure
+from autotune.measure.process import Death
+from autotune.session.executor import Entrant, Event, Executor, Finished, Started, Ticket
+from autotune.session.executor_entrant import WorkerEntrant
+from autotune.session.executor_slot import MEASURE, PREPARE, Slot, WorkerFactory
+from autotune.space.configuration import Configuration, Value
+from autotune.space.spec import StudySpec
+from autotune.status import Status
+
+MOST_PREPARERS = 8
+
+MOST_FAILED_STARTS = 3
+"""A machine may be out of memory or processes for a moment; an objective that kills its process stays so."""
+
+_SUSPECT = frozenset({Status.WRONG, Status.CRASHED, Status.OUT_OF_MEMORY})
+"""After these a worker is replaced: what wrote elsewhere, or failed half-way, may have spoilt its process
+or the device's context, and the next configuration would pay for it."""
+
+
+@dataclass
+class Flight:
+    """A trial on its way."""
+
+    ticket: Ticket
+    preparation: Outcome | None = None
+    """How preparing it ended; ``None`` where nothing is, or not yet, prepared."""
+    prepared: bytes | None = None
+
+
+class WorkerExecutor(Executor):
+    """Runs trials in killable worker processes: some prepare, one measures.
+
+    A worker that dies, hangs or leaves processes behind costs its own trial and is replaced. One that
+    cannot even start ends the search with an error that shows what it printed. ``prepare_workers`` is
+    by default as many as there are cores beside the measuring ones, up to eight; none are used where
+    the objective has nothing to prepare.
+
+    Raises :class:`autotune.errors.InputError` on construction where the objective cannot be used.
+    """
+
+    def __init__(
+        self, spec: StudySpec, device: Mapping[str, Value], prepare_workers: int | None = None
+    ) -> None:
+        sweep_groups()
+        self.spec = spec
+        self.settings = spec.measure
+        self.cores = this_machine(spec.measure.cores)
+        context = Context(spec.workload, device, make_scratch(spec.name), spec.search.seed)
+        setup = Setup(
+            spec.objective,
+            context,
+            spec.metrics,
+            spec.measure,
+            tuple(knob.name for knob in spec.space.knobs),
+        )
+        self._factory = WorkerFactory(setup, self.cores)
+        self._measurer = Slot[Flight](self._factory, self.cores.measuring, MEASURE)
+        self._preparers: list[Slot[Flight]] = []
+        self._to_prepare: deque[Flight] = deque()
+        self._to_measure: deque[Flight] = deque()
+        self._events: list[Event] = []
+        self._entrants: list[WorkerEntrant] = []
+        self._closed = False
+        try:
+            self._ready = self._measurer.start()
+        except BaseException:
+            self.close()
+            raise
+        wanted = (
+            min(len(self.cores.preparing), MOST_PREPARERS) if prepare_workers is None else prepare_workers
+        )
+        count = max(wanted, 1) if self._ready.prepares else 0
+        self._preparers = [Slot(self._factory, self.cores.preparing, PREPARE) for _ in range(count)]
+        # One is measured, and one for each preparer. With nothing to prepare, the next one waits, so
+        # that the measuring core does not stand idle while the session thinks.
+        self.capacity = 1 + max(count, 1)
+
+    # -- the contract --------------------------------------------------------------------------
+
+    def submit(self, ticket: Ticket) -> None:
+        flight = Flight(ticket)
+        (self._to_prepare if self._preparers else self._to_measure).append(flight)
+
+    def poll(self, timeout: float) -> list[Event]:
+        until = time.monotonic() + timeout
+        while True:
+            for slot in self._slots:
+                self._attend(slot)
+            self._dispatch()
+            now = time.monotonic()
+            if self._events or now >= until or not self._in_flight:
+                events, self._events = self._events, []
+                return events
+            self._wait(until - now)
+
+    def cancel(self) -> None:
+        self._lose("given up before it was finished", [*self._to_prepare, *self._to_measure])
+        self._to_prepare.clear()
+        self._to_measure.clear()
+        for slot in self._slots:
+            if slot.job is not None:
+                self._lose("given up before it was finished", [slot.take()])
+                slot.stop()
+
+    def reload(self) -> None:
+        """What is being measured is measured to its end with the code that it was prepared by."""
+        stale = [*self._to_prepare, *self._to_measure, *(s.take() for s in self._preparers if s.job)]
+        self._lose("the objective's source has changed", stale)
+        self._to_prepare.clear()
+        self._to_measure.clear()
+        for slot in self._preparers:
+            slot.stop()
+        self._measurer.stop_when_idle()
+        self._factory.forget(make_scratch(self.spec.name))
+
+    def baselines(self) -> tuple[Baseline, ...]:
+        return self._ready.baselines
+
+    def entrant(self, what: Configuration | Baseline, label: str) -> Entrant:
+        entrant = WorkerEntrant(self._factory, self.cores.measuring, self.settings, what)
+        self._entrants.append(entrant)
+        return entrant
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        for slot in self._slots:
+            slot.stop()
+        for entrant in self._entrants:
+            entrant.close()
+        self._factory.close()
+
+    # -- one step ------------------------------------------------------------------------------
+
+    @property
+    def _slots(self) -> list[Slot[Flight]]:
+        return [self._measurer, *self._preparers]
+
+    @property
+    def _in_flight(self) -> bool:
+        return bool(self._to_prepare or self._to_measure or any(slot.job for slot in self._slots))
+
+    def _dispatch(self) -> None:
+        """Hand waiting trials to idle workers; start workers that are missing."""
+        if self._in_flight:
+            self._measurer.fill()
+        for slot in self._preparers:
+            if self._to_prepare:
+                slot.fill()
+            if self._to_prepare and slot.free:
+                flight = self._to_prepare.popleft()
+                self._events.append(Started(flight.ticket.trial_id, slot.name))
+                request = Prepare(flight.ticket.configuration, flight.ticket.seed)
+                slot.give(flight, request, self.settings.prepare_timeout)
+        if self._to_measure and self._measurer.free:
+            flight = self._to_measure.popleft()
+            if flight.preparation is None:
+                self._events.append(Started(flight.ticket.trial_id, self._measurer.name))
+            self._measurer.give(flight, self._measure_request(flight), self.settings.timeout)
+
+    def _measure_request(self, flight: Flight) -> Measure:
+        ticket, limit = flight.ticket, self.settings.timeout
+        return Measure(ticket.configuration, flight.prepared, ticket.seed, limit, self.incumbent)
+
+    def _attend(self, slot: Slot[Flight]) -> None:
+        """Take what a worker has to say."""
+        came = slot.attend()
+        if isinstance(came, Death):
+            self._bury(slot, came)
+        elif isinstance(came, Prepared):
+            self._prepared(slot, came)
+        elif isinstance(came, Measured):
+            self._measured(slot, came)
+
+    def _prepared(self, slot: Slot[Flight], answer: Prepared) -> None:
+        outcome = self._settled(slot, answer.outcome, answer.leftovers)
+        flight = slot.take()
+        self._retire(slot, outcome, answer.leftovers)
+        if outcome.status is not Status.OK:
+            self._finish(flight, outcome)
+            return
+        flight.preparation, flight.prepared = outcome, answer.prepared
+        self._to_measure.append(flight)
+
+    def _measured(self, slot: Slot[Flight], answer: Measured) -> None:
+        outcome = self._settled(slot, answer.outcome, answer.leftovers)
+        flight = slot.take()
+        self._retire(slot, outcome, answer.leftovers)
+        self._finish(flight, outcome)
+
+    def _bury(self, slot: Slot[Flight], death: Death) -> None:
+        name, was_ready = slot.name, slot.worker is not None and slot.worker.ready is not None
+        slot.stop()
+        if slot.job is not None:
+            self._finish(slot.take(), replace(outcome_of(death, slot.role), worker=name))
+        elif not was_ready:
+            slot.failed_starts += 1
+            if slot.failed_starts == MOST_FAILED_STARTS:
+                raise AutotuneError(start_failure(death))
+        # Else it died between two trials, and the next one gets another.
+
+    def _settled(self, slot: Slot[Flight], outcome: Outcome, leftovers: bool) -> Outcome:
+        """The outcome with what only this side knows: output, cores, a child killed for memory."""
+        facts = dict(outcome.facts)
+        if leftovers:
+            facts["leftovers"] = "processes that it left behind were killed"
+        if slot.cores:
+            facts["cores"] = list(slot.cores)
+        cap = slot.worker.setup.cap if slot.worker is not None else None
+        if (
+            slot.worker is not None
+            and cap is not None
+            and outcome.status.failed
+            and slot.worker.memory_kills()
+        ):
+            outcome = after_memory_kill(outcome, cap.bytes)
+        stderr = tail_text("\n".join(filter(None, [slot.output, outcome.stderr])).encode())
+        return replace(outcome, facts=facts, stderr=stderr, worker=slot.name)
+
+    def _retire(self, slot: Slot[Flight], outcome: Outcome, leftovers: bool) -> None:
+        killed = slot.worker is not None and slot.worker.memory_kills() > 0
+        if leftovers or killed or slot.ends_when_idle or outcome.status in _SUSPECT:
+            slot.stop()
+
+    def _finish(self, flight: Flight, outcome: Outcome) -> None:
+        before = flight.preparation
+        if before is not None:
+            stderr = "\n".join(filter(None, [before.stderr, outcome.stderr]))
+            outcome = replace(
+                outcome,
+                phases={**before.phases, **outcome.phases},
+                stderr=tail_text(stderr.encode()),
+                facts={**before.facts, **outcome.facts},
+            )
+        self._events.append(Finished(flight.ticket.trial_id, outcome))
+
+    def _lose(self, why: str, flights: Iterable[Flight]) -> None:
+        lost = Outcome(Status.LOST, message=why)
+        self._events += [Finished(flight.ticket.trial_id, lost) for flight in flights]
+
+    def _wait(self, seconds: float) -> None:
+        """Until a worker has something to say, or has run out of time."""
+        poll = select.poll()
+        deadlines = [time.monotonic() + seconds]
+        for slot in self._slots:
+            if slot.worker is not None:
+                slot.worker.watch(poll)
+                deadlines.append(slot.worker.deadline)
+        poll.poll(max(0.0, min(deadlines) - time.monotonic()) * 1000 + 1)

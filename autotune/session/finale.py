@@ -1,0 +1,208 @@
+"""The finale: finalists, default and baselines measured again, interleaved, on fresh inputs.
+
+The minimum seen while searching is a lucky reading as often as a good configuration. So the best few
+are read again in rounds: in each round every entrant is read once, in a new random order, so that
+whatever drifts on the machine falls on all alike. The answer is a ratio with a confidence interval,
+and 'no better than the default' is an answer.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+
+import numpy as np
+
+from autotune.errors import InputError
+from autotune.measure.bounds import beyond_bounds
+from autotune.measure.objective import Baseline
+from autotune.measure.outcome import Estimate, Outcome, Reading
+from autotune.measure.statistics import estimate
+from autotune.session.executor import Entrant, Executor
+from autotune.session.ledger import Ledger
+from autotune.session.progress import Progress
+from autotune.session.verdict import Standing, judge
+from autotune.space.configuration import Configuration
+from autotune.space.spec import StudySpec
+from autotune.status import Status
+from autotune.store.records import NewTrial, Purpose
+
+MIN_ROUNDS, MAX_ROUNDS = 12, 60
+"""Below the first no interval is trusted; past the second more rounds hardly narrow it."""
+
+DEFAULT = "the default"
+
+
+@dataclass
+class Contender:
+    """A configuration of the space or a baseline, and what was read of it."""
+
+    label: str
+    what: Configuration | Baseline
+    entrant: Entrant | None = None
+    failure: Outcome | None = None
+    readings: list[Reading] = field(default_factory=list)
+
+    @property
+    def configuration(self) -> Configuration | None:
+        return self.what if isinstance(self.what, Configuration) else None
+
+    def values(self, metric: str) -> list[float]:
+        return [r.value for r in self.readings if r.metric == metric and not r.discarded]
+
+
+def defend(spec: StudySpec, executor: Executor, ledger: Ledger, progress: Progress, reason: str) -> None:
+    """Measure the finalists again and store the verdict with every reading."""
+    contenders = _contenders(spec, executor, ledger)
+    progress.defending(tuple(c.label for c in contenders))
+    with ExitStack() as stack:
+        for contender in contenders:
+            contender.entrant = executor.entrant(contender.what, contender.label)
+            stack.callback(contender.entrant.close)
+            contender.failure = contender.entrant.failure
+        rounds = _read_in_rounds(spec, contenders)
+    progress.defended(rounds)
+    outcomes = {c.label: _outcome(spec, c) for c in contenders}
+    verdict = judge(spec, [_standing(spec, c, outcomes[c.label]) for c in contenders])
+    document = verdict | {
+        "rounds": rounds,
+        "reason": reason,
+        "told": len(ledger.strategy.told),
+        "outcomes": {label: [str(o.status), o.message] for label, o in outcomes.items()},
+    }
+    _store_readings(ledger, contenders, outcomes)
+    ledger.store.save_verdict(ledger.study.record.id, ledger.session_id, document)
+
+
+def _contenders(spec: StudySpec, executor: Executor, ledger: Ledger) -> list[Contender]:
+    """The default first, then the best trials, then the baselines that run here."""
+    try:
+        default = [Contender(DEFAULT, spec.space.default())]
+    except InputError:
+        default = []  # a default outside the space is nothing to compare with; the verdict says so
+    taken = {c.configuration.hash for c in default if c.configuration}
+    sign = 1 if ledger.metric.goal == "minimize" else -1
+    trials = ledger.store.trials(ledger.study.record.id, purpose="search", status=Status.OK)
+    usable = [
+        t
+        for t in trials
+        if t.hash not in taken and ledger.metric.name in t.metrics and t.configuration in spec.space
+    ]
+    usable.sort(key=lambda t: sign * t.metrics[ledger.metric.name].value)
+    finalists = [Contender(f"trial {t.number}", t.configuration) for t in usable[: spec.measure.finalists]]
+    return [*default, *finalists, *(Contender(b.name, b) for b in executor.baselines())]
+
+
+def _read_in_rounds(spec: StudySpec, contenders: Sequence[Contender]) -> int:
+    """One reading of each in a new random order, again and again; how many rounds there were."""
+    rng = np.random.default_rng(spec.search.seed)
+    deadline = time.monotonic() + _seconds(spec)
+    rounds = 0
+    most = _most_rounds(contenders)
+    while rounds < most and not (rounds >= MIN_ROUNDS and _known(spec, contenders)):
+        standing = [c for c in contenders if c.failure is None]
+        if not standing or (rounds >= MIN_ROUNDS and time.monotonic() > deadline):
+            break
+        for index in rng.permutation(len(standing)):
+            _read(standing[index], rounds, seed=int(spec.search.seed) * MAX_ROUNDS + rounds)
+        rounds += 1
+    return rounds
+
+
+def _most_rounds(contenders: Sequence[Contender]) -> int:
+    """No more than there are different readings of whoever has the fewest: a recording is a short tape."""
+    entrants = [c.entrant for c in contenders if c.entrant is not None and c.failure is None]
+    limits = [e.most_readings for e in entrants if e.most_readings is not None]
+    return min([MAX_ROUNDS, *limits])
+
+
+def _read(contender: Contender, round_number: int, seed: int) -> None:
+    assert contender.entrant is not None
+    for reading in contender.entrant.read(seed):
+        contender.readings.append(
+            Reading(
+                reading.metric,
+                reading.value,
+                reading.at,
+                reading.discarded,
+                {**reading.context, "round": round_number},
+            )
+        )
+    contender.failure = contender.entrant.failure
+
+
+def _known(spec: StudySpec, contenders: Sequence[Contender]) -> bool:
+    """Whether each contender is known as precisely as the space file asks for."""
+    goal = spec.goals[0].name
+    for contender in contenders:
+        values = contender.values(goal)
+        if contender.failure is None and values:
+            e = estimate(values, spec.measure.confidence)
+            if (e.high - e.low) / 2 > spec.measure.precision / 2 * abs(e.value):
+                return False
+    return True
+
+
+def _seconds(spec: StudySpec) -> float:
+    """A fifth of the time that the search was given, and half a minute where none was said."""
+    return 30.0 if spec.budget.time is None else max(5.0, 0.2 * spec.budget.time)
+
+
+def _outcome(spec: StudySpec, contender: Contender) -> Outcome:
+    """The outcome of the re-measurement of one contender, its bounds included."""
+    if contender.failure is not None:
+        return contender.failure
+    metrics: dict[str, Estimate] = {}
+    for name in dict.fromkeys(r.metric for r in contender.readings):
+        metrics[name] = estimate(contender.values(name), spec.measure.confidence)
+    status, message = beyond_bounds(spec.metrics, metrics) or (Status.OK, "")
+    return Outcome(status, metrics, tuple(contender.readings), message=message)
+
+
+def _standing(spec: StudySpec, contender: Contender, outcome: Outcome) -> Standing:
+    configuration = contender.configuration
+    default = contender.label == DEFAULT
+    distance = 0.0
+    if configuration is not None and not default:
+        try:
+            distance = spec.space.distance(spec.space.default(), configuration)
+        except InputError:
+            distance = 1.0
+    usable = outcome.status is Status.OK
+    return Standing(
+        label=contender.label,
+        configuration=configuration,
+        is_default=default,
+        values=tuple(contender.values(spec.goals[0].name)) if usable else (),
+        metrics=outcome.metrics if usable else {},
+        distance=distance,
+    )
+
+
+def _store_readings(ledger: Ledger, contenders: Sequence[Contender], outcomes: dict[str, Outcome]) -> None:
+    """Every reading of the finale, as trials of their own purpose: nothing measured is lost."""
+    new = [
+        NewTrial(
+            configuration=c.configuration or Configuration({}),
+            purpose=_purpose(c),
+            strategy="finale",
+            reason={"kind": "re-measurement", "label": c.label}
+            | ({"baseline": asdict(c.what)} if isinstance(c.what, Baseline) else {}),
+            ask=-1,
+            knew=len(ledger.strategy.told),
+        )
+        for c in contenders
+    ]
+    study = ledger.study
+    written = ledger.store.propose(study.record.id, ledger.session_id, study.segment.id, new)
+    for contender, trial in zip(contenders, written, strict=True):
+        if trial is not None:
+            ledger.store.finish(trial.id, outcomes[contender.label])
+
+
+def _purpose(contender: Contender) -> Purpose:
+    if contender.configuration is None:
+        return "baseline"
+    return "default" if contender.label == DEFAULT else "final"

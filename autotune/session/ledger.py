@@ -1,0 +1,251 @@
+"""The ledger of a running search: what was proposed and what came of it, in store and strategy alike.
+
+Both loops write through it, the one that drives an executor (:mod:`autotune.session.session`) and
+the one that a caller drives by ask and tell (:mod:`autotune.session.asktell`). Each trial is on disk
+before it runs and after, and the strategy learns only what is on disk.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import socket
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+
+import psutil
+
+from autotune.measure.outcome import Outcome
+from autotune.provenance.environment import Environment
+from autotune.search.contract import Observation, Problem
+from autotune.search.registry import make_strategy
+from autotune.session.budget import Spent
+from autotune.session.opening import OpenedStudy
+from autotune.session.progress import Best
+from autotune.session.result import better
+from autotune.space.configuration import Configuration
+from autotune.space.spec import StudySpec
+from autotune.status import Status
+from autotune.store.records import NewTrial, TrialRecord
+from autotune.store.store import Store
+
+LEASE_SECONDS = 60.0
+"""How long a trial may stay without a sign of life before another session takes it for lost."""
+
+
+class Ledger:
+    """Keeps one session's books. Open it with the study, close it with the reason for the end."""
+
+    def __init__(self, spec: StudySpec, store: Store, study: OpenedStudy, environment: Environment) -> None:
+        self.spec = spec
+        self.store = store
+        self.study = study
+        self.metric = spec.goals[0]
+        self.best: Best | None = None
+        self.earlier = 0
+        self._environment = environment
+        self._since_improvement = 0
+        self._trials = 0
+        self._told = -1
+        self._renewed = 0.0
+        self._running: dict[int, TrialRecord] = {}
+        self._to_retry: list[TrialRecord] = []
+        budget = spec.budget.trials
+        problem = Problem(spec.space, spec.metrics, budget, spec.search.options)
+        self.strategy = make_strategy(spec.search.strategy, problem, spec.search.seed)
+        self._bury_dead_sessions()
+        self._searched_before = _seconds_searched(store, study.record.id)
+        self._began = time.time()
+        self.session_id = store.open_session(
+            study.record.id,
+            {"search": asdict(spec.search), "measure": asdict(spec.measure), "process": _process_started()},
+            environment.hash,
+            os.getpid(),
+            socket.gethostname(),
+        )
+        self._restore()
+
+    # -- proposing -----------------------------------------------------------------------------
+
+    def propose(self, n: int = 1) -> list[TrialRecord]:
+        """The next trials: lost ones first, then what the strategy asks for; fewer at the end."""
+        self.catch_up()
+        chosen = [self._to_retry.pop(0) for _ in range(min(n, len(self._to_retry)))]
+        while len(chosen) < n:
+            knew, ask = len(self.strategy.told), self.strategy.asks
+            proposals = self.strategy.ask(n - len(chosen))
+            if not proposals:
+                break
+            new = [
+                NewTrial(
+                    configuration=p.configuration,
+                    purpose="search",
+                    strategy=str(p.reason.get("strategy", self.strategy.name)),
+                    reason=p.reason,
+                    ask=ask,
+                    knew=knew,
+                )
+                for p in proposals
+            ]
+            written = self.store.propose(self.study.record.id, self.session_id, self.study.segment.id, new)
+            # None: another session of this study was quicker; the strategy will hear of it.
+            chosen += [trial for trial in written if trial is not None]
+            self._trials += sum(trial is not None for trial in written)
+        self._running.update((trial.id, trial) for trial in chosen)
+        return chosen
+
+    def started(self, trial_id: int, worker: str) -> None:
+        self.store.start(trial_id, worker, LEASE_SECONDS)
+
+    def renew(self) -> None:
+        """Tell the store that the trials in flight are alive; cheap, call it often."""
+        now = time.monotonic()
+        if self._running and now - self._renewed > LEASE_SECONDS / 4:
+            self._renewed = now
+            self.store.renew(list(self._running), LEASE_SECONDS)
+
+    # -- finishing -----------------------------------------------------------------------------
+
+    def finish(self, trial_id: int, outcome: Outcome) -> TrialRecord:
+        """Write the outcome down, then tell the strategy; a lost trial is put back to be tried again."""
+        trial = self._running.pop(trial_id)
+        # The mark of what was seen stays where it is: another session may have finished in between.
+        self.store.finish(trial_id, outcome, self._environment.hash)
+        if outcome.status is Status.LOST:
+            return trial
+        self.strategy.tell([observe(trial.configuration, outcome)])
+        self._note(trial.number, trial.configuration, outcome)
+        return trial
+
+    def retry(self, trial_id: int) -> None:
+        """Put a lost trial back, in the hands of this session; it is handed out before anything new."""
+        segment = self.study.segment.id
+        trial = self.store.retry(trial_id, session_id=self.session_id, segment_id=segment)
+        if trial is not None:  # None: another session was quicker, or its late result came
+            self._to_retry.append(trial)
+
+    def catch_up(self) -> None:
+        """Learn what other sessions of this study have finished meanwhile."""
+        for trial in self.store.trials(self.study.record.id, purpose="search", after=self._told):
+            self._told = max(self._told, trial.told if trial.told is not None else -1)
+            if trial.session_id != self.session_id and trial.configuration in self.spec.space:
+                self.strategy.tell([observe_record(trial)])
+                self._trials += 1
+                self._consider(trial)
+
+    @property
+    def spent(self) -> Spent:
+        seconds = self._searched_before + time.time() - self._began
+        return Spent(self._trials, seconds, self._since_improvement)
+
+    @property
+    def in_flight(self) -> int:
+        return len(self._running)
+
+    def close(self, reason: str) -> None:
+        """End the session; what is still in flight becomes lost and is tried again by the next one."""
+        self.store.close_session(self.session_id, reason)
+        self.store.expire(self.study.record.id, time.time())
+
+    # -- standing where the last session stood -------------------------------------------------
+
+    def _restore(self) -> None:
+        study_id = self.study.record.id
+        self.store.expire(study_id, time.time())
+        trials = self.store.trials(study_id, purpose="search")
+        inside = [t for t in trials if t.configuration in self.spec.space]
+        for trial in inside:
+            if trial.status is Status.LOST:
+                self.retry(trial.id)
+        done = sorted((t for t in inside if t.status.finished), key=_order_told)
+        self.strategy.restore(
+            asks=1 + max((t.ask for t in trials), default=-1),
+            proposed=[t.configuration for t in inside],
+            told=[observe_record(t) for t in done],
+        )
+        self._trials = self.earlier = len(trials)
+        self._told = max((_order_told(t) for t in trials), default=-1)
+        for trial in done:
+            self._consider(trial)
+
+    def _bury_dead_sessions(self) -> None:
+        """Sessions of this host whose process is gone will not finish their trials: close them."""
+        host = socket.gethostname()
+        for session in self.store.sessions(self.study.record.id):
+            if (
+                session.finished_at is None
+                and session.host == host
+                and _is_dead(session.pid, session.settings)
+            ):
+                self.store.close_session(session.id, "its process is gone")
+
+    # -- the best so far -----------------------------------------------------------------------
+
+    def _consider(self, trial: TrialRecord) -> None:
+        outcome = Outcome(status=trial.status, metrics=trial.metrics)
+        self._note(trial.number, trial.configuration, outcome)
+
+    def _note(self, number: int, configuration: Configuration, outcome: Outcome) -> None:
+        self._since_improvement += 1
+        estimate = outcome.metrics.get(self.metric.name)
+        if outcome.status is not Status.OK or estimate is None:
+            return
+        goal = self.metric.goal or "minimize"
+        if self.best is None or better(goal, estimate.value, self.best.estimate.value):
+            self.best = Best(number, configuration, estimate)
+            self._since_improvement = 0
+
+
+def observe(configuration: Configuration, outcome: Outcome) -> Observation:
+    """What a strategy is told of an outcome. A failure carries no metrics."""
+    usable = {} if outcome.status.failed else outcome.metrics
+    return Observation(
+        configuration=configuration,
+        status=outcome.status,
+        metrics={name: e.value for name, e in usable.items() if math.isfinite(e.value)},
+        errors={name: e.error for name, e in usable.items()},
+        resources={} if outcome.peak_memory is None else {"memory": float(outcome.peak_memory)},
+        seconds=outcome.seconds,
+    )
+
+
+def observe_record(trial: TrialRecord) -> Observation:
+    """What a strategy is told of a trial that is read back: the same as when it finished."""
+    outcome = Outcome(
+        status=trial.status, metrics=trial.metrics, phases=trial.phases, peak_memory=trial.peak_memory
+    )
+    return observe(trial.configuration, outcome)
+
+
+def _order_told(trial: TrialRecord) -> int:
+    return -1 if trial.told is None else trial.told
+
+
+def _process_started() -> float:
+    return psutil.Process().create_time()
+
+
+def _is_dead(pid: int, settings: Mapping[str, object]) -> bool:
+    """Whether the process is gone; the time it started tells it from a later one of the same number."""
+    try:
+        started = psutil.Process(pid).create_time()
+    except psutil.NoSuchProcess:
+        return True
+    except psutil.AccessDenied:
+        return False
+    recorded = settings.get("process")
+    return isinstance(recorded, float) and abs(started - recorded) > 1.0
+
+
+def _seconds_searched(store: Store, study_id: int) -> float:
+    """Seconds that earlier sessions searched; one that was killed counts to its last finished trial."""
+    last: dict[int, float] = {}
+    for trial in store.trials(study_id):
+        if trial.finished_at is not None:
+            last[trial.session_id] = max(last.get(trial.session_id, 0.0), trial.finished_at)
+    return sum(_duration(s.started_at, last.get(s.id)) for s in store.sessions(study_id))
+
+
+def _duration(started: float, finished: float | None) -> float:
+    return 0.0 if finished is None else max(finished - started, 0.0)

@@ -1,0 +1,42 @@
+"""Reading a space file together with what the caller says in its place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from autotune.measure.replay import limit_to_recording
+from autotune.provenance.device import device_facts
+from autotune.space.reader import read_spec
+from autotune.space.spec import Budget, ReplayObjective, SearchSettings, StudySpec
+
+
+def load_spec(
+    space: str | Path | StudySpec,
+    *,
+    trials: int | None = None,
+    time: float | None = None,
+    patience: int | None = None,
+    strategy: str | None = None,
+    seed: int | None = None,
+    device: str | Path | None = None,
+) -> StudySpec:
+    """Read a space file and put what was said on the command line in the place of what it says.
+
+    ``device``: the name or file of a device profile, for a machine that is elsewhere; else this one.
+    Raises :class:`autotune.errors.InputError` with every problem that was found.
+    """
+    spec = space if isinstance(space, StudySpec) else read_spec(Path(space), device=device_facts(device))
+    budget = Budget(
+        trials=spec.budget.trials if trials is None else trials,
+        time=spec.budget.time if time is None else time,
+        patience=spec.budget.patience if patience is None else patience,
+    )
+    search = SearchSettings(
+        strategy=strategy or spec.search.strategy,
+        seed=spec.search.seed if seed is None else seed,
+        transfer=spec.search.transfer,
+        options=spec.search.options,
+    )
+    spec = replace(spec, budget=budget, search=search)
+    return limit_to_recording(spec) if isinstance(spec.objective, ReplayObjective) else spec

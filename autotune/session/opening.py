@@ -1,0 +1,185 @@
+"""Opening a study: go on with an earlier one, let it grow, or begin anew and say what differs.
+
+A study is one space + objective + workload + goal on one machine. Its *key* is a hash of all of
+these but the space: a changed space lives on in the same study, anything else begins a new one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from autotune.measure.sources import source_files
+from autotune.provenance.code import SourceSnapshot, snapshot
+from autotune.provenance.environment import Environment
+from autotune.space.configuration import plain
+from autotune.space.spec import CommandObjective, ObjectiveSpec, PythonObjective, ReplayObjective, StudySpec
+from autotune.store.records import NewStudy, SegmentRecord, StudyRecord
+from autotune.store.store import Store
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What makes two searches the same study, part by part, so that a difference can be named."""
+
+    objective: str
+    """How the objective is written in the space file."""
+    source: str
+    """Hash of the objective's own files (or of the recording)."""
+    workload: str
+    metrics: str
+    machine: str
+
+    @property
+    def key(self) -> str:
+        """16 hexadecimal digits over all parts."""
+        text = json.dumps(asdict(self), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def differences(self, earlier: Mapping[str, str]) -> dict[str, list[str]]:
+        """``{part: [before, after]}`` for each part that is not as in ``earlier``."""
+        return {
+            part: [earlier.get(part, ""), value]
+            for part, value in asdict(self).items()
+            if earlier.get(part) != value
+        }
+
+
+def identify(spec: StudySpec, source_hash: str, machine_key: str) -> Identity:
+    """The identity of the study that ``spec`` describes. A replay does not depend on the machine."""
+    return Identity(
+        objective=describe_objective(spec.objective),
+        source=source_hash,
+        workload=json.dumps(plain(spec.workload), sort_keys=True),
+        metrics=json.dumps([asdict(metric) for metric in spec.metrics], sort_keys=True),
+        machine="" if isinstance(spec.objective, ReplayObjective) else machine_key,
+    )
+
+
+def describe_objective(objective: ObjectiveSpec) -> str:
+    """How the objective is written, without the folder that it was written in."""
+    match objective:
+        case PythonObjective():
+            return f"python {objective.target}"
+        case CommandObjective():
+            document = asdict(objective)
+            document.pop("base")
+            return "command " + json.dumps(document, sort_keys=True, default=list)
+        case ReplayObjective():
+            return f"replay {objective.file.name}"
+
+
+@dataclass(frozen=True)
+class OpenedStudy:
+    """A study that stands in the store, with the segment that new trials belong to."""
+
+    record: StudyRecord
+    segment: SegmentRecord
+    sources: tuple[Path, ...]
+    source: SourceSnapshot
+    notes: tuple[str, ...]
+    """What the user should be told: a new study and why, a changed space, a changed tree."""
+
+
+def open_study(
+    spec: StudySpec, store: Store, environment: Environment, *, fresh: bool = False
+) -> OpenedStudy:
+    """Find the study that ``spec`` goes on with, or begin a new one; ``fresh`` always begins anew."""
+    sources = source_files(spec.objective)
+    source = snapshot(sources)
+    identity = identify(spec, source.source_hash, environment.machine_key)
+    store.put_environment(environment.hash, environment.to_document())
+    notes: list[str] = []
+    record = _find_or_begin(spec, store, environment, identity, notes, fresh=fresh)
+    if record.space_hash != spec.space.hash:
+        store.update_space(record.id, spec.text, _document(spec, identity), spec.space.hash)
+        record = replace(record, space_hash=spec.space.hash, spec_text=spec.text)
+        notes.append(
+            f"the space of study {spec.name!r} has changed: every earlier trial that is still in it counts"
+        )
+    segment = _segment(store, record, source, notes)
+    return OpenedStudy(record, segment, sources, source, tuple(notes))
+
+
+def next_segment(store: Store, opened: OpenedStudy) -> OpenedStudy:
+    """The objective's files changed while the search runs: freeze them again and begin a new segment."""
+    source = snapshot(opened.sources)
+    notes: list[str] = []
+    segment = _segment(store, opened.record, source, notes)
+    return replace(opened, segment=segment, source=source, notes=tuple(notes))
+
+
+def _find_or_begin(
+    spec: StudySpec,
+    store: Store,
+    environment: Environment,
+    identity: Identity,
+    notes: list[str],
+    *,
+    fresh: bool,
+) -> StudyRecord:
+    earlier = store.studies(spec.name)
+    differs = {} if fresh or not earlier else identity.differences(earlier[-1].document.get("identity", {}))
+    new = NewStudy(
+        name=spec.name,
+        key=identity.key,
+        spec_text=spec.text,
+        document=_document(spec, identity),
+        space_hash=spec.space.hash,
+        objective=describe_objective(spec.objective),
+        workload=dict(spec.workload),
+        metrics=[asdict(metric) for metric in spec.metrics],
+        machine_key=environment.machine_key,
+        environment_hash=environment.hash,
+        replayed=isinstance(spec.objective, ReplayObjective),
+        parent_id=earlier[-1].id if earlier else None,
+        differs=differs,
+    )
+    record, is_new = (store.create_study(new), True) if fresh else store.find_or_create_study(new)
+    if is_new and differs:
+        notes.append(
+            f"a new study, because not all is as in study {earlier[-1].label}: "
+            + "; ".join(_say(part, before, after) for part, (before, after) in differs.items())
+        )
+    return record
+
+
+def _document(spec: StudySpec, identity: Identity) -> dict[str, object]:
+    return {
+        "identity": asdict(identity),
+        "space": spec.space.to_document(),
+        "source": str(spec.source) if spec.source else "",
+        "search": asdict(spec.search),
+        "measure": asdict(spec.measure),
+        "budget": asdict(spec.budget),
+    }
+
+
+def _say(part: str, before: str, after: str) -> str:
+    if part == "source":
+        return "the objective's source has changed"
+    if part == "machine":
+        return "the machine is another one"
+    return f"{part} was {before or 'nothing'} and is {after or 'nothing'}"
+
+
+def _segment(store: Store, record: StudyRecord, source: SourceSnapshot, notes: list[str]) -> SegmentRecord:
+    latest = store.latest_segment(record.id)
+    document = source.to_document()
+    if latest is not None:
+        before = latest.document
+        if (before.get("source_hash"), before.get("tree_hash")) == (source.source_hash, source.tree_hash):
+            return latest
+        what = (
+            "the objective's source"
+            if before.get("source_hash") != source.source_hash
+            else "the code around it"
+        )
+        reason = f"{what} changed since segment {latest.number}"
+        notes.append(f"{reason}: a new segment of study {record.label} begins, its trials are marked")
+    else:
+        reason = "the study begins"
+    return store.open_segment(record.id, document, source.artifacts, reason)

@@ -1,0 +1,58 @@
+"""What a search says while it runs. The shell draws it; a library caller hears nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from autotune.measure.outcome import Estimate, Outcome
+from autotune.session.budget import Spent
+from autotune.space.configuration import Configuration
+from autotune.space.spec import Budget, MetricSpec
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best configuration seen so far, before it is defended."""
+
+    trial: int
+    configuration: Configuration
+    estimate: Estimate
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What is known when the loop begins."""
+
+    study: str
+    metric: MetricSpec
+    strategy: str
+    budget: Budget
+    feasible: int | None
+    """How many configurations there are; ``None`` where they are not counted."""
+    earlier: int
+    """Trials of this study that were there already."""
+    replayed: bool
+
+
+class Progress:
+    """Receives what happens, in the caller's thread. Every method does nothing by default."""
+
+    def opened(self, opening: Opening) -> None:
+        """The study stands and the loop begins."""
+
+    def note(self, text: str) -> None:
+        """Something the user should know: a new study and why, a changed source, a lost trial."""
+
+    def finished(
+        self, number: int, configuration: Configuration, outcome: Outcome, best: Best | None
+    ) -> None:
+        """Trial ``number`` of the study ended."""
+
+    def tick(self, spent: Spent, running: int) -> None:
+        """Called a few times a second while trials run."""
+
+    def defending(self, entrants: tuple[str, ...]) -> None:
+        """The loop is over; the finalists are measured again."""
+
+    def defended(self, rounds: int) -> None:
+        """The re-measurement is over."""

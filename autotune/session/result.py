@@ -1,0 +1,171 @@
+"""What a search found, read back from the store: the best configuration and how sure that is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from autotune.measure.outcome import Estimate
+from autotune.space.configuration import Configuration, plain
+from autotune.space.spec import MetricSpec
+from autotune.status import Status
+from autotune.store.records import StudyRecord, TrialRecord
+from autotune.store.store import Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A ratio with its confidence interval; above 1 means the winner is better than ``against``."""
+
+    against: str
+    estimate: float
+    low: float
+    high: float
+
+    def to_document(self) -> dict[str, object]:
+        return {"against": self.against, "estimate": self.estimate, "low": self.low, "high": self.high}
+
+
+@dataclass(frozen=True)
+class Result:
+    """The answer of a study. ``best`` is ``None`` where nothing feasible succeeded.
+
+    ``speedup`` compares the winner with the default, ``baselines`` with what an expert library
+    gives; both come from the interleaved re-measurement and are missing where there was none.
+    """
+
+    study: StudyRecord
+    store: str
+    metric: MetricSpec
+    best: Configuration | None
+    metrics: Mapping[str, Estimate]
+    trial: int | None
+    """Number of the trial that found ``best`` in the study."""
+    defended: bool
+    """Whether ``best`` is the outcome of a re-measurement of the finalists."""
+    is_default: bool
+    speedup: Comparison | None = None
+    baselines: tuple[Comparison, ...] = ()
+    statuses: Mapping[str, int] = field(default_factory=dict)
+    confidence: float = 0.95
+    """Of every interval."""
+    reason: str = ""
+    """Why the search ended."""
+    remark: str = ""
+    """What else is to be said of the verdict: no better than the default, nothing to compare with ..."""
+    trials: Sequence[TrialRecord] = ()
+
+    @property
+    def vendor(self) -> Comparison | None:
+        """The comparison with the strongest baseline, the one that is hardest to beat."""
+        return min(self.baselines, key=lambda c: c.estimate, default=None)
+
+    @property
+    def failures(self) -> dict[str, int]:
+        """How many trials ended in each kind of failure."""
+        return {s: n for s, n in self.statuses.items() if Status(s).failed}
+
+    def frame(self) -> pd.DataFrame:
+        """One row a trial: the columns of ``autotune export``."""
+        from autotune.store.frames import trials_frame
+
+        return trials_frame(self.study, self.trials)
+
+    def to_document(self) -> dict[str, Any]:
+        """The JSON form that ``autotune search --json`` and ``autotune best`` print."""
+        vendor = self.vendor
+        return {
+            "study": self.study.name,
+            "study_id": self.study.id,
+            "configuration": None if self.best is None else plain(self.best),
+            "metrics": {name: estimate_document(e) for name, e in self.metrics.items()},
+            "speedup": self.speedup.to_document() if self.speedup else None,
+            "vendor": vendor.to_document() if vendor else None,
+            "baselines": [c.to_document() for c in self.baselines],
+            "trial": self.trial,
+            "defended": self.defended,
+            "is_default": self.is_default,
+            "trials": sum(self.statuses.values()),
+            "statuses": dict(self.statuses),
+            "replayed": self.study.replayed,
+            "reason": self.reason,
+            "remark": self.remark,
+            "store": self.store,
+        }
+
+
+def estimate_document(estimate: Estimate) -> dict[str, float | int]:
+    """``{"value", "low", "high", "n"}``."""
+    return {"value": estimate.value, "low": estimate.low, "high": estimate.high, "n": estimate.n}
+
+
+def better(goal: str, one: float, other: float) -> bool:
+    """Whether ``one`` is strictly better than ``other``."""
+    return one < other if goal == "minimize" else one > other
+
+
+def best_trial(trials: Sequence[TrialRecord], metric: MetricSpec) -> TrialRecord | None:
+    """The finished trial with the best estimate of ``metric``, the earliest where they tie."""
+    usable = [t for t in trials if t.status is Status.OK and metric.name in t.metrics]
+    sign = 1 if metric.goal == "minimize" else -1
+    return min(usable, key=lambda t: (sign * t.metrics[metric.name].value, t.number), default=None)
+
+
+def load_result(store: Store, study: StudyRecord, reason: str = "") -> Result:
+    """The result of ``study`` as it stands in ``store``, the latest verdict included."""
+    trials = store.trials(study.id, purpose="search")
+    metric = next(MetricSpec(**m) for m in study.metrics if m["goal"])
+    verdicts = store.verdicts(study.id)
+    statuses = dict(sorted(Counter(str(t.status) for t in trials).items()))
+    found = best_trial(trials, metric)
+    if verdicts and verdicts[-1].document.get("configuration") is not None:
+        return _defended(store, study, metric, trials, statuses, verdicts[-1].document, reason)
+    return Result(
+        study=study,
+        store=store.url,
+        metric=metric,
+        best=found.configuration if found else None,
+        metrics=found.metrics if found else {},
+        trial=found.number if found else None,
+        defended=False,
+        is_default=bool(found and found.reason.get("kind") == "default"),
+        statuses=statuses,
+        reason=reason,
+        remark="" if found else "no configuration succeeded",
+        trials=trials,
+    )
+
+
+def _defended(
+    store: Store,
+    study: StudyRecord,
+    metric: MetricSpec,
+    trials: Sequence[TrialRecord],
+    statuses: Mapping[str, int],
+    verdict: Mapping[str, Any],
+    reason: str,
+) -> Result:
+    configuration = Configuration(verdict["configuration"])
+    found = next((t for t in trials if t.hash == configuration.hash), None)
+    own = {name: Estimate(**e) for name, e in verdict["metrics"].items()}
+    return Result(
+        study=study,
+        store=store.url,
+        metric=metric,
+        best=configuration,
+        metrics={**(found.metrics if found else {}), **own},
+        trial=found.number if found else None,
+        defended=True,
+        is_default=verdict["is_default"],
+        speedup=Comparison(**verdict["speedup"]) if verdict.get("speedup") else None,
+        baselines=tuple(Comparison(**c) for c in verdict.get("baselines", [])),
+        statuses=statuses,
+        reason=reason or verdict.get("reason", ""),
+        remark=verdict.get("remark", ""),
+        trials=trials,
+    )

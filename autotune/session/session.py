@@ -1,0 +1,169 @@
+"""The loop: ask the strategy, write down, execute, write down, tell; then defend the winner.
+
+A session survives what it can: an interrupt ends it cleanly with the finalists measured again, a
+second one ends it at once, and whatever ended before is in the store either way.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass, field
+
+from autotune.measure.outcome import Outcome
+from autotune.provenance.code import Signature, signature
+from autotune.provenance.environment import Environment
+from autotune.session.budget import stop_condition
+from autotune.session.executor import Executor, Finished, Started, Ticket
+from autotune.session.finale import defend
+from autotune.session.ledger import Ledger
+from autotune.session.opening import next_segment, open_study
+from autotune.session.progress import Opening, Progress
+from autotune.session.result import Result, load_result
+from autotune.space.spec import StudySpec
+from autotune.status import Status
+from autotune.store.store import Store
+
+POLL_SECONDS = 0.25
+"""How long the loop waits for a worker before it looks at the budget and renews the leases."""
+
+GRACE_SECONDS = 5.0
+"""How long trials in flight may go on at least when the time is up; then they are given up."""
+
+MAX_ATTEMPTS = 3
+"""How often a configuration whose worker was lost is tried before it is left alone."""
+
+
+@dataclass
+class Session:
+    """One run of the loop over a study. Call :meth:`run` once.
+
+    ``executor`` is closed by the session. ``stop()`` may be called from a signal handler: the loop
+    ends after what is being measured is given up, and the finalists are measured again.
+    """
+
+    spec: StudySpec
+    store: Store
+    executor: Executor
+    environment: Environment
+    fresh: bool = False
+    progress: Progress = field(default_factory=Progress)
+    _stopped: str = ""
+    _giving_up: bool = False
+    """What is in flight is not waited for: the next session will try it again."""
+
+    def run(self) -> Result:
+        """Search until the budget is spent or the space exhausted, then measure the finalists again."""
+        with closing(self.executor):
+            study = open_study(self.spec, self.store, self.environment, fresh=self.fresh)
+            ledger = Ledger(self.spec, self.store, study, self.environment)
+            reason = "crashed"
+            try:
+                self._announce(ledger)
+                reason = self._search(ledger)
+                if self._stopped:
+                    self.executor.cancel()
+                if self._worth_defending(ledger):
+                    defend(self.spec, self.executor, ledger, self.progress, reason)
+            except KeyboardInterrupt:
+                reason = "interrupted"
+            finally:
+                ledger.close(reason)
+            return load_result(self.store, study.record, reason)
+
+    def stop(self, why: str = "interrupted") -> None:
+        """End the loop soon and cleanly. Safe to call from a signal handler."""
+        self._stopped = why
+        self._giving_up = True
+
+    @property
+    def stopped(self) -> bool:
+        return bool(self._stopped)
+
+    # -- the loop ------------------------------------------------------------------------------
+
+    def _search(self, ledger: Ledger) -> str:
+        condition = stop_condition(self.spec.budget)
+        unchanged = signature(ledger.study.sources)
+        exhausted = False
+        while not self._stopped:
+            why = condition.reached(ledger.spent)
+            free = self.executor.capacity - ledger.in_flight
+            if not why and not exhausted and free > 0:
+                unchanged = self._follow_source(ledger, unchanged)
+                exhausted = not self._submit(ledger, min(free, self._left(ledger)))
+            if ledger.in_flight == 0 and (why or exhausted):
+                return why or "every configuration was tried"
+            if why and self._overdue(ledger):
+                self._giving_up = True
+                self.executor.cancel()
+            self._collect(ledger)
+        return self._stopped
+
+    def _submit(self, ledger: Ledger, n: int) -> bool:
+        """Hand the next trials to the executor; whether there were any, or some are still running."""
+        trials = ledger.propose(n)
+        for trial in trials:
+            self.executor.submit(Ticket(trial.id, trial.configuration, seed=trial.number))
+        return bool(trials)
+
+    def _collect(self, ledger: Ledger) -> None:
+        self.executor.incumbent = ledger.best.estimate if ledger.best else None
+        for event in self.executor.poll(POLL_SECONDS):
+            if isinstance(event, Started):
+                ledger.started(event.trial_id, event.worker)
+            elif isinstance(event, Finished):
+                self._finish(ledger, event.trial_id, event.outcome)
+        ledger.renew()
+        self.progress.tick(ledger.spent, ledger.in_flight)
+
+    def _finish(self, ledger: Ledger, trial_id: int, outcome: Outcome) -> None:
+        trial = ledger.finish(trial_id, outcome)
+        self.progress.finished(trial.number, trial.configuration, outcome, ledger.best)
+        if outcome.status is Status.LOST and not self._giving_up and trial.attempt < MAX_ATTEMPTS:
+            self.progress.note(f"trial {trial.number} was lost ({outcome.message}): it will be tried again")
+            ledger.retry(trial_id)
+
+    def _left(self, ledger: Ledger) -> int:
+        limit = self.spec.budget.trials
+        return self.executor.capacity if limit is None else max(limit - ledger.spent.trials, 1)
+
+    def _overdue(self, ledger: Ledger) -> bool:
+        """Trials in flight may finish when the time is up, but not for long."""
+        limit = self.spec.budget.time
+        return limit is not None and ledger.spent.seconds >= limit + max(GRACE_SECONDS, 0.05 * limit)
+
+    def _follow_source(self, ledger: Ledger, unchanged: Signature) -> Signature:
+        """Notice that the objective's files were edited; then all later trials use and name the new ones."""
+        now = signature(ledger.study.sources)
+        if now != unchanged:
+            ledger.study = next_segment(self.store, ledger.study)
+            for text in ledger.study.notes:
+                self.progress.note(text)
+            self.executor.reload()
+        return now
+
+    # -- before and after ----------------------------------------------------------------------
+
+    def _announce(self, ledger: Ledger) -> None:
+        feasible = self.spec.space.feasible
+        self.progress.opened(
+            Opening(
+                study=self.spec.name,
+                metric=ledger.metric,
+                strategy=ledger.strategy.name,
+                budget=self.spec.budget,
+                feasible=None if self.spec.space.continuous else feasible.size,
+                earlier=ledger.earlier,
+                replayed=ledger.study.record.replayed,
+            )
+        )
+        for text in ledger.study.notes:
+            self.progress.note(text)
+
+    def _worth_defending(self, ledger: Ledger) -> bool:
+        """Not when nothing succeeded, and not again when nothing was tried since the last verdict."""
+        if ledger.best is None or self.spec.measure.finalists == 0:
+            return False
+        verdicts = self.store.verdicts(ledger.study.record.id)
+        told = len(ledger.strategy.told)
+        return not verdicts or verdicts[-1].document.get("told") != told

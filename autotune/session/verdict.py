@@ -1,0 +1,98 @@
+"""The verdict on a finale: who won, by how much, and how it stands against the baselines. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from autotune.measure.outcome import Estimate
+from autotune.measure.significance import Contestant, Judgement, Ratio, speedup, winner
+from autotune.session.result import estimate_document
+from autotune.space.configuration import Configuration, plain
+from autotune.space.spec import StudySpec
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What the finale knows of one contender; ``values`` is empty where it failed."""
+
+    label: str
+    configuration: Configuration | None
+    """``None`` for a baseline."""
+    is_default: bool
+    values: tuple[float, ...]
+    metrics: Mapping[str, Estimate] = field(default_factory=dict)
+    distance: float = 0.0
+
+    @property
+    def contestant(self) -> Contestant:
+        return Contestant(self.label, self.values, self.distance)
+
+
+def judge(spec: StudySpec, standings: Sequence[Standing]) -> dict[str, Any]:
+    """The verdict as JSON: winner, its metrics, its speed-up over the default and over each baseline.
+
+    ``configuration`` is ``None`` where no finalist stood the re-measurement.
+    """
+    goal = spec.goals[0].goal or "minimize"
+    confidence = spec.measure.confidence
+    default = next((s for s in standings if s.is_default), None)
+    finalists = [s for s in standings if s.configuration is not None and not s.is_default]
+    try:
+        judgement = winner(
+            default.contestant if default else None,
+            [s.contestant for s in finalists],
+            confidence,
+            goal=goal,
+        )
+    except ValueError:
+        return {"configuration": None, "remark": "no finalist could be measured again"}
+    won = next(s for s in standings if s.label == judgement.winner)
+    assert won.configuration is not None
+    return {
+        "configuration": plain(won.configuration),
+        "label": won.label,
+        "is_default": won.is_default,
+        "metrics": {name: estimate_document(e) | {"error": e.error} for name, e in won.metrics.items()},
+        "speedup": _against("the default", _over_default(judgement, default, won)),
+        "baselines": [
+            _against(
+                s.label, speedup(s.values, won.values, confidence, goal=goal, among=max(len(finalists), 1))
+            )
+            for s in standings
+            if s.configuration is None and len(s.values) > 1 and min(s.values) > 0 and min(won.values) > 0
+        ],
+        "ratios": {label: asdict(ratio) for label, ratio in judgement.ratios.items()},
+        "tied": list(judgement.tied),
+        "remark": _remark(judgement, default, won),
+        "confidence": confidence,
+    }
+
+
+def _over_default(judgement: Judgement, default: Standing | None, won: Standing) -> Ratio | None:
+    """The winner against the default. Where the default stays, it is as fast as itself."""
+    if default is None or not default.values:
+        return None
+    if won is default:
+        return Ratio(1.0, 1.0, 1.0, len(default.values))
+    return judgement.ratio
+
+
+def _against(label: str, ratio: Ratio | None) -> dict[str, Any] | None:
+    if ratio is None:
+        return None
+    return {"against": label, "estimate": ratio.estimate, "low": ratio.low, "high": ratio.high}
+
+
+def _remark(judgement: Judgement, default: Standing | None, won: Standing) -> str:
+    if default is None:
+        return "the default is not feasible: there is nothing to compare with"
+    if not default.values:
+        return "the default failed: there is nothing to compare with"
+    if won is default:
+        return "no better than the default: no finalist was shown to be better"
+    if judgement.tied:
+        others = ", ".join(label for label in judgement.tied if label != won.label)
+        return f"cannot be told from {others}; of these it is the nearest to the default"
+    return ""

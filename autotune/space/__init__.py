@@ -1,0 +1,32 @@
+"""What may be chosen: knobs, constraints, the feasible set, encodings, space.yaml."""
+
+from autotune.space.configuration import Configuration, FrozenMap, Value
+from autotune.space.knob import Cell, Knob
+from autotune.space.knobs import (
+    Assignment,
+    Choice,
+    Flag,
+    FloatRange,
+    IntegerRange,
+    OrderedValues,
+    Permutation,
+)
+from autotune.space.rule import Rule
+from autotune.space.space import Space
+
+__all__ = [
+    "Assignment",
+    "Cell",
+    "Choice",
+    "Configuration",
+    "Flag",
+    "FloatRange",
+    "FrozenMap",
+    "IntegerRange",
+    "Knob",
+    "OrderedValues",
+    "Permutation",
+    "Rule",
+    "Space",
+    "Value",
+]

@@ -1,0 +1,242 @@
+"""Counted decision diagrams: a set of assignments that can be counted, sampled and indexed unlisted.
+
+A multi-valued decision diagram (MDD; Srinivasan, Kam, Malik and Brayton, ICCAD 1990) has a layer of
+states for each variable and an edge for each value that is allowed in a state. Every path from the
+first state to the last is one assignment. With the number of paths below every state, the size of
+the set is a look-up, and the n-th assignment a walk from the first state to the last.
+
+A diagram that would be too wide is *relaxed* (Andersen, Hadzic, Hooker and Tiedemann, CP 2007:
+'A constraint store based on multivalued decision diagrams'): states are merged although they
+differ, so that it holds a superset. Edges that are certain to satisfy the rules they close are
+marked, and the paths of certain edges alone count what is in the set for sure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.space.columns import SAFE_INT, Array
+
+Rows = NDArray[np.int64]
+"""One row an assignment: the class of each variable."""
+
+_PADDED = 1 << 20
+"""Entries of the padded tables of a walk, so that its memory stays small."""
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """The edges out of the states of one layer, sorted by state and then by value.
+
+    State ``s`` owns edges ``first[s] .. first[s + 1] - 1``; ``value`` is the class that the edge gives
+    the layer's variable, ``child`` the state of the next layer that it leads to. ``certain``: whether
+    the rules that it closes are surely satisfied; ``None``: all of them.
+    """
+
+    variable: int
+    first: NDArray[np.int64]
+    value: Array
+    child: NDArray[np.int32]
+    certain: NDArray[np.bool_] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Diagram:
+    """A counted decision diagram. ``weights[v]`` says how many assignments each class of ``v`` stands for.
+
+    Indices run over the paths (times weights) in order of the layers' variables.
+    """
+
+    layers: tuple[Layer, ...]
+    weights: tuple[Sequence[int], ...]
+    counts: tuple[Array, ...] = field(init=False)
+    """For each layer (and the end) the number of assignments below each of its states."""
+    _scales: tuple[Array | None, ...] = field(init=False)
+    """The weights of each variable, or ``None`` where all are 1."""
+    certain: int = field(init=False)
+    """How many assignments pass by certain edges only: at least so many are in the set."""
+
+    def __post_init__(self) -> None:
+        most = math.prod(sum(weight) for weight in self.weights)
+        wide = np.dtype(np.int64) if most < SAFE_INT else np.dtype(object)
+        scales = tuple(
+            None if all(one == 1 for one in weight) else np.array(weight, dtype=wide)
+            for weight in self.weights
+        )
+        object.__setattr__(self, "_scales", scales)
+        layers, counts = _trimmed(self.layers, scales, wide)
+        object.__setattr__(self, "layers", layers)
+        object.__setattr__(self, "counts", counts)
+        object.__setattr__(self, "certain", self._count_certain())
+
+    @property
+    def size(self) -> int:
+        """How many assignments the diagram holds; of a relaxed one an upper bound of the set."""
+        return int(self.counts[0][0]) if len(self.counts[0]) else 0
+
+    @property
+    def exact(self) -> bool:
+        """Whether it holds the set itself, not a superset."""
+        return self.certain == self.size
+
+    @property
+    def edges(self) -> int:
+        """How many edges it has: what it costs to keep."""
+        return sum(len(layer.value) for layer in self.layers)
+
+    def assignments(self, indices: Array) -> tuple[Rows, Array]:
+        """The assignments at these indices, and for each variable which of its class's members.
+
+        Both have shape (indices, variables). The second is zero but where a class has a weight.
+        """
+        parts = [self._walk(indices[start : start + step]) for start, step in self._chunks(len(indices))]
+        if not parts:
+            return np.empty((0, len(self.weights)), np.int64), np.empty((0, len(self.weights)), np.int64)
+        rows, members = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return rows, members
+
+    def indices(self, rows: Rows, members: Array) -> Array:
+        """The index of each assignment, or -1 where the diagram does not hold it."""
+        parts = [
+            self._locate(rows[start : start + step], members[start : start + step])
+            for start, step in self._chunks(len(rows))
+        ]
+        return np.concatenate(parts) if parts else np.empty(0, np.int64)
+
+    @property
+    def listable(self) -> bool:
+        """Whether every class of every variable stands for one value, so that paths are assignments."""
+        return all(scale is None for scale in self._scales)
+
+    def all_assignments(self) -> Rows:
+        """All assignments in index order, of a diagram that is :attr:`listable`."""
+        states = np.zeros(min(self.size, 1), dtype=np.int64)
+        parents: list[NDArray[np.int64]] = []
+        values: list[Array] = []
+        for layer in self.layers:
+            lengths = layer.first[states + 1] - layer.first[states]
+            parent = np.repeat(np.arange(len(states)), lengths)
+            before = np.cumsum(lengths) - lengths
+            edge = layer.first[states][parent] + np.arange(len(parent)) - before[parent]
+            parents.append(parent)
+            values.append(layer.value[edge])
+            states = layer.child[edge].astype(np.int64)
+        rows = np.empty((len(states), len(self.layers)), dtype=np.int64)
+        path = np.arange(len(states))
+        for layer, parent, value in zip(self.layers[::-1], parents[::-1], values[::-1], strict=True):
+            rows[:, layer.variable] = value[path]
+            path = parent[path]
+        return rows
+
+    # --- inside ---------------------------------------------------------------------------------
+
+    @cached_property
+    def _widest(self) -> int:
+        return max((int(np.diff(layer.first).max(initial=1)) for layer in self.layers), default=1)
+
+    def _chunks(self, rows: int) -> list[tuple[int, int]]:
+        step = max(1, _PADDED // self._widest)
+        return [(start, step) for start in range(0, rows, step)]
+
+    def _count_certain(self) -> int:
+        if all(layer.certain is None for layer in self.layers):
+            return self.size
+        below = self.counts[-1]
+        for layer in self.layers[::-1]:
+            paths = _weighted(below[layer.child], layer.value, self._scales[layer.variable])
+            if layer.certain is not None:
+                paths = np.where(layer.certain, paths, 0)
+            below = np.add.reduceat(paths, layer.first[:-1]) if len(paths) else paths
+        return int(below[0]) if len(below) else 0
+
+    def _padded(self, depth: int, states: NDArray[np.int64]) -> tuple[NDArray[np.int64], Array]:
+        """For each row the edges out of its state, and the assignments below each (0: no such edge)."""
+        layer = self.layers[depth]
+        start, lengths = layer.first[states], layer.first[states + 1] - layer.first[states]
+        place = np.arange(int(lengths.max(initial=0)))
+        there = place < lengths[:, None]
+        edges = np.where(there, start[:, None] + place, 0)
+        below = self.counts[depth + 1][layer.child[edges]]
+        paths = _weighted(below, layer.value[edges], self._scales[layer.variable])
+        return edges, np.where(there, paths, 0)
+
+    def _walk(self, indices: Array) -> tuple[Rows, Array]:
+        wide = self.counts[0].dtype
+        rest = indices.astype(wide)
+        rows = np.empty((len(rest), len(self.weights)), dtype=np.int64)
+        members = np.zeros((len(rest), len(self.weights)), dtype=wide)
+        states = np.zeros(len(rest), dtype=np.int64)
+        line = np.arange(len(rest))
+        for depth, layer in enumerate(self.layers):
+            edges, paths = self._padded(depth, states)
+            before = np.cumsum(paths, axis=1)
+            place = (before <= rest[:, None]).astype(bool).sum(axis=1)
+            edge = edges[line, place]
+            rest = rest - (before[line, place] - paths[line, place])
+            rows[:, layer.variable] = layer.value[edge]
+            states = layer.child[edge].astype(np.int64)
+            if self._scales[layer.variable] is not None:
+                below = self.counts[depth + 1][states]
+                members[:, layer.variable], rest = rest // below, rest % below
+        return rows, members
+
+    def _locate(self, rows: Rows, members: Array) -> Array:
+        wide = self.counts[0].dtype
+        found = np.zeros(len(rows), dtype=wide)
+        there = np.full(len(rows), self.size > 0)
+        states = np.zeros(len(rows), dtype=np.int64)
+        line = np.arange(len(rows))
+        for depth, layer in enumerate(self.layers):
+            if not there.any():
+                break
+            edges, paths = self._padded(depth, states)
+            here = (layer.value[edges] == rows[:, [layer.variable]]) & (paths != 0).astype(bool)
+            place = here.argmax(axis=1)
+            there &= here[line, place]
+            before = np.cumsum(paths, axis=1)
+            found = found + (before[line, place] - paths[line, place])
+            states = np.where(there, layer.child[edges[line, place]], 0).astype(np.int64)
+            found = found + members[:, layer.variable].astype(wide) * self.counts[depth + 1][states]
+        return np.where(there, found, -1)
+
+
+def _weighted(paths: Array, value: Array, scale: Array | None) -> Array:
+    """``paths`` below each edge, times the weight of its class."""
+    return paths if scale is None else np.asarray(paths * scale[value])
+
+
+def _trimmed(
+    layers: Sequence[Layer], scales: Sequence[Array | None], wide: np.dtype[Any]
+) -> tuple[tuple[Layer, ...], tuple[Array, ...]]:
+    """The layers without states that lead nowhere, and the number of assignments below each state."""
+    below: Array = np.array([1], dtype=wide)
+    kept: list[Layer] = []
+    counts = [below]
+    number = np.array([0, -1], dtype=np.int32)
+    """What each state of the layer below is called now; -1: it leads nowhere, as does state -1."""
+    for layer in reversed(layers):
+        alive = number[layer.child]
+        edge = np.flatnonzero(alive >= 0)
+        states = np.repeat(np.arange(len(layer.first) - 1), np.diff(layer.first))[edge]
+        starts = np.flatnonzero(np.diff(states, prepend=-1))
+        number = np.full(len(layer.first), -1, dtype=np.int32)
+        number[states[starts]] = np.arange(len(starts), dtype=np.int32)
+        trimmed = Layer(
+            layer.variable,
+            np.append(starts, len(edge)).astype(np.int64),
+            layer.value[edge],
+            alive[edge].astype(np.int32),
+            None if layer.certain is None else layer.certain[edge],
+        )
+        paths = _weighted(below[trimmed.child], trimmed.value, scales[layer.variable])
+        below = np.add.reduceat(paths, starts) if len(starts) else np.empty(0, dtype=wide)
+        kept.append(trimmed)
+        counts.append(below)
+    return tuple(kept[::-1]), tuple(counts[::-1])

@@ -1,0 +1,63 @@
+"""What the kinds of knob share: which values are the same, what a list must be, how it is shown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+
+from autotune.space.configuration import Value, freeze, plain
+
+
+def key(value: Value) -> Hashable:
+    """What makes two values the same: ``4`` is ``4.0`` but neither ``True`` nor ``'4'``."""
+    return (isinstance(value, bool), value)
+
+
+def as_number(value: object) -> float | int | None:
+    """``value`` as a finite Python number; ``None`` where it is something else."""
+    try:
+        frozen = freeze(value)
+    except TypeError:
+        return None
+    if isinstance(frozen, bool) or not isinstance(frozen, (int, float)) or not math.isfinite(frozen):
+        return None
+    return frozen
+
+
+def distinct(what: str, given: object) -> tuple[Value, ...]:
+    """``given`` as a tuple of different values; ``ValueError`` says what ``what`` must be."""
+    if isinstance(given, (str, Mapping)) or not hasattr(given, "__iter__"):
+        raise ValueError(f"{what} must be a list, but it is {given!r}")
+    try:
+        values = tuple(freeze(value) for value in given)
+    except TypeError as error:
+        raise ValueError(f"{what}: {error}") from None
+    if not values:
+        raise ValueError(f"{what} must not be empty")
+    seen: set[Hashable] = set()
+    for value in values:
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"{what} must be finite, but one is {value}")
+        if key(value) in seen:
+            raise ValueError(f"{what} must differ, but {plain(value)!r} is there twice")
+        seen.add(key(value))
+    return values
+
+
+def scalars(what: str, given: object) -> tuple[Value, ...]:
+    """As :func:`_distinct`, for numbers, flags and texts only."""
+    values = distinct(what, given)
+    for value in values:
+        if not isinstance(value, (bool, int, float, str)):
+            raise ValueError(f"{what} must be numbers or texts, but one is {plain(value)!r}")
+    return values
+
+
+def one_hot(place: int, width: int) -> tuple[float, ...]:
+    return tuple(float(place == n) for n in range(width))
+
+
+def listing(values: Sequence[Value], most: int = 12) -> str:
+    """``1, 2, 4`` for people, cut where it is long."""
+    shown = ", ".join(repr(plain(value)) for value in values[:most])
+    return shown if len(values) <= most else f"{shown}, ... ({len(values)} in all)"

@@ -1,0 +1,194 @@
+"""Knobs made of items: a permutation orders them, an assignment gives each of them a place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+
+from autotune.space.configuration import FrozenMap, Value, freeze, plain
+from autotune.space.knob import Cell, Knob
+from autotune.space.knob_values import distinct, key, listing, one_hot, scalars
+
+
+@dataclass(frozen=True)
+class Permutation(Knob):
+    """The ``items`` in some order: a loop nest, a schedule. A rule may speak of ``order[0]``."""
+
+    items: tuple[Value, ...]
+
+    def _check(self) -> None:
+        object.__setattr__(self, "items", scalars("items", self.items))
+
+    def _first(self) -> Value:
+        return self.items
+
+    @cached_property
+    def _places(self) -> dict[Hashable, int]:
+        return {key(item): place for place, item in enumerate(self.items)}
+
+    @property
+    def expected(self) -> str:
+        return f"{listing(self.items)} in some order"
+
+    @property
+    def domain(self) -> dict[str, object]:
+        return {"permutation": plain(self.items)}
+
+    @property
+    def cardinality(self) -> int:
+        return math.factorial(len(self.items))
+
+    @cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        return tuple(Cell(f"{self.name}[{place}]", self.items) for place in range(len(self.items)))
+
+    @property
+    def distinct(self) -> bool:
+        return True
+
+    def join(self, indices: Sequence[int]) -> Value:
+        return tuple(self.items[index] for index in indices)
+
+    def split(self, value: Value) -> tuple[int, ...]:
+        if not isinstance(value, tuple):
+            raise self._refuse(value)
+        places = tuple(self._places.get(key(item), -1) for item in value)
+        if sorted(places) != list(range(len(self.items))):
+            raise self._refuse(value)
+        return places
+
+    def canonical(self, value: object) -> Value:
+        try:
+            return self.join(self.split(freeze(value)))
+        except TypeError:
+            raise self._refuse(value) from None
+
+    def sample(self, rng: np.random.Generator) -> Value:
+        return self.join([int(place) for place in rng.permutation(len(self.items))])
+
+    def neighbours(self, value: Value) -> tuple[Value, ...]:
+        """Every swap of two items, and every move of one item to another position."""
+        places = self.split(value)
+        found: dict[tuple[int, ...], None] = {}
+        for i, j in combinations(range(len(places)), 2):
+            between = places[i + 1 : j]
+            head, tail, one, other = places[:i], places[j + 1 :], (places[i],), (places[j],)
+            found[head + other + between + one + tail] = None
+            found[head + between + other + one + tail] = None
+            found[head + other + one + between + tail] = None
+        return tuple(self.join(places) for places in found)
+
+    @property
+    def ordered(self) -> bool:
+        return False
+
+    @property
+    def width(self) -> int:
+        return len(self.items)
+
+    def encode(self, value: Value) -> tuple[float, ...]:
+        """The position of each item, from 0 (first) to 1 (last)."""
+        code = [0.0] * len(self.items)
+        for position, item in enumerate(self.split(value)):
+            code[item] = position / max(len(self.items) - 1, 1)
+        return tuple(code)
+
+    def distance(self, one: Value, other: Value) -> float:
+        """The share of pairs that stand the other way round (Kendall's tau distance)."""
+        ranks = {item: rank for rank, item in enumerate(self.split(other))}
+        pairs = list(combinations((ranks[item] for item in self.split(one)), 2))
+        return sum(first > second for first, second in pairs) / max(len(pairs), 1)
+
+
+@dataclass(frozen=True)
+class Assignment(Knob):
+    """Each of ``items`` goes to one of ``options``: layers to devices, say.
+
+    The value is a map. A rule may speak of ``place['embed']`` and ``count(place, 'cuda:0')``.
+    """
+
+    items: tuple[str, ...]
+    options: tuple[Value, ...]
+
+    def _check(self) -> None:
+        items = distinct("items", self.items)
+        for item in items:
+            if not isinstance(item, str):
+                raise ValueError(f"items must be texts, but one is {item!r}")
+        object.__setattr__(self, "items", items)
+        object.__setattr__(self, "options", scalars("options", self.options))
+
+    def _first(self) -> Value:
+        return FrozenMap(dict.fromkeys(self.items, self.options[0]))
+
+    @cached_property
+    def _places(self) -> dict[Hashable, int]:
+        return {key(option): place for place, option in enumerate(self.options)}
+
+    @property
+    def expected(self) -> str:
+        return f"a map of {listing(self.items)}, each to one of {listing(self.options)}"
+
+    @property
+    def domain(self) -> dict[str, object]:
+        return {"assign": list(self.items), "to": plain(self.options)}
+
+    @property
+    def cardinality(self) -> int:
+        return int(len(self.options) ** len(self.items))
+
+    @cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        return tuple(Cell(f"{self.name}[{item!r}]", self.options) for item in self.items)
+
+    def join(self, indices: Sequence[int]) -> Value:
+        return FrozenMap({item: self.options[i] for item, i in zip(self.items, indices, strict=True)})
+
+    def split(self, value: Value) -> tuple[int, ...]:
+        if not isinstance(value, FrozenMap) or set(value) != set(self.items):
+            raise self._refuse(value)
+        places = tuple(self._places.get(key(value[item]), -1) for item in self.items)
+        if -1 in places:
+            raise self._refuse(value)
+        return places
+
+    def canonical(self, value: object) -> Value:
+        try:
+            return self.join(self.split(freeze(value)))
+        except TypeError:
+            raise self._refuse(value) from None
+
+    def sample(self, rng: np.random.Generator) -> Value:
+        return self.join([int(i) for i in rng.integers(len(self.options), size=len(self.items))])
+
+    def neighbours(self, value: Value) -> tuple[Value, ...]:
+        """Every move of one item to another option."""
+        places = self.split(value)
+        return tuple(
+            self.join((*places[:item], option, *places[item + 1 :]))
+            for item, place in enumerate(places)
+            for option in range(len(self.options))
+            if option != place
+        )
+
+    @property
+    def ordered(self) -> bool:
+        return False
+
+    @property
+    def width(self) -> int:
+        return len(self.items) * len(self.options)
+
+    def encode(self, value: Value) -> tuple[float, ...]:
+        """One-hot for each item."""
+        return tuple(bit for place in self.split(value) for bit in one_hot(place, len(self.options)))
+
+    def distance(self, one: Value, other: Value) -> float:
+        """The share of items that are assigned elsewhere."""
+        moved = [a != b for a, b in zip(self.split(one), self.split(other), strict=True)]
+        return sum(moved) / len(moved)

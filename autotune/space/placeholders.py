@@ -1,0 +1,44 @@
+"""Texts with ``{placeholders}``: the arguments, environment and config file of a command objective.
+
+``{tile_m}`` is a knob, ``{workload.m}`` a fact of the workload, ``{config}`` the path of the config file;
+``{{`` and ``}}`` stand for the braces themselves.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+_PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
+
+
+class PlaceholderError(ValueError):
+    """A brace without its partner. ``offset`` is its place in the text, from 0."""
+
+    def __init__(self, brace: str, offset: int) -> None:
+        self.offset = offset
+        super().__init__(f"a lone {brace!r}; write {brace * 2!r} for the brace itself")
+
+
+def names(text: str) -> list[tuple[str, int]]:
+    """The placeholders of ``text``: each name with its offset. Raises :class:`PlaceholderError`."""
+    found: list[tuple[str, int]] = []
+    for piece in _PIECE.finditer(text):
+        if piece[0] in ("{", "}"):
+            raise PlaceholderError(piece[0], piece.start())
+        if piece[1] is not None:
+            found.append((piece[1], piece.start()))
+    return found
+
+
+def fill(text: str, values: Mapping[str, str]) -> str:
+    """``text`` with each placeholder replaced; a name that ``values`` lacks (an inactive knob) by nothing."""
+
+    def replacement(piece: re.Match[str]) -> str:
+        if piece[1] is not None:
+            return values.get(piece[1], "")
+        if len(piece[0]) == 1:
+            raise PlaceholderError(piece[0], piece.start())
+        return piece[0][0]
+
+    return _PIECE.sub(replacement, text)

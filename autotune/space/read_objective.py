@@ -1,0 +1,334 @@
+"""What is tuned: exactly one of ``objective``, ``command`` and ``replay`` of a space file."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from autotune.errors import InputError, Location, Problem, nearest
+from autotune.space import placeholders
+from autotune.space.fields import Fields, Problems, as_map, mapping, text, written, wrong
+from autotune.space.spec import (
+    CommandObjective,
+    MetricSpec,
+    ObjectiveSpec,
+    PythonObjective,
+    ReplayObjective,
+)
+from autotune.space.yaml_nodes import YamlList, YamlMap, YamlNode, YamlScalar, shorten
+
+KINDS = ("objective", "command", "replay")
+COMMAND_KEYS = ("run", "prepare", "check", "environment", "config", "metrics")
+CONFIG_ENDINGS = (".json", ".yaml", ".yml", ".toml", ".env")
+"""Config files that are written from the configuration alone; any other needs its ``text``."""
+
+_TARGET = re.compile(r"[^:]+:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+_MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_METRICS_FORM = "json-line, wall, {file: NAME} or {pattern: {METRIC: 'regular expression'}}"
+
+
+@dataclass(frozen=True)
+class Known:
+    """What an objective may refer to."""
+
+    knobs: Sequence[str]
+    workload: Sequence[str]
+    metrics: tuple[MetricSpec, ...]
+
+
+def read_objective(fields: Fields, base: Path, known: Known, problems: Problems) -> ObjectiveSpec | None:
+    """The objective that the top level of a file names; ``None`` where it is wrong, which is reported."""
+    given = [kind for kind in KINDS if kind in fields]
+    if fields.lacks(*KINDS):
+        problems.add(
+            "nothing says what is tuned",
+            fields.where,
+            "one of objective: path.py:Name, command: [program, arguments], replay: FILE",
+        )
+    for extra in given[1:]:
+        problems.add(
+            f"both {given[0]!r} and {extra!r} are given",
+            fields.entries[extra].where,
+            "exactly one of objective, command and replay",
+        )
+    objective: ObjectiveSpec | None = None
+    for kind in reversed(given):  # the first one is the one that is returned
+        match kind:
+            case "objective":
+                target = fields.get(kind, _target, "")
+                objective = PythonObjective(target, base) if target else None
+            case "replay":
+                file = fields.get(kind, text, "")
+                objective = ReplayObjective(base / file) if file else None
+            case _:
+                objective = _command(fields.entries[kind].value, base, known, problems)
+    return objective
+
+
+def _target(node: YamlNode, title: str) -> str:
+    expected = "path.py:Name or package.module:Name"
+    if not isinstance(node, YamlScalar) or not isinstance(node.value, str):
+        raise wrong(node, title, expected)
+    target = node.value.strip()
+    if not _TARGET.fullmatch(target):
+        hint = "add :Name, the class or function in that file" if ":" not in target else ""
+        raise wrong(node, title, expected, hint)
+    place = target.rpartition(":")[0]
+    if not place.endswith(".py") and not _MODULE.fullmatch(place):
+        raise wrong(node, title, expected, "a file's name ends in .py; a module's has no / in it")
+    return target
+
+
+def _command(node: YamlNode, base: Path, known: Known, problems: Problems) -> CommandObjective | None:
+    """``command:`` as a list, a text, or a mapping with ``run`` and more."""
+    section = node if isinstance(node, YamlMap) else None
+    config = _section(section, "config", problems)
+    check = _PlaceholderCheck(known, config is not None, problems)
+    if section is None:
+        run = problems.attempt(lambda: _arguments(node, "command", check))
+        return CommandObjective(run, base) if run else None
+    fields = Fields(section, "command", COMMAND_KEYS, problems)
+
+    def arguments(part: YamlNode, title: str) -> tuple[str, ...]:
+        return _arguments(part, title, check)
+
+    nothing: tuple[str, ...] = ()
+    run = fields.require("run", arguments, nothing, "the program and its arguments")
+    config_file, config_text = _config(config, check, problems)
+    source = _MetricsSource(fields.node("metrics"), known.metrics, problems)
+    if config is not None and "config" in known.knobs:
+        problems.add(
+            "the knob 'config' hides the config file's {config}",
+            fields.entries["config"].where,
+            hint="rename the knob",
+        )
+    return CommandObjective(
+        arguments=run,
+        base=base,
+        prepare=fields.get("prepare", arguments, nothing),
+        check=fields.get("check", arguments, nothing),
+        environment=_environment(fields.node("environment"), check, problems),
+        config_file=config_file,
+        config_text=config_text,
+        **source.read(),
+    )
+
+
+def _section(parent: YamlMap | None, key: str, problems: Problems) -> YamlNode | None:
+    for entry in parent or ():
+        if entry.key == key:
+            return entry.value
+    return None
+
+
+@dataclass(frozen=True)
+class _PlaceholderCheck:
+    """Reports placeholders that stand for nothing."""
+
+    known: Known
+    config: bool
+    problems: Problems
+
+    def __call__(self, value: str, node: YamlNode) -> str:
+        inside = node.inside if isinstance(node, YamlScalar) and node.text == value else None
+        try:
+            found = placeholders.names(value)
+        except placeholders.PlaceholderError as error:
+            self.problems.add(str(error), _at(node, inside, error.offset))
+            return value
+        names = [*self.known.knobs, *(f"workload.{name}" for name in self.known.workload)]
+        names += ["config"] if self.config else []
+        for name, offset in found:
+            if name not in names:
+                self.problems.add(
+                    f"unknown placeholder {{{shorten(name)}}}",
+                    _at(node, inside, offset),
+                    "a knob, workload.NAME" + (" or config" if self.config else ""),
+                    self.advice(name, names),
+                )
+        return value
+
+    def advice(self, name: str, names: Sequence[str]) -> str:
+        if name == "config":
+            return "{config} is the path of the file that command.config writes; there is none"
+        if f"workload.{name}" in names:
+            return f"did you mean 'workload.{name}'?"
+        return nearest(name, names) or "write {{ and }} for the braces themselves"
+
+
+def _at(node: YamlNode, inside: Location | None, offset: int) -> Location:
+    return Location(inside.file, inside.line, inside.column + offset) if inside else node.where
+
+
+def _arguments(node: YamlNode, title: str, check: _PlaceholderCheck) -> tuple[str, ...]:
+    """A list of arguments, or one text that is split as a shell would split it."""
+    expected = "a list of the program and its arguments, or one text"
+    if isinstance(node, YamlScalar) and isinstance(node.value, str):
+        check(node.value, node)
+        try:
+            words = tuple(shlex.split(node.value))
+        except ValueError as error:
+            raise wrong(node, title, "a text that a shell can split", str(error).lower()) from None
+    elif isinstance(node, YamlList):
+        problems = Problems()
+        words = tuple(_argument(item, f"{title}[{i}]", check, problems) for i, item in enumerate(node.items))
+        problems.raise_all()
+    else:
+        raise wrong(node, title, expected)
+    if not words or not words[0]:
+        raise wrong(node, title, "a program to run")
+    return words
+
+
+def _argument(node: YamlNode, title: str, check: _PlaceholderCheck, problems: Problems) -> str:
+    if isinstance(node, YamlMap) and len(node.entries) == 1:  # an unquoted {knob}
+        problems.add(
+            f"{title} is a mapping", node.where, "a text", f'quote it: "{{{shorten(node.entries[0].key)}}}"'
+        )
+        return ""
+    return check(problems.attempt(lambda: written(node, title)) or "", node)
+
+
+def _environment(node: YamlNode | None, check: _PlaceholderCheck, problems: Problems) -> dict[str, str]:
+    if node is None:
+        return {}
+    title = "command.environment"
+    entries = problems.attempt(lambda: as_map(node, title, "a mapping of variables to texts"))
+    if entries is None:
+        return {}
+    for entry in entries:
+        if not _VARIABLE.fullmatch(entry.key):
+            problems.add(
+                f"{shorten(entry.key)!r} cannot name an environment variable",
+                entry.where,
+                "letters, digits and _",
+            )
+    return mapping(entries, title, lambda part, name: check(written(part, name), part), problems)
+
+
+def _config(node: YamlNode | None, check: _PlaceholderCheck, problems: Problems) -> tuple[str, str]:
+    """``config: {file: NAME, text: TEMPLATE}`` as (name, template)."""
+    if node is None:
+        return "", ""
+    title = "command.config"
+    entries = problems.attempt(lambda: as_map(node, title, "a mapping such as {file: settings.json}"))
+    if entries is None:
+        return "", ""
+    fields = Fields(entries, title, ("file", "text"), problems)
+    name = fields.require("file", text, "", "the name of the file to write")
+    template = fields.get("text", lambda part, full: check(text(part, full), part), "")
+    if name and "text" not in fields and not name.endswith(CONFIG_ENDINGS):
+        problems.add(
+            f"{title}.file is {shorten(name)!r}, whose format is not known by its ending",
+            fields.entries["file"].value.where,
+            f"a name that ends in {', '.join(CONFIG_ENDINGS)}, or a text with placeholders",
+        )
+    return name, template
+
+
+@dataclass(frozen=True)
+class _MetricsSource:
+    """``command.metrics``: where the numbers are read."""
+
+    node: YamlNode | None
+    metrics: tuple[MetricSpec, ...]
+    problems: Problems
+
+    def read(self) -> dict[str, Any]:
+        """The fields of :class:`CommandObjective` that say so."""
+        match self.node:
+            case None:
+                return {}
+            case YamlScalar(value="json-line"):
+                return {"metrics_from": "json-line"}
+            case YamlScalar(value="wall"):
+                self.one_goal(self.node.where)
+                return {"metrics_from": "wall"}
+            case YamlMap(entries=entries) if entries:
+                return self.mapped(self.node)
+        hint = nearest(str(getattr(self.node, "value", "")), ("json-line", "wall", "file", "pattern"))
+        self.problems.found.extend(wrong(self.node, "command.metrics", _METRICS_FORM, hint).problems)
+        return {}
+
+    def one_goal(self, where: Location) -> None:
+        """The wall clock gives one number, which is that of the one metric with a goal."""
+        goals = [metric.name for metric in self.metrics if metric.goal]
+        bounded = [metric.name for metric in self.metrics if _needed(metric) and not metric.goal]
+        for name in [*goals[1:], *bounded]:
+            why = "goal" if name in goals else "bound"
+            self.problems.add(
+                f"the wall clock cannot give the metric {name!r}, which has a {why}",
+                where,
+                "one metric with a goal and none with a bound, or another source of metrics",
+            )
+
+    def mapped(self, node: YamlMap) -> dict[str, Any]:
+        fields = Fields(node, "command.metrics", ("file", "pattern"), self.problems)
+        if "file" in fields and "pattern" in fields:
+            self.problems.add(
+                "both 'file' and 'pattern' are given in command.metrics",
+                fields.entries["pattern"].where,
+                _METRICS_FORM,
+            )
+        if "file" in fields:
+            return {"metrics_from": "file", "metrics_file": fields.get("file", text, "")}
+        if "pattern" in fields:
+            return {"metrics_from": "pattern", "patterns": self.patterns(fields.entries["pattern"].value)}
+        return {}
+
+    def patterns(self, node: YamlNode) -> dict[str, str]:
+        title = "command.metrics.pattern"
+        entries = self.problems.attempt(
+            lambda: as_map(node, title, "a mapping: metric, then regular expression")
+        )
+        if entries is None:
+            return {}
+        names = [metric.name for metric in self.metrics]
+        for entry in entries:
+            if entry.key not in names:
+                self.problems.add(
+                    f"a pattern for {shorten(entry.key)!r}, which is no metric",
+                    entry.where,
+                    "one of " + ", ".join(names),
+                    nearest(entry.key, names),
+                )
+        patterns = mapping(entries, title, _pattern, self.problems)
+        given = {entry.key for entry in entries}
+        for metric in self.metrics:
+            if _needed(metric) and metric.name not in given and not nearest(metric.name, given - {*names}):
+                why = "goal" if metric.goal else "bound"
+                self.problems.add(f"no pattern for the metric {metric.name!r}, which has a {why}", node.where)
+        return patterns
+
+
+def _needed(metric: MetricSpec) -> bool:
+    """Whether an outcome is judged by it."""
+    return bool(metric.goal) or metric.at_most is not None or metric.at_least is not None
+
+
+def _pattern(node: YamlNode, title: str) -> str:
+    pattern = text(node, title)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # of what a later Python may read differently
+            groups = re.compile(pattern).groups
+    except (re.error, OverflowError, RecursionError) as error:
+        raise InputError(
+            Problem(
+                f"{title} is not a regular expression: {error}", node.where, "one as of Python's re module"
+            )
+        ) from None
+    if groups != 1:
+        raise wrong(
+            node,
+            title,
+            r"exactly one group ( ) round the number, as in 'time: ([0-9.]+)'",
+            f"there are {groups}",
+        )
+    return pattern

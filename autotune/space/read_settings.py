@@ -1,0 +1,101 @@
+"""The sections ``search``, ``measure`` and ``budget`` of a space file: tables of keys and their types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields as dataclass_fields
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from autotune.space.fields import (
+    Converter,
+    Fields,
+    Problems,
+    as_map,
+    boolean,
+    duration,
+    integer,
+    mapping,
+    memory,
+    number,
+    optional,
+    scalar,
+    text,
+)
+from autotune.space.spec import Budget, MeasureSettings, SearchSettings
+from autotune.space.yaml_nodes import YamlNode
+
+Settings = TypeVar("Settings", SearchSettings, MeasureSettings, Budget)
+Scalar = bool | int | float | str
+
+
+def _options(node: YamlNode, title: str) -> Mapping[str, Scalar]:
+    problems = Problems()
+    options = mapping(as_map(node, title, "a mapping of the strategy's options"), title, scalar, problems)
+    problems.raise_all()
+    return options
+
+
+SEARCH: dict[str, Converter[Any]] = {
+    "strategy": text,
+    "seed": integer(0),
+    "transfer": boolean,
+    "options": _options,
+}
+MEASURE: dict[str, Converter[Any]] = {
+    "precision": number(0, 1, expected="a fraction between 0 and 1", hint="0.01 means 1 %"),
+    "confidence": number(0, 1, expected="a fraction between 0 and 1", hint="0.95 means 95 %"),
+    "timeout": duration,
+    "prepare_timeout": duration,
+    "memory": optional(memory),
+    "warmup": integer(0),
+    "min_readings": integer(1),
+    "max_readings": integer(1),
+    "reject": boolean,
+    "cores": integer(0),
+    "finalists": integer(0),
+}
+BUDGET: dict[str, Converter[Any]] = {
+    "trials": optional(integer(1)),
+    "time": optional(duration),
+    "patience": optional(integer(1)),
+}
+
+
+def read_search(node: YamlNode | None, problems: Problems) -> SearchSettings:
+    return _read(node, "search", SEARCH, SearchSettings(), problems)
+
+
+def read_measure(node: YamlNode | None, problems: Problems) -> MeasureSettings:
+    settings = _read(node, "measure", MEASURE, MeasureSettings(), problems)
+    if node is not None and settings.max_readings < settings.min_readings:
+        given = Fields(as_map(node, "measure", ""), "measure", [*MEASURE], Problems())
+        place = given.node("max_readings") or given.node("min_readings")
+        problems.add(
+            f"max_readings ({settings.max_readings}) is below min_readings ({settings.min_readings})",
+            place.where if place else node.where,
+        )
+    return settings
+
+
+def read_budget(node: YamlNode | None, problems: Problems) -> Budget:
+    return _read(node, "budget", BUDGET, Budget(), problems)
+
+
+def _read(
+    node: YamlNode | None,
+    title: str,
+    table: Mapping[str, Converter[Any]],
+    defaults: Settings,
+    problems: Problems,
+) -> Settings:
+    """``defaults`` with what the section says. The table and the data class have the same keys."""
+    assert set(table) == {field.name for field in dataclass_fields(defaults)}
+    if node is None:
+        return defaults
+    entries = problems.attempt(lambda: as_map(node, title, f"a mapping of {', '.join(table)}"))
+    if entries is None:
+        return defaults
+    section = Fields(entries, title, [*table], problems)
+    given = {key: section.get(key, table[key], getattr(defaults, key)) for key in table if key in section}
+    return replace(defaults, **given)

@@ -1,0 +1,168 @@
+"""From a space.yaml to a :class:`StudySpec`, or to everything that is wrong with it at once.
+
+The text becomes nodes that know their place (:mod:`autotune.space.yaml_nodes`); one module a section
+turns them into typed values and reports what is wrong (``read_*``); nothing is raised before every
+section has been looked at. A part that is wrong is then left out, and what depends on it is not
+complained about: one mistake, one message.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from autotune.errors import nearest
+from autotune.space.configuration import FrozenMap, Value
+from autotune.space.fields import Fields, Problems, as_map, fact, mapping, text, wrong
+from autotune.space.read_knobs import KINDS as KNOB_KINDS
+from autotune.space.read_knobs import KnobSection, read_knobs
+from autotune.space.read_metrics import read_metrics
+from autotune.space.read_objective import KINDS as OBJECTIVE_KINDS
+from autotune.space.read_objective import Known, read_objective
+from autotune.space.read_rules import Facts, read_space
+from autotune.space.read_settings import read_budget, read_measure, read_search
+from autotune.space.space_file import load_text
+from autotune.space.spec import StudySpec
+from autotune.space.yaml_nodes import YamlMap, YamlNode, YamlScalar, compose
+
+FORMAT = 1
+"""The version of the format that is read."""
+
+KEYS = (
+    "autotune",
+    "name",
+    *OBJECTIVE_KINDS,
+    "workload",
+    "metrics",
+    "knobs",
+    "constraints",
+    "search",
+    "measure",
+    "budget",
+)
+
+_NAME = re.compile(r"\w[\w.-]{0,99}")
+_NOTHING: Mapping[str, Value] = FrozenMap({})
+
+
+def read_spec(
+    path: str | Path, device: Mapping[str, Value] = _NOTHING, workload: Mapping[str, Value] = _NOTHING
+) -> StudySpec:
+    """Read a space file.
+
+    ``device`` holds the facts that rules name ``device.NAME``; ``workload`` replaces entries of the file's
+    own workload. Raises :class:`InputError` with every problem of the file, in file order.
+    """
+    path = Path(path)
+    return parse_spec(load_text(path), path, device, workload)
+
+
+def parse_spec(
+    text: str,
+    path: str | Path = "space.yaml",
+    device: Mapping[str, Value] = _NOTHING,
+    workload: Mapping[str, Value] = _NOTHING,
+) -> StudySpec:
+    """As :func:`read_spec`, for a text. ``path`` names it in messages; its folder is where paths start."""
+    root, found = compose(text, str(path))
+    return _Reader(root, Problems(found), Path(path), device, workload).read(text)
+
+
+class _Reader:
+    """The sections of one file, in the order in which they depend on each other."""
+
+    def __init__(
+        self,
+        root: YamlNode,
+        problems: Problems,
+        path: Path,
+        device: Mapping[str, Value],
+        workload: Mapping[str, Value],
+    ) -> None:
+        if not isinstance(root, YamlMap):
+            hint = "see the reference of space.yaml, or begin with  autotune init"
+            problems.found.extend(wrong(root, "the file", "a mapping of sections", hint).problems)
+            problems.raise_all()
+            raise AssertionError  # for the type checker: the line above has raised
+        self.problems = problems
+        self.path = path
+        self.device = device
+        self.given_workload = workload
+        strays = [entry.key for entry in root if _looks_like_a_knob(entry.value)]
+        habits = dict.fromkeys(strays, "a knob stands below knobs:, indented")
+        self.top = Fields(root, "", KEYS, problems, habits)
+
+    def read(self, source: str) -> StudySpec:
+        """The whole study; raises whatever was found once all of it has been looked at."""
+        top, problems = self.top, self.problems
+        top.require("autotune", _version, FORMAT, f"autotune: {FORMAT}, the version of the format")
+        name = top.require("name", _name, "", "a name for the study, such as name: gemm-c")
+        workload = self.workload()
+        metrics = read_metrics(top.node("metrics"), problems)
+        knobs = self.knobs()
+        known = Known(knobs.names, [*workload.values, *workload.broken], metrics)
+        objective = read_objective(top, self.path.parent, known, problems)
+        space = read_space(knobs, top.node("constraints"), workload, self.device, problems)
+        search = read_search(top.node("search"), problems)
+        measure = read_measure(top.node("measure"), problems)
+        budget = read_budget(top.node("budget"), problems)
+        problems.raise_all()
+        assert objective is not None and space is not None  # else there are problems
+        return StudySpec(
+            name=name,
+            space=space,
+            objective=objective,
+            metrics=metrics,
+            workload=FrozenMap(workload.values),
+            search=search,
+            measure=measure,
+            budget=budget,
+            source=self.path,
+            text=source,
+        )
+
+    def workload(self) -> Facts:
+        node = self.top.node("workload")
+        found = Problems()
+        entries = (
+            found.attempt(lambda: as_map(node, "workload", "a mapping of names to values")) if node else None
+        )
+        values = mapping(entries, "workload", fact, found) if entries else {}
+        self.problems.found.extend(found.found)
+        broken = {entry.key for entry in entries or () if entry.key not in values}
+        for name, value in self.given_workload.items():
+            if name not in values and name not in broken:
+                expected = "one of " + ", ".join(values) if values else "a file that has a workload"
+                self.problems.add(f"the workload has no {name!r}", None, expected, nearest(name, values))
+            values[name] = value
+        return Facts(values, frozenset(broken), complete=node is None or entries is not None)
+
+    def knobs(self) -> KnobSection:
+        node = self.top.node("knobs")
+        if node is None:
+            self.problems.add(
+                "the key 'knobs' is missing", self.top.where, "a mapping: knobs: {tile: {values: [1, 2, 4]}}"
+            )
+            return KnobSection()
+        return read_knobs(node, self.device, self.problems)
+
+
+def _looks_like_a_knob(node: YamlNode) -> bool:
+    return isinstance(node, YamlMap) and any(entry.key in KNOB_KINDS for entry in node)
+
+
+def _version(node: YamlNode, title: str) -> int:
+    version = node.value if isinstance(node, YamlScalar) else None
+    if isinstance(version, bool) or version != FORMAT or not isinstance(version, int):
+        newer = isinstance(version, int) and version > FORMAT
+        hint = "this file is for a newer autotune" if newer else ""
+        raise wrong(node, title, f"{FORMAT}, the version of the format", hint)
+    return version
+
+
+def _name(node: YamlNode, title: str) -> str:
+    name = text(node, title)
+    if not _NAME.fullmatch(name):
+        raise wrong(node, title, "at most 100 letters, digits, _ . -, the first one no sign")
+    return name

@@ -1,0 +1,406 @@
+"""A space: the knobs, the constraints between them, and what can be done with configurations."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.errors import InputError, Problem, nearest
+from autotune.space.configuration import Configuration, FrozenMap, Value, plain
+from autotune.space.knob import Knob
+from autotune.space.rule import NOTHING, Rule
+from autotune.space.steps import neighbours
+from autotune.space.wiring import bound_knobs, bound_rules, in_order
+
+if TYPE_CHECKING:
+    from autotune.space.feasible import FeasibleSet
+
+DRAWS = 1_000
+"""How many draws a sample may cost on average where continuous knobs are under constraints."""
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Space:
+    """What may be chosen. Immutable; two spaces are equal where their :attr:`hash` is.
+
+    ::
+
+        Space(
+            [OrderedValues("tile", (1, 2, 4)), Choice("layout", ("row", "column"))],
+            constraints=["tile * 2 <= 8"],
+        )
+
+    ``constraints`` and each knob's ``when`` may be texts; their names are knobs, facts of
+    ``workload`` and facts of ``device``. ``rows``, where given, are the only configurations that
+    exist (a recorded space). Raises :class:`InputError` with everything that is wrong.
+    """
+
+    knobs: tuple[Knob, ...]
+    """In the order given, save that a knob comes after those that its condition mentions."""
+    constraints: tuple[Rule, ...]
+    workload: FrozenMap
+    device: FrozenMap
+    rows: tuple[Configuration, ...] | None
+
+    def __init__(
+        self,
+        knobs: Iterable[Knob],
+        constraints: Iterable[Rule | str] = (),
+        workload: Mapping[str, Value] = NOTHING,
+        device: Mapping[str, Value] = NOTHING,
+        rows: Iterable[Mapping[str, Value]] | None = None,
+    ) -> None:
+        facts = FrozenMap(workload), FrozenMap(device)
+        wired = bound_knobs(knobs, *facts)
+        fields = {
+            "knobs": in_order(wired),
+            "constraints": bound_rules(constraints, wired, *facts),
+            "workload": facts[0],
+            "device": facts[1],
+            "rows": None,
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+        if rows is not None:
+            object.__setattr__(self, "rows", self._recorded(rows))
+
+    # -- knobs
+
+    @cached_property
+    def _by_name(self) -> dict[str, Knob]:
+        return {knob.name: knob for knob in self.knobs}
+
+    @cached_property
+    def _unconditional(self) -> bool:
+        return all(knob.when is None for knob in self.knobs)
+
+    def knob(self, name: str) -> Knob:
+        """The knob called ``name``; :class:`InputError` with the nearest name where there is none."""
+        if name not in self._by_name:
+            raise InputError(self._unknown(name))
+        return self._by_name[name]
+
+    def _unknown(self, name: str) -> Problem:
+        expected = f"one of {', '.join(self._by_name)}"
+        return Problem(
+            f"there is no knob {name!r}", expected=expected, hint=nearest(str(name), self._by_name)
+        )
+
+    @cached_property
+    def continuous(self) -> tuple[str, ...]:
+        """The names of the continuous knobs."""
+        return tuple(knob.name for knob in self.knobs if knob.cardinality is None)
+
+    @cached_property
+    def _riding(self) -> tuple[Knob, ...]:
+        """The knobs left out of the feasible set: continuous ones, and those whose existence hangs on one."""
+        names: set[str] = set()
+        for knob in self.knobs:
+            if knob.cardinality is None or (knob.when is not None and knob.when.knobs & names):
+                names.add(knob.name)
+        return tuple(knob for knob in self.knobs if knob.name in names)
+
+    @cached_property
+    def _riding_rules(self) -> tuple[Rule, ...]:
+        """The constraints that the feasible set knows nothing of."""
+        names = {knob.name for knob in self._riding}
+        return tuple(rule for rule in self.constraints if rule.knobs & names)
+
+    # -- configurations
+
+    def active(self, values: Mapping[str, Value]) -> tuple[str, ...]:
+        """The knobs that exist given ``values``; those of knobs that do not exist are not looked at."""
+        if self._unconditional:
+            return tuple(self._by_name)
+        seen: dict[str, Value] = {}
+        names = []
+        for knob in self.knobs:
+            if knob.when is None or knob.when.holds(seen):
+                names.append(knob.name)
+                if knob.name in values:
+                    seen[knob.name] = values[knob.name]
+        return tuple(names)
+
+    def configuration(self, values: Mapping[str, object]) -> Configuration:
+        """The configuration with these values, each in its canonical form; the rest are defaults.
+
+        Raises :class:`InputError` for an unknown knob, one that does not exist given the others, and
+        an impossible value. Constraints are not looked at: ask :meth:`violated`.
+        """
+        problems = [self._unknown(name) for name in values if name not in self._by_name]
+        chosen: dict[str, Value] = {}
+        for knob in self.knobs:
+            if knob.when is not None and not knob.when.holds(chosen):
+                if knob.name in values and not problems:
+                    problems.append(_does_not_exist(knob))
+            elif knob.name in values:
+                try:
+                    chosen[knob.name] = knob.canonical(values[knob.name])
+                except ValueError:
+                    problems.append(_impossible(knob, values[knob.name]))
+                    chosen[knob.name] = knob.default
+            else:
+                chosen[knob.name] = knob.default
+        if problems:
+            raise InputError(problems)
+        return Configuration(chosen)
+
+    def default(self) -> Configuration:
+        """What a user has today. :class:`InputError` names the constraints that it violates, if any."""
+        default = self._default
+        problems = [
+            Problem(
+                f"the default configuration violates the constraint {rule.text!r}",
+                rule.where,
+                hint="with " + ", ".join(f"{name} = {plain(default[name])!r}" for name in sorted(rule.knobs)),
+            )
+            for rule in self.violated(default)
+        ]
+        if not problems and not self._exists(default):
+            problems = [Problem("the default configuration is none of those that were recorded")]
+        if problems:
+            raise InputError(problems)
+        return default
+
+    @cached_property
+    def _default(self) -> Configuration:
+        return self.configuration({})
+
+    def violated(self, configuration: Mapping[str, Value]) -> tuple[Rule, ...]:
+        """The constraints that ``configuration`` does not satisfy."""
+        return tuple(rule for rule in self.constraints if not rule.holds(configuration))
+
+    def __contains__(self, values: object) -> bool:
+        """Whether ``values`` is a feasible configuration, complete and with nothing besides."""
+        if not isinstance(values, Mapping):
+            return False
+        try:
+            configuration = self.configuration(values)
+        except InputError:
+            return False
+        return len(configuration) == len(values) and self.allows(configuration)
+
+    def allows(self, values: Mapping[str, Value]) -> bool:
+        """Whether values that make a configuration satisfy the constraints and, if recorded, exist."""
+        return all(rule.holds(values) for rule in self.constraints) and self._exists(values)
+
+    def _exists(self, values: Mapping[str, Value]) -> bool:
+        return self.rows is None or FrozenMap(values).hash in self._row_hashes
+
+    @cached_property
+    def _row_hashes(self) -> frozenset[str]:
+        return frozenset(row.hash for row in self.rows or ())
+
+    # -- the feasible set
+
+    @cached_property
+    def feasible(self) -> FeasibleSet:
+        """The feasible combinations of the discrete knobs.
+
+        Continuous knobs, and knobs that exist only for some value of one, are not in it.
+        """
+        from autotune.space.feasible import FeasibleSet  # heavy, and not needed to read a space
+
+        apart, rules = set(self._riding), set(self._riding_rules)
+        return FeasibleSet(
+            tuple(knob for knob in self.knobs if knob not in apart),
+            tuple(rule for rule in self.constraints if rule not in rules),
+            rows=self.rows,
+        )
+
+    def sample(self, rng: np.random.Generator, n: int = 1) -> list[Configuration]:
+        """``n`` configurations, uniform over the feasible set, with repeats.
+
+        Continuous knobs are drawn uniformly on their scale and tied to the rest by rejection.
+        Raises :class:`InputError` where no configuration is feasible, or none is found in long.
+        """
+        if not self._riding:
+            return [self._ordered(values) for values in self.feasible.sample(rng, n)]
+        found: list[Configuration] = []
+        draws = 0
+        while len(found) < n:
+            if draws >= DRAWS * (n + 9):
+                raise InputError(self._too_rare(len(found), draws))
+            batch = n - len(found) if not draws else max(n - len(found), 64)
+            draws += batch
+            candidates = (self._ridden(values, rng) for values in self._discrete(rng, batch))
+            kept = (self._ordered(c) for c in candidates if all(r.holds(c) for r in self._riding_rules))
+            found.extend(kept)
+        return found[:n]
+
+    def _discrete(self, rng: np.random.Generator, n: int) -> Sequence[dict[str, Value]]:
+        everything_rides = len(self._riding) == len(self.knobs)
+        return [{} for _ in range(n)] if everything_rides else self.feasible.sample(rng, n)
+
+    def _ridden(self, values: Mapping[str, Value], rng: np.random.Generator) -> dict[str, Value]:
+        """``values`` with the knobs drawn that the feasible set leaves out."""
+        drawn = dict(values)
+        for knob in self._riding:
+            if knob.when is None or knob.when.holds(drawn):
+                drawn[knob.name] = knob.sample(rng)
+        return drawn
+
+    def _too_rare(self, found: int, draws: int) -> Problem:
+        rules = ", ".join(repr(rule.text) for rule in self._riding_rules) or "the conditions"
+        return Problem(
+            f"only {found} of {draws:,} random configurations satisfy {rules}",
+            expected="constraints on continuous knobs that hold for one in a thousand or more",
+            hint="narrow the ranges, or give the knobs a step so that they are counted exactly",
+        )
+
+    def _ordered(self, values: Mapping[str, Value]) -> Configuration:
+        """``values``, known to be valid, in the order of the knobs."""
+        return Configuration({knob.name: values[knob.name] for knob in self.knobs if knob.name in values})
+
+    def neighbours(self, configuration: Mapping[str, Value]) -> list[Configuration]:
+        """The feasible configurations one step of one knob away: see :mod:`autotune.space.steps`."""
+        return neighbours(self, self._ordered(configuration))
+
+    # -- geometry
+
+    @cached_property
+    def width(self) -> int:
+        """How many numbers :meth:`encode` gives."""
+        return sum(knob.width for knob in self.knobs)
+
+    def encode(self, configuration: Mapping[str, Value]) -> NDArray[np.float64]:
+        """Numbers in [0, 1] for a surrogate, of shape (:attr:`width`,).
+
+        A knob that does not exist has its default's code, so that it tells nothing apart.
+        """
+        code: list[float] = []
+        for knob in self.knobs:
+            code.extend(knob.encode(configuration.get(knob.name, knob.default)))
+        return np.array(code, dtype=np.float64)
+
+    def distance(self, one: Mapping[str, Value], other: Mapping[str, Value]) -> float:
+        """The mean distance over all knobs, from 0 to 1; a knob that only one of them has counts 1."""
+        return sum(_distance(knob, one, other) for knob in self.knobs) / len(self.knobs)
+
+    # -- identity
+
+    @cached_property
+    def hash(self) -> str:
+        """16 hexadecimal digits that stand for the knobs, the constraints and the recorded rows.
+
+        The order of knobs and constraints and how a rule was written do not matter; a fact of the
+        workload or the device does where a rule mentions it.
+        """
+        identity: dict[str, object] = {
+            "knobs": {
+                knob.name: {**knob.to_document(), "when": knob.when.canonical if knob.when else None}
+                for knob in self.knobs
+            },
+            "constraints": sorted({rule.canonical for rule in self.constraints}),
+        }
+        if self.rows is not None:
+            identity["rows"] = sorted(self._row_hashes)
+        text = json.dumps(identity, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Space) and self.hash == other.hash
+
+    def __hash__(self) -> int:
+        return hash(self.hash)
+
+    def __repr__(self) -> str:
+        recorded = "" if self.rows is None else f", {len(self.rows)} rows"
+        return f"Space({len(self.knobs)} knobs, {len(self.constraints)} constraints{recorded})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: self.__dict__[name] for name in self.__dataclass_fields__}
+
+    def to_document(self) -> dict[str, object]:
+        """The space as plain JSON, in the words of a space file; rows are only counted.
+
+        ``facts`` holds what the rules took from the workload and the device.
+        """
+        rules = [*self.constraints, *(knob.when for knob in self.knobs if knob.when is not None)]
+        document: dict[str, object] = {
+            "knobs": {knob.name: knob.to_document() for knob in self.knobs},
+            "constraints": [rule.text for rule in self.constraints],
+            "workload": plain(self.workload),
+            "facts": {name: plain(value) for rule in rules for name, value in rule.facts.items()},
+        }
+        return document if self.rows is None else document | {"rows": len(self.rows)}
+
+    # -- recorded spaces
+
+    def limited_to(self, rows: Iterable[Mapping[str, Value]]) -> Space:
+        """The same space in which only ``rows`` exist."""
+        return Space(self.knobs, self.constraints, self.workload, self.device, rows)
+
+    def _recorded(self, rows: Iterable[Mapping[str, Value]]) -> tuple[Configuration, ...]:
+        if self._riding:
+            names = ", ".join(knob.name for knob in self._riding)
+            raise InputError(f"a recorded space has no continuous knobs, but this one has {names}")
+        known: dict[tuple[str, type, Value], Value] = {}
+        found: dict[object, Configuration] = {}  # not by hash, which is slow for so many
+        problems: list[Problem] = []
+        for number, row in enumerate(rows, 1):
+            try:
+                one = self._row(row, known)
+                values = tuple(one.values())
+                found.setdefault((tuple(one), values, tuple(map(type, values))), one)
+            except InputError as error:
+                problems += [replace(p, message=f"row {number}: {p.message}") for p in error.problems]
+                if len(problems) >= 10:
+                    break
+        if problems or not found:
+            raise InputError(problems or [Problem("a recorded space needs at least one row")])
+        return tuple(found.values())
+
+    def _row(self, row: Mapping[str, Value], known: dict[tuple[str, type, Value], Value]) -> Configuration:
+        """A row as a configuration. ``known`` keeps canonical values: a recording repeats few of them."""
+        chosen: dict[str, Value] = {}
+        for knob in self.knobs:
+            if knob.name not in row:
+                continue
+            try:
+                chosen[knob.name] = _canonical(knob, row[knob.name], known)
+            except ValueError:
+                raise InputError(_impossible(knob, row[knob.name])) from None
+        if len(chosen) != len(row) or self.active(chosen) != tuple(chosen):
+            whole = self.configuration(row)  # says what is too much
+            missing = [name for name in whole if name not in row]
+            raise InputError(f"there is no value for {', '.join(missing)}")
+        return Configuration(chosen)
+
+
+def _canonical(knob: Knob, value: Value, known: dict[tuple[str, type, Value], Value]) -> Value:
+    """The canonical form of ``value``, kept in ``known``."""
+    if isinstance(value, (list, dict)):  # no key
+        return knob.canonical(value)
+    key = (knob.name, type(value), value)
+    if key not in known:
+        known[key] = knob.canonical(value)
+    return known[key]
+
+
+def _distance(knob: Knob, one: Mapping[str, Value], other: Mapping[str, Value]) -> float:
+    if knob.name in one and knob.name in other:
+        return knob.distance(one[knob.name], other[knob.name])
+    return float((knob.name in one) != (knob.name in other))
+
+
+def _does_not_exist(knob: Knob) -> Problem:
+    assert knob.when is not None
+    return Problem(
+        f"{knob.name!r} has a value, but does not exist in this configuration",
+        expected=f"it exists only when {knob.when.text}",
+        hint="leave it out",
+    )
+
+
+def _impossible(knob: Knob, value: object) -> Problem:
+    texts = [v for v in knob.cells[0].values[:1000] if isinstance(v, str)] if knob.cells else []
+    near = nearest(value, texts) if isinstance(value, str) else ""
+    return Problem(f"{knob.name} cannot be {value!r}", expected=knob.expected, hint=near)

@@ -1,0 +1,146 @@
+"""What a space.yaml says, as frozen data: the space, and what is tuned, measured and spent.
+
+:func:`autotune.space.reader.read_spec` makes a :class:`StudySpec` from a file; it can be built in
+Python just as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from autotune.space.configuration import FrozenMap
+
+if TYPE_CHECKING:
+    from autotune.space.space import Space
+
+
+@dataclass(frozen=True)
+class MetricSpec:
+    """A named number. ``goal`` is ``None`` for one that is only recorded or bounded.
+
+    A value past ``at_most`` or ``at_least`` makes the outcome ``wrong``.
+    """
+
+    name: str
+    goal: Literal["minimize", "maximize"] | None = None
+    unit: str = ""
+    at_most: float | None = None
+    at_least: float | None = None
+
+
+@dataclass(frozen=True)
+class PythonObjective:
+    """``objective: ../objectives/gemm_c.py:Gemm``: a class (or function) in a file or module."""
+
+    target: str
+    """As written: ``path.py:Name`` or ``package.module:Name``."""
+    base: Path
+    """The folder that a relative path starts from."""
+
+
+@dataclass(frozen=True)
+class CommandObjective:
+    """``command: [./bench, --tile, "{tile_m}"]``: a program run once a reading.
+
+    ``{knob}``, ``{workload.NAME}`` and ``{config}`` (the path of the written config file) are
+    replaced in ``arguments``, ``environment`` and ``config_text``.
+    """
+
+    arguments: tuple[str, ...]
+    base: Path
+    """The folder the command runs in."""
+    prepare: tuple[str, ...] = ()
+    """A command run once before the readings (a compiler, say); empty: none."""
+    check: tuple[str, ...] = ()
+    """A command whose exit code other than 0 makes the outcome ``wrong``; empty: none."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    config_file: str = ""
+    """A file name written before each run with the configuration: .json, .yaml, .toml or .env by its
+    ending, or ``config_text`` with its placeholders filled in."""
+    config_text: str = ""
+    metrics_from: Literal["json-line", "file", "pattern", "wall"] = "json-line"
+    """Where metrics are read: the last JSON object line of stdout, a JSON file, patterns, the wall clock."""
+    metrics_file: str = ""
+    patterns: Mapping[str, str] = field(default_factory=dict)
+    """A regular expression a metric, with one group, searched in stdout then stderr."""
+
+
+@dataclass(frozen=True)
+class ReplayObjective:
+    """``replay: FILE``: a recorded space (Kernel Tuner cache or T4, gzipped or not)."""
+
+    file: Path
+
+
+ObjectiveSpec = PythonObjective | CommandObjective | ReplayObjective
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """``search:``: which strategy, its seed, and whether earlier studies may teach."""
+
+    strategy: str = "auto"
+    seed: int = 0
+    transfer: bool = True
+    options: Mapping[str, float | int | str | bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class MeasureSettings:
+    """``measure:``: how readings are taken. Seconds, bytes and fractions.
+
+    ``precision`` is the half-width of the confidence interval over the mean at which readings stop.
+    """
+
+    precision: float = 0.01
+    confidence: float = 0.95
+    timeout: float = 60.0
+    """Seconds for the check and the readings of one trial together."""
+    prepare_timeout: float = 120.0
+    memory: int | None = None
+    """Bytes a trial's process may use; ``None``: no cap."""
+    warmup: int = 1
+    min_readings: int = 5
+    max_readings: int = 100
+    reject: bool = True
+    """Stop reading a configuration that is worse than the incumbent beyond doubt (``pruned``)."""
+    cores: int = 1
+    """Cores a measurement is pinned to; 0: not pinned."""
+    finalists: int = 5
+    """How many of the best are measured again beside the default at the end; 0: none."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """``budget:``: when to stop; ``None`` is no limit. ``time`` in seconds."""
+
+    trials: int | None = None
+    time: float | None = None
+    patience: int | None = None
+    """Trials without an improvement."""
+
+
+@dataclass(frozen=True)
+class StudySpec:
+    """Everything that a space.yaml says."""
+
+    name: str
+    space: Space
+    objective: ObjectiveSpec
+    metrics: tuple[MetricSpec, ...]
+    workload: FrozenMap = field(default_factory=lambda: FrozenMap({}))
+    search: SearchSettings = SearchSettings()
+    measure: MeasureSettings = MeasureSettings()
+    budget: Budget = Budget()
+    source: Path | None = None
+    """The file it was read from."""
+    text: str = ""
+    """That file's text, kept with the study."""
+
+    @property
+    def goals(self) -> tuple[MetricSpec, ...]:
+        """The metrics with a goal; the first is the one that ``best`` is judged by."""
+        return tuple(m for m in self.metrics if m.goal)

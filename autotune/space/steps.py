@@ -1,0 +1,79 @@
+"""From a configuration to its neighbours: those that differ in one knob by one step.
+
+An ordered knob steps over values that are not feasible, to the next that is: where tiles must divide
+one another, the next larger feasible tile is often not the next in the list. Knobs that vanish with
+a step are dropped; those that appear take their default or, where that is not feasible, the value
+nearest to it that is. In a space without conditions neighbours are mutual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from autotune.space.configuration import Configuration, Value
+from autotune.space.knob import Knob
+
+if TYPE_CHECKING:
+    from autotune.space.space import Space
+
+REACH = 64
+"""How many values of an ordered knob are looked at in each direction to find one that is feasible."""
+
+
+def neighbours(space: Space, here: Configuration) -> list[Configuration]:
+    """The neighbours of ``here``, knob by knob in the order of the space."""
+    found: dict[Configuration, None] = {}
+    for name, value in here.items():
+        for path in _paths(space.knob(name), value):
+            steps = (_moved(space, here, name, step) for step in path)
+            nearest = next((step for step in steps if step is not None), None)
+            if nearest is not None:
+                found[nearest] = None
+    found.pop(here, None)
+    return list(found)
+
+
+def _paths(knob: Knob, value: Value) -> Iterator[Iterable[Value]]:
+    """Ways to leave ``value``: along each, the first feasible value is the neighbour."""
+    if not knob.ordered or len(knob.cells) != 1:
+        yield from ((step,) for step in knob.neighbours(value))
+        return
+    (place,) = knob.split(value)
+    values = knob.cells[0].values
+    yield (values[index] for index in range(place - 1, max(place - 1 - REACH, -1), -1))
+    yield (values[index] for index in range(place + 1, min(place + 1 + REACH, len(values))))
+
+
+def _moved(space: Space, here: Configuration, name: str, value: Value) -> Configuration | None:
+    """``here`` with another value for one knob, and what that brings about; ``None``: not feasible."""
+    moved = {**here, name: value}
+    chosen: dict[str, Value] = {}
+    appeared = []
+    for knob in space.knobs:
+        if knob.when is not None and not knob.when.holds(chosen):
+            continue
+        if knob.name not in moved:
+            appeared.append(knob)
+        chosen[knob.name] = moved.get(knob.name, knob.default)
+    if space.allows(chosen):
+        return Configuration(chosen)
+    others = (_with(space, chosen, knob, other) for knob in appeared for other in _around_default(knob))
+    return next((other for other in others if other is not None), None)
+
+
+def _with(space: Space, chosen: Mapping[str, Value], knob: Knob, value: Value) -> Configuration | None:
+    """``chosen`` with another value for one knob, if that is feasible and changes nothing else."""
+    changed = {**chosen, knob.name: value}
+    feasible = space.active(changed) == tuple(chosen) and space.allows(changed)
+    return Configuration(changed) if feasible else None
+
+
+def _around_default(knob: Knob) -> list[Value]:
+    """Values near a knob's default, the nearest first."""
+    if len(knob.cells) != 1:
+        return list(knob.neighbours(knob.default))
+    (place,) = knob.split(knob.default)
+    values = knob.cells[0].values
+    near = range(max(place - REACH, 0), min(place + REACH + 1, len(values)))
+    return [values[index] for index in sorted(near, key=lambda index: abs(index - place))[1:]]

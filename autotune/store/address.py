@@ -1,0 +1,74 @@
+"""Where a store is: a database URL, or simply a file."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import sqlalchemy as sa
+
+from autotune.errors import InputError, Problem
+
+DEFAULT_URL = "sqlite:///results/autotune.db"
+VARIABLE = "AUTOTUNE_STORE"
+
+
+def default_url() -> str:
+    """What the variable ``AUTOTUNE_STORE`` says, or ``sqlite:///results/autotune.db``."""
+    return os.environ.get(VARIABLE, "").strip() or DEFAULT_URL
+
+
+@dataclass(frozen=True)
+class Address:
+    """``file`` is the absolute path of an SQLite database, ``None`` for one in memory and for PostgreSQL."""
+
+    kind: Literal["sqlite", "memory", "postgresql"]
+    url: sa.URL
+    file: Path | None = None
+
+    def __str__(self) -> str:
+        """As it may be printed and recorded: a password is masked, a file's path is absolute."""
+        if self.file is not None:
+            return f"sqlite:///{self.file}"
+        return self.url.render_as_string(hide_password=True)
+
+    @property
+    def where(self) -> str:
+        """How a message names it."""
+        return str(self.file) if self.file is not None else str(self)
+
+
+def read_address(text: str | os.PathLike[str] | None) -> Address:
+    """The address that ``text`` gives; :func:`default_url` where it is ``None`` or empty.
+
+    A text without ``://`` is the path of an SQLite file; ``~`` is the home folder.
+
+    Raises :class:`InputError` for what is no address.
+    """
+    written = os.fspath(text) if text else default_url()
+    if "://" not in written:
+        return _file(Path(written).expanduser())
+    try:
+        url = sa.make_url(written)
+    except (sa.exc.ArgumentError, ValueError) as error:
+        raise InputError(
+            Problem("the store's address cannot be read: not a database URL", expected=_EXPECTED)
+        ) from error
+    backend = url.get_backend_name()
+    if backend == "sqlite":
+        if not url.database or url.database == ":memory:":
+            return Address("memory", sa.make_url("sqlite://"))
+        return _file(Path(url.database))
+    if backend in ("postgresql", "postgres"):
+        return Address("postgresql", url.set(drivername="postgresql+psycopg"))
+    raise InputError(Problem(f"a store cannot be kept in {backend!r}", expected=_EXPECTED))
+
+
+_EXPECTED = "a file such as results/autotune.db, sqlite:///FILE, or postgresql://USER@HOST/DATABASE"
+
+
+def _file(path: Path) -> Address:
+    path = path.absolute()  # a later change of folder must not lead new connections elsewhere
+    return Address("sqlite", sa.URL.create("sqlite", database=str(path)), path)

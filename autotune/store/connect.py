@@ -1,0 +1,120 @@
+"""Connections: how each database is set up, and how a transaction begins on it.
+
+SQLite is in WAL mode, so that readers and the one writer never wait for each other, with
+``synchronous=NORMAL``: a commit survives the death of any process; the death of the machine may take the
+last ones, never the file. A writing transaction takes the lock when it begins (``BEGIN
+IMMEDIATE``): it waits for its turn there, and cannot fail half-way because another was quicker.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy.pool import QueuePool, StaticPool
+
+from autotune.errors import StoreError
+from autotune.store.address import Address
+from autotune.store.failures import BUSY_SECONDS
+
+WRITING = "autotune_writing"
+"""The execution option of a connection whose transactions write."""
+
+
+def make_engine(address: Address, *, readonly: bool) -> sa.Engine:
+    """An engine whose plain connections read. See :func:`writer` for those that write."""
+    if address.kind == "postgresql":
+        return _postgresql(address, readonly=readonly)
+    engine = sa.create_engine(
+        "sqlite://",
+        creator=lambda: _open_sqlite(address.file, readonly=readonly),
+        # In memory the connection is the database: there is one, and the store lends it in turn.
+        poolclass=StaticPool if address.file is None else QueuePool,
+        **({} if address.file is None else {"max_overflow": -1}),
+    )
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def writer(engine: sa.Engine) -> sa.Engine:
+    """The same connections, for transactions that write."""
+    return engine.execution_options(**{WRITING: True})
+
+
+# -- SQLite --------------------------------------------------------------------------------------
+
+
+def _open_sqlite(file: Path | None, *, readonly: bool) -> sqlite3.Connection:
+    target = ":memory:" if file is None else f"file:{quote(str(file))}?{_mode(file, readonly=readonly)}"
+    connection = sqlite3.connect(
+        target,
+        uri=file is not None,
+        timeout=BUSY_SECONDS,
+        isolation_level=None,  # transactions begin where we say so
+        check_same_thread=False,  # the pool hands a connection to one thread at a time
+        cached_statements=256,
+    )
+    try:
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        if readonly:
+            connection.execute("PRAGMA query_only = ON")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _mode(file: Path, *, readonly: bool) -> str:
+    """How to open ``file``. Even a reader of a WAL database writes beside it, where it may."""
+    if not readonly:
+        return "mode=rwc"
+    if os.access(file, os.W_OK) and os.access(file.parent, os.W_OK):
+        return "mode=rw"  # query_only forbids changes; the last to leave tidies the WAL up
+    wal = Path(f"{file}-wal")
+    if os.access(file.parent, os.W_OK) or (wal.exists() and wal.stat().st_size):
+        return "mode=ro"
+    return "mode=ro&immutable=1"  # a read-only medium: nothing can change, so no locks are needed
+
+
+def _begin_sqlite(connection: sa.Connection) -> None:
+    writing = connection.get_execution_options().get(WRITING, False)
+    raw: Any = connection.connection.driver_connection
+    raw.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+
+def use_wal(engine: sa.Engine) -> None:
+    """Switch the file to WAL where it is not yet; it remembers that. A memory has nothing to switch."""
+    raw = engine.raw_connection()
+    try:
+        connection: Any = raw.driver_connection
+        if connection.execute("PRAGMA journal_mode").fetchone()[0] not in ("wal", "memory"):
+            connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    finally:
+        raw.close()
+
+
+# -- PostgreSQL ----------------------------------------------------------------------------------
+
+
+def _postgresql(address: Address, *, readonly: bool) -> sa.Engine:
+    try:
+        engine = sa.create_engine(address.url, pool_pre_ping=True, max_overflow=-1)
+    except ImportError as error:
+        raise StoreError(
+            f"the store {address.where} needs the package psycopg: pip install 'autotune[postgresql]'"
+        ) from error
+
+    def set_up(connection: Any, _: object) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(f"SET lock_timeout = '{BUSY_SECONDS}s'")
+            cursor.execute(f"SET default_transaction_read_only = {'on' if readonly else 'off'}")
+        connection.commit()
+
+    event.listen(engine, "connect", set_up)
+    return engine

@@ -1,0 +1,102 @@
+"""Documents as JSON text, and file contents compressed where that helps.
+
+A result must never be refused because it carries an odd value, so writing is lenient: numpy numbers and
+arrays become plain ones, paths and anything else unknown become text. Numbers keep every bit. The
+numbers that JSON has no word for are written ``NaN`` and ``Infinity``, as Python's own reader takes them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+from autotune.measure.outcome import Estimate
+from autotune.space.configuration import FrozenMap, plain
+
+COMPRESS_FROM = 256
+"""Bytes; below this zlib saves nothing worth its header."""
+
+
+def encode(document: object) -> str:
+    """JSON text in pure ASCII, so that no encoding and no NUL can be in any database's way."""
+    try:
+        return json.dumps(document, separators=(",", ":"), default=_plain)
+    except (TypeError, ValueError):  # a key that is no text, or a circle
+        return json.dumps(_sanitised(document), separators=(",", ":"))
+
+
+def decode(text: str) -> Any:
+    """What :func:`encode` wrote."""
+    return {} if text == "{}" else json.loads(text)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, FrozenMap):
+        return plain(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, (set, frozenset)):
+        return sorted(value, key=repr)
+    if hasattr(value, "tolist"):  # numpy scalars and arrays
+        return value.tolist()
+    return str(value)
+
+
+def _sanitised(value: object, depth: int = 20) -> object:
+    """A copy with text keys that ends at ``depth``, for what :mod:`json` itself refuses."""
+    if depth == 0:
+        return repr(value)[:200]
+    if isinstance(value, Mapping):
+        return {str(key): _sanitised(item, depth - 1) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_sanitised(item, depth - 1) for item in value]
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return _sanitised(_plain(value), depth - 1)
+
+
+def encode_metrics(metrics: Mapping[str, Estimate]) -> str:
+    return encode(
+        {
+            name: {
+                "value": float(e.value),
+                "low": float(e.low),
+                "high": float(e.high),
+                "n": int(e.n),
+                "error": float(e.error),
+            }
+            for name, e in metrics.items()
+        }
+    )
+
+
+def decode_metrics(text: str) -> dict[str, Estimate]:
+    return {name: Estimate(**fields) for name, fields in decode(text).items()}
+
+
+def clean(text: str) -> str:
+    """``text`` without what a database refuses: NUL, and halves of surrogate pairs (undecodable bytes)."""
+    if not text.isascii():
+        text = text.encode("utf-8", "replace").decode()
+    return text.replace("\0", "\N{SYMBOL FOR NULL}")
+
+
+def content_hash(content: bytes) -> str:
+    """SHA-256, 64 hexadecimal digits: the name of an artefact."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def pack(content: bytes) -> tuple[str, bytes]:
+    """``(encoding, stored bytes)``, with encoding ``"zlib"`` where that is smaller and ``""`` elsewhere."""
+    if len(content) >= COMPRESS_FROM:
+        packed = zlib.compress(content, 6)
+        if len(packed) < len(content):
+            return "zlib", packed
+    return "", content
+
+
+def unpack(encoding: str, stored: bytes) -> bytes:
+    return zlib.decompress(stored) if encoding == "zlib" else stored

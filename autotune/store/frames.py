@@ -1,0 +1,57 @@
+"""Trials and readings as tidy pandas DataFrames."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from autotune.space.configuration import FrozenMap, Value, plain
+from autotune.store.records import StudyRecord, TrialRecord
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def trials_frame(study: StudyRecord, trials: Sequence[TrialRecord]) -> pd.DataFrame:
+    """One row a trial.
+
+    Columns: ``study``, ``trial`` (its number), ``status``, ``strategy``, ``started`` (ISO 8601, UTC),
+    ``seconds``, ``knob.NAME`` for each knob (missing where it is inactive), ``metric.NAME`` with ``.low``
+    and ``.high`` for each metric, and ``readings`` (how many count for the first metric).
+    """
+    import pandas as pd
+
+    rows = [_row(study, trial) for trial in trials]
+    knobs = dict.fromkeys(f"knob.{name}" for trial in trials for name in trial.configuration)
+    metrics = [metric["name"] for metric in study.metrics]
+    columns = ["study", "trial", "status", "strategy", "started", "seconds", *knobs]
+    columns += [f"metric.{name}{part}" for name in metrics for part in ("", ".low", ".high")]
+    return pd.DataFrame(rows, columns=[*columns, "readings"])
+
+
+def _row(study: StudyRecord, trial: TrialRecord) -> dict[str, object]:
+    started = trial.started_at
+    row: dict[str, object] = {
+        "study": study.name,
+        "trial": trial.number,
+        "status": str(trial.status),
+        "strategy": trial.strategy,
+        "started": datetime.fromtimestamp(started, UTC).isoformat() if started else None,
+        "seconds": sum(trial.phases.values()),
+        "readings": max((e.n for e in trial.metrics.values()), default=0),
+    }
+    row |= {f"knob.{name}": _cell(value) for name, value in trial.configuration.items()}
+    for name, estimate in trial.metrics.items():
+        row |= {
+            f"metric.{name}": estimate.value,
+            f"metric.{name}.low": estimate.low,
+            f"metric.{name}.high": estimate.high,
+        }
+    return row
+
+
+def _cell(value: Value) -> object:
+    """Permutations and assignments as JSON text, so that every format can hold them."""
+    return json.dumps(plain(value)) if isinstance(value, (tuple, FrozenMap)) else value

@@ -1,0 +1,106 @@
+"""Opening a database: is it there, is it ours, is it of today? Made or brought up to date where it is not."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from autotune.errors import InputError, StoreError
+from autotune.store.address import Address, read_address
+from autotune.store.connect import make_engine, use_wal, writer
+from autotune.store.failures import CANNOT_OPEN, NOT_A_DATABASE, READ_ONLY, explained
+from autotune.store.migrate import is_current, upgrade
+
+SMALLEST = 512
+"""Bytes: no SQLite database is smaller, and SQLite would take a shorter text for an empty one."""
+
+
+def open_engine(address: Address, *, readonly: bool) -> sa.Engine:
+    """An engine on a database whose schema is up to date.
+
+    What is not there is made, unless it is only to be read. Raises
+    :class:`~autotune.errors.StoreError`.
+    """
+    with explained(address):
+        if address.file is not None:
+            _require_place(address, address.file, readonly=readonly)
+            if not address.file.exists():
+                _create(address, address.file)
+        engine = make_engine(address, readonly=readonly)
+        try:
+            _bring_up_to_date(engine, address, readonly=readonly)
+        except BaseException:
+            engine.dispose()
+            raise
+        return engine
+
+
+def _require_place(address: Address, file: Path, *, readonly: bool) -> None:
+    if file.is_dir():
+        raise StoreError(f"the store {file} is a folder; name a file in it, such as {file / 'autotune.db'}")
+    if file.exists():
+        # By its size alone: opening and closing the file here would drop the locks that another
+        # connection of this process holds on it (https://www.sqlite.org/howtocorrupt.html, 2.2).
+        if 0 < file.stat().st_size < SMALLEST:
+            raise NOT_A_DATABASE.error(address)
+        if not readonly and not all(os.access(place, os.W_OK) for place in (file, file.parent)):
+            raise READ_ONLY.error(address)
+    elif readonly:
+        raise InputError(f"there is no store at {file} yet; one is made by: autotune search SPACE")
+    else:
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CANNOT_OPEN.error(address, f"{error.strerror}: {error.filename}") from error
+
+
+def _create(address: Address, file: Path) -> None:
+    """Make the database beside its place and move it there whole, so that nobody ever meets half of one.
+
+    Of several processes that do so at once, one is first and the others take what it made.
+    """
+    draft = read_address(file.with_name(f"{file.name}.{secrets.token_hex(4)}.new"))
+    assert draft.file is not None
+    try:
+        engine = make_engine(draft, readonly=False)
+        try:
+            _bring_up_to_date(engine, address, readonly=False)
+        finally:
+            engine.dispose()
+        _move_unless_there(draft.file, file)
+    except OSError as error:
+        raise CANNOT_OPEN.error(address, error.strerror or str(error)) from error
+    finally:
+        for ending in ("", "-journal", "-wal", "-shm"):
+            Path(f"{draft.file}{ending}").unlink(missing_ok=True)
+
+
+def _move_unless_there(draft: Path, file: Path) -> None:
+    try:
+        file.hardlink_to(draft)
+    except FileExistsError:
+        pass
+    except OSError:  # a file system without hard links
+        if not file.exists():
+            draft.rename(file)
+
+
+def _bring_up_to_date(engine: sa.Engine, address: Address, *, readonly: bool) -> None:
+    with engine.connect() as connection:
+        current = is_current(connection, address)
+    if readonly and not current:
+        # A reader's connections cannot: this takes ones of its own, and fails where the file forbids it.
+        changing = make_engine(address, readonly=False)
+        try:
+            _bring_up_to_date(changing, address, readonly=False)
+        finally:
+            changing.dispose()
+    elif not readonly:
+        if not current:
+            with writer(engine).begin() as connection:
+                upgrade(connection, address)
+        if address.kind == "sqlite":
+            use_wal(engine)

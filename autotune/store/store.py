@@ -1,0 +1,414 @@
+"""The store: where every study, trial and reading is kept.
+
+A trial is written when it is proposed, when it starts and when it finishes, each in one transaction::
+
+    propose ─▶ waiting ─ start ─▶ running ─ finish ─▶ ok, wrong, crashed ...      told = 0, 1, 2 ...
+                  │ ▲                │                     ▲
+                  │ └──── retry ─────│──────┐              │ finish (a late result)
+                  └──── expire ──────┴──▶ lost ────────────┘
+
+What is unfinished holds a *lease* that its session renews. One that ran out, because the worker died or the
+session was closed, becomes ``lost`` with the next :meth:`Store.expire`, and can be tried again.
+
+A call that returned is kept, whatever happens to the process after it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import sqlalchemy as sa
+
+from autotune.errors import StoreError
+from autotune.measure.outcome import Outcome, Reading
+from autotune.status import Status
+from autotune.store import contents, integrity, studies, trials
+from autotune.store.address import Address, default_url, read_address
+from autotune.store.connect import writer
+from autotune.store.documents import content_hash
+from autotune.store.failures import MOVED, explained
+from autotune.store.opening import open_engine
+from autotune.store.records import (
+    NewStudy,
+    NewTrial,
+    Purpose,
+    SegmentRecord,
+    SessionRecord,
+    SpaceRevision,
+    StudyRecord,
+    TrialRecord,
+    VerdictRecord,
+)
+
+__all__ = ["LEASE_SECONDS", "Store", "default_url"]
+
+LEASE_SECONDS = 60.0
+"""How long a trial that was handed out may stay without a sign of life, unless told otherwise."""
+
+_TRIALS_AT_ONCE = 1000
+"""Of how many trials the readings are fetched together."""
+
+
+class Store:
+    """A database of studies. Get one from :meth:`open`; close it, or use it in a ``with`` block.
+
+    May be used by several threads at once. Belongs to the process that opened it: after a fork, open
+    another. Any number of processes may have the same store open.
+
+    Every method may raise :class:`~autotune.errors.StoreError` where the database fails (full disk, lost
+    server ...). The call that failed has then written nothing, all earlier ones are kept, and the
+    store can be used again as soon as the cause is gone. What names something that is not there
+    raises :class:`~autotune.errors.InputError`.
+    """
+
+    def __init__(
+        self, address: Address, engine: sa.Engine, *, readonly: bool, clock: Callable[[], float]
+    ) -> None:
+        self._address = address
+        self._engine = engine
+        self._writer = writer(engine)
+        self._readonly = readonly
+        self._clock = clock
+        self._pid = os.getpid()
+        self._closed = False
+        self._file = _identity(address.file)
+        # SQLite has one writer at a time: threads queue here, rather than poll the database's lock.
+        self._turn = nullcontext() if address.kind == "postgresql" else threading.RLock()
+        self._reading_turn = self._turn if address.kind == "memory" else nullcontext()
+
+    # -- opening and closing -------------------------------------------------------------------
+
+    @classmethod
+    def open(
+        cls,
+        url: str | os.PathLike[str] | None = None,
+        *,
+        readonly: bool = False,
+        clock: Callable[[], float] = time.time,
+    ) -> Store:
+        """Open the store at ``url``, a database URL or the path of a file; see :func:`default_url`.
+
+        A store that is not there is made, with its folder, and one of an older version is brought up to
+        date; with ``readonly`` it must exist. ``clock`` gives the time in UTC POSIX seconds.
+        """
+        address = read_address(url)
+        return cls(address, open_engine(address, readonly=readonly), readonly=readonly, clock=clock)
+
+    @property
+    def url(self) -> str:
+        """Where the store is, as it may be printed and recorded: absolute, with a password masked."""
+        return str(self._address)
+
+    def close(self) -> None:
+        """Let go of the database. Harmless when repeated, and in a forked child."""
+        if not self._closed:
+            self._closed = True
+            # A forked child must not touch its parent's connections, not even to close them.
+            self._engine.dispose(close=self._pid == os.getpid())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # -- studies -------------------------------------------------------------------------------
+
+    def create_study(self, new: NewStudy) -> StudyRecord:
+        with self._write() as connection:
+            return studies.create_study(connection, new, self._clock())
+
+    def find_or_create_study(self, new: NewStudy) -> tuple[StudyRecord, bool]:
+        """The newest study of this name and key, or a new one; and whether it is new.
+
+        One step: of two searches that begin at once, one makes the study and the other joins it.
+        """
+        with self._write() as connection:
+            return studies.find_or_create_study(connection, new, self._clock())
+
+    def studies(self, name: str | None = None) -> list[StudyRecord]:
+        """All studies, or those of one name; the newest last."""
+        with self._read() as connection:
+            return studies.list_studies(connection, *studies.named(name))
+
+    def study(self, name_or_id: str | int | None = None) -> StudyRecord:
+        """By name (the newest of that name), ``name#id``, ``#id`` or id; ``None``: the newest of all."""
+        with self._read() as connection:
+            return studies.look_up_study(connection, name_or_id)
+
+    def find_study(self, name: str, key: str) -> StudyRecord | None:
+        """The newest study of this name and key."""
+        with self._read() as connection:
+            return studies.find_study(connection, name, key)
+
+    def update_space(
+        self, study_id: int, spec_text: str, document: Mapping[str, Any], space_hash: str
+    ) -> None:
+        """The space of a living study has changed; the earlier one is kept as a revision."""
+        with self._write() as connection:
+            studies.update_space(connection, study_id, spec_text, document, space_hash, self._clock())
+
+    def space_revisions(self, study_id: int) -> list[SpaceRevision]:
+        """The spaces that the study had before, oldest first."""
+        with self._read() as connection:
+            return studies.list_space_revisions(connection, study_id)
+
+    def count_trials(self, study_id: int) -> int:
+        """How many search trials the study has, whatever their status."""
+        with self._read() as connection:
+            return sum(studies.count_trials(connection, study_id).values())
+
+    # -- segments, sessions, verdicts ----------------------------------------------------------
+
+    def open_segment(
+        self, study_id: int, document: Mapping[str, Any], artifacts: Mapping[str, bytes], reason: str
+    ) -> SegmentRecord:
+        """Freeze the objective's source: ``document`` describes it, ``artifacts`` are its files by role."""
+        packed = self._pack(artifacts)
+        hashes = {role: content_hash(content) for role, content in artifacts.items()}
+        with self._write() as connection:
+            contents.insert_artifacts(connection, packed, self._clock())
+            return studies.open_segment(connection, study_id, document, hashes, reason, self._clock())
+
+    def latest_segment(self, study_id: int) -> SegmentRecord | None:
+        with self._read() as connection:
+            return studies.latest_segment(connection, study_id)
+
+    def segment(self, segment_id: int) -> SegmentRecord:
+        with self._read() as connection:
+            return studies.read_segment(connection, segment_id)
+
+    def open_session(
+        self, study_id: int, settings: Mapping[str, Any], environment_hash: str, pid: int, host: str
+    ) -> int:
+        """Note that a run of the loop begins; its id."""
+        with self._write() as connection:
+            return studies.open_session(
+                connection,
+                self._clock(),
+                study_id=study_id,
+                settings=settings,
+                environment_hash=environment_hash,
+                pid=pid,
+                host=host,
+            )
+
+    def close_session(self, session_id: int, reason: str) -> None:
+        """Note that it ended, and why. The leases of the trials that it still holds end with it."""
+        with self._write() as connection:
+            studies.close_session(connection, session_id, reason, self._clock())
+
+    def sessions(self, study_id: int) -> list[SessionRecord]:
+        """Oldest first."""
+        with self._read() as connection:
+            return studies.list_sessions(connection, study_id)
+
+    def save_verdict(self, study_id: int, session_id: int, document: Mapping[str, Any]) -> int:
+        """Keep what a re-measurement of the finalists came to; its id."""
+        with self._write() as connection:
+            return studies.save_verdict(connection, study_id, session_id, document, self._clock())
+
+    def verdicts(self, study_id: int) -> list[VerdictRecord]:
+        """Oldest first."""
+        with self._read() as connection:
+            return studies.list_verdicts(connection, study_id)
+
+    # -- the life of a trial -------------------------------------------------------------------
+
+    def propose(
+        self,
+        study_id: int,
+        session_id: int,
+        segment_id: int,
+        proposals: Sequence[NewTrial],
+        *,
+        lease_seconds: float = LEASE_SECONDS,
+    ) -> list[TrialRecord | None]:
+        """Write trials down before they are run: one answer a proposal, in the same order.
+
+        ``None`` where the study has a search trial of this configuration already, from whichever session:
+        two searches of one study never measure the same. Numbers go on from the study's last one.
+        """
+        with self._write() as connection:
+            now = self._clock()
+            return trials.propose(
+                connection, study_id, session_id, segment_id, proposals, now + lease_seconds, now
+            )
+
+    def start(self, trial_id: int, worker: str, lease_seconds: float = LEASE_SECONDS) -> None:
+        """A worker begins with the trial. One that is finished stays as it is."""
+        with self._write() as connection:
+            now = self._clock()
+            trials.start(connection, trial_id, worker, now + lease_seconds, now)
+
+    def renew(self, trial_ids: Sequence[int], lease_seconds: float = LEASE_SECONDS) -> None:
+        """These trials, waiting or running, are alive. A trial that was taken for lost stays lost."""
+        if trial_ids:
+            with self._write() as connection:
+                trials.renew(connection, trial_ids, self._clock() + lease_seconds)
+
+    def finish(self, trial_id: int, outcome: Outcome, environment_hash: str | None = None) -> int:
+        """Keep the outcome, its readings and its artefacts; all of it or nothing.
+
+        Returns the trial's place in the study's order of results. The first result counts: a second
+        one changes nothing and gets the same answer. A trial that was taken for lost takes its late
+        result. An outcome that is itself ``lost`` is no result: the answer is -1.
+        """
+        if outcome.status in (Status.WAITING, Status.RUNNING):
+            raise ValueError(f"a trial cannot finish as {outcome.status}")
+        packed = self._pack(outcome.artifacts)
+        hashes = {role: content_hash(content) for role, content in outcome.artifacts.items()}
+        with self._write() as connection:
+            now = self._clock()
+            told = trials.finish(connection, trial_id, outcome, environment_hash or "", hashes, now)
+            contents.insert_artifacts(connection, packed, now)
+            return told
+
+    def expire(self, study_id: int, now: float) -> list[TrialRecord]:
+        """Unfinished trials whose lease is out at ``now`` become lost; each is returned to one caller."""
+        with self._write() as connection:
+            return trials.expire(connection, study_id, now)
+
+    def retry(
+        self,
+        trial_id: int,
+        *,
+        session_id: int | None = None,
+        segment_id: int | None = None,
+        lease_seconds: float = LEASE_SECONDS,
+    ) -> TrialRecord | None:
+        """Put a lost trial back to waiting, for its next attempt, in the hands of ``session_id``.
+
+        ``None`` where it is not lost any more: another session was quicker, or its late result came.
+        Without a session or segment it stays with those that it had.
+        """
+        with self._write() as connection:
+            until = self._clock() + lease_seconds
+            return trials.retry(connection, trial_id, session_id, segment_id, until)
+
+    # -- reading trials back -------------------------------------------------------------------
+
+    def trial(self, trial_id: int) -> TrialRecord:
+        with self._read() as connection:
+            return trials.read_trial(connection, trial_id)
+
+    def trials(
+        self,
+        study_id: int,
+        purpose: Purpose | None = None,
+        status: Status | str | None = None,
+        after: int | None = None,
+    ) -> list[TrialRecord]:
+        """The study's trials by number, or some of them.
+
+        With ``after``, only results later than that place in the order of finishing, and in this order.
+        Whoever remembers the last place he saw misses none (-1: from the first).
+        """
+        with self._read() as connection:
+            return trials.list_trials(connection, study_id, purpose, status, after)
+
+    def readings(self, trial_id: int) -> tuple[Reading, ...]:
+        """Every reading of a trial, in the order in which they were taken."""
+        with self._read() as connection:
+            return trials.list_readings(connection, trial_id)
+
+    def readings_of(self, study_id: int) -> Iterator[tuple[int, tuple[Reading, ...]]]:
+        """``(trial id, readings)`` for each trial that has any, by number.
+
+        Fetched in parts, so that a long study needs little memory and no transaction stays open.
+        """
+        with self._read() as connection:
+            end = trials.number_of_trials(connection, study_id)
+        for first in range(0, end, _TRIALS_AT_ONCE):
+            with self._read() as connection:
+                part = trials.readings_between(connection, study_id, first, first + _TRIALS_AT_ONCE)
+            yield from part
+
+    # -- artefacts and environments ------------------------------------------------------------
+
+    def put_artifact(self, content: bytes, kind: str) -> str:
+        """Keep a file's content once; its hash (SHA-256)."""
+        packed = self._pack({kind: content})
+        if packed:
+            with self._write() as connection:
+                contents.insert_artifacts(connection, packed, self._clock())
+        return content_hash(content)
+
+    def artifact(self, digest: str) -> bytes:
+        """The content that :meth:`put_artifact` gave this hash."""
+        with self._read() as connection:
+            return contents.read_artifact(connection, digest)
+
+    def put_environment(self, digest: str, document: Mapping[str, Any]) -> None:
+        """Keep the description of an environment once, under its hash."""
+        with self._write() as connection:
+            contents.insert_environment(connection, digest, document, self._clock())
+
+    def environment(self, digest: str) -> Mapping[str, Any]:
+        with self._read() as connection:
+            return contents.read_environment(connection, digest)
+
+    # -- health --------------------------------------------------------------------------------
+
+    def integrity(self) -> list[str]:
+        """What is wrong with the database, each in a sentence; empty where all is well.
+
+        On SQLite every page, index and reference is looked at; everywhere, that each trial has its readings.
+        """
+        with self._read() as connection:
+            return integrity.findings(connection)
+
+    # -- transactions --------------------------------------------------------------------------
+
+    @contextmanager
+    def _read(self) -> Iterator[sa.Connection]:
+        """A transaction that sees one moment of the database, and never makes a writer wait."""
+        self._require_open()
+        with explained(self._address), self._reading_turn, self._engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def _write(self) -> Iterator[sa.Connection]:
+        """A transaction that is kept if the block ends well, and leaves no trace if not."""
+        self._require_open()
+        if self._readonly:
+            raise StoreError(f"the store {self._address.where} was opened for reading only")
+        if self._file != _identity(self._address.file):
+            raise MOVED.error(self._address)  # or else results would go to a file that nobody can find
+        with explained(self._address), self._turn, self._writer.begin() as connection:
+            yield connection
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise StoreError(f"the store {self._address.where} is closed")
+        if self._pid != os.getpid():
+            raise StoreError(
+                f"the store {self._address.where} was opened by another process: open it again after a fork"
+            )
+
+    def _pack(self, files: Mapping[str, bytes]) -> list[contents.Packed]:
+        """Those of ``files`` (by kind) that the store lacks, compressed before any transaction begins."""
+        if not files:
+            return []
+        by_hash = {content_hash(content): (content, kind) for kind, content in files.items()}
+        with self._read() as connection:
+            wanted = contents.missing(connection, by_hash)
+        return [contents.prepare(*by_hash[digest]) for digest in wanted]
+
+
+def _identity(file: Path | None) -> tuple[int, int] | None:
+    """What tells a file from another one that took its name."""
+    try:
+        found = None if file is None else file.stat()
+    except OSError:
+        return None
+    return None if found is None else (found.st_dev, found.st_ino)

@@ -1,0 +1,59 @@
+"""How long it takes to start: the help of the command line and the import of the package.
+
+    python -m benchmarks.startup --runs 20 --out benchmarks/results/startup.md
+
+Whole processes, interleaved; `python -c pass` beside them, since that is what nobody can go below.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+COMMANDS = {
+    "python -c pass": [sys.executable, "-c", "pass"],
+    "import autotune": [sys.executable, "-c", "import autotune"],
+    "autotune --help": [str(Path(sys.executable).with_name("autotune")), "--help"],
+    "autotune search --help": [str(Path(sys.executable).with_name("autotune")), "search", "--help"],
+}
+
+
+def seconds(command: list[str]) -> float:
+    start = time.perf_counter()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    taken: dict[str, list[float]] = {name: [] for name in COMMANDS}
+    for run in range(options.runs + 1):
+        for name, command in COMMANDS.items():
+            elapsed = seconds(command)
+            if run:  # the first round warms the disk cache
+                taken[name].append(elapsed)
+    lines = [
+        "# Starting",
+        "",
+        f"`python -m benchmarks.startup --runs {options.runs}`, Python {platform.python_version()}",
+        "",
+        "| command | median s | min | max |",
+        "|---|---|---|---|",
+        *(f"| `{n}` | {statistics.median(t):.3f} | {min(t):.3f} | {max(t):.3f} |" for n, t in taken.items()),
+        "",
+    ]
+    print("\n".join(lines))
+    if options.out:
+        options.out.write_text("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()

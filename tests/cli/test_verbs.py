@@ -1,0 +1,145 @@
+"""Each verb as a user runs it: exit codes, one JSON document and nothing else on stdout."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autotune.cli.main import VERBS
+from tests.cli.conftest import autotune
+
+
+def document(folder: Path, *arguments: str, code: int = 0) -> Any:
+    done = autotune(folder, *arguments, "--json")
+    assert done.returncode == code, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_each_verb_has_help(verb: str, tmp_path: Path) -> None:
+    done = autotune(tmp_path, verb, "--help")
+    assert done.returncode == 0 and "Usage: autotune" in done.stdout and "--json" in done.stdout
+
+
+def test_search_answers_with_the_defended_winner(result: dict[str, Any]) -> None:
+    assert result["study"] == "small" and result["defended"] is True
+    assert result["configuration"]["layout"] == "row"
+    assert result["speedup"]["low"] <= result["speedup"]["estimate"] <= result["speedup"]["high"]
+    assert result["trials"] == 12 == sum(result["statuses"].values())
+    assert result["statuses"]["infeasible"] >= 1 and result["replayed"] is False
+
+
+def test_searching_again_measures_nothing_again(folder: Path, result: dict[str, Any]) -> None:
+    again = document(
+        folder, "search", "space.yaml", "--store", "study.db", "--seed", "3", "--strategy", "random"
+    )
+    assert again["trials"] == result["trials"] and again["configuration"] == result["configuration"]
+    assert again["speedup"] == result["speedup"], "the verdict was measured again although nothing was tried"
+
+
+def test_check_counts_and_says_what_is_removed(folder: Path) -> None:
+    checked = document(folder, "check", "space.yaml")
+    assert checked["cartesian"] == 20 and checked["feasible"] == 18
+    assert [row["removes"] for row in checked["constraints"]] == [2]
+    assert checked["default"]["feasible"] is True
+
+
+def test_show_lists_studies_and_one_study(folder: Path) -> None:
+    listed = document(folder, "show", "--store", "study.db")
+    assert [s["study"] for s in listed["studies"]] == ["small"] and listed["studies"][0]["trials"] == 12
+    one = document(folder, "show", "--study", "small", "--store", "study.db")
+    assert one["top"][0]["metrics"]["time"]["value"] <= one["top"][-1]["metrics"]["time"]["value"]
+    assert {row["status"] for row in one["failed"]} <= {"infeasible", "crashed"}
+
+
+def test_trial_shows_everything(folder: Path) -> None:
+    first = document(folder, "trial", "0", "--study", "small", "--store", "study.db")
+    assert first["number"] == 0 and first["reason"]["kind"] == "default"
+    assert first["readings"] and first["environment"] and first["segment"]["document"]["source_hash"]
+    same = document(folder, "trial", str(first["id"]), "--store", "study.db")
+    assert same["hash"] == first["hash"]
+
+
+def test_best_in_every_form(folder: Path, result: dict[str, Any]) -> None:
+    best = document(folder, "best", "--store", "study.db")
+    assert best["configuration"] == result["configuration"] and best["speedup"] == result["speedup"]
+    tile = result["configuration"]["tile"]
+    forms = {
+        "flags": f"--tile={tile}",
+        "env": f"TILE={tile}",
+        "yaml": f"tile: {tile}",
+        "json": f'"tile": {tile}',
+    }
+    for form, expected in forms.items():
+        done = autotune(folder, "best", "--format", form, "--store", "study.db", "--study", "small")
+        assert done.returncode == 0 and expected in done.stdout
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "parquet", "t4"])
+def test_export_has_one_row_a_trial(folder: Path, tmp_path: Path, form: str) -> None:
+    file = tmp_path / f"trials.{form}"
+    if form == "parquet":
+        pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+    said = document(folder, "export", "--format", form, "--to", str(file), "--store", "study.db")
+    assert said["trials"] == 12
+    if form == "csv":
+        rows = list(csv.DictReader(file.open()))
+        expected = ["study", "trial", "status", "strategy", "started", "seconds", "knob.tile", "knob.layout"]
+        expected += ["knob.order", "metric.time", "metric.time.low", "metric.time.high", "readings"]
+        assert list(rows[0]) == expected and len(rows) == 12
+    if form == "t4":
+        results = json.loads(file.read_text())["results"]
+        assert len(results) == 12
+        assert {r["invalidity"] for r in results} >= {"correct"} and any(
+            not r["correctness"] for r in results
+        )
+
+
+def test_init_writes_what_works(tmp_path: Path) -> None:
+    for kind in ("python", "c", "command"):
+        written = document(tmp_path, "init", kind, "--kind", kind)
+        assert all((tmp_path / file).exists() for file in written["files"])
+        assert document(tmp_path, "check", f"{kind}/space.yaml")["default"]["feasible"]
+        assert autotune(tmp_path, "init", kind, "--kind", kind).returncode == 2, "it wrote over files"
+
+
+def test_doctor_says_what_is_there(tmp_path: Path) -> None:
+    said = document(tmp_path, "doctor", "--seconds", "0.1")
+    assert said["device"]["cores"] >= 1 and any(c["name"] == "gcc" for c in said["capabilities"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["search", "nowhere.yaml"], "nowhere.yaml"),
+        (["search", "gemm-d"], "did you mean 'gemm-c'"),
+        (["search", "space.yaml", "--strategy", "baies", "--store", "other.db"], "baies"),
+        (["search", "space.yaml", "--trials", "0"], "trials"),
+        (["search", "space.yaml", "--time", "10 parsecs"], "parsecs"),
+        (["best", "--study", "smal", "--store", "study.db"], "small"),
+        (["best", "--store", "absent/nothing.db"], "nothing.db"),
+        (["trial", "99999", "--store", "study.db"], "99999"),
+        (["export", "--to", "trials.xyz", "--store", "study.db"], "trials.xyz"),
+        (["import", "absent.json"], "absent.json"),
+        (["import", "objective.py"], "objective.py"),
+        (["frobnicate"], "frobnicate"),
+    ],
+)
+def test_bad_input_is_said_and_exits_with_2(folder: Path, arguments: list[str], expected: str) -> None:
+    done = autotune(folder, *arguments)
+    assert done.returncode == 2, done.stderr
+    assert expected in done.stderr and "Traceback" not in done.stderr and done.stdout == ""
+
+
+def test_nothing_feasible_exits_with_3(tmp_path: Path) -> None:
+    (tmp_path / "objective.py").write_text("def measure(a):\n    raise ValueError('never')\n")
+    (tmp_path / "space.yaml").write_text(
+        "autotune: 1\nname: never\nobjective: objective.py:measure\n"
+        "knobs:\n  a: {range: [1, 3], default: 1}\n"
+    )
+    done = autotune(tmp_path, "search", "space.yaml", "--store", "study.db")
+    assert done.returncode == 3 and "never" in done.stdout + done.stderr

@@ -1,0 +1,47 @@
+"""Every command and every Python block that the documentation shows is run here, page by page."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^```(console|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+NEEDS_A_CLONE = ("make ",)
+"""Shown in the README: `make test` runs this very test, and `make quickstart` is a target of its own."""
+
+
+def steps(page: Path) -> list[tuple[str, str]]:
+    """``("shell", command)`` and ``("python", code)`` in the order of the page."""
+    found: list[tuple[str, str]] = []
+    for kind, text in BLOCK.findall(page.read_text()):
+        if kind == "python":
+            found.append(("python", text))
+        else:
+            found += [("shell", line[2:]) for line in text.splitlines() if line.startswith("$ ")]
+    return [(kind, text) for kind, text in found if not text.startswith(NEEDS_A_CLONE)]
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if steps(p)], ids=lambda p: str(p.relative_to(ROOT)))
+def test_what_a_page_shows_works(page: Path, tmp_path: Path) -> None:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "AUTOTUNE_STORE": str(tmp_path / "default.db")}
+    for kind, text in steps(page):
+        command = ["bash", "-c", text] if kind == "shell" else [sys.executable, "-c", text]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
+
+
+def test_every_link_to_a_file_leads_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"

@@ -1,0 +1,146 @@
+"""A function objective that does, while it is measured, what ``fault`` says."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+
+LIBC = ctypes.CDLL(None)
+CALLS: list[str] = []
+HOLDING_THE_LOCK = ctypes.PyDLL(None)
+
+
+class UnprintableError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text today")
+
+
+class UnpicklableError(Exception):
+    def __init__(self) -> None:
+        super().__init__("with a lock in it")
+        self.socket = __import__("socket").socket()
+
+
+def eat_memory() -> None:
+    eaten = []
+    while True:
+        eaten.append(bytearray(b"x" * 10_000_000))
+
+
+def eat_memory_in_a_child() -> None:
+    code = "eaten = []\nwhile True: eaten.append(bytearray(b'x' * 10_000_000))"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def fork_children() -> None:
+    for _ in range(3):
+        if os.fork() == 0:
+            while True:
+                signal.pause()
+
+
+def leave_a_daemon() -> None:
+    """Fork twice, in a session of its own, ignoring what can be ignored; its pipes are closed."""
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+                signal.signal(number, signal.SIG_IGN)
+            os.closerange(0, 256)
+            while True:
+                signal.pause()
+        os._exit(0)
+    os.wait()
+
+
+def print_megabytes() -> None:
+    for number in range(4000):
+        print(f"{number} " + "x" * 1000)
+        os.write(2, b"y" * 1000 + b"\n")
+    print("the last words")
+
+
+def leave_a_daemon_and_crash() -> None:
+    leave_a_daemon()
+    os.abort()
+
+
+def leave_a_daemon_and_hang() -> None:
+    leave_a_daemon()
+    HOLDING_THE_LOCK.pause()
+
+
+def close_all_descriptors() -> None:
+    os.closerange(0, 1024)
+
+
+def put_a_file_in_the_place_of_every_descriptor() -> None:
+    os.closerange(0, 1024)
+    for _ in range(64):
+        os.open("/dev/null", os.O_RDWR)
+
+
+def raise_(error: BaseException) -> None:
+    raise error
+
+
+FAULTS = {
+    "none": lambda: None,
+    "segfault": lambda: ctypes.string_at(0),
+    "abort": os.abort,
+    "exit 0": lambda: os._exit(0),
+    "exit 3": lambda: os._exit(3),
+    "hang in C": lambda: HOLDING_THE_LOCK.pause(),
+    "hang in a system call": lambda: LIBC.pause(),
+    "loop for ever": lambda: next(iter(lambda: 0, 1)) or [None for _ in iter(int, 1)],
+    "ignore signals and hang": lambda: (
+        [signal.signal(n, signal.SIG_IGN) for n in (signal.SIGTERM, signal.SIGINT)],
+        HOLDING_THE_LOCK.pause(),
+    ),
+    "fork children": fork_children,
+    "leave a daemon": leave_a_daemon,
+    "leave a daemon and crash": leave_a_daemon_and_crash,
+    "leave a daemon and hang": leave_a_daemon_and_hang,
+    "eat memory": eat_memory,
+    "eat memory in a child": eat_memory_in_a_child,
+    "memory error": lambda: raise_(MemoryError("no room")),
+    "print megabytes": print_megabytes,
+    "raise": lambda: raise_(ValueError("what is this?")),
+    "SystemExit": lambda: raise_(SystemExit(0)),
+    "KeyboardInterrupt": lambda: raise_(KeyboardInterrupt()),
+    "GeneratorExit": lambda: raise_(GeneratorExit()),
+    "unprintable": lambda: raise_(UnprintableError()),
+    "unpicklable": lambda: raise_(UnpicklableError()),
+    "recursion": lambda: (lambda f: f(f))(lambda f: f(f)),
+    "close all descriptors": close_all_descriptors,
+    "replace all descriptors": put_a_file_in_the_place_of_every_descriptor,
+    "kill the process group": lambda: os.killpg(0, signal.SIGKILL),
+    "kill itself softly": lambda: os.kill(os.getpid(), signal.SIGTERM),
+    "stop itself": lambda: os.kill(os.getpid(), signal.SIGSTOP),
+    "set an alarm": lambda: signal.alarm(1),
+    "change the folder": lambda: os.chdir("/"),
+}
+
+
+def measure(fault: str, number: int) -> object:
+    start = time.perf_counter()
+    if fault == "crash in the third reading":
+        CALLS.append(fault)
+        if len(CALLS) == 3:
+            os.abort()
+    FAULTS.get(fault, FAULTS["none"])()
+    if fault == "NaN":
+        return float("nan")
+    if fault == "infinite":
+        return float("inf")
+    if fault == "text":
+        return "fast"
+    if fault == "nothing":
+        return None
+    if fault == "another metric":
+        return {"speed": 1.0}
+    return 1.0 + time.perf_counter() - start

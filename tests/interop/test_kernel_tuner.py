@@ -1,0 +1,118 @@
+"""A recording becomes a space file that reads back and holds exactly what was recorded."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autotune.errors import InputError
+from autotune.interop.kernel_tuner import space_document
+from autotune.measure.recording import read_recording
+from autotune.measure.replay import ReplayedObjective, limit_to_recording
+from autotune.space.reader import read_spec
+from autotune.space.spec import ReplayObjective
+from autotune.status import Status
+
+SHARED = Path(__file__).parents[2].parent / "shared" / "recorded"
+
+
+def imported(source: Path, file: Path) -> Any:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(space_document(read_recording(source), source, file))
+    return limit_to_recording(read_spec(file))
+
+
+def record(folder: Path, params: dict[str, list[Any]], entries: list[dict[str, Any]], **head: Any) -> Path:
+    file = folder / "my recording (2).json"
+    cache = {str(i): entry for i, entry in enumerate(entries)}
+    file.write_text(
+        json.dumps({"tune_params_keys": list(params), "tune_params": params, **head, "cache": cache})
+    )
+    return file
+
+
+PARAMS: dict[str, list[Any]] = {
+    "tile": [32, 16, 8],
+    "ratio": [0.5, 1e-05, 2],
+    "fused": [True, False],
+    "layout": ["row", "no", "1", 'a "quoted: {one}', "1e-3"],
+    "shape": [[1, 2], [2, 1]],
+    "many": list(range(0, 4000, 40)),
+    "on": [7],
+}
+
+
+def entry(time: object = 1.0, **own: Any) -> dict[str, Any]:
+    return {name: values[0] for name, values in PARAMS.items()} | {"time": time} | own
+
+
+ENTRIES = [
+    entry(1.0, energy=3.0),
+    entry("RuntimeFailedConfig", tile=8),
+    *(entry(2.0 + i, layout=layout, energy=1.0) for i, layout in enumerate(PARAMS["layout"])),
+    entry(9.0, fused=False, ratio=1e-05, shape=[2, 1], many=3960, energy=2.0),
+]
+
+
+def test_every_kind_of_value_reads_back(tmp_path: Path) -> None:
+    source = record(tmp_path, PARAMS, ENTRIES, kernel_name="k\n: #", device_name="GPU")
+    spec = imported(source, tmp_path / "spaces" / "space.yaml")
+    recording = read_recording(source)
+    assert {c.hash for c in spec.space.rows} == {e.configuration.hash for e in recording.entries}
+    assert len(spec.space.feasible) == len(recording.entries)
+    assert isinstance(spec.objective, ReplayObjective)
+    assert spec.objective.file.resolve() == source
+    assert spec.name == "my-recording-2-"
+    assert [knob.name for knob in spec.space.knobs] == list(PARAMS)
+    assert [m.name for m in spec.metrics] == ["time", "energy"]
+    assert all(len(line) <= 110 for line in spec.text.splitlines())
+
+
+def test_the_default_is_recorded_and_typical(tmp_path: Path) -> None:
+    spec = imported(record(tmp_path, PARAMS, ENTRIES), tmp_path / "space.yaml")
+    default = spec.space.default()
+    outcome = ReplayedObjective.of(spec).outcome(default)
+    times = sorted(e["time"] for e in ENTRIES if not isinstance(e["time"], str))
+    assert outcome.status is Status.OK
+    assert outcome.metrics["time"].value == pytest.approx(times[(len(times) - 1) // 2] / 1e3)
+
+
+def test_a_damaged_recording_says_so(tmp_path: Path) -> None:
+    source = record(tmp_path, PARAMS, ENTRIES)
+    source.write_bytes(source.read_bytes()[:-200])
+    assert "The recording is damaged: it breaks off" in " ".join(
+        imported(source, tmp_path / "space.yaml").text.replace("\n# ", " ").split()
+    )
+
+
+def test_refused(tmp_path: Path) -> None:
+    source = record(tmp_path, {"in": [1], "a b": [2]}, [{"in": 1, "a b": 2, "time": "InvalidConfig"}])
+    with pytest.raises(InputError) as caught:
+        space_document(read_recording(source), source, tmp_path / "space.yaml")
+    assert "'in' cannot name a knob" in str(caught.value)
+    assert "'a b' cannot name a knob" in str(caught.value)
+    assert "nothing to replay" in str(caught.value)
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared recordings are not on this machine")
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [
+        ("convolution-a100", 4362),
+        ("convolution-mi250x", 4362),
+        ("convolution-w7800", 4362),
+        ("gemm-rtx3090", 17956),
+        ("gemm-titanrtx", 17956),
+        ("pnpoly-rtx3090", 4092),
+        ("pnpoly-rtx3090.t4", 4092),
+    ],
+)
+def test_shared_recordings(tmp_path: Path, name: str, size: int) -> None:
+    spec = imported(SHARED / f"{name}.json.gz", tmp_path / "space.yaml")
+    assert len(spec.space.feasible) == size
+    replayed = ReplayedObjective.of(spec)
+    assert replayed.outcome(spec.space.default()).status is Status.OK
+    assert all(replayed.recording.find(row) is not None for row in spec.space.rows)

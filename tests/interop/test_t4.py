@@ -1,0 +1,166 @@
+"""Trials go to T4 with what really came of them, and come back."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autotune.errors import InputError
+from autotune.interop.t4 import Trial, document, read_trials, write_trials
+from autotune.measure.outcome import Estimate, Reading
+from autotune.space.configuration import Configuration
+from autotune.status import Status
+from autotune.store.records import StudyRecord, TrialRecord
+
+SHARED = Path(__file__).parents[2].parent / "shared" / "recorded"
+
+KNOBS = Configuration({"tile": 8, "layout": "row", "order": ["i", "j"], "place": {"head": "cpu"}})
+
+
+def study(*metrics: dict[str, Any]) -> StudyRecord:
+    return StudyRecord(
+        id=1, name="gemm", key="k", spec_text="", document={}, space_hash="", objective="python x.py:F",
+        workload={"m": 4}, metrics=metrics, machine_key="", environment_hash="", replayed=False,
+        parent_id=None, differs={}, created_at=0.0,
+    )  # fmt: skip
+
+
+def trial(number: int, status: Status, **fields: Any) -> TrialRecord:
+    configuration = Configuration({**KNOBS, "tile": 2**number})
+    return TrialRecord(
+        id=100 + number, study_id=1, number=number, session_id=1, segment_id=1, purpose="search",
+        configuration=configuration, hash=configuration.hash, status=status, finished_at=1.7e9, **fields,
+    )  # fmt: skip
+
+
+TIME = {"name": "time", "goal": "minimize", "unit": "s"}
+
+
+@pytest.mark.parametrize(
+    ("status", "phase", "invalidity", "correctness"),
+    [
+        (Status.OK, "", "correct", 1),
+        (Status.PRUNED, "", "correct", 1),
+        (Status.INFEASIBLE, "prepare", "compile", 0),
+        (Status.INFEASIBLE, "measure", "runtime", 0),
+        (Status.WRONG, "check", "correctness", 0),
+        (Status.DIVERGED, "measure", "correctness", 0),
+        (Status.OUT_OF_MEMORY, "measure", "runtime", 0),
+        (Status.CRASHED, "measure", "runtime", 0),
+        (Status.TIMEOUT, "measure", "timeout", 0),
+    ],
+)
+def test_what_came_of_a_trial_is_told(status: Status, phase: str, invalidity: str, correctness: int) -> None:
+    one = Trial(KNOBS, status, {"time": 2.0}, {"time": "s"}, phase=phase, message="why")
+    (result,) = document([one], ["time"], {})["results"]
+    assert (result["invalidity"], result["correctness"]) == (invalidity, correctness)
+    assert bool(result["measurements"]) == bool(correctness)
+    assert (result["status"], result["message"]) == (str(status), "why")
+
+
+def test_trials_of_which_nothing_is_known_are_left_out() -> None:
+    unknown = [Trial(KNOBS, status) for status in (Status.WAITING, Status.RUNNING, Status.LOST)]
+    assert document(unknown, ["time"], {})["results"] == []
+
+
+def test_a_study_and_back(tmp_path: Path) -> None:
+    estimates = {"time": Estimate(0.002, 0.001, 0.003, 2), "error": Estimate(1e-7, 0, 1e-6, 1)}
+    phases = {"prepare": 1.5, "check": 0.25, "warmup": 0.5, "measure": 0.125}
+    trials = [
+        trial(0, Status.OK, metrics=estimates, phases=phases),
+        trial(1, Status.CRASHED, phases={"prepare": 1.0}, phase="measure", message="SIGSEGV"),
+        trial(2, Status.RUNNING),
+        trial(3, Status.OUT_OF_MEMORY),
+    ]
+    readings = {
+        100: (Reading("time", 0.001), Reading("time", 9.0, discarded="warm-up"), Reading("time", 0.003))
+    }
+    file = tmp_path / "trials.json"
+    file.write_text("an earlier export")
+    write_trials(file, study(TIME, {"name": "error", "goal": None, "unit": ""}), trials, readings)
+
+    written = json.loads(file.read_text())
+    assert written["metadata"]["timeunit"] == "milliseconds" and written["metadata"]["study"] == "gemm"
+    assert written["results"][0]["times"]["runtimes"] == [1.0, 3.0]
+    assert written["results"][0]["times"]["framework"] == 500.0
+    assert written["results"][0]["timestamp"].startswith("2023-11-14T")
+
+    ok, crashed, memory = read_trials(file)
+    assert ok.configuration == trials[0].configuration
+    assert ok.metrics == pytest.approx({"time": 0.002, "error": 1e-7}) and ok.units["time"] == "s"
+    assert ok.runtimes == pytest.approx((0.001, 0.003))
+    assert ok.phases == pytest.approx({"prepare": 1.5, "check": 0.25, "measure": 0.125})
+    assert (crashed.status, crashed.metrics, crashed.message) == (Status.CRASHED, {}, "SIGSEGV")
+    assert memory.status is Status.OUT_OF_MEMORY
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_goal_that_is_no_time(tmp_path: Path) -> None:
+    file = tmp_path / "trials.json"
+    rate = {"name": "throughput", "goal": "maximize", "unit": "samples/s"}
+    record = trial(0, Status.OK, metrics={"throughput": Estimate(50.0, 49, 51, 5)})
+    write_trials(file, study(rate), [record], {100: (Reading("throughput", 50.0),)})
+    (read,) = read_trials(file)
+    assert read.metrics == {"throughput": 50.0} and read.units == {"throughput": "samples/s"}
+    assert read.runtimes == ()
+
+
+FINISHED = [status for status in Status if status.finished]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(FINISHED),
+            st.floats(1e-9, 1e6),
+            st.lists(st.floats(1e-9, 1e6), max_size=4),
+            st.sampled_from(["s", "ms", "us", "ns"]),
+        ),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_round_trip(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[Any, ...]]) -> None:
+    unit = rows[0][3]
+    trials = [
+        Trial(
+            configuration=Configuration({**KNOBS, "tile": number}),
+            status=status,
+            metrics={} if status.failed else {"time": value, "error": value / 2},
+            units={"time": unit, "error": ""},
+            runtimes=tuple(runtimes),
+            message=f"trial {number}",
+        )
+        for number, (status, value, runtimes, _) in enumerate(rows)
+    ]
+    file = tmp_path_factory.mktemp("t4") / "trials.json.gz"
+    file.write_bytes(gzip.compress(json.dumps(document(trials, ["time"], {})).encode()))
+    back = read_trials(file)
+    assert [t.configuration for t in back] == [t.configuration for t in trials]
+    assert [t.status for t in back] == [t.status for t in trials]
+    assert [t.message for t in back] == [t.message for t in trials]
+    for one, other in zip(trials, back, strict=True):
+        assert other.metrics == pytest.approx(one.metrics)
+        assert other.runtimes == pytest.approx(one.runtimes)
+
+
+def test_what_is_no_t4_file_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "cache.json"
+    file.write_text(json.dumps({"tune_params_keys": ["a"], "cache": {"1": {"a": 1, "time": 2}}}))
+    with pytest.raises(InputError, match="no T4 file"):
+        read_trials(file)
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared recordings are not on this machine")
+def test_the_shared_file() -> None:
+    trials = read_trials(SHARED / "pnpoly-rtx3090.t4.json.gz")
+    assert len(trials) == 4092 and sum(t.status.failed for t in trials) == 330
+    assert trials[0].metrics == pytest.approx({"time": 46.268736}) and trials[0].units == {
+        "time": "miliseconds"
+    }

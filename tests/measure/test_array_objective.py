@@ -1,0 +1,166 @@
+"""The oracle of kernels over arrays: what it lets through and what it does not."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from autotune.measure.array_objective import READING_SECONDS, ArrayObjective
+from autotune.measure.guarded import ALIGNMENT, GUARD_BYTES, GuardedArray, scaled_error
+from autotune.measure.objective import Context, WrongAnswer
+
+CONTEXT = Context({}, {}, Path())
+
+
+class Kernel(ArrayObjective):
+    """out = x + 1, computed by whatever is loaded."""
+
+    dtype: Any = np.float32
+    calls = 0
+
+    def make_inputs(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        return {"x": rng.integers(0, 100, (4, 5)).astype(self.dtype)}
+
+    def outputs(self) -> dict[str, Any]:
+        return {"out": ((4, 5), self.dtype)}
+
+    def reference(self, inputs: Any) -> dict[str, np.ndarray]:
+        return {"out": inputs["x"] + 1}
+
+    def call(self, loaded: Callable[..., None], inputs: Any, outputs: Any) -> None:
+        self.calls += 1
+        loaded(inputs["x"], outputs["out"])
+
+
+class IntegerKernel(Kernel):
+    dtype = np.int32
+
+
+def right(x: np.ndarray, out: np.ndarray) -> None:
+    np.add(x, 1, out=out)
+
+
+def check(kernel: Callable[..., None], kind: type[Kernel] = Kernel) -> float:
+    return kind(CONTEXT).check(kernel, np.random.default_rng(0))["error"]
+
+
+@pytest.mark.parametrize("kind", [Kernel, IntegerKernel])
+def test_a_right_kernel_passes(kind: type[Kernel]) -> None:
+    assert check(right, kind) == 0
+
+
+def test_small_errors_are_rounding_for_floats_and_wrong_for_integers() -> None:
+    def nearly(x: np.ndarray, out: np.ndarray) -> None:
+        right(x, out)
+        out += np.asarray(1e-4, dtype=out.dtype) if out.dtype.kind == "f" else 1
+
+    assert 0 < check(nearly) < 1e-4
+    with pytest.raises(WrongAnswer, match=r"out\[0, 0\] is \d+ instead of \d+; 1 of out is wrong"):
+        check(nearly, IntegerKernel)
+
+
+@pytest.mark.parametrize("kind", [Kernel, IntegerKernel])
+def test_an_element_that_is_never_written_is_noticed(kind: type[Kernel]) -> None:
+    def forgetful(x: np.ndarray, out: np.ndarray) -> None:
+        out[:, :4] = x[:, :4] + 1
+
+    with pytest.raises(WrongAnswer, match=r"out\[0, 4\] is .* instead of .*; 0.2 of out is wrong"):
+        check(forgetful, kind)
+
+
+@pytest.mark.parametrize(
+    ("offset", "side"), [(-1, "before"), (80, "behind"), (-4000, "before"), (4000, "behind")]
+)
+def test_a_single_byte_outside_is_noticed(offset: int, side: str) -> None:
+    def spill(x: np.ndarray, out: np.ndarray) -> None:
+        right(x, out)
+        ctypes.memset(out.ctypes.data + offset, 1, 1)
+
+    with pytest.raises(WrongAnswer, match=f"writes outside its buffer: byte .* {side} out was changed"):
+        check(spill)
+
+
+def test_a_changed_input_is_noticed_even_where_the_answer_is_right() -> None:
+    def spoil(x: np.ndarray, out: np.ndarray) -> None:
+        right(x, out)
+        x[2, 2] = -x[2, 2] - 1
+
+    with pytest.raises(WrongAnswer, match="changes its input x"):
+        check(spoil)
+
+
+def test_a_tolerance_of_ones_own() -> None:
+    class Strict(Kernel):
+        tolerance = {"out": 1e-9}  # noqa: RUF012
+
+    def nearly(x: np.ndarray, out: np.ndarray) -> None:
+        right(x, out)
+        out *= np.float32(1 + 1e-6)
+
+    assert check(nearly) > 0
+    with pytest.raises(WrongAnswer, match="tolerance 1e-09"):
+        check(nearly, Strict)
+
+
+def test_inputs_are_fresh_for_each_trial_and_kept_within_it() -> None:
+    seen = []
+    kernel = Kernel(CONTEXT)
+
+    def watch(x: np.ndarray, out: np.ndarray) -> None:
+        seen.append(x.tobytes())
+
+    first, second = np.random.default_rng(1), np.random.default_rng(2)
+    for rng in (first, first, second):
+        kernel.measure(watch, rng)
+    assert len(set(seen)) == 2
+
+
+def test_a_reading_lasts_long_enough_for_the_clock() -> None:
+    kernel = Kernel(CONTEXT)
+    rng = np.random.default_rng(0)
+    kernel.measure(right, rng)
+    calibrated, kernel.calls = kernel.calls, 0
+    seconds = kernel.measure(right, rng)["time"]
+    assert calibrated > kernel.calls > 1, "it is calibrated once"
+    assert seconds * kernel.calls > READING_SECONDS / 20
+    again, kernel.calls = kernel.calls, 0
+    kernel.measure(right, np.random.default_rng(1))
+    assert kernel.calls == again, "fresh inputs do not calibrate again"
+
+
+@given(hnp.arrays(np.float64, 7, elements=st.floats(allow_nan=True, allow_infinity=True)))
+def test_an_array_has_no_error_against_itself(array: np.ndarray) -> None:
+    assert scaled_error("x", array, array.copy(), 0.0) == 0
+
+
+@given(
+    hnp.arrays(np.float64, 5, elements=st.floats(-100, 100)),
+    st.integers(0, 4),
+    st.sampled_from([np.nan, np.inf, -np.inf, 1e6]),
+)
+def test_any_bad_element_is_found(array: np.ndarray, index: int, bad: float) -> None:
+    answer = array.copy()
+    answer[index] = bad
+    with pytest.raises(WrongAnswer, match=rf"x\[{index}\]"):
+        scaled_error("x", answer, array, 1e-3)
+
+
+@given(
+    st.lists(st.integers(0, 9), max_size=3).map(tuple), st.sampled_from(["f4", "f8", "i1", "c16", "?", "u8"])
+)
+def test_a_guarded_array_is_aligned_contiguous_and_fenced(shape: tuple[int, ...], dtype: str) -> None:
+    guarded = GuardedArray(shape, dtype)
+    guarded.poison()
+    guarded.verify("out")
+    array = guarded.array
+    assert array.shape == shape and array.dtype == np.dtype(dtype) and array.flags.c_contiguous
+    assert array.ctypes.data % ALIGNMENT == 0 or array.size == 0
+    assert guarded._before.size == guarded._behind.size == GUARD_BYTES

@@ -1,0 +1,188 @@
+"""The phases of a trial, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from autotune.measure.objective import Baseline, Context, Objective
+from autotune.measure.outcome import Estimate, Outcome
+from autotune.measure.runner import Runner
+from autotune.space.configuration import Configuration
+from autotune.space.spec import MeasureSettings, MetricSpec
+from autotune.status import Status
+
+METRICS = (MetricSpec("time", "minimize", "s"), MetricSpec("error", at_most=0.1), MetricSpec("size"))
+SETTINGS = MeasureSettings(min_readings=5, max_readings=20, warmup=2)
+CONFIGURATION = Configuration({"a": 1})
+
+
+class Tape(Objective):
+    """Plays readings; remembers what it was asked."""
+
+    def __init__(self, readings: list[Any], checked: Any = None) -> None:
+        super().__init__(Context({}, {}, Path(), seed=3))
+        self.readings = iter(readings)
+        self.checked = checked
+        self.drawn: dict[str, list[float]] = {"check": [], "measure": []}
+
+    def check(self, loaded: Any, rng: np.random.Generator) -> Any:
+        self.drawn["check"].append(float(rng.random()))
+        return self.checked
+
+    def measure(self, loaded: Any, rng: np.random.Generator) -> Any:
+        self.drawn["measure"].append(float(rng.random()))
+        return next(self.readings)
+
+    def load_baseline(self, baseline: Baseline) -> Any:
+        return baseline.name
+
+
+def noisy(middle: float = 1.0, n: int = 1000) -> list[float]:
+    return [float(x) for x in middle * (1 + 0.1 * np.random.default_rng(0).random(n))]
+
+
+def measure(
+    objective: Objective, settings: MeasureSettings = SETTINGS, incumbent: Estimate | None = None
+) -> Outcome:
+    return Runner(objective, METRICS, settings).measure(lambda: CONFIGURATION, 1, incumbent)
+
+
+def test_every_reading_is_kept_and_warm_ups_do_not_count() -> None:
+    tape = noisy()
+    outcome = measure(Tape(tape))
+    assert outcome.status is Status.OK
+    assert [r.value for r in outcome.readings] == tape[:22]
+    assert [r.discarded for r in outcome.readings] == ["warm-up"] * 2 + [""] * 20
+    assert outcome.metrics["time"].n == 20
+    at = [r.at for r in outcome.readings]
+    assert at[0] == 0 and at == sorted(at)
+    assert all("wall" in r.context and "cpu" in r.context for r in outcome.readings)
+    assert set(outcome.phases) == {"load", "check", "warmup", "measure"}
+    assert outcome.peak_memory is not None and outcome.peak_memory > 1 << 20
+    assert str(outcome.facts["stopped"]).startswith("capped")
+
+
+def test_a_metric_without_noise_is_not_repeated() -> None:
+    assert measure(Tape([2.0] * 50)).metrics["time"].n == 3
+
+
+def test_a_hopeless_configuration_is_pruned_and_still_known() -> None:
+    incumbent = Estimate(0.1, 0.09, 0.11, 10)
+    outcome = measure(Tape(noisy()), incumbent=incumbent)
+    assert outcome.status is Status.PRUNED and outcome.metrics["time"].n < 20
+    assert outcome.metrics["time"].low > 0.5 and outcome.phase == ""
+    assert measure(Tape(noisy()), replace(SETTINGS, reject=False), incumbent).status is Status.OK
+
+
+def test_several_metrics_a_reading() -> None:
+    outcome = measure(Tape([{"time": t, "size": 7, "own": np.float32(2)} for t in noisy()]))
+    assert outcome.metrics["size"].value == 7 and outcome.metrics["own"].value == 2
+    assert type(outcome.readings[-1].value) is float
+
+
+def test_a_bound_on_what_is_read() -> None:
+    outcome = measure(Tape([{"time": t, "error": 0.3} for t in noisy()]))
+    assert outcome.status is Status.WRONG and outcome.message == "error is 0.3, allowed is at most 0.1"
+    assert outcome.metrics["error"].value == 0.3
+
+
+def test_a_bound_on_what_the_check_finds_ends_it_at_once() -> None:
+    tape = Tape(noisy(), checked={"error": 0.3})
+    outcome = measure(tape)
+    assert (outcome.status, outcome.phase) == (Status.WRONG, "check")
+    assert tape.drawn["measure"] == []
+    assert measure(Tape(noisy(), checked={"error": 0.01})).metrics["error"].value == 0.01
+
+
+def test_a_nan_of_another_metric_is_diverged() -> None:
+    outcome = measure(Tape([{"time": t, "size": float("nan")} for t in noisy()]))
+    assert outcome.status is Status.DIVERGED
+
+
+def test_random_inputs_are_others_for_each_trial_and_for_check_and_readings() -> None:
+    drawn = []
+    for seed in (1, 2, 1):
+        tape = Tape(noisy())
+        Runner(tape, METRICS, SETTINGS).measure(lambda: CONFIGURATION, seed)
+        drawn.append((tape.drawn["check"][0], *tape.drawn["measure"][:3]))
+    assert drawn[0] == drawn[2] and len({*drawn[0], *drawn[1]}) == 8
+
+
+def test_no_reading_is_begun_that_would_not_end_in_time() -> None:
+    # With nothing left of its time it takes the one reading without which it would know nothing.
+    outcome = Runner(Tape(noisy()), METRICS, SETTINGS).measure(lambda: CONFIGURATION, 1, seconds=0.0)
+    assert outcome.status is Status.OK and outcome.metrics["time"].n == 1
+    assert "time limit" in str(outcome.facts["stopped"])
+
+
+def test_the_users_interrupt_goes_to_the_user() -> None:
+    class Interrupted(Tape):
+        def measure(self, loaded: Any, rng: np.random.Generator) -> float:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        measure(Interrupted([]))
+    runner = Runner(Interrupted([]), METRICS, SETTINGS, own_process=True)
+    assert runner.measure(lambda: CONFIGURATION, 1).status is Status.CRASHED
+
+
+def test_an_entrant_is_read_once_a_round_after_its_caches_are_warm() -> None:
+    tape = Tape(noisy())
+    runner = Runner(tape, METRICS, SETTINGS)
+    assert runner.enter(Baseline("vendor"), lambda: None, seed=0).status is Status.OK
+    for seed in range(3):
+        readings = runner.read(seed).readings
+        assert [r.discarded for r in readings] == ["warm-up", ""]
+
+
+def test_a_long_reading_needs_no_warm_caches() -> None:
+    runner = Runner(Tape(noisy()), METRICS, SETTINGS)
+    runner.enter(CONFIGURATION, lambda: CONFIGURATION, seed=0)
+    runner._entered_clock.last_seconds = 5.0
+    assert [r.discarded for r in runner.read(1).readings] == [""]
+
+
+def test_prepare_is_a_phase_with_an_outcome() -> None:
+    class Broken(Tape):
+        def prepare(self, configuration: Configuration) -> Any:
+            raise OSError("no compiler")
+
+    outcome, prepared = Runner(Tape([]), METRICS, SETTINGS).prepare(CONFIGURATION)
+    assert outcome.status is Status.OK and prepared == CONFIGURATION and set(outcome.phases) == {"prepare"}
+    outcome, prepared = Runner(Broken([]), METRICS, SETTINGS).prepare(CONFIGURATION)
+    assert outcome.status is Status.CRASHED and outcome.phase == "prepare" and prepared is None
+    assert outcome.message == "OSError: no compiler" and "Broken" not in outcome.message
+
+
+def test_notes_are_written_while_it_goes() -> None:
+    import os
+    import time
+
+    from autotune.measure.notes import SharedNotes
+
+    descriptor = SharedNotes.make()
+    notes, reader = SharedNotes(descriptor), SharedNotes(descriptor)
+    os.close(descriptor)
+
+    def tape() -> Iterator[float]:
+        yield from noisy(n=4)
+        seen.append(reader.read(time.monotonic()))
+        raise ValueError("enough")
+
+    seen: list[Any] = []
+    objective = Tape([])
+    objective.readings = tape()
+    Runner(objective, METRICS, SETTINGS, notes).measure(lambda: CONFIGURATION, 1)
+    (noted,) = seen
+    assert noted.phase == "measure" and len(noted.readings) == 4
+    assert list(noted.phases) == ["load", "check", "warmup", "measure"]
+    notes.clear()
+    assert reader.read(0.0).readings == ()
+    notes.close()
+    reader.close()

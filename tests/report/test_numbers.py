@@ -1,0 +1,36 @@
+"""Numbers for people."""
+
+from __future__ import annotations
+
+import pytest
+
+from autotune.measure.outcome import Estimate
+from autotune.report.numbers import say_estimate, say_ratio, say_seconds, say_value
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "said"),
+    [
+        (0.004123, "s", "4.123 ms"),
+        (1.5e-6, "s", "1.5 us"),
+        (12.0, "s", "12 s"),
+        (0.0, "s", "0 s"),
+        (3e-12, "s", "0.003 ns"),
+        (2.5e9, "flop/s", "2.5 Gflop/s"),
+        (0.25, "", "0.25"),
+        (float("nan"), "s", "nan"),
+    ],
+)
+def test_a_value_is_said_with_its_unit(value: float, unit: str, said: str) -> None:
+    assert say_value(value, unit) == said
+
+
+def test_an_interval_has_the_unit_of_its_value() -> None:
+    assert say_estimate(Estimate(0.00101, 0.00099, 0.00102, 9), "s") == "1.01 ms [0.99, 1.02]"
+    assert say_estimate(Estimate(0.00101, 0.00101, 0.00101, 1), "s") == "1.01 ms"
+    assert say_estimate(Estimate(5.0, 4.0, 6.0, 3)) == "5 [4, 6]"
+
+
+def test_durations_and_ratios() -> None:
+    assert [say_seconds(s) for s in (45, 720, 12600)] == ["45 s", "12 min", "3.5 h"]
+    assert say_ratio(1.4211, 1.4, 1.44) == "1.42x [1.4, 1.44]"

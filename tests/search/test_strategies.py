@@ -1,0 +1,179 @@
+"""The contract that every strategy keeps, run against each of them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from autotune.search.contract import Observation, Problem, Strategy
+from autotune.search.registry import make_strategy, missing_packages, strategy_names
+from autotune.space.knobs import OrderedValues
+from autotune.space.space import Space
+from autotune.status import Status
+from tests.search.spaces import CASES, TIME, observe, problem, search
+
+SLOW = {"optuna-gp", "skopt-gp", "skopt-forest"}
+"""Strategies that take long for a proposal: they begin to model sooner here, and get fewer tries."""
+OFTEN = {"tiny", "mixed", "single"}
+"""The spaces on which those run by default; on the others with ``-m slow``."""
+
+
+def _cases() -> list[pytest.param]:  # type: ignore[valid-type]
+    found = []
+    for name in strategy_names():
+        for case in CASES:
+            slow = name in SLOW and case not in OFTEN
+            found.append(pytest.param(name, case, marks=[pytest.mark.slow] if slow else []))
+    return found
+
+
+def make(name: str, case: str, seed: int = 0) -> Strategy:
+    if missing := missing_packages(name):
+        pytest.skip(f"{name} needs {', '.join(missing)}")
+    options = {"initial": 4} if name in SLOW else {}
+    return make_strategy(name, problem(CASES[case](), **options), seed)
+
+
+def tries(name: str, usual: int = 24) -> int:
+    return 7 if name in SLOW else usual
+
+
+@pytest.mark.parametrize(("name", "case"), _cases())
+class TestEveryStrategyOnEverySpace:
+    def test_proposes_feasible_configurations_once_and_the_default_first(self, name: str, case: str) -> None:
+        given = CASES[case]()
+        tried = search(make(name, case), given, tries(name))
+        assert tried[0] == given.space.configuration({})
+        assert len({c.hash for c in tried}) == len(tried)
+        assert all(c in given.space for c in tried)
+        assert len(tried) == min(given.size or 10**9, tries(name))
+
+    def test_goes_on_after_a_restart_as_if_it_had_not_stopped(self, name: str, case: str) -> None:
+        given = CASES[case]()
+        whole = make(name, case, seed=3)
+        for n in (5, 4, 3):  # some told out of order, some in flight
+            for proposal in reversed(whole.ask(n)[1:]):
+                whole.tell([observe(given, proposal.configuration)])
+        resumed = make(name, case, seed=3)
+        proposed = [*(o.configuration for o in whole.told), *whole.pending.values()]
+        resumed.restore(whole.asks, proposed, whole.told)
+        assert list(resumed.pending) == list(whole.pending)
+        for _ in range(2):
+            one, other = whole.ask(2), resumed.ask(2)
+            assert [p.configuration.hash for p in one] == [p.configuration.hash for p in other]
+            assert [p.reason for p in one] == [p.reason for p in other]
+            for proposal in one:
+                whole.tell([observe(given, proposal.configuration)])
+                resumed.tell([observe(given, proposal.configuration)])
+
+    def test_says_why_as_json(self, name: str, case: str) -> None:
+        strategy = make(name, case)
+        given = CASES[case]()
+        for _ in range(tries(name, 16)):
+            for proposal in strategy.ask(1):
+                assert json.loads(json.dumps(dict(proposal.reason))) == proposal.reason
+                assert proposal.reason["strategy"] == name
+                assert isinstance(proposal.reason["kind"], str)
+                strategy.tell([observe(given, proposal.configuration)])
+
+
+@pytest.mark.parametrize("name", strategy_names())
+class TestEveryStrategy:
+    def test_tries_every_configuration_of_a_small_space(self, name: str) -> None:
+        given = CASES["tiny"]()
+        strategy = make(name, "tiny")
+        tried = search(strategy, given, 100)
+        assert len(tried) == given.size == given.space.feasible.size
+        assert strategy.ask(5) == []
+
+    def test_hands_out_a_small_space_in_one_ask(self, name: str) -> None:
+        strategy = make(name, "tiny")
+        first = strategy.ask(3)
+        rest = strategy.ask(100)
+        assert len(first) == 3
+        assert len(rest) == 12
+        assert strategy.ask(1) == []
+
+    def test_is_a_function_of_its_seed(self, name: str) -> None:
+        given = CASES["kernel"]()
+        runs = [search(make(name, "kernel", seed), given, tries(name)) for seed in (1, 1, 2)]
+        assert runs[0] == runs[1]
+        if name != "grid":  # which has an order of its own
+            assert runs[0] != runs[2]
+
+    def test_keeps_apart_what_is_in_flight(self, name: str) -> None:
+        given = CASES["kernel"]()
+        strategy = make(name, "kernel")
+        seen: set[str] = set()
+        flying = [p.configuration for p in strategy.ask(4)]
+        for _ in range(tries(name, 30)):
+            assert not seen & {c.hash for c in flying[-1:]}
+            seen.add(flying[-1].hash)
+            strategy.tell([observe(given, flying.pop(0))])
+            flying += [p.configuration for p in strategy.ask(1)]
+            assert len(strategy.pending) == len(flying) == 4
+
+    def test_survives_a_space_where_everything_fails(self, name: str) -> None:
+        strategy = make(name, "kernel")
+        for _ in range(tries(name, 30)):
+            (proposal,) = strategy.ask(1)
+            strategy.tell([Observation(proposal.configuration, Status.CRASHED)])
+
+    def test_survives_one_value_for_all_and_odd_numbers(self, name: str) -> None:
+        strategy = make(name, "kernel")
+        values = [1.0, 1.0, 1.0, 1.0, 1e-300, 1e300, float("nan"), float("inf"), 0.0, -2.0]
+        for n in range(tries(name, 30)):
+            (proposal,) = strategy.ask(1)
+            strategy.tell([Observation(proposal.configuration, Status.OK, {"time": values[n % len(values)]})])
+
+    def test_learns_from_configurations_that_it_never_proposed(self, name: str) -> None:
+        given = CASES["kernel"]()
+        strategy = make(name, "kernel")
+        strange = [given.space.configuration(c) for c in _every_other(given.space, 14)]
+        strategy.tell([observe(given, c) for c in strange])
+        told_twice = Observation(strange[0], Status.OK, {"time": 9.0})
+        no_longer_there = Observation(type(strange[0])({"m": 3, "gone": True}), Status.OK, {"time": 0.1})
+        strategy.tell([told_twice, no_longer_there])
+        for _ in range(3):
+            (proposal,) = strategy.ask(1)
+            assert proposal.configuration.hash not in {c.hash for c in strange}
+            strategy.tell([observe(given, proposal.configuration)])
+
+    def test_waits_for_a_lost_trial_and_learns_nothing_from_it(self, name: str) -> None:
+        strategy = make(name, "kernel")
+        (proposal,) = strategy.ask(1)
+        strategy.tell([Observation(proposal.configuration, Status.LOST)])
+        assert strategy.told == []
+        assert list(strategy.pending) == [proposal.configuration.hash]
+
+    def test_begins_elsewhere_where_the_default_is_infeasible(self, name: str) -> None:
+        if missing := missing_packages(name):
+            pytest.skip(f"{name} needs {', '.join(missing)}")
+        space = Space([OrderedValues("a", (1, 2, 3))], constraints=["a > 1"])
+        strategy = make_strategy(name, Problem(space, (TIME,)), 0)
+        assert {p.configuration["a"] for p in strategy.ask(3)} == {2, 3}
+
+    def test_has_nothing_to_propose_where_nothing_is_feasible(self, name: str) -> None:
+        if missing := missing_packages(name):
+            pytest.skip(f"{name} needs {', '.join(missing)}")
+        space = Space([OrderedValues("a", (1, 2, 3))], constraints=["a > 5"])
+        assert make_strategy(name, Problem(space, (TIME,)), 0).ask(3) == []
+
+    def test_keeps_to_the_rows_of_a_recorded_space(self, name: str) -> None:
+        if missing := missing_packages(name):
+            pytest.skip(f"{name} needs {', '.join(missing)}")
+        given = CASES["kernel"]()
+        rows = _every_other(given.space, 30)
+        space = given.space.limited_to(rows)
+        strategy = make_strategy(name, Problem(space, (TIME,)), 0)
+        for _ in range(tries(name, 30)):
+            (proposal,) = strategy.ask(1)
+            assert dict(proposal.configuration) in rows
+            strategy.tell([observe(given, proposal.configuration)])
+
+
+def _every_other(space: Space, count: int) -> list[dict[str, object]]:
+    indices = np.linspace(0, len(space.feasible) - 1, count).astype(int)
+    return [space.feasible[int(i)] for i in indices]

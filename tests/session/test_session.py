@@ -1,0 +1,165 @@
+"""The loop with a real store: resume, living spaces, new studies, the same history, the same proposals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import autotune
+from autotune.search.contract import Problem
+from autotune.search.registry import make_strategy
+from autotune.session.ledger import observe_record
+from autotune.space.reader import parse_spec
+from autotune.space.spec import StudySpec
+from autotune.status import Status
+from autotune.store.store import Store
+
+SPACE = """
+autotune: 1
+name: bowl
+objective: objective.py:unused
+knobs:
+  x: {{range: [0, {high}], default: 0}}
+  y: {{range: [0, 15], default: 0}}
+constraints: ["x + y <= 25"]
+measure: {{min_readings: 3, max_readings: 3, finalists: 3}}
+"""
+
+
+def bowl(x: int, y: int) -> float:
+    return 1.0 + (x - 7) ** 2 + (y - 11) ** 2
+
+
+def spec(folder: Path, high: int = 15) -> StudySpec:
+    (folder / "objective.py").write_text("def unused(x, y):\n    return 1.0\n")
+    return parse_spec(SPACE.format(high=high), folder / "space.yaml", {})
+
+
+@pytest.fixture
+def search(tmp_path: Path) -> Callable[..., autotune.Result]:
+    def run(given: StudySpec | None = None, **options: object) -> autotune.Result:
+        options = {
+            "objective": bowl,
+            "store": tmp_path / "study.db",
+            "strategy": "random",
+            "seed": 5,
+            **options,
+        }
+        return autotune.search(given or spec(tmp_path), **options)  # type: ignore[arg-type]
+
+    return run
+
+
+def proposals(result: autotune.Result) -> list[dict[str, object]]:
+    return [dict(t.configuration) for t in sorted(result.trials, key=lambda t: t.number)]
+
+
+def test_a_search_ends_with_its_best_defended(search: Callable[..., autotune.Result]) -> None:
+    result = search(trials=40)
+    assert result.defended and result.speedup is not None and result.speedup.low > 1
+    assert result.best == min((t.configuration for t in result.trials), key=lambda c: bowl(**c))
+    assert len(result.frame()) == 40 and result.reason == "40 trials"
+
+
+@pytest.mark.parametrize("strategy", ["random", "grid", "evolution", "optuna-tpe", "auto"])
+def test_a_resumed_search_proposes_what_an_unbroken_one_does(
+    tmp_path: Path, search: Callable[..., autotune.Result], strategy: str
+) -> None:
+    unbroken = search(trials=24, strategy=strategy, store=tmp_path / "unbroken.db")
+    for trials in (7, 8, 24):
+        broken = search(trials=trials, strategy=strategy)
+    assert proposals(broken) == proposals(unbroken)
+
+
+@pytest.mark.parametrize("strategy", ["random", "evolution", "optuna-tpe"])
+def test_proposals_can_be_derived_again_from_the_record(
+    tmp_path: Path, search: Callable[..., autotune.Result], strategy: str
+) -> None:
+    result = search(trials=20, strategy=strategy)
+    told = sorted((t for t in result.trials if t.status.finished), key=lambda t: t.told or 0)
+    ordered = sorted(result.trials, key=lambda t: t.number)
+    given = spec(tmp_path)
+    for index, trial in enumerate(ordered):
+        again = make_strategy(strategy, Problem(given.space, given.metrics, 20), seed=5)
+        again.restore(
+            trial.ask,
+            [t.configuration for t in ordered[:index]],
+            [observe_record(t) for t in told[: trial.knew]],
+        )
+        assert again.ask(1)[0].configuration == trial.configuration
+
+
+def test_a_space_that_grew_keeps_its_trials(tmp_path: Path, search: Callable[..., autotune.Result]) -> None:
+    before = search(trials=15)
+    after = search(spec(tmp_path, high=20), trials=25)
+    assert after.study.id == before.study.id
+    assert proposals(after)[:15] == proposals(before)
+    assert len({t.hash for t in after.trials}) == 25, "something was measured twice"
+
+
+def test_a_space_that_shrank_does_not_answer_with_what_is_gone(
+    tmp_path: Path, search: Callable[..., autotune.Result]
+) -> None:
+    search(trials=60)
+    after = search(spec(tmp_path, high=4), trials=70)
+    assert after.best is not None and after.best["x"] <= 4
+
+
+def test_a_changed_workload_begins_a_new_study_that_says_so(
+    tmp_path: Path, search: Callable[..., autotune.Result]
+) -> None:
+    first = search(trials=3)
+    given = spec(tmp_path)
+    changed = search(replace(given, workload=type(given.workload)({"n": 2})), trials=3)
+    assert changed.study.id != first.study.id and changed.study.parent_id == first.study.id
+    assert list(changed.study.differs) == ["workload"]
+
+
+def test_a_changed_source_begins_a_new_study(tmp_path: Path, search: Callable[..., autotune.Result]) -> None:
+    given = spec(tmp_path)
+    first = search(given, trials=3)
+    (tmp_path / "objective.py").write_text("def unused(x, y):\n    return 2.0\n")
+    assert "source" in search(given, trials=3).study.differs
+    assert first.study.differs == {}
+
+
+def test_fresh_begins_anew(search: Callable[..., autotune.Result]) -> None:
+    assert search(trials=3).study.id != search(trials=3, fresh=True).study.id
+
+
+def test_a_small_space_is_exhausted(tmp_path: Path, search: Callable[..., autotune.Result]) -> None:
+    result = search(spec(tmp_path, high=0), trials=1000)
+    assert len(result.trials) == 16 and result.reason == "every configuration was tried"
+
+
+def test_patience_ends_a_search(search: Callable[..., autotune.Result]) -> None:
+    result = search(patience=5, strategy="grid")
+    assert result.reason == "5 trials without an improvement"
+
+
+def test_no_better_than_the_default_is_an_answer(search: Callable[..., autotune.Result]) -> None:
+    result = search(objective=lambda x, y: 1.0 + 0.0 * x, trials=10)
+    assert result.is_default and result.best == {"x": 0, "y": 0} and "no better" in result.remark
+
+
+def test_ask_and_tell(tmp_path: Path) -> None:
+    with autotune.ask_tell(spec(tmp_path), store=tmp_path / "study.db", strategy="random") as session:
+        first, second, third = session.ask(3)
+        session.tell(first, time=[3.0, 3.1, 3.2])
+        session.tell(second, status="infeasible", message="refused")
+        assert session.tell(third, time=float("nan")).status is Status.DIVERGED
+        (forgotten,) = session.ask()
+        assert session.result().best == first.configuration
+        with pytest.raises(autotune.InputError, match="time"):
+            session.tell(forgotten, tme=1.0)
+    with autotune.ask_tell(spec(tmp_path), store=tmp_path / "study.db", strategy="random") as session:
+        (again,) = session.ask()
+        assert again.configuration == forgotten.configuration, (
+            "a trial that was never told is handed out again"
+        )
+    with Store.open(str(tmp_path / "study.db")) as store:
+        statuses = [str(t.status) for t in store.trials(store.study("bowl").id)]
+    assert sorted(statuses) == ["diverged", "infeasible", "lost", "ok"]

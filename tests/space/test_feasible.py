@@ -1,0 +1,341 @@
+"""The feasible set against brute force, and at sizes where brute force ends."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from autotune.errors import AutotuneError
+from autotune.space.feasible import FeasibleSet
+from autotune.space.knob import Knob
+from autotune.space.knobs import (
+    Assignment,
+    Choice,
+    Flag,
+    FloatRange,
+    IntegerRange,
+    OrderedValues,
+    Permutation,
+)
+from autotune.space.rule import Rule
+from tests.space.spaces import SmallSpace, brute_force, key, small_spaces
+
+THOROUGH = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+
+
+def feasible(knobs: list[Knob], *constraints: str, **options: object) -> FeasibleSet:
+    rules = [Rule.bind(text, knobs=knobs) for text in constraints]
+    return FeasibleSet(knobs, rules, **options)  # type: ignore[arg-type]
+
+
+def when(knob: Knob, text: str, *known: Knob) -> Knob:
+    knob.__dict__["when"] = Rule.bind(text, knobs=known).as_condition()
+    return knob
+
+
+# --- against brute force ---------------------------------------------------------------------------
+
+
+@THOROUGH
+@given(small_spaces())
+def test_agrees_with_brute_force(space: SmallSpace) -> None:
+    expected = {key(values): values for values in brute_force(space)}
+    found = FeasibleSet(space.knobs, space.constraints)
+    assert found.size == len(found) == len(expected)
+    assert found.bounds == (len(expected), len(expected))
+    listed = list(found)
+    assert [key(values) for values in listed] == list(dict.fromkeys(key(values) for values in listed))
+    assert {key(values) for values in listed} == expected.keys()
+    for number, values in enumerate(listed[:40]):
+        assert values in found
+        assert found.index(values) == number
+        assert found[number] == values
+    matrix = found.matrix()
+    assert matrix.shape == (len(expected), len(found.cells))
+    assert found.configurations(matrix) == listed
+
+
+@THOROUGH
+@given(small_spaces(conditions=False), st.data())
+def test_membership_of_what_is_not_in_it(space: SmallSpace, data: st.DataObject) -> None:
+    everything = brute_force(SmallSpace(space.knobs, ()))
+    inside = {key(values) for values in brute_force(space)}
+    found = FeasibleSet(space.knobs, space.constraints)
+    for values in data.draw(st.lists(st.sampled_from(everything), max_size=20)):
+        assert (values in found) == (key(values) in inside)
+
+
+@THOROUGH
+@given(small_spaces(), st.integers(1, 12))
+def test_a_relaxed_set_bounds_samples_and_lists_the_same(space: SmallSpace, limit: int) -> None:
+    expected = {key(values) for values in brute_force(space)}
+    found = FeasibleSet(space.knobs, space.constraints, limit=limit)
+    low, high = found.bounds
+    assert low <= len(expected) <= high
+    listed = [key(values) for values in found]
+    assert len(listed) == len(expected)
+    assert set(listed) == expected
+    for values in brute_force(SmallSpace(space.knobs, ()))[:30]:
+        assert (values in found) == (key(values) in expected)
+    if len(expected) * 50 > high:
+        assert {key(values) for values in found.sample(np.random.default_rng(1), 20)} <= expected
+
+
+@THOROUGH
+@given(small_spaces(), st.data())
+def test_rows_are_exactly_the_set(space: SmallSpace, data: st.DataObject) -> None:
+    everything = brute_force(space)
+    if not everything:
+        return
+    rows = data.draw(st.lists(st.sampled_from(everything), max_size=15))
+    found = FeasibleSet(space.knobs, space.constraints, rows=rows)
+    assert {key(values) for values in found} == {key(values) for values in rows}
+    assert len(found) == len({key(values) for values in rows})
+    for number, values in enumerate(found):
+        assert found.index(values) == number and found[number] == values
+    for values in everything[:20]:
+        assert (values in found) == (key(values) in {key(row) for row in rows})
+
+
+# --- sampling ----------------------------------------------------------------------------------
+
+
+def chi_square_is_plausible(counts: Counter[str], cells: int, draws: int) -> bool:
+    """Whether the counts are within six standard deviations of what a uniform draw gives."""
+    expected = draws / cells
+    statistic = sum((count - expected) ** 2 / expected for count in counts.values())
+    statistic += (cells - len(counts)) * expected
+    return statistic < (cells - 1) + 6 * math.sqrt(2 * (cells - 1))
+
+
+MIXED = (
+    [
+        IntegerRange("a", 1, 6),
+        IntegerRange("b", 1, 6),
+        Choice("c", ("x", "y")),
+        when(IntegerRange("d", 1, 3), "c == 'x'", Choice("c", ("x", "y"))),
+        Permutation("order", ("i", "j", "k")),
+    ],
+    ("a * b <= 12", "order[0] != 'i' or a == 1", "d <= a"),
+)
+
+
+@pytest.mark.parametrize("limit", [2_000_000, 8], ids=["counted", "relaxed"])
+def test_sampling_is_uniform(limit: int) -> None:
+    knobs, constraints = MIXED
+    exact = feasible(list(knobs), *constraints)
+    found = feasible(list(knobs), *constraints, limit=limit)
+    assert (found.size is None) == (limit == 8)
+    draws = 40 * len(exact)
+    counts = Counter(key(values) for values in found.sample(np.random.default_rng(7), draws))
+    assert counts.keys() <= {key(values) for values in exact}
+    assert chi_square_is_plausible(counts, len(exact), draws)
+
+
+def test_a_biased_sample_would_be_noticed() -> None:
+    rng = np.random.default_rng(0)
+    fair = Counter(str(n) for n in rng.integers(200, size=8000))
+    assert chi_square_is_plausible(fair, 200, 8000)
+    slanted = Counter(str(n) for n in np.minimum(rng.integers(200, size=8000), rng.integers(400, size=8000)))
+    assert not chi_square_is_plausible(slanted, 200, 8000)
+
+
+def test_the_same_seed_draws_the_same() -> None:
+    knobs, constraints = MIXED
+    found = feasible(list(knobs), *constraints)
+    one, other = (found.sample(np.random.default_rng(3), 50) for _ in range(2))
+    assert one == other
+
+
+# --- sizes that cannot be listed -------------------------------------------------------------------
+
+
+def twelve(low: int = 1, high: int = 10) -> list[Knob]:
+    return [IntegerRange(f"k{n}", low, high) for n in range(12)]
+
+
+NAMES = [f"k{n}" for n in range(12)]
+
+
+def sums_to(total: int, sides: int = 10, dice: int = 12) -> int:
+    """In how many ways ``dice`` numbers from 1 to ``sides`` add up to at most ``total``."""
+    ways = {0: 1}
+    for _ in range(dice):
+        after: dict[int, int] = {}
+        for value, count in ways.items():
+            for side in range(1, sides + 1):
+                after[value + side] = after.get(value + side, 0) + count
+        ways = after
+    return sum(count for value, count in ways.items() if value <= total)
+
+
+def test_a_sum_over_twelve_knobs_is_counted_exactly() -> None:
+    found = feasible(twelve(), f"{' + '.join(NAMES)} <= 50")
+    assert found.size == sums_to(50)
+    rng = np.random.default_rng(0)
+    for values in found.sample(rng, 50):
+        assert sum(values.values()) <= 50  # type: ignore[arg-type]
+        assert found[found.index(values)] == values
+
+
+def test_a_modulus_over_twelve_knobs_is_counted_exactly() -> None:
+    weighted = " + ".join(f"{7 * n + 3} * {name}" for n, name in enumerate(NAMES))
+    found = feasible(twelve(), f"({weighted}) % 10 == 3")
+    # k0 has weight 3 and takes every residue modulo 10 once, whatever the other knobs are
+    assert found.size == 10**11
+
+
+def test_more_configurations_than_64_bits_hold() -> None:
+    knobs: list[Knob] = [IntegerRange(f"k{n}", 1, 1000) for n in range(12)]
+    knobs.append(Permutation("order", tuple(range(30))))
+    found = feasible(knobs, "k0 + k1 + k2 <= 1500")
+    assert found.size is not None
+    assert found.size % (1000**9 * math.factorial(30)) == 0
+    for values in found.sample(np.random.default_rng(0), 5):
+        assert found[found.index(values)] == values
+
+
+def test_a_range_of_a_billion_is_never_listed() -> None:
+    knobs: list[Knob] = [IntegerRange("n", 0, 10**9 - 1), IntegerRange("m", 0, 10**9 - 1)]
+    assert feasible(knobs).size == 10**18
+    found = feasible(knobs, "n % 4 == 0", "m >= 999999000")
+    assert found.size == 250_000_000 * 1000
+    for values in found.sample(np.random.default_rng(0), 20):
+        assert values["n"] % 4 == 0 and values["m"] >= 999_999_000  # type: ignore[operator]
+        assert found[found.index(values)] == values
+
+
+def test_a_product_of_two_long_ranges_is_bounded_and_sampled() -> None:
+    knobs: list[Knob] = [IntegerRange("n", 1, 100_000), IntegerRange("m", 1, 100_000)]
+    found = feasible(knobs, "n * m <= 1000000", limit=100_000)
+    truth = sum(min(100_000, 1_000_000 // n) for n in range(1, 100_001))
+    low, high = found.bounds
+    assert low <= truth <= high
+    assert found.estimate.low <= truth <= found.estimate.high
+    for values in found.sample(np.random.default_rng(0), 100):
+        assert values["n"] * values["m"] <= 1_000_000  # type: ignore[operator]
+    if found.size is None:
+        with pytest.raises(AutotuneError, match="between"):
+            len(found)
+
+
+def test_cells_of_middling_length_become_digits_where_that_counts() -> None:
+    knobs: list[Knob] = [IntegerRange("n", 1, 4000), IntegerRange("m", 1, 4000)]
+    found = feasible(knobs, "n * m <= 100000")
+    assert found.size == sum(min(4000, 100_000 // n) for n in range(1, 4001))
+    divided = feasible([IntegerRange("n", 1, 1000), IntegerRange("m", 1, 1000)], "n % m == 0")
+    assert divided.size == sum(1000 // m for m in range(1, 1001))
+
+
+def test_a_long_float_grid_in_a_rule() -> None:
+    found = feasible([FloatRange("x", 0.0, 1.0, step=1e-5), Flag("f")], "x <= 0.25 or f")
+    assert found.size == 25_001 + 100_001
+
+
+def test_a_permutation_of_which_one_position_is_read() -> None:
+    items = tuple("abcdefghijklmnopqrst")
+    found = feasible([Permutation("order", items)], "order[3] in ['a', 'b']")
+    assert found.size == 2 * math.factorial(19)
+    values = found.sample(np.random.default_rng(0))[0]
+    assert sorted(values["order"]) == sorted(items)  # type: ignore[arg-type]
+    assert found[found.index(values)] == values
+
+
+def test_an_assignment_with_a_count() -> None:
+    place = Assignment("place", tuple(f"layer{n}" for n in range(20)), ("gpu0", "gpu1"))
+    found = feasible([place], "count(place, 'gpu0') == 10")
+    assert found.size == math.comb(20, 10)
+
+
+SPACES = Path(__file__).parents[2].parent / "shared" / "spaces" / "kernel-spaces.json"
+
+
+@pytest.mark.skipif(not SPACES.exists(), reason=f"the spaces of real kernels are not at {SPACES}")
+@pytest.mark.parametrize("name", ["gemm", "hotspot", "hotspot-large"])
+def test_spaces_of_real_kernels_have_the_known_counts(name: str) -> None:
+    space = json.loads(SPACES.read_text())[name]
+    knobs: list[Knob] = [OrderedValues(n, tuple(values)) for n, values in space["knobs"].items()]
+    found = feasible(knobs, *space["constraints"])
+    assert found.size == space["valid"]
+    matrix = found.matrix()
+    assert len(np.unique(matrix, axis=0)) == space["valid"]
+    for number in (0, 12_345, space["valid"] - 1):
+        values = found[number]
+        assert found.index(values) == number and values in found
+        assert all(rule.holds(values) for rule in found.constraints)
+        assert found.configurations(matrix[[number]]) == [values]
+
+
+# --- the edges -------------------------------------------------------------------------------------
+
+
+def test_an_empty_set_says_so() -> None:
+    found = feasible([IntegerRange("a", 1, 3), IntegerRange("b", 1, 3)], "a * b > 9")
+    assert found.size == 0 and not found and list(found) == []
+    with pytest.raises(AutotuneError, match="no configuration satisfies"):
+        found.sample(np.random.default_rng(0))
+    assert found.matrix().shape == (0, 2)
+
+
+def test_no_knobs_is_one_configuration() -> None:
+    found = FeasibleSet([])
+    assert found.size == 1 and list(found) == [{}] and {} in found and found[0] == {}
+
+
+def test_numbers_out_of_range_and_strangers() -> None:
+    found = feasible([IntegerRange("a", 1, 3)])
+    assert found[-1] == {"a": 3}
+    with pytest.raises(IndexError, match="3 configurations"):
+        found[3]
+    with pytest.raises(ValueError, match="no knob 'b'"):
+        found.index({"a": 1, "b": 2})
+    assert {"a": 9} not in found and {} not in found and 5 not in found
+    with pytest.raises(ValueError, match="not in the feasible set"):
+        feasible([IntegerRange("a", 1, 3)], "a > 1").index({"a": 1})
+
+
+def test_a_constraint_with_a_continuous_knob_is_left_out() -> None:
+    knobs: list[Knob] = [IntegerRange("a", 1, 3), FloatRange("lr", 0.0, 1.0)]
+    found = feasible(knobs, "a * lr < 2", "a > 1")
+    assert [rule.text for rule in found.left_out] == ["a * lr < 2"]
+    assert list(found) == [{"a": 2}, {"a": 3}]
+
+
+def test_a_condition_on_a_continuous_knob_leaves_existence_open() -> None:
+    lr = FloatRange("lr", 0.0, 1.0)
+    found = FeasibleSet([lr, when(IntegerRange("a", 1, 3), "lr > 0.5", lr), Flag("f")])
+    assert found.size == 8
+    assert {"f": True} in found and {"a": 2, "f": False} in found
+
+
+def test_numbers_do_not_depend_on_the_hash_seed() -> None:
+    """The order of sets of texts must not reach the numbering."""
+    import os
+    import subprocess
+    import sys
+
+    program = (
+        "from tests.space.test_feasible import MIXED, feasible\n"
+        "knobs, rules = MIXED\n"
+        "print(feasible(list(knobs), *rules)[77])"
+    )
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(printed) == 1

@@ -1,0 +1,37 @@
+"""Texts with placeholders: found, filled, and lone braces refused."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autotune.space.placeholders import PlaceholderError, fill, names
+
+
+def test_names_with_their_offsets() -> None:
+    assert names("a {x} {{y}} {workload.z}") == [("x", 2), ("workload.z", 12)]
+
+
+def test_fill() -> None:
+    assert fill("{x}-{{x}}-{y}", {"x": "1"}) == "1-{x}-"
+
+
+def test_a_value_is_not_searched_for_placeholders() -> None:
+    assert fill("{x}{y}", {"x": "{y}", "y": "2"}) == "{y}2"
+
+
+@pytest.mark.parametrize(("text", "offset"), [("a {", 2), ("}", 0), ("{x {y}", 0), ("{{}", 2)])
+def test_a_lone_brace_is_refused_where_it_stands(text: str, offset: int) -> None:
+    with pytest.raises(PlaceholderError) as error:
+        names(text)
+    assert error.value.offset == offset
+    with pytest.raises(PlaceholderError):
+        fill(text, {"x": "1", "y": "2"})
+
+
+@given(st.text())
+def test_doubled_braces_stand_for_themselves(text: str) -> None:
+    doubled = text.replace("{", "{{").replace("}", "}}")
+    assert names(doubled) == []
+    assert fill(doubled, {}) == text

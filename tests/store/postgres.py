@@ -1,0 +1,76 @@
+"""A PostgreSQL server of our own, in a temporary folder, for the tests."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+USER = "postgres"
+
+
+def why_not() -> str:
+    """Why there can be no server here; empty where there can."""
+    if shutil.which("initdb") is None or shutil.which("pg_ctl") is None:
+        return "no PostgreSQL server (initdb, pg_ctl) on the PATH"
+    try:
+        import psycopg as _  # noqa: F401
+    except ImportError:
+        return "psycopg is not installed: pip install 'autotune[postgresql]'"
+    return ""
+
+
+@contextmanager
+def server() -> Iterator[Path]:
+    """Runs a server without network; gives the folder of its socket."""
+    folder = Path(tempfile.mkdtemp(prefix="autotune-postgres-"))
+    # The server refuses to run as root.
+    account = {"user": USER} if os.getuid() == 0 else {}
+    if account:
+        shutil.chown(folder, USER)
+    data = folder / "data"
+    try:
+        _run(
+            ["initdb", "-D", str(data), "-U", USER, "-A", "trust", "-E", "UTF8", "--no-sync"], account, folder
+        )
+        options = f"-c listen_addresses= -c unix_socket_directories={folder} -c fsync=off"
+        log = str(folder / "log")
+        _run(["pg_ctl", "-D", str(data), "-l", log, "-w", "-o", options, "start"], account, folder)
+        try:
+            yield folder
+        finally:
+            _run(["pg_ctl", "-D", str(data), "-m", "immediate", "-w", "stop"], account, folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def make_database(socket: Path, name: str) -> str:
+    """A new, empty database; its URL."""
+    import psycopg
+
+    with psycopg.connect(f"host={socket} user={USER} dbname=postgres", autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return f"postgresql://{USER}@/{name}?host={socket}"
+
+
+def drop_connections(socket: Path, name: str) -> int:
+    """End every connection to a database, as a restarted server or a broken network would; how many."""
+    import psycopg
+
+    with psycopg.connect(f"host={socket} user={USER} dbname=postgres", autocommit=True) as connection:
+        ended = connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,)
+        )
+        return len(ended.fetchall())
+
+
+def _run(command: list[str], account: dict[str, str], folder: Path) -> None:
+    # Into a file, not a pipe: the server inherits it and would keep a pipe open.
+    with (folder / "output").open("a") as output:
+        done = subprocess.run(command, stdout=output, stderr=output, cwd=folder, **account)
+    if done.returncode:
+        raise RuntimeError(f"{command[0]} failed:\n{(folder / 'output').read_text()}")

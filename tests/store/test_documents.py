@@ -1,0 +1,43 @@
+"""Documents and contents come back as they were."""
+
+from __future__ import annotations
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autotune.store.documents import clean, decode, encode, pack, unpack
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(JSON)
+def test_documents_come_back(document: object) -> None:
+    text = encode(document)
+    assert text.isascii()
+    assert "\0" not in text
+    assert decode(text) == document
+
+
+def test_nan_comes_back() -> None:
+    assert math.isnan(decode(encode({"a": math.nan}))["a"])
+
+
+@given(st.binary(max_size=2000) | st.binary(min_size=1, max_size=4).map(lambda b: b * 500))
+def test_contents_come_back(content: bytes) -> None:
+    encoding, stored = pack(content)
+    assert unpack(encoding, stored) == content
+    assert len(stored) <= len(content)
+
+
+@given(st.text(st.characters(exclude_categories=[])))
+def test_clean_text_can_be_stored(text: str) -> None:
+    cleaned = clean(text)
+    cleaned.encode()
+    assert "\0" not in cleaned
+    assert clean(cleaned) == cleaned
