@@ -259,21 +259,30 @@ START_TOGETHER = """
 import json, sys
 from autotune.store.store import Store
 from tests.store.build import *
-print("ready", flush=True)
-sys.stdin.readline()
+
+def meet():
+    print("here", flush=True)
+    sys.stdin.readline()
+
+meet()
 """
 
 
-def start_together(program: str, arguments: list[tuple[object, ...]]) -> list[str]:
-    """Run processes that begin at the same moment; what each wrote after that."""
+def start_together(program: str, arguments: list[tuple[object, ...]], meetings: int = 1) -> list[str]:
+    """Run processes of which none goes on before all have come to ``meet()``; what each wrote after the last.
+
+    They meet once when all have started, and wherever the program says so. Between meetings one may be
+    done before another has begun.
+    """
     processes = [python(START_TOGETHER + textwrap.dedent(program), *a) for a in arguments]
-    for process in processes:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.write("go\n")
-        process.stdin.flush()
+    for _ in range(meetings):
+        for process in processes:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "here\n"
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write("go\n")
+            process.stdin.flush()
     written = [process.communicate()[0] for process in processes]
     assert [process.returncode for process in processes] == [0] * len(processes)
     return written
@@ -310,10 +319,12 @@ def test_two_searches_never_get_the_same_configuration(tmp_path: Path) -> None:
                 mine += [(t.number, t.configuration["tile"]) for t in answers if t]
                 for trial in filter(None, answers):
                     store.finish(trial.id, outcome())
+                if len(tiles) == 397:
+                    meet()
             print(json.dumps(mine))
     """
     arguments = [(file, b.study.id, b.session, b.segment, seed) for seed in range(2)]
-    first, second = (json.loads(text) for text in start_together(program, arguments))
+    first, second = (json.loads(text) for text in start_together(program, arguments, meetings=2))
     assert len(first) > 0 < len(second)
     assert sorted(number for number, _ in first + second) == list(range(400))
     assert sorted(tile for _, tile in first + second) == list(range(400))
