@@ -25,6 +25,16 @@ class Reading:
 
 
 @dataclass(frozen=True)
+class Report:
+    """What a trial says while it runs: its metrics after ``step`` steps of the resource (epochs, say)."""
+
+    step: int
+    metrics: Mapping[str, float]
+    at: float = 0.0
+    """Seconds since its run began."""
+
+
+@dataclass(frozen=True)
 class Estimate:
     """A metric's value with a confidence interval: ``low <= value <= high``, from ``n`` readings."""
 

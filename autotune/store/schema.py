@@ -6,7 +6,7 @@
        ▲  ▲──── segments ◀─┐                        artifacts      (by hash)
        │  ▲──── sessions ◀─┤
        │  ▲──── verdicts   │
-       └─────── trials ────┘◀── readings
+       └─────── trials ────┘◀── readings, reports
 
 This module describes the newest version for the statements; the tables themselves are made by the
 migrations alone, and a test holds the two against each other.
@@ -24,7 +24,7 @@ from sqlalchemy.engine import Dialect
 
 from autotune.store.documents import clean, decode, encode
 
-VERSION = "0001"
+VERSION = "0002"
 """The newest migration. Versions are four digits, so that a later one sorts after an earlier one."""
 
 VERSION_TABLE = "autotune_version"
@@ -208,6 +208,18 @@ readings = sa.Table(
     sa.Column("discarded", Words, nullable=False),
     sa.Column("context", Json),  # NULL where empty
     sqlite_with_rowid=False,
+)
+
+# What a trial says while it runs. The id counts up, so that a reader asks for what is new to it.
+reports = sa.Table(
+    "reports",
+    metadata,
+    sa.Column("id", Key, primary_key=True),
+    sa.Column("trial_id", Key, sa.ForeignKey("trials.id"), nullable=False),
+    sa.Column("step", sa.BigInteger, nullable=False),
+    sa.Column("at", sa.Double, nullable=False),
+    sa.Column("metrics", Json, nullable=False),
+    sa.Index("reports_by_trial", "trial_id"),
 )
 
 verdicts = sa.Table(

@@ -27,9 +27,9 @@ from typing import Any, Self
 import sqlalchemy as sa
 
 from autotune.errors import StoreError
-from autotune.measure.outcome import Outcome, Reading
+from autotune.measure.outcome import Outcome, Reading, Report
 from autotune.status import Status
-from autotune.store import contents, integrity, studies, trials
+from autotune.store import contents, integrity, reports, studies, trials
 from autotune.store.address import Address, default_url, read_address
 from autotune.store.connect import writer
 from autotune.store.documents import content_hash
@@ -46,6 +46,7 @@ from autotune.store.records import (
     TrialRecord,
     VerdictRecord,
 )
+from autotune.store.reports import ReportRecord
 
 __all__ = ["LEASE_SECONDS", "Store", "default_url"]
 
@@ -332,6 +333,24 @@ class Store:
             with self._read() as connection:
                 part = trials.readings_between(connection, study_id, first, first + _TRIALS_AT_ONCE)
             yield from part
+
+    # -- reports of running trials -------------------------------------------------------------
+
+    def report(self, trial_id: int, made: Sequence[Report]) -> None:
+        """Keep what a running trial has reported, in this order."""
+        if made:
+            with self._write() as connection:
+                reports.add(connection, trial_id, made)
+
+    def reports(self, study_id: int, after: int = 0) -> list[ReportRecord]:
+        """What the study's trials have reported past the report ``after``, oldest first."""
+        with self._read() as connection:
+            return reports.since(connection, study_id, after)
+
+    def reports_of(self, trial_id: int) -> list[ReportRecord]:
+        """What one trial has reported, oldest first."""
+        with self._read() as connection:
+            return reports.of_trial(connection, trial_id)
 
     # -- artefacts and environments ------------------------------------------------------------
 
