@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from autotune.cli.options import device_option, find_space, json_option, print_json
+from autotune.cli.options import device_option, find_space, json_option, print_json, store_option
 
 if TYPE_CHECKING:
+    from autotune.session.forecast import Forecast
     from autotune.space.spec import StudySpec
 
 
 @click.command("check")
 @click.argument("space")
 @device_option
+@store_option
 @json_option
-def command(space: str, device: str | None, as_json: bool) -> int:
-    """Read SPACE and say how many configurations there are, and what each constraint removes.
+def command(space: str, device: str | None, store: str | None, as_json: bool) -> int:
+    """Read SPACE and say how many configurations there are, what each constraint removes, and the time.
 
-    Nothing is compiled or measured. Exit code 2 where the file is wrong, 3 where nothing is feasible.
+    Nothing is compiled or measured: the time is judged by earlier trials in the store, if there are any.
+    Exit code 2 where the file is wrong, 3 where nothing is feasible.
     """
     from autotune.session.loading import load_spec
 
     spec = load_spec(find_space(space), device=device)
-    document = describe(spec)
+    # What trials took on this machine says nothing of another device.
+    document = describe(spec, None if device else _forecast(spec, store))
     if as_json:
         print_json(document)
     else:
@@ -32,8 +37,22 @@ def command(space: str, device: str | None, as_json: bool) -> int:
     return 3 if document["feasible"] == 0 else 0
 
 
-def describe(spec: StudySpec) -> dict[str, Any]:
-    """Counts, what each constraint removes, the default's standing and the longest time, as JSON."""
+def _forecast(spec: StudySpec, url: str | None) -> Forecast | None:
+    """From the trials in the store; ``None`` where it has none, or is not there yet."""
+    from autotune.session.forecast import foresee
+    from autotune.space.spec import ReplayObjective
+    from autotune.store.address import read_address
+    from autotune.store.store import Store
+
+    file = read_address(url).file
+    if isinstance(spec.objective, ReplayObjective) or (file is not None and not file.exists()):
+        return None
+    with Store.open(url, readonly=True) as store:
+        return foresee(spec, store)
+
+
+def describe(spec: StudySpec, forecast: Forecast | None = None) -> dict[str, Any]:
+    """Counts, what each constraint removes, the default's standing and an estimate of the time, as JSON."""
     from autotune.errors import InputError
     from autotune.search.registry import strategy_class
     from autotune.space.removals import combinations, removed_by_each
@@ -57,20 +76,29 @@ def describe(spec: StudySpec) -> dict[str, Any]:
             for r in removed_by_each(spec.space)
         ],
         "default": default,
-        "time": _time(spec),
+        "time": _time(spec, forecast),
     }
 
 
-def _time(spec: StudySpec) -> dict[str, float | None]:
-    """Seconds: the budget's, and the longest that its trials can take if each runs to its limits."""
-    trial = spec.measure.prepare_timeout + spec.measure.timeout
-    trials = spec.budget.trials
-    return {"budget": spec.budget.time, "worst": None if trials is None else trials * trial}
+def _time(spec: StudySpec, forecast: Forecast | None) -> dict[str, Any]:
+    """Seconds: the budget's, the forecast, and the most that the limits allow.
+
+    A replay costs next to nothing, and a forecast says more than the limits: then ``worst`` is ``None``.
+    """
+    from autotune.space.spec import ReplayObjective
+
+    worst = None
+    if forecast is None and not isinstance(spec.objective, ReplayObjective):
+        trials = spec.budget.trials
+        worst = None if trials is None else trials * (spec.measure.prepare_timeout + spec.measure.timeout)
+    return {
+        "budget": spec.budget.time,
+        "forecast": None if forecast is None else forecast.to_document(),
+        "worst": worst,
+    }
 
 
 def say(document: dict[str, Any]) -> str:
-    from autotune.report.numbers import say_seconds
-
     count = document["feasible"]
     if count is None:
         low, high = document["feasible_between"]
@@ -89,14 +117,41 @@ def say(document: dict[str, Any]) -> str:
         )
     default = document["default"]
     lines.append("  the default is feasible" if default["feasible"] else f"  {default['why']}")
-    time = document["time"]
-    if time["budget"] is not None:
-        lines.append(
-            f"  the search is given {say_seconds(time['budget'])}, then the finalists are measured again"
+    return "\n".join([*lines, *_say_time(document["time"])])
+
+
+def _say_time(time: dict[str, Any]) -> Iterator[str]:
+    from autotune.report.numbers import say_seconds
+
+    given, worst = time["budget"], time["worst"]
+    if given is not None:
+        yield f"  the search is given {say_seconds(given)}, then the finalists are measured again"
+    if time["forecast"] is not None:
+        yield from _say_forecast(time["forecast"], given)
+    elif worst is not None and (given is None or worst < given):
+        yield (
+            f"  no earlier trial to judge the time by: at worst it takes {say_seconds(worst)},"
+            " if each trial runs to its limits"
         )
-    if time["worst"] is not None:
-        lines.append(f"  at worst its trials take {say_seconds(time['worst'])}, if each runs to its limits")
-    return "\n".join(lines)
+
+
+def _say_forecast(forecast: dict[str, Any], given: float | None) -> Iterator[str]:
+    from autotune.report.numbers import say_seconds, say_value
+
+    trials, lasts, each = forecast["trials"], forecast["duration"], forecast["each"]
+    if trials == 0:
+        yield "  its trials are done already"
+    elif lasts is not None:
+        known = lasts["low"] is not None
+        between = f" ({say_seconds(lasts['low'])} to {say_seconds(lasts['high'])})" if known else ""
+        more = ", which is more than it is given" if given is not None and lasts["seconds"] > given else ""
+        yield f"  its {trials:,} trials to go take about {say_seconds(lasts['seconds'])}{between}{more}"
+    differs = f", which differs in its {', '.join(forecast['differs'])}" if forecast["differs"] else ""
+    prepare, measure = say_value(each["prepare"], "s", 2), say_value(each["measure"], "s", 2)
+    yield (
+        f"  judged by {forecast['known']:,} trials of {forecast['study']}{differs}:"
+        f" one takes about {prepare} to prepare and {measure} to measure"
+    )
 
 
 def _count(number: int | None) -> str:

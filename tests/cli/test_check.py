@@ -1,0 +1,82 @@
+"""``autotune check`` says how long a search will take, from earlier trials where there are any."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+
+from autotune.cli.check import command
+from tests.cli.conftest import autotune
+
+
+def check(folder: Path, *arguments: str) -> str:
+    """What the verb prints for the space in ``folder``; in this process, which is quicker than another."""
+    done = CliRunner().invoke(command, [str(folder / "space.yaml"), *arguments], standalone_mode=False)
+    assert done.exception is None and done.return_value == 0, done.output
+    return done.stdout
+
+
+def times(folder: Path, *arguments: str) -> dict[str, Any]:
+    return json.loads(check(folder, *arguments, "--json"))["time"]
+
+
+def copy(folder: Path, to: Path, **replaced: str) -> None:
+    """The small study's files with some text in the space file replaced."""
+    text = (folder / "space.yaml").read_text()
+    for old, new in replaced.items():
+        assert f"{old}: " in text
+        text = "\n".join(f"{old}: {new}" if line.startswith(f"{old}:") else line for line in text.split("\n"))
+    (to / "space.yaml").write_text(text)
+    (to / "objective.py").write_text((folder / "objective.py").read_text())
+
+
+def test_without_earlier_trials_it_is_a_worst_case(folder: Path, tmp_path: Path) -> None:
+    time = times(folder, "--store", str(tmp_path / "none.db"))
+    assert time["forecast"] is None and time["worst"] == 12 * (120 + 10)
+    said = check(folder, "--store", str(tmp_path / "none.db"))
+    assert "at worst it takes 26 min" in said and "no earlier trial" in said
+    assert not (tmp_path / "none.db").exists(), "checking made a store"
+
+
+def test_earlier_trials_of_the_study_say_how_long_the_rest_takes(folder: Path, tmp_path: Path) -> None:
+    copy(folder, tmp_path, budget="{trials: 100}")
+    store = str(folder / "study.db")
+    forecast = times(tmp_path, "--store", store)["forecast"]
+    assert forecast["study"] == "small#1" and forecast["known"] == 12 and forecast["differs"] == []
+    assert forecast["trials"] == 18 - 12, "the space has 18 configurations, of which 12 were tried"
+    lasts = forecast["duration"]
+    assert 0 <= lasts["low"] <= lasts["seconds"] <= lasts["high"]
+    assert forecast["each"]["measure"] > 0
+    said = check(tmp_path, "--store", store)
+    assert "its 6 trials to go take about" in said and "judged by 12 trials of small#1" in said
+    assert "at worst" not in said
+
+
+def test_trials_of_a_study_that_differs_count_and_it_is_said(folder: Path, tmp_path: Path) -> None:
+    copy(folder, tmp_path, name="renamed")
+    forecast = times(tmp_path, "--store", str(folder / "study.db"))["forecast"]
+    assert forecast["study"] == "small#1" and forecast["trials"] == 12 and forecast["differs"] == []
+    (tmp_path / "objective.py").write_text("def measure(tile, layout, order):\n    return 1.0\n")
+    said = check(tmp_path, "--store", str(folder / "study.db"))
+    assert "which differs in its source" in said
+
+
+def test_a_search_that_is_done_and_another_device(folder: Path) -> None:
+    assert "its trials are done already" in check(folder, "--store", str(folder / "study.db"))
+    elsewhere = times(folder, "--store", str(folder / "study.db"), "--device", "generic-cpu")
+    assert elsewhere["forecast"] is None and elsewhere["worst"] is not None
+
+
+def test_nothing_is_said_of_the_time_of_a_replay(tmp_path: Path) -> None:
+    cache = {
+        "device_name": "a", "kernel_name": "k", "tune_params_keys": ["x"], "tune_params": {"x": [1, 2]},
+        "cache": {str(x): {"x": x, "time": float(x), "times": [float(x)]} for x in (1, 2)},
+    }  # fmt: skip
+    (tmp_path / "cache.json").write_text(json.dumps(cache))
+    assert autotune(tmp_path, "import", "cache.json", "-o", "space.yaml").returncode == 0
+    time = times(tmp_path)
+    assert time["worst"] is None and time["forecast"] is None
+    assert "at worst" not in check(tmp_path)
