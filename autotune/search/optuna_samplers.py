@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -9,16 +10,19 @@ from typing import Any, ClassVar
 import numpy as np
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from autotune.search.assemble import assemble, completed
 from autotune.search.axes import Axes, Axis, Coordinate
-from autotune.search.contract import Option, Problem, Proposal, Strategy
+from autotune.search.contract import Observation, Option, Problem, Proposal, Strategy
 from autotune.search.loss import failures_as_worst, flattened, losses, signed
 from autotune.search.project import project
 from autotune.search.quiet import quiet
 from autotune.search.untried import untried
 from autotune.space.configuration import Configuration, Value
+from autotune.space.spec import MetricSpec
+from autotune.status import Status
 
 
 class OptunaStrategy(Strategy):
@@ -47,7 +51,8 @@ class OptunaStrategy(Strategy):
                 Proposal(configuration, reason) for configuration, _ in zip(drawn, range(n), strict=False)
             ]
         with quiet("optuna"):
-            study = optuna.create_study(sampler=self._sampler(int(rng.integers(2**31))))
+            sampler = self._sampler(int(rng.integers(2**31)))
+            study = optuna.create_study(directions=self._directions(), sampler=sampler)
             study.add_trials([*self._finished(), *map(self._running, self.pending.values())])
             return self._sampled(study, n, rng)
 
@@ -76,6 +81,10 @@ class OptunaStrategy(Strategy):
         point = self._point(configuration)
         distributions = {name: self.distributions[name] for name in point}
         return create_trial(params=point, distributions=distributions, **outcome)
+
+    def _directions(self) -> list[StudyDirection]:
+        """One a value of the trials of :meth:`_finished`."""
+        return [StudyDirection.MINIMIZE]
 
     @abstractmethod
     def _sampler(self, seed: int) -> optuna.samplers.BaseSampler: ...
@@ -177,6 +186,106 @@ class OptunaGp(OptunaStrategy):
 
     def _suggest(self, trial: optuna.Trial) -> dict[str, Value]:
         return self.axes.wish({axis.name: _suggested(trial, axis) for axis in self.axes.all})
+
+
+class OptunaNsga2(OptunaStrategy):
+    """Elitist non-dominated sorting genetic algorithm (Deb et al., IEEE TEC 6(2), 2002) of Optuna.
+
+    It searches for every metric with a goal at once. The bounds of metrics are constraints, which a trial
+    violates by how much it is past them. A failed trial, which has no metrics, violates a constraint of its
+    own. Where two trials violate, the sampler prefers the smaller violation (section VI of the
+    paper). Every ``population`` trials told, in that order, are a generation. An inactive knob stands at its
+    default, so that crossover finds all parameters in both parents.
+    """
+
+    name: ClassVar[str] = "optuna-nsga2"
+    defaults: ClassVar[dict[str, Option]] = {"initial": 10, "population": 50}
+
+    def __init__(self, problem: Problem, seed: int = 0) -> None:
+        super().__init__(problem, seed)
+        self._parents: dict[int, list[int]] = {}
+
+    def _directions(self) -> list[StudyDirection]:
+        found = [_DIRECTION[goal.goal] for goal in self.problem.goals if goal.goal]
+        return found or super()._directions()
+
+    def _sampler(self, seed: int) -> optuna.samplers.BaseSampler:
+        return _Nsga2InOrder(int(self.options["population"]), seed, self._parents)
+
+    def _point(self, configuration: Configuration) -> dict[str, Coordinate]:
+        return self.axes.point(completed(self.space, configuration))
+
+    def _finished(self) -> list[FrozenTrial]:
+        return [self._told(observation) for observation in self.usable]
+
+    def _told(self, observation: Observation) -> FrozenTrial:
+        numbers = [_finite(observation, goal.name) for goal in self.problem.goals]
+        good = observation.status in (Status.OK, Status.PRUNED) and None not in numbers
+        excess = [_excess(observation, metric) for metric in self.problem.metrics]
+        # The values of a failure are never compared: a constraint comes before them.
+        values = [0.0 if number is None else number for number in numbers] or [0.0]
+        constraints = [0.0 if good or sum(excess) > 0.0 else 1.0, *excess]
+        return self._trial(observation.configuration, values=values, system_attrs={_CONSTRAINTS: constraints})
+
+    def _suggest(self, trial: optuna.Trial) -> dict[str, Value]:
+        return self.axes.wish({axis.name: _suggested(trial, axis) for axis in self.axes.all})
+
+
+class _Nsga2InOrder(optuna.samplers.NSGAIISampler):
+    """The sampler, with generations that follow from the order of the finished trials alone.
+
+    It would otherwise mark each of its trials with a generation, and trials from elsewhere have no mark.
+    ``parents`` keeps what was chosen for earlier generations, by number.
+    """
+
+    def __init__(self, population: int, seed: int, parents: dict[int, list[int]]) -> None:
+        super().__init__(population_size=population, seed=seed, constraints_func=_constraints)
+        self._size = population
+        self._parents_of = parents
+
+    def get_trial_generation(self, study: optuna.Study, trial: FrozenTrial) -> int:
+        return len(_complete(study)) // self._size
+
+    def get_population(self, study: optuna.Study, generation: int) -> list[FrozenTrial]:
+        return _complete(study)[generation * self._size :][: self._size]
+
+    def get_parent_population(self, study: optuna.Study, generation: int) -> list[FrozenTrial]:
+        if generation == 0:
+            return []
+        if generation not in self._parents_of:
+            chosen = self.select_parent(study, generation)
+            self._parents_of[generation] = [trial.number for trial in chosen]
+        trials = study.get_trials(deepcopy=False)
+        return [trials[number] for number in self._parents_of[generation]]
+
+
+_DIRECTION = {"minimize": StudyDirection.MINIMIZE, "maximize": StudyDirection.MAXIMIZE}
+_CONSTRAINTS = "constraints"
+"""The attribute of a trial where Optuna looks for its constraints, whatever its version."""
+
+
+def _constraints(trial: FrozenTrial) -> Sequence[float]:
+    found: Sequence[float] = trial.system_attrs[_CONSTRAINTS]
+    return found
+
+
+def _complete(study: optuna.Study) -> list[FrozenTrial]:
+    return study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+
+
+def _finite(observation: Observation, metric: str) -> float | None:
+    value = observation.metrics.get(metric)
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _excess(observation: Observation, metric: MetricSpec) -> float:
+    """By how much the metric is past its bounds; 0 where it is inside or was not measured."""
+    value = _finite(observation, metric.name)
+    if value is None:
+        return 0.0
+    over = 0.0 if metric.at_most is None else value - metric.at_most
+    under = 0.0 if metric.at_least is None else metric.at_least - value
+    return max(over, under, 0.0)
 
 
 def _distribution(axis: Axis) -> BaseDistribution:

@@ -38,6 +38,7 @@ STRATEGIES: Mapping[str, Entry] = {
     "optuna-gp": Entry(
         "optuna_samplers", "OptunaGp", "Optuna's Gaussian process", {**_OPTUNA, "torch": "autotune[torch]"}
     ),
+    "optuna-nsga2": Entry("optuna_samplers", "OptunaNsga2", "Optuna's NSGA-II, for several metrics", _OPTUNA),
     "optuna-cmaes": Entry("cma", "OptunaCmaEs", "Optuna's CMA-ES", {"cmaes": "cmaes"}),
     "skopt-gp": Entry("skopt_models", "SkoptGp", "scikit-optimize's Gaussian process", _SKOPT),
     "skopt-forest": Entry("skopt_models", "SkoptForest", "scikit-optimize's trees", _SKOPT),
