@@ -18,6 +18,10 @@ Each configuration has a private folder, named to every command by the variable 
 config file is written there, and ``AUTOTUNE_CONFIG`` is its path. ``AUTOTUNE_SEED`` is another number for
 each run, for fresh inputs.
 
+Under early stopping ``AUTOTUNE_STEPS`` is the number of steps of a complete trial, and each JSON object with a
+``step`` that is printed on a line is a report (:mod:`autotune.measure.reports`). The program is killed where
+the trial is to end, so whoever keeps checkpoints in ``AUTOTUNE_FOLDER`` writes one before the report.
+
 A ``prepare`` command that keeps what it makes in that folder runs ahead of its turn on another core. One
 that does not (``make TILE=8`` builds ``./bench`` for everybody) could be overtaken by the next one, and
 the wrong program be measured. It therefore runs just before the readings, and again whenever another
@@ -54,6 +58,7 @@ INFEASIBLE_EXIT = 78
 FOLDER_VARIABLE = "AUTOTUNE_FOLDER"
 CONFIG_VARIABLE = "AUTOTUNE_CONFIG"
 SEED_VARIABLE = "AUTOTUNE_SEED"
+STEPS_VARIABLE = "AUTOTUNE_STEPS"
 
 
 class CommandCrashed(Signal):
@@ -123,7 +128,7 @@ class CommandRunner(Objective):
             file = self.spec.base / self.spec.metrics_file if self.spec.metrics_from == "file" else None
             if file is not None:
                 _mark_as_old(file)
-            ended = self._execute(loaded, self.spec.arguments, rng)
+            ended = self._execute(loaded, self.spec.arguments, rng, reports=self.report.steps is not None)
             if not ended.succeeded:
                 raise CommandCrashed(f"{self.spec.arguments[0]}: {ended.how}{_last_words(ended)}", ended)
             return self._metrics(ended, file)
@@ -137,8 +142,10 @@ class CommandRunner(Objective):
         values = placeholder_values(configuration, self.context.workload, str(config) if config else "")
         return Run(configuration, values, folder.absolute(), config)
 
-    def _execute(self, run: Run, command: Sequence[str], rng: np.random.Generator | None) -> Finished:
-        """Run one command for a configuration; 78 raises :class:`Infeasible`."""
+    def _execute(
+        self, run: Run, command: Sequence[str], rng: np.random.Generator | None, *, reports: bool = False
+    ) -> Finished:
+        """Run one command for a configuration, hearing its ``reports``; 78 raises :class:`Infeasible`."""
         run.folder.mkdir(parents=True, exist_ok=True)
         environment = {**os.environ, FOLDER_VARIABLE: str(run.folder)}
         if run.config is not None:
@@ -146,15 +153,36 @@ class CommandRunner(Objective):
             environment[CONFIG_VARIABLE] = str(run.config)
         if rng is not None:
             environment[SEED_VARIABLE] = str(int(rng.integers(2**31)))
+        if reports:
+            environment |= {STEPS_VARIABLE: str(self.report.steps), "PYTHONUNBUFFERED": "1"}
         environment |= {name: fill(text, run.values) for name, text in self.spec.environment.items()}
         arguments = [fill(argument, run.values) for argument in command]
         try:
-            ended = run_program(arguments, self.spec.base, environment)
+            on_line = self._report_line if reports else None
+            ended = run_program(arguments, self.spec.base, environment, on_line)
         except (OSError, ValueError) as error:  # ValueError: a NUL in an argument
             raise CommandCrashed(f"cannot run {arguments[0]!r} in {self.spec.base}: {error}") from error
         if ended.exit_code == INFEASIBLE_EXIT:
             raise Infeasible(f"{arguments[0]} refuses it ({ended.how}){_last_words(ended)}")
         return ended
+
+    def _report_line(self, line: str) -> None:
+        """Pass on a JSON object with a ``step``; all else that the program prints is no report."""
+        if not line.lstrip().startswith("{"):
+            return
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError):
+            return
+        step = found.pop("step", None)
+        if isinstance(step, float) and step.is_integer():
+            step = int(step)
+        if isinstance(step, int) and not isinstance(step, bool):
+            numbers = {name: value for name, value in found.items() if isinstance(value, (int, float))}
+            try:
+                self.report(step, numbers)
+            except (TypeError, ValueError) as error:
+                raise CommandCrashed(f"{error}: {line.strip()[:200]}") from error
 
     def _write_config(self, run: Run, file: Path) -> None:
         if self.spec.config_text:

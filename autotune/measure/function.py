@@ -18,14 +18,20 @@ WHOLE = ("configuration", "config")
 WORKLOAD = "workload"
 """A parameter of this name is given the workload, unless it is a knob."""
 
+REPORT = "report"
+"""A parameter of this name is given the reporter (:mod:`autotune.measure.reports`), unless it is a knob."""
+
+_GIVEN = (WORKLOAD, REPORT)
+
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
 class FunctionObjective(Objective):
     """``f(**knobs)`` or ``f(configuration)``; it returns a number for the first goal, or numbers by name.
 
-    A parameter ``workload`` is given the workload. Knobs that are inactive in a configuration are not
-    passed, so that parameters of conditional knobs need defaults.
+    A parameter ``workload`` is given the workload, and one called ``report`` the
+    :class:`~autotune.measure.reports.Reporter` of the trial. Knobs that are inactive in a configuration
+    are not passed, so that parameters of conditional knobs need defaults.
     """
 
     def __init__(self, context: Context, function: MeasureFunction) -> None:
@@ -33,7 +39,7 @@ class FunctionObjective(Objective):
         self.function = function
         self._parameters = _parameters(function)
 
-    def measure(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float] | float:
+    def measure(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float] | float | None:
         return self.function(**self._arguments(loaded))
 
     def problems(self, knobs: Collection[str]) -> list[Problem]:
@@ -50,7 +56,7 @@ class FunctionObjective(Objective):
             if parameter.kind is inspect.Parameter.POSITIONAL_ONLY and required:
                 message = f"{name}() takes {parameter.name!r} by position only, but knobs are passed by name"
                 problems.append(Problem(message))
-            elif parameter in named and required and parameter.name not in (*knobs, WORKLOAD):
+            elif parameter in named and required and parameter.name not in (*knobs, *_GIVEN):
                 message = f"{name}() needs {parameter.name!r}, and no knob has that name"
                 problems.append(
                     Problem(message, expected=", ".join(knobs), hint=nearest(parameter.name, knobs))
@@ -66,16 +72,20 @@ class FunctionObjective(Objective):
     def _takes_whole(self, knobs: Collection[str]) -> bool:
         if self._parameters is None:
             return False
-        required = [name for name in self._parameters if name != WORKLOAD]
+        required = [name for name in self._parameters if name not in _GIVEN]
         return len(required) == 1 and required[0] in WHOLE and required[0] not in knobs
 
     def _arguments(self, configuration: Configuration) -> dict[str, Any]:
         if self._takes_whole(configuration) and self._parameters is not None:
-            arguments: dict[str, Any] = {name: configuration for name in self._parameters if name != WORKLOAD}
+            arguments: dict[str, Any] = {
+                name: configuration for name in self._parameters if name not in _GIVEN
+            }
         else:
             arguments = dict(configuration)
         if self._parameters and WORKLOAD in self._parameters:
             arguments.setdefault(WORKLOAD, self.context.workload)
+        if self._parameters and REPORT in self._parameters:
+            arguments.setdefault(REPORT, self.report)
         return arguments
 
 

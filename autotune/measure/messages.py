@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from autotune.errors import Problem
 from autotune.measure.limits import MemoryCap
 from autotune.measure.objective import Baseline, Context
-from autotune.measure.outcome import Estimate, Outcome, Reading
+from autotune.measure.outcome import Estimate, Outcome, Reading, Report
+from autotune.measure.reports import Curve
 from autotune.space.configuration import Configuration
 from autotune.space.spec import MeasureSettings, MetricSpec, ObjectiveSpec
 
@@ -51,6 +52,8 @@ class Measure:
     seed: int
     seconds: float
     incumbent: Estimate | None = None
+    curve: Curve | None = None
+    """How its one run is followed; ``None``: it is read until it is known well enough."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,24 @@ class Read:
 
 
 Request = Prepare | Measure | Enter | Read
+
+
+# -- while a request is answered ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Reported:
+    """How far the run has come. Where it ``waits``, :class:`Decided` answers; nothing else does."""
+
+    report: Report
+    waits: bool
+
+
+@dataclass(frozen=True)
+class Decided:
+    """``why`` the run is to end; empty: it may go on."""
+
+    why: str = ""
 
 
 # -- answers -----------------------------------------------------------------------------------

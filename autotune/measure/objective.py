@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from autotune.measure.reports import SILENT, Reporter
 from autotune.space.configuration import Configuration
 from autotune.status import Status
 
@@ -98,6 +99,10 @@ class Objective:
     sources: ClassVar[tuple[str, ...]] = ()
     """Further files (relative to the one that defines the class) that belong to the frozen source."""
 
+    report: Reporter = SILENT
+    """For early stopping: call ``self.report(step, loss=...)`` in :meth:`measure`, which may end the trial
+    there. One call of :meth:`measure` is then the whole trial, and it may return nothing."""
+
     def __init__(self, context: Context) -> None:
         self.context = context
 
@@ -118,7 +123,7 @@ class Objective:
         """Verify the answer on fresh inputs from ``rng``; raise :class:`WrongAnswer`, or return metrics."""
         return {}
 
-    def measure(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float] | float:
+    def measure(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float] | float | None:
         """Take one reading: a number for the first goal, or a number a metric."""
         raise NotImplementedError(f"{type(self).__name__} must define measure()")
 
@@ -131,5 +136,5 @@ class Objective:
         raise NotImplementedError(f"{type(self).__name__} must define load_baseline()")
 
 
-MeasureFunction = Callable[..., Mapping[str, float] | float]
+MeasureFunction = Callable[..., Mapping[str, float] | float | None]
 """A plain function ``f(**knobs)`` (or ``f(configuration)``) that returns a metric or several."""

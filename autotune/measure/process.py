@@ -23,7 +23,17 @@ from autotune.measure.capture import tail_text
 from autotune.measure.channel import BrokenChannel, Channel
 from autotune.measure.endings import Ended, Output
 from autotune.measure.limits import GroupCap
-from autotune.measure.messages import Measured, Noted, Prepared, Ready, Refused, Request, Setup
+from autotune.measure.messages import (
+    Decided,
+    Measured,
+    Noted,
+    Prepared,
+    Ready,
+    Refused,
+    Reported,
+    Request,
+    Setup,
+)
 from autotune.measure.notes import SharedNotes
 from autotune.measure.worker import Birth
 
@@ -108,6 +118,8 @@ class Worker:
         self.limit = START_SECONDS
         self.output = ""
         """What it printed while it was at its last request."""
+        self.reported: list[Reported] = []
+        """What the trial that it is at has reported and nobody has taken yet."""
         self._death: Death | None = None
         self._said: list[Ended | Output] = []
         self._machine_kills = _machine_kills()
@@ -172,6 +184,11 @@ class Worker:
         self.started, self.limit = time.monotonic(), seconds
         self._channel.send(request)
 
+    def answer(self, decided: Decided) -> None:
+        """Answer a report that waits."""
+        if self.alive:
+            self._channel.send(decided)
+
     def watch(self, poll: select.poll) -> None:
         """Register all that something can come from."""
         if self.alive:
@@ -191,8 +208,10 @@ class Worker:
             messages = self._channel.receive()
         except BrokenChannel:
             return self._end(Cause.SILENT, endings.SILENT)
-        if messages:
-            return self._take(messages[0])
+        for message in messages:
+            if not isinstance(message, Reported):
+                return self._take(message)
+            self.reported.append(message)
         try:
             self._said += self._control.receive()
         except BrokenChannel:

@@ -51,8 +51,16 @@ class Finished:
             return f"killed by signal {self.signal}"
 
 
-def run_program(arguments: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Finished:
-    """Run ``arguments`` in ``folder`` and wait. Raises ``OSError`` where it cannot be started."""
+def run_program(
+    arguments: Sequence[str],
+    folder: Path,
+    environment: Mapping[str, str],
+    on_line: Callable[[str], None] | None = None,
+) -> Finished:
+    """Run ``arguments`` in ``folder`` and wait. Raises ``OSError`` where it cannot be started.
+
+    ``on_line`` is given each line of stdout as it comes. What it raises ends the program.
+    """
     start = time.perf_counter()
     process = subprocess.Popen(
         list(arguments),
@@ -64,7 +72,8 @@ def run_program(arguments: Sequence[str], folder: Path, environment: Mapping[str
         preexec_fn=_die_with_parent(),
     )
     assert process.stdout is not None and process.stderr is not None
-    out, err = Bounded(), Bounded()
+    out = Bounded() if on_line is None else Lines(on_line)
+    err = Bounded()
     try:
         with process.stdout, process.stderr:
             _collect(process.pid, {process.stdout: out, process.stderr: err})
@@ -110,6 +119,22 @@ class Bounded:
         self._cut()
         gap = f"\n... {self._dropped} bytes left out ...\n".encode() if self._dropped else b""
         return bytes(self._first + gap + self._last).decode("utf-8", errors="replace")
+
+
+class Lines(Bounded):
+    """Tells each line of a stream when it is complete, and keeps it as well."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        super().__init__()
+        self._tell = tell
+        self._begun = b""
+
+    def add(self, data: bytes) -> None:
+        super().add(data)
+        *lines, begun = (self._begun + data).split(b"\n")
+        self._begun = begun[:TAIL_BYTES]
+        for line in lines:
+            self._tell(line.decode("utf-8", errors="replace"))
 
 
 def _collect(pid: int, streams: Mapping[IO[bytes], Bounded]) -> None:

@@ -22,6 +22,7 @@ from autotune.measure.objective import Baseline, Objective, Signal
 from autotune.measure.outcome import Estimate, Outcome, Reading
 from autotune.measure.readings import Clock, named_values
 from autotune.measure.repetition import Decision, RepetitionRule, Verdict
+from autotune.measure.reports import SILENT, Reporter, Stopped
 from autotune.measure.statistics import estimate, suspicions
 from autotune.space.configuration import Configuration
 from autotune.space.spec import MeasureSettings, MetricSpec
@@ -178,15 +179,19 @@ class Runner:
         seed: int,
         incumbent: Estimate | None = None,
         seconds: float = math.inf,
+        reporter: Reporter | None = None,
     ) -> Outcome:
         """Load what ``unseal`` gives, check it, warm it up and read it, in about ``seconds`` at most.
 
-        With a counted reading in hand, no other is begun that would not end in time.
+        With a counted reading in hand, no other is begun that would not end in time. With a ``reporter``
+        it is read once and not warmed up: that one run is followed by its reports, and may be ended by them.
         """
         trial = self._trial()
         memory = PeakMemory()
         deadline = time.monotonic() + seconds
-        outcome = self._typed(trial, lambda: self._measure(trial, unseal, seed, incumbent, deadline))
+        outcome = self._typed(
+            trial, lambda: self._measure(trial, unseal, seed, incumbent, deadline, reporter)
+        )
         return replace(outcome, peak_memory=memory.read())
 
     def enter(self, what: Configuration | Baseline, unseal: Callable[[], Any], seed: int) -> Outcome:
@@ -230,11 +235,14 @@ class Runner:
         seed: int,
         incumbent: Estimate | None,
         deadline: float,
+        reporter: Reporter | None,
     ) -> Outcome:
         with trial.during("load"):
             loaded = self.objective.load(unseal())
         self._check(trial, loaded, seed)
         rng = self._rng(seed, 1)
+        if reporter is not None:
+            return self._follow(trial, loaded, rng, reporter)
         with trial.during("warmup"):
             clock = self._warm_up(trial, loaded, rng)
         with trial.during("measure"):
@@ -244,6 +252,35 @@ class Runner:
             trial.facts["suspicions"] = list(suspicious)
         metrics = trial.estimates(self.settings.confidence)
         status, message = beyond_bounds(self.metrics, metrics) or _judged(decision)
+        return trial.outcome(status, message, metrics=metrics)
+
+    def _follow(self, trial: _Trial, loaded: Any, rng: np.random.Generator, reporter: Reporter) -> Outcome:
+        """One run, as far as its reports let it come; where it returns nothing, the last of them counts."""
+        clock = Clock()
+        returned: object = None
+        with trial.during("measure"):
+            self.objective.report = reporter
+            try:
+                with clock:
+                    returned = self.objective.measure(loaded, rng)
+            except Stopped:
+                pass  # the reporter knows why
+            finally:
+                self.objective.report = SILENT
+            values = dict(reporter.last.metrics) if reporter.last is not None else {}
+            ended = reporter.ended
+            if ended is None and not (returned is None and values):
+                values |= self._values(returned)
+        trial.facts |= {"reports": reporter.count}
+        if reporter.last is not None:
+            trial.facts |= {"step": reporter.last.step}
+        if ended is not None and ended.status is not Status.OK:
+            stood = {name: Estimate(value, value, value, 1) for name, value in values.items()}
+            return trial.outcome(ended.status, ended.message, metrics=trial.checked | stood)
+        for name, value in values.items():
+            trial.add(Reading(name, value, clock.at, "", clock.context))
+        metrics = trial.estimates(self.settings.confidence)
+        status, message = beyond_bounds(self.metrics, metrics) or (Status.OK, "")
         return trial.outcome(status, message, metrics=metrics)
 
     def _check(self, trial: _Trial, loaded: Any, seed: int) -> None:
@@ -286,12 +323,15 @@ class Runner:
     ) -> None:
         with clock:
             returned = self.objective.measure(loaded, rng)
+        for name, value in self._values(returned).items():
+            trial.add(Reading(name, value, clock.at, discarded, clock.context))
+
+    def _values(self, returned: object) -> dict[str, float]:
         values = named_values(returned, self.goal.name)
         if self.goal.name not in values:
             known = ", ".join(values) or "nothing"
             raise TypeError(f"measure() must return the metric {self.goal.name!r}; it returned {known}")
-        for name, value in values.items():
-            trial.add(Reading(name, value, clock.at, discarded, clock.context))
+        return values
 
     def _trial(self) -> _Trial:
         return _Trial(self.notes, self.own_process)

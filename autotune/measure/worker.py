@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from autotune.measure.messages import Measured, Prepared, Request, Setup
     from autotune.measure.notes import SharedNotes
     from autotune.measure.objective import Baseline, Objective
+    from autotune.measure.outcome import Report
+    from autotune.measure.reports import Curve, Reporter
     from autotune.measure.runner import Runner
+    from autotune.space.configuration import Configuration
 
     Answer = Prepared | Measured
 
@@ -103,7 +106,7 @@ def _begin(setup: Setup, notes: SharedNotes, channel: BlockingChannel) -> Server
         message = f"{type(objective).__name__}.baselines() failed: {describe(error)}"
         channel.send(Refused((Problem(message),)))
         return None
-    server = Server(runner, setup)
+    server = Server(runner, setup, channel)
     if setup.repeats:
         runner.rule.decide((1.0, 1.1))
     channel.send(Ready(objective.prepares, baselines))
@@ -122,8 +125,10 @@ def _baselines(objective: Objective) -> tuple[Baseline, ...]:
 class Server:
     """Answers requests with what the runner finds, and tidies up after each."""
 
-    def __init__(self, runner: Runner, setup: Setup) -> None:
+    def __init__(self, runner: Runner, setup: Setup, channel: BlockingChannel) -> None:
         self._runner = runner
+        self._channel = channel
+        self._scratch = setup.context.cache
         self._cores = setup.cores
         self._folder = Path.cwd()
         self._standing = frozenset(descendants(os.getpid()))
@@ -137,13 +142,33 @@ class Server:
             case m.Prepare(configuration):
                 outcome, prepared = runner.prepare(configuration, _seal)
                 return m.Prepared(outcome, prepared)
-            case m.Measure(configuration, prepared, seed, seconds, incumbent):
-                outcome = runner.measure(lambda: _unseal(prepared, configuration), seed, incumbent, seconds)
+            case m.Measure(configuration, prepared, seed, seconds, incumbent, curve):
+                reporter = self._reporter(curve, configuration)
+                outcome = runner.measure(
+                    lambda: _unseal(prepared, configuration), seed, incumbent, seconds, reporter
+                )
                 return m.Measured(outcome)
             case m.Enter(what, prepared, seed):
                 return m.Measured(runner.enter(what, lambda: _unseal(prepared, what), seed))
             case m.Read(seed):
                 return m.Measured(runner.read(seed))
+
+    def _reporter(self, curve: Curve | None, configuration: Configuration) -> Reporter | None:
+        from autotune.measure.reports import FOLDER, Reporter
+
+        if curve is None:
+            return None
+        return Reporter(curve, self._hear, self._scratch / FOLDER / configuration.hash)
+
+    def _hear(self, report: Report, waits: bool) -> str:
+        """Send a report on, and wait for what the session decides where the run does."""
+        from autotune.measure import messages as m
+
+        self._channel.send(m.Reported(report, waits))
+        if not waits:
+            return ""
+        decided: m.Decided = self._channel.receive()
+        return decided.why
 
     def tidy_up(self) -> bool:
         """Undo what one configuration could leave to the next; whether processes of it are still alive."""

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from autotune.measure.objective import Baseline, Context, Objective
-from autotune.measure.outcome import Estimate, Outcome, Reading
+from autotune.measure.outcome import Estimate, Outcome, Reading, Report
+from autotune.measure.reports import Curve
 from autotune.space.configuration import Configuration
 from autotune.space.spec import ReplayObjective, StudySpec
 
@@ -30,6 +31,8 @@ class Ticket:
     trial_id: int
     configuration: Configuration
     seed: int
+    curve: Curve | None = None
+    """How its one run is followed; ``None``: it is read until it is known well enough."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,14 @@ class Finished:
 
 
 Event = Started | Finished
+
+Listener = Callable[[int, Report, bool], str]
+"""Takes a trial's id, its report, and whether its run waits; gives why it is to end, or an empty text."""
+
+
+def unheard(trial_id: int, report: Report, waits: bool) -> str:
+    """The listener where nobody listens: every run goes on."""
+    return ""
 
 
 class Entrant(ABC):
@@ -80,6 +91,9 @@ class Executor(ABC):
 
     incumbent: Estimate | None = None
     """The best so far; read when a measurement begins, so that a hopeless one can be stopped early."""
+
+    listener: Listener = staticmethod(unheard)
+    """Called in :meth:`poll` for each report of a ticket that has a curve, in the order of reporting."""
 
     @abstractmethod
     def submit(self, ticket: Ticket) -> None:

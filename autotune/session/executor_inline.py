@@ -10,12 +10,14 @@ import os
 import shutil
 from collections import deque
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from autotune.measure.objective import Baseline, Objective
 from autotune.measure.outcome import Outcome, Reading
 from autotune.measure.replay import ReplayedObjective
+from autotune.measure.reports import FOLDER, Reporter
 from autotune.measure.runner import Runner
 from autotune.session.executor import Entrant, Event, Executor, Finished, Started, Ticket
 from autotune.space.configuration import Configuration
@@ -79,8 +81,16 @@ class InlineExecutor(Executor):
         begun, prepared = self._runner.prepare(ticket.configuration)
         if begun.status is not Status.OK:
             return begun
-        outcome = self._runner.measure(lambda: prepared, ticket.seed, self.incumbent)
+        outcome = self._runner.measure(
+            lambda: prepared, ticket.seed, self.incumbent, reporter=self._reporter(ticket)
+        )
         return replace(outcome, phases={**begun.phases, **outcome.phases}, peak_memory=None)
+
+    def _reporter(self, ticket: Ticket) -> Reporter | None:
+        if ticket.curve is None:
+            return None
+        folder = self.objective.context.cache / FOLDER / ticket.configuration.hash
+        return Reporter(ticket.curve, partial(self.listener, ticket.trial_id), folder)
 
 
 class ReplayExecutor(InlineExecutor):

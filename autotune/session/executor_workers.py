@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from autotune.errors import AutotuneError
 from autotune.measure.capture import tail_text
 from autotune.measure.limits import sweep_groups
-from autotune.measure.messages import Measure, Measured, Prepare, Prepared, Setup
+from autotune.measure.messages import Decided, Measure, Measured, Prepare, Prepared, Setup
 from autotune.measure.objective import Baseline, Context
 from autotune.measure.outcome import Outcome
 from autotune.measure.ownership import make_scratch
@@ -188,17 +188,30 @@ class WorkerExecutor(Executor):
 
     def _measure_request(self, flight: Flight) -> Measure:
         ticket, limit = flight.ticket, self.settings.timeout
-        return Measure(ticket.configuration, flight.prepared, ticket.seed, limit, self.incumbent)
+        incumbent = self.incumbent
+        return Measure(ticket.configuration, flight.prepared, ticket.seed, limit, incumbent, ticket.curve)
 
     def _attend(self, slot: Slot[Flight]) -> None:
         """Take what a worker has to say."""
         came = slot.attend()
+        self._hear(slot)
         if isinstance(came, Death):
             self._bury(slot, came)
         elif isinstance(came, Prepared):
             self._prepared(slot, came)
         elif isinstance(came, Measured):
             self._measured(slot, came)
+
+    def _hear(self, slot: Slot[Flight]) -> None:
+        """Pass on what the trial has reported, and answer where it waits."""
+        worker = slot.worker
+        if worker is None or slot.job is None:
+            return
+        made, worker.reported = worker.reported, []
+        for reported in made:
+            why = self.listener(slot.job.ticket.trial_id, reported.report, reported.waits)
+            if reported.waits:
+                worker.answer(Decided(why))
 
     def _prepared(self, slot: Slot[Flight], answer: Prepared) -> None:
         outcome = self._settled(slot, answer.outcome, answer.leftovers)

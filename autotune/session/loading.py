@@ -8,7 +8,7 @@ from pathlib import Path
 from autotune.measure.replay import limit_to_recording
 from autotune.provenance.device import device_facts
 from autotune.space.reader import read_spec
-from autotune.space.spec import Budget, ReplayObjective, SearchSettings, StudySpec
+from autotune.space.spec import Budget, ReplayObjective, StudySpec
 
 
 def load_spec(
@@ -32,11 +32,10 @@ def load_spec(
         time=spec.budget.time if time is None else time,
         patience=spec.budget.patience if patience is None else patience,
     )
-    search = SearchSettings(
+    search = replace(
+        spec.search,
         strategy=strategy or spec.search.strategy,
         seed=spec.search.seed if seed is None else seed,
-        transfer=spec.search.transfer,
-        options=spec.search.options,
     )
     spec = replace(spec, budget=budget, search=search)
     return limit_to_recording(spec) if isinstance(spec.objective, ReplayObjective) else spec

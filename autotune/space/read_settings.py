@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields as dataclass_fields
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -22,7 +22,8 @@ from autotune.space.fields import (
     scalar,
     text,
 )
-from autotune.space.spec import Budget, MeasureSettings, SearchSettings
+from autotune.space.read_early_stopping import read_early_stopping
+from autotune.space.spec import Budget, MeasureSettings, MetricSpec, SearchSettings
 from autotune.space.yaml_nodes import YamlNode
 
 Settings = TypeVar("Settings", SearchSettings, MeasureSettings, Budget)
@@ -41,6 +42,7 @@ SEARCH: dict[str, Converter[Any]] = {
     "seed": integer(0),
     "transfer": boolean,
     "options": _options,
+    "early_stopping": optional(read_early_stopping(())),
 }
 MEASURE: dict[str, Converter[Any]] = {
     "precision": number(0, 1, expected="a fraction between 0 and 1", hint="0.01 means 1 %"),
@@ -62,8 +64,18 @@ BUDGET: dict[str, Converter[Any]] = {
 }
 
 
-def read_search(node: YamlNode | None, problems: Problems) -> SearchSettings:
-    return _read(node, "search", SEARCH, SearchSettings(), problems)
+def read_search(
+    node: YamlNode | None, problems: Problems, metrics: Sequence[MetricSpec] = ()
+) -> SearchSettings:
+    """``metrics``: of the study; early stopping judges one of them. Its strategy is by default ``bayes``."""
+    goals = [metric.name for metric in metrics if metric.goal]
+    table = SEARCH | {"early_stopping": optional(read_early_stopping(goals))}
+    settings = _read(node, "search", table, SearchSettings(), problems)
+    if node is not None and settings.early_stopping is not None:
+        given = Fields(as_map(node, "search", ""), "search", [*table], Problems())
+        if "strategy" not in given:
+            return replace(settings, strategy="bayes")
+    return settings
 
 
 def read_measure(node: YamlNode | None, problems: Problems) -> MeasureSettings:

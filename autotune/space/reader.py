@@ -104,7 +104,7 @@ class _Reader:
         known = Known(knobs.names, [*workload.values, *workload.broken], metrics)
         objective = read_objective(top, self.path.parent, known, problems)
         space = read_space(knobs, top.node("constraints"), workload, self.device, problems)
-        search = read_search(top.node("search"), problems)
+        search = read_search(top.node("search"), problems, metrics)
         measure = read_measure(top.node("measure"), problems)
         budget = read_budget(top.node("budget"), problems)
         problems.raise_all()

@@ -79,13 +79,44 @@ ObjectiveSpec = PythonObjective | CommandObjective | ReplayObjective
 
 
 @dataclass(frozen=True)
+class EarlyStopping:
+    """``search: {early_stopping: ...}``: which trials are stopped before they used their whole resource."""
+
+    max: int
+    """The whole resource: after so many steps a trial is complete."""
+    policy: str = "asha"
+    """See :data:`autotune.space.read_early_stopping.POLICIES`."""
+    resource: str = "steps"
+    """What a step is, for people: ``epochs``."""
+    min: int = 1
+    """No trial is stopped before this step."""
+    factor: int = 3
+    """One in so many goes on past a rung."""
+    metric: str = ""
+    """The reported metric that is judged, one with a goal; empty: the first that has one."""
+    options: Mapping[str, float | int | str | bool] = field(default_factory=dict)
+    """Of one of Optuna's pruners, under its names."""
+
+    @property
+    def rungs(self) -> tuple[int, ...]:
+        """The steps ``min * factor^k`` below ``max``."""
+        steps = []
+        step = self.min
+        while step < self.max:
+            steps.append(step)
+            step *= self.factor
+        return tuple(steps)
+
+
+@dataclass(frozen=True)
 class SearchSettings:
-    """``search:``: which strategy, its seed, and whether earlier studies may teach."""
+    """``search:``: which strategy, its seed, whether earlier studies may teach, what ends a trial early."""
 
     strategy: str = "auto"
     seed: int = 0
     transfer: bool = True
     options: Mapping[str, float | int | str | bool] = field(default_factory=dict)
+    early_stopping: EarlyStopping | None = None
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ class ReportRecord:
 
 
 _INSERT = sa.insert(reports)
-_SELECT = sa.select(
+_SELECT: sa.Select[Any] = sa.select(
     reports.c.id, reports.c.trial_id, trials.c.number, reports.c.step, reports.c.at, reports.c.metrics
 ).join(trials, trials.c.id == reports.c.trial_id)
 _SINCE = _SELECT.where(

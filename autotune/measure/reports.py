@@ -1,0 +1,146 @@
+"""What an objective says while it runs: the reporter that it is handed, and how its run is ended early.
+
+An objective calls ``report(step, loss=...)`` after ``step`` steps of its resource. Where the trial is to
+end, the call raises :class:`Stopped`, which unwinds the objective's own code::
+
+    running ──report──▶ heard ──▶ running                 between rungs nobody waits
+                          │  ▲
+                          ▼  │ go on
+                       decided ──▶ Stopped                 at a rung: stopped or paused
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import SupportsIndex
+
+from autotune.measure.outcome import Report
+from autotune.measure.readings import named_values
+from autotune.status import Status
+
+FOLDER = "checkpoints"
+"""Where in the session's scratch folder each configuration has a folder of its own."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """How the run of a trial is followed."""
+
+    steps: int
+    """The whole resource: the run is complete after so many."""
+    metric: str
+    """What every report must bring."""
+    decide_at: tuple[int, ...] | None
+    """The steps at which the run waits to hear whether it may go on; ``None``: at each report."""
+    done: int = 0
+    """The step at which the trial was paused; nothing is decided again up to it."""
+
+    def waits(self, before: int, step: int) -> bool:
+        """Whether a report of ``step`` that follows one of ``before`` is decided upon."""
+        before = max(before, self.done)
+        if not before < step < self.steps:
+            return False
+        return self.decide_at is None or any(before < rung <= step for rung in self.decide_at)
+
+
+Hear = Callable[[Report, bool], str]
+"""Takes a report, and whether the run waits; gives why the run is to end, or an empty text to go on."""
+
+
+class Stopped(BaseException):
+    """Raised by a report that is the last one. Let it pass; no ``except Exception`` stands in its way."""
+
+    def __init__(self, status: Status, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+
+
+def _unheard(report: Report, waits: bool) -> str:
+    return ""
+
+
+class Reporter:
+    """``report(step, loss=...)``: tells how far the run has come. Nothing happens where nobody listens.
+
+    ``steps`` is the whole resource, ``None`` where none is set.
+
+    In a forked child it does nothing, so that of several processes the first one reports.
+    """
+
+    def __init__(self, curve: Curve | None = None, hear: Hear = _unheard, folder: Path | None = None) -> None:
+        self.curve = curve
+        self.last: Report | None = None
+        self.count = 0
+        self.ended: Stopped | None = None
+        """Set when the run was told to end, whether or not the objective let the exception pass."""
+        self._folder = folder
+        self._hear = hear
+        self._pid = os.getpid()
+        self._began = time.monotonic()
+        self._lock = threading.Lock()
+
+    @property
+    def steps(self) -> int | None:
+        return self.curve.steps if self.curve is not None else None
+
+    @property
+    def folder(self) -> Path | None:
+        """A folder of this configuration's own, made when first asked for; ``None`` where nobody listens.
+
+        It is kept while the session lasts: a trial that is paused and goes on finds its checkpoint there.
+        """
+        if self._folder is not None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        return self._folder
+
+    def __call__(
+        self, step: SupportsIndex, metrics: Mapping[str, float] | None = None, /, **named: float
+    ) -> None:
+        """``step`` steps are done, and the metrics are now these.
+
+        Raises :class:`Stopped` where the run is to end; ``TypeError`` or ``ValueError`` for a report that
+        cannot be used: a step before the last one, a metric that is no number or that is missing.
+        """
+        if self.curve is None or os.getpid() != self._pid:
+            return
+        with self._lock:
+            if self.ended is not None:
+                raise self.ended
+            try:
+                self._report(self.curve, operator.index(step), {**(metrics or {}), **named})
+            except Stopped as stopped:
+                self.ended = stopped
+                raise
+
+    def _report(self, curve: Curve, step: int, metrics: Mapping[str, float]) -> None:
+        before = self.last.step if self.last is not None else -1
+        values = named_values(metrics, curve.metric)
+        if step <= before or step < 0:
+            raise ValueError(f"a report of step {step} after one of step {before}: steps only go up, from 0")
+        if curve.metric not in values:
+            known = ", ".join(values) or "nothing"
+            raise TypeError(
+                f"every report must bring the metric {curve.metric!r}; that of step {step} has {known}"
+            )
+        if step > curve.steps:
+            raise Stopped(Status.OK, f"all {curve.steps} steps are done")
+        usable = math.isfinite(values[curve.metric])
+        report = Report(step, values, time.monotonic() - self._began)
+        self.last, self.count = report, self.count + 1
+        why = self._hear(report, usable and curve.waits(before, step))
+        if not usable:
+            raise Stopped(Status.DIVERGED, f"{curve.metric} is {values[curve.metric]} at step {step}")
+        if why:
+            raise Stopped(Status.PRUNED, why)
+
+
+SILENT = Reporter()
+"""For an objective that nobody listens to."""
