@@ -21,10 +21,14 @@ def assemble(space: Space, wish: Mapping[str, Value]) -> Configuration | None:
     Knobs that are inactive under the wish are left out; active ones without a wish take their default.
     ``None`` where that violates a constraint.
     """
-    complete = completed(space, wish)
-    active = {name: complete[name] for name in space.active(complete)}
-    configuration = Configuration(active)
+    configuration = of_active(space, wish)
     return configuration if configuration in space else None
+
+
+def of_active(space: Space, wish: Mapping[str, Value]) -> Configuration:
+    """The same, whether the constraints hold or not."""
+    complete = completed(space, wish)
+    return Configuration({name: complete[name] for name in space.active(complete)})
 
 
 def completed(space: Space, wish: Mapping[str, Value]) -> dict[str, Value]:

@@ -10,14 +10,18 @@ import numpy as np
 from autotune.search.assemble import assemble
 from autotune.search.contract import Option, Proposal, Strategy
 from autotune.search.loss import losses
+from autotune.search.moves import crossed, repaired, stepped
 from autotune.search.untried import untried
-from autotune.space.configuration import Configuration
+from autotune.space.configuration import Configuration, Value
+from autotune.space.knob import Knob
 
 Parent = tuple[float, Configuration]
 """A loss and the configuration that had it."""
 
-ATTEMPTS = 16
+ATTEMPTS = 32
 """Children bred for one proposal before a random newcomer takes its place."""
+WIDENING = 8
+"""Attempts after which a child is changed once more: around a parent whose neighbours were all tried."""
 
 
 class Evolution(Strategy):
@@ -29,11 +33,13 @@ class Evolution(Strategy):
     all trials stays in the window beside them: with a hundred tries instead of twenty thousand, what was
     found cannot be given up.
 
-    A child differs from its parent in one knob: a step to a neighbour (the next value, another choice, a
-    swap in a permutation, a move in an assignment), or with probability ``jump`` any other value of it.
-    With probability ``crossover`` it first takes some knobs from a second parent; where that breaks a
-    constraint, the borrowed knobs go back one by one in random order until it holds, as it does at the
-    latest when all are back. A failed trial never breeds; neither does one whose metric is missing.
+    A child differs from its parent in one knob, moved a little as its kind allows
+    (:func:`~autotune.search.moves.moved`), or with probability ``jump`` anew. A knob is drawn in
+    proportion to the variables it is made of: an order of eight jobs changes more often than a flag.
+    With probability ``crossover`` the child first takes some knobs from a second parent, or parts
+    of an order or assignment (:func:`~autotune.search.moves.crossed`). What breaks a
+    constraint is repaired (:func:`~autotune.search.moves.repaired`). A failed trial never breeds; neither
+    does one whose metric is missing.
     """
 
     name: ClassVar[str] = "evolution"
@@ -42,7 +48,7 @@ class Evolution(Strategy):
         "sample": 8,
         "initial": 10,
         "crossover": 0.3,
-        "jump": 0.3,
+        "jump": 0.1,
     }
 
     def propose(self, n: int, rng: np.random.Generator) -> Iterator[Proposal]:
@@ -71,7 +77,7 @@ class Evolution(Strategy):
         return list(kept.values())
 
     def _child(self, window: Sequence[Parent], rng: np.random.Generator) -> Proposal | None:
-        for _ in range(ATTEMPTS):
+        for attempt in range(ATTEMPTS):
             loss, parent = self._tournament(window, rng)
             child, kind = parent, "mutation"
             reason: dict[str, object] = {"parent": parent.hash, "parent_loss": loss}
@@ -80,7 +86,8 @@ class Evolution(Strategy):
                 child, kind = self._cross(parent, other, rng), "crossover"
                 reason["other"] = other.hash
             if child.hash in self.taken:
-                child = self._mutate(child, rng)
+                for _ in range(1 + attempt // WIDENING):
+                    child = self._mutate(child, rng)
             if child.hash not in self.taken:
                 return Proposal(child, {"strategy": self.name, "kind": kind, **reason})
         return None
@@ -90,42 +97,31 @@ class Evolution(Strategy):
         return min((window[int(i)] for i in drawn), key=_loss)
 
     def _cross(self, parent: Configuration, other: Configuration, rng: np.random.Generator) -> Configuration:
-        """``parent`` with about half of the knobs in which ``other`` differs taken from it, repaired."""
+        """``parent`` with about half of what ``other`` has different, repaired."""
         differing = [name for name in other if name not in parent or other[name] != parent[name]]
-        borrowed = [name for name in differing if rng.random() < 0.5]
-        rng.shuffle(borrowed)
-        while borrowed:
-            child = assemble(self.space, {**other, **parent, **{name: other[name] for name in borrowed}})
-            if child is not None:
-                return child
-            borrowed.pop()
-        return parent
+        borrowed: dict[str, Value] = {}
+        for knob in map(self.space.knob, differing):
+            if len(knob.cells) > 1 and knob.name in parent:
+                borrowed[knob.name] = crossed(knob, parent[knob.name], other[knob.name], rng)
+            elif rng.random() < 0.5:
+                mine = parent.get(knob.name, other[knob.name])
+                borrowed[knob.name] = crossed(knob, mine, other[knob.name], rng)
+        return repaired(self.space, {**other, **parent, **borrowed}, rng) or parent
 
     def _mutate(self, parent: Configuration, rng: np.random.Generator) -> Configuration:
-        """``parent`` changed in one knob, or ``parent`` itself where that led nowhere new."""
+        """``parent`` changed in one knob, or ``parent`` itself where that failed."""
+        knob = self._any_knob(parent, rng)
         if rng.random() < float(self.options["jump"]):
-            return self._jump(parent, rng)
-        steps: dict[str, list[Configuration]] = {}
-        for neighbour in self.space.neighbours(parent):
-            if neighbour.hash not in self.taken:
-                steps.setdefault(_changed(parent, neighbour), []).append(neighbour)
-        if not steps:
-            return self._jump(parent, rng)
-        of_knob = list(steps.values())[rng.integers(len(steps))]
-        return of_knob[rng.integers(len(of_knob))]
-
-    def _jump(self, parent: Configuration, rng: np.random.Generator) -> Configuration:
-        names = list(parent)
-        knob = self.space.knob(names[rng.integers(len(names))])
-        child = assemble(self.space, {**parent, knob.name: knob.sample(rng)})
+            child = assemble(self.space, {**parent, knob.name: knob.sample(rng)})
+        else:
+            child = stepped(self.space, parent, knob, rng)
         return child if child is not None else parent
+
+    def _any_knob(self, parent: Configuration, rng: np.random.Generator) -> Knob:
+        knobs = [self.space.knob(name) for name in parent]
+        sizes = np.array([max(len(knob.cells), 1) for knob in knobs], dtype=float)
+        return knobs[int(rng.choice(len(knobs), p=sizes / sizes.sum()))]
 
 
 def _loss(parent: Parent) -> float:
     return parent[0]
-
-
-def _changed(one: Configuration, other: Configuration) -> str:
-    """The first knob in which two configurations differ: what a step changed, before conditions follow."""
-    names = [*one, *(name for name in other if name not in one)]
-    return next((name for name in names if one.get(name) != other.get(name)), "")
