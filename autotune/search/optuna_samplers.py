@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -164,6 +165,10 @@ class OptunaGp(OptunaStrategy):
     name: ClassVar[str] = "optuna-gp"
     attempts: ClassVar[int] = 2  # each costs a fit
 
+    def _sampled(self, study: optuna.Study, n: int, rng: np.random.Generator) -> list[Proposal]:
+        with _one_torch_thread():
+            return super()._sampled(study, n, rng)
+
     def _sampler(self, seed: int) -> optuna.samplers.BaseSampler:
         return optuna.samplers.GPSampler(seed=seed, n_startup_trials=1, warn_independent_sampling=False)
 
@@ -286,6 +291,20 @@ def _excess(observation: Observation, metric: MetricSpec) -> float:
     over = 0.0 if metric.at_most is None else value - metric.at_most
     under = 0.0 if metric.at_least is None else metric.at_least - value
     return max(over, under, 0.0)
+
+
+@contextmanager
+def _one_torch_thread() -> Iterator[None]:
+    """The process's matrices are small: threads over them only wait for each other, most of all on a machine
+    that is busy measuring (8 times slower there); and their number could change a proposal."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _distribution(axis: Axis) -> BaseDistribution:

@@ -16,6 +16,7 @@ from tests.search.spaces import CASES, TIME, observe, problem, search
 
 SLOW = {"optuna-gp", "skopt-gp", "skopt-forest"}
 """Strategies that take long for a proposal: they begin to model sooner here, and get fewer tries."""
+NEEDS_TORCH = {"optuna-gp"}
 OFTEN = {"tiny", "mixed", "single"}
 """The spaces on which those run by default; on the others with ``-m slow``."""
 
@@ -24,9 +25,17 @@ def _cases() -> list[pytest.param]:  # type: ignore[valid-type]
     found = []
     for name in strategy_names():
         for case in CASES:
-            slow = name in SLOW and case not in OFTEN
-            found.append(pytest.param(name, case, marks=[pytest.mark.slow] if slow else []))
+            slow = [pytest.mark.slow] if name in SLOW and case not in OFTEN else []
+            found.append(pytest.param(name, case, marks=[*slow, *_marks(name)]))
     return found
+
+
+def _names() -> list[pytest.param]:  # type: ignore[valid-type]
+    return [pytest.param(name, marks=_marks(name)) for name in strategy_names()]
+
+
+def _marks(name: str) -> list[pytest.MarkDecorator]:
+    return [pytest.mark.torch] if name in NEEDS_TORCH else []
 
 
 def make(name: str, case: str, seed: int = 0) -> Strategy:
@@ -37,7 +46,7 @@ def make(name: str, case: str, seed: int = 0) -> Strategy:
 
 
 def tries(name: str, usual: int = 24) -> int:
-    return 7 if name in SLOW else usual
+    return 6 if name in SLOW else usual
 
 
 @pytest.mark.parametrize(("name", "case"), _cases())
@@ -53,14 +62,14 @@ class TestEveryStrategyOnEverySpace:
     def test_goes_on_after_a_restart_as_if_it_had_not_stopped(self, name: str, case: str) -> None:
         given = CASES[case]()
         whole = make(name, case, seed=3)
-        for n in (5, 4, 3):  # some told out of order, some in flight
+        for n in (5, 2) if name in SLOW else (5, 4, 3):  # some told out of order, some in flight
             for proposal in reversed(whole.ask(n)[1:]):
                 whole.tell([observe(given, proposal.configuration)])
         resumed = make(name, case, seed=3)
         proposed = [*(o.configuration for o in whole.told), *whole.pending.values()]
         resumed.restore(whole.asks, proposed, whole.told)
         assert list(resumed.pending) == list(whole.pending)
-        for _ in range(2):
+        for _ in range(1 if name in SLOW else 2):
             one, other = whole.ask(2), resumed.ask(2)
             assert [p.configuration.hash for p in one] == [p.configuration.hash for p in other]
             assert [p.reason for p in one] == [p.reason for p in other]
@@ -79,7 +88,7 @@ class TestEveryStrategyOnEverySpace:
                 strategy.tell([observe(given, proposal.configuration)])
 
 
-@pytest.mark.parametrize("name", strategy_names())
+@pytest.mark.parametrize("name", _names())
 class TestEveryStrategy:
     def test_tries_every_configuration_of_a_small_space(self, name: str) -> None:
         given = CASES["tiny"]()
