@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from autotune.cli.options import device_option, find_space, json_option, print_j
 
 if TYPE_CHECKING:
     from autotune.session.forecast import Forecast
+    from autotune.space.factors import Estimate
     from autotune.space.spec import StudySpec
 
 
@@ -68,16 +70,32 @@ def describe(spec: StudySpec, forecast: Forecast | None = None) -> dict[str, Any
         "space": spec.name,
         "knobs": len(spec.space.knobs),
         "continuous": list(spec.space.continuous),
-        "cartesian": combinations(spec.space),
+        "cartesian": _number(combinations(spec.space)),
         "feasible": feasible.size,
         "feasible_between": [low, high],
+        "feasible_estimate": _number(feasible.estimate),
         "constraints": [
-            {"rule": r.rule.text, "removes": r.removes, "only_this_one": r.only}
+            {
+                "rule": r.rule.text,
+                "removes": _number(r.removes),
+                "removes_between": _between(r.removes),
+                "only_this_one": _number(r.only),
+                "only_this_one_between": _between(r.only),
+            }
             for r in removed_by_each(spec.space)
         ],
         "default": default,
         "time": _time(spec, forecast),
     }
+
+
+def _number(count: Estimate | None) -> int | None:
+    return None if count is None else round(count.value)
+
+
+def _between(count: Estimate | None) -> list[int] | None:
+    """Twice the same where it was counted."""
+    return None if count is None else [math.floor(count.low), math.ceil(count.high)]
 
 
 def _time(spec: StudySpec, forecast: Forecast | None) -> dict[str, Any]:
@@ -99,22 +117,23 @@ def _time(spec: StudySpec, forecast: Forecast | None) -> dict[str, Any]:
 
 
 def say(document: dict[str, Any]) -> str:
-    count = document["feasible"]
+    count, between = document["feasible"], document["feasible_between"]
+    feasible = _count(document["feasible_estimate"], between)
     if count is None:
-        low, high = document["feasible_between"]
-        feasible = f"between {low:,} and {high:,} feasible"
-    else:
-        feasible = f"{count:,} feasible"
+        feasible += f" (between {between[0]:,} and {between[1]:,})"
     lines = [
         f"{document['space']}: {document['knobs']} knobs, "
-        f"{_count(document['cartesian'])} combinations, {feasible}"
+        f"{document['cartesian']:,} combinations, {feasible} feasible"
     ]
     if document["continuous"]:
         lines.append(f"  continuous beside them: {', '.join(document['continuous'])}")
     for row in document["constraints"]:
-        lines.append(
-            f"  removes {_count(row['removes']):>15}  (alone {_count(row['only_this_one'])})  {row['rule']}"
-        )
+        if row["removes"] is None:
+            lines.append(f"  removes {'a share':>15}  of the continuous knobs  {row['rule']}")
+            continue
+        removes = _count(row["removes"], row["removes_between"])
+        alone = _count(row["only_this_one"], row["only_this_one_between"])
+        lines.append(f"  removes {removes:>15}  (alone {alone})  {row['rule']}")
     default = document["default"]
     lines.append("  the default is feasible" if default["feasible"] else f"  {default['why']}")
     return "\n".join([*lines, *_say_time(document["time"])])
@@ -154,5 +173,14 @@ def _say_forecast(forecast: dict[str, Any], given: float | None) -> Iterator[str
     )
 
 
-def _count(number: int | None) -> str:
-    return "?" if number is None else f"{number:,}"
+def _count(number: int, between: list[int]) -> str:
+    """``1,234``; ``~1,230`` where it is an estimate, whose lower end may be nothing."""
+    low, high = between
+    if low == high:
+        return f"{number:,}"
+    return f"at most {_rounded(high):,}" if low == 0 else f"~{_rounded(number):,}"
+
+
+def _rounded(number: int) -> int:
+    """Three digits: an estimate has no more."""
+    return round(number, min(3 - len(str(number)), 0))

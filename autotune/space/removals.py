@@ -1,10 +1,11 @@
-"""What each constraint removes: by itself, and on top of all the others. Exact where it can be counted."""
+"""What each constraint removes: by itself, and on top of all the others. Counted, else estimated."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from autotune.space.factors import Estimate
 from autotune.space.feasible import FeasibleSet
 from autotune.space.rule import Rule
 from autotune.space.space import Space
@@ -12,16 +13,16 @@ from autotune.space.space import Space
 
 @dataclass(frozen=True)
 class Removal:
-    """The effect of one constraint, in configurations; ``None`` where it cannot be counted."""
+    """The effect of one constraint, in configurations; ``None`` where it removes a share and not a number."""
 
     rule: Rule
-    removes: int | None
+    removes: Estimate | None
     """How many of all combinations it refuses."""
-    only: int | None
+    only: Estimate | None
     """How many more would be feasible without it: those that no other constraint refuses."""
 
 
-def combinations(space: Space) -> int | None:
+def combinations(space: Space) -> Estimate:
     """How many combinations of the discrete knobs there are before any constraint, conditions kept."""
     return _count(space, ())
 
@@ -40,13 +41,24 @@ def removed_by_each(space: Space) -> tuple[Removal, ...]:
             continue
         others = tuple(other for other in discrete if other is not rule)
         alone, without = _count(space, (rule,)), _count(space, others)
-        removals.append(Removal(rule, _less(everything, alone), _less(without, feasible)))
+        removes = _less(everything, alone)
+        removals.append(Removal(rule, removes, _within(_less(without, feasible), removes)))
     return tuple(removals)
 
 
-def _count(space: Space, constraints: Sequence[Rule]) -> int | None:
-    return FeasibleSet(space.feasible.knobs, constraints, rows=space.rows).size
+def _count(space: Space, constraints: Sequence[Rule]) -> Estimate:
+    return FeasibleSet(space.feasible.knobs, constraints, rows=space.rows).estimate
 
 
-def _less(whole: int | None, part: int | None) -> int | None:
-    return None if whole is None or part is None else whole - part
+def _less(whole: Estimate, part: Estimate) -> Estimate:
+    """What is in ``whole`` and not in ``part``, which lies in it."""
+    low, high = max(whole.low - part.high, 0), max(whole.high - part.low, 0)
+    confidence = max(whole.confidence + part.confidence - 1.0, 0.0)  # both hold (Bonferroni)
+    return Estimate(max(whole.value - part.value, 0), low, high, confidence)
+
+
+def _within(part: Estimate, whole: Estimate) -> Estimate:
+    """What is known of ``part`` when it lies in ``whole``."""
+    low, high = min(part.low, whole.high), min(part.high, whole.high)
+    confidence = part.confidence if high == part.high else max(part.confidence + whole.confidence - 1.0, 0.0)
+    return Estimate(min(max(part.value, low), high), low, high, confidence)

@@ -80,3 +80,14 @@ def test_nothing_is_said_of_the_time_of_a_replay(tmp_path: Path) -> None:
     time = times(tmp_path)
     assert time["worst"] is None and time["forecast"] is None
     assert "at worst" not in check(tmp_path)
+
+
+def test_what_cannot_be_counted_is_marked_as_an_estimate(tmp_path: Path) -> None:
+    (tmp_path / "space.yaml").write_text(
+        "autotune: 1\nname: big\ncommand: ['true']\nknobs:\n"
+        "  a: {range: [1, 1000000]}\n  b: {range: [1, 1000000]}\n  x: {range: [0.0, 1.0]}\n"
+        "constraints: ['a * b <= 10 ** 11', 'b >= 1', 'a * x <= 5']\n"
+    )
+    first, *rules = check(tmp_path, "--store", str(tmp_path / "none.db")).splitlines()
+    assert "1,000,000,000,000 combinations, ~330,000,000,000 (between" in first
+    assert [line.split()[1] for line in rules if "removes" in line] == ["~670,000,000,000", "0", "a"]
