@@ -19,8 +19,10 @@ from autotune.session.ledger import Ledger
 from autotune.session.opening import next_segment, open_study
 from autotune.session.progress import Opening, Progress
 from autotune.session.result import Result, load_result
+from autotune.session.stopping import Stopping, make_stopping
 from autotune.space.spec import StudySpec
 from autotune.status import Status
+from autotune.store.records import TrialRecord
 from autotune.store.store import Store
 
 POLL_SECONDS = 0.25
@@ -50,6 +52,8 @@ class Session:
     _stopped: str = ""
     _giving_up: bool = False
     """What is in flight is not waited for: the next session will try it again."""
+    _stopping: Stopping | None = None
+    """Ends trials early, where the study asks for it."""
 
     def run(self) -> Result:
         """Search until the budget is spent or the space exhausted, then measure the finalists again."""
@@ -57,6 +61,9 @@ class Session:
             study = open_study(self.spec, self.store, self.environment, fresh=self.fresh)
             ledger = Ledger(self.spec, self.store, study, self.environment)
             reason = "crashed"
+            self._stopping = make_stopping(self.spec, self.store, study.record.id, ledger.session_id)
+            if self._stopping is not None:
+                self.executor.listener = self._stopping.hear
             try:
                 self._announce(ledger)
                 reason = self._search(ledger)
@@ -87,7 +94,8 @@ class Session:
         exhausted = False
         while not self._stopped:
             why = condition.reached(ledger.spent)
-            free = self.executor.capacity - ledger.in_flight
+            self._advance(ledger, closed=bool(why) or exhausted)
+            free = self.executor.capacity - self._running(ledger)
             if not why and not exhausted and free > 0:
                 unchanged = self._follow_source(ledger, unchanged)
                 exhausted = not self._submit(ledger, min(free, self._left(ledger)))
@@ -103,8 +111,27 @@ class Session:
         """Hand the next trials to the executor; whether there were any, or some are still running."""
         trials = ledger.propose(n)
         for trial in trials:
-            self.executor.submit(Ticket(trial.id, trial.configuration, seed=trial.number))
+            if self._stopping is None or self._stopping.give(trial):
+                self._run(trial)
         return bool(trials)
+
+    def _run(self, trial: TrialRecord) -> None:
+        curve = self._stopping.curve(trial) if self._stopping is not None else None
+        self.executor.submit(Ticket(trial.id, trial.configuration, seed=trial.number, curve=curve))
+
+    def _running(self, ledger: Ledger) -> int:
+        return ledger.in_flight - (self._stopping.paused if self._stopping is not None else 0)
+
+    def _advance(self, ledger: Ledger, closed: bool) -> None:
+        """End or run on the paused trials of which that is decided; ``closed``: nothing new will come."""
+        if self._stopping is None or not self._stopping.paused:
+            return
+        late = self.spec.budget.time is not None and ledger.spent.seconds >= self.spec.budget.time
+        ended = self._stopping.abandon("the time was up") if late else self._stopping.stopped(closed)
+        for trial_id, outcome in ended:
+            self._record(ledger, trial_id, outcome)
+        for trial in self._stopping.promoted(closed):
+            self._run(trial)
 
     def _collect(self, ledger: Ledger) -> None:
         self.executor.incumbent = ledger.best.estimate if ledger.best else None
@@ -113,10 +140,18 @@ class Session:
                 ledger.started(event.trial_id, event.worker)
             elif isinstance(event, Finished):
                 self._finish(ledger, event.trial_id, event.outcome)
+        if self._stopping is not None:
+            self._stopping.write()
         ledger.renew()
-        self.progress.tick(ledger.spent, ledger.in_flight)
+        self.progress.tick(ledger.spent, self._running(ledger))
 
     def _finish(self, ledger: Ledger, trial_id: int, outcome: Outcome) -> None:
+        """A run has ended; its trial may only be paused."""
+        settled = outcome if self._stopping is None else self._stopping.settle(trial_id, outcome)
+        if settled is not None:
+            self._record(ledger, trial_id, settled)
+
+    def _record(self, ledger: Ledger, trial_id: int, outcome: Outcome) -> None:
         trial = ledger.finish(trial_id, outcome)
         self.progress.finished(trial.number, trial.configuration, outcome, ledger.best)
         if outcome.status is Status.LOST and not self._giving_up and trial.attempt < MAX_ATTEMPTS:

@@ -99,10 +99,10 @@ class EarlyStopping:
 
     @property
     def rungs(self) -> tuple[int, ...]:
-        """The steps ``min * factor^k`` below ``max``."""
+        """The steps ``min * factor^k``, as long as there are ``factor`` times as many left up to ``max``."""
         steps = []
         step = self.min
-        while step < self.max:
+        while step * self.factor <= self.max:
             steps.append(step)
             step *= self.factor
         return tuple(steps)

@@ -1,0 +1,219 @@
+"""Early stopping as the session does it: hear what trials report, write it down, and say which of them end.
+
+A trial's way, where its rule pauses trials::
+
+    given ──▶ running ──pause──▶ held ──promoted──▶ running ──▶ complete, or held again
+                 │                 └──stopped──▶ pruned
+                 └──stop──▶ pruned
+
+Rules see only what is in the store, in the order in which it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from autotune.measure.outcome import Estimate, Outcome, Report
+from autotune.measure.reports import Curve
+from autotune.session.rules import Board, Rule, Verdict
+from autotune.space.spec import EarlyStopping, MetricSpec, StudySpec
+from autotune.status import Status
+from autotune.store.records import TrialRecord
+from autotune.store.store import Store
+
+
+def make_stopping(spec: StudySpec, store: Store, study_id: int, session_id: int) -> Stopping | None:
+    """What the space file asks for, standing where the store's record leaves off; ``None`` for nothing."""
+    settings = spec.search.early_stopping
+    if settings is None:
+        return None
+    metric = next(m for m in spec.goals if settings.metric in ("", m.name))
+    stopping = Stopping(settings, metric, make_rule(settings, metric), store, study_id)
+    stopping.restore(store.trials(study_id, purpose="search"), session_id)
+    return stopping
+
+
+def make_rule(settings: EarlyStopping, metric: MetricSpec) -> Rule:
+    """The rule of that policy."""
+    from autotune.session import halving
+
+    match settings.policy:
+        case "asha":
+            return halving.Asha(settings)
+        case "successive-halving":
+            return halving.successive_halving(settings)
+        case "hyperband":
+            return halving.hyperband(settings)
+        case "none":
+            return halving.Unstopped()
+    from autotune.session.pruners import OptunaRule
+
+    return OptunaRule(settings, metric)
+
+
+class Stopping:
+    """The effects around a rule. Used by one thread, the session's."""
+
+    def __init__(
+        self, settings: EarlyStopping, metric: MetricSpec, rule: Rule, store: Store, study_id: int
+    ) -> None:
+        self._settings = settings
+        self._metric = metric
+        self._sign = -1.0 if metric.goal == "maximize" else 1.0
+        self._rule = rule
+        self._store = store
+        self._study_id = study_id
+        self._seen = 0
+        """The last report of the store that the rule was told."""
+        self._unwritten: list[tuple[int, Report]] = []
+        self._board = Board(settings.rungs)
+        """In the metric's own direction, for whoever learns from curves."""
+        self._last: dict[int, Report] = {}
+        """By number."""
+        self._given: dict[int, TrialRecord] = {}
+        """Those that this session runs, by id, as all below."""
+        self._pausing: set[int] = set()
+        self._held: dict[int, Outcome] = {}
+        self._before: dict[int, Outcome] = {}
+        """What is known of trials that go on after a pause."""
+
+    def restore(self, trials: Sequence[TrialRecord], session_id: int) -> None:
+        """Tell the rule the study so far. What another session is running is not in this one's brackets."""
+        for trial in trials:
+            if trial.status.finished or trial.session_id == session_id:
+                self._rule.joined(trial.number)
+        self._catch_up()
+        for trial in trials:
+            if trial.status.finished:
+                self._end(trial.number, trial.status, trial.metrics)
+
+    # -- trials that run -----------------------------------------------------------------------
+
+    def give(self, trial: TrialRecord) -> bool:
+        """A trial is to be run. ``False`` where it was lost in a pause, in which it stays for now."""
+        self._given[trial.id] = trial
+        self._rule.joined(trial.number)
+        last = self._last.get(trial.number)
+        if not self._rule.pauses or last is None:
+            return True
+        rungs = self._rule.decide_at(trial.number) or ()
+        if not any(rung <= last.step for rung in rungs):
+            return True
+        stood = {name: Estimate(value, value, value, 1) for name, value in last.metrics.items()}
+        self._held[trial.id] = Outcome(Status.PRUNED, stood, facts={"step": last.step})
+        return False
+
+    def curve(self, trial: TrialRecord) -> Curve:
+        """How the trial's run is followed."""
+        decide_at = self._rule.decide_at(trial.number)
+        done = _step(self._before[trial.id]) if trial.id in self._before else 0
+        return Curve(self._settings.max, self._metric.name, decide_at, done)
+
+    def hear(self, trial_id: int, report: Report, waits: bool) -> str:
+        """Take a report; where the run waits, write it down and say why it is to end, if it is."""
+        self._unwritten.append((trial_id, report))
+        if not waits:
+            return ""
+        self.write()
+        self._catch_up()
+        decision = self._rule.decide(self._given[trial_id].number, report.step)
+        if decision.verdict is Verdict.GO:
+            return ""
+        if decision.verdict is Verdict.PAUSE:
+            self._pausing.add(trial_id)
+        return self._why(report.step, decision.reason)
+
+    def write(self) -> None:
+        """Write down what was reported since the last time."""
+        made, self._unwritten = self._unwritten, []
+        for trial_id, own in groupby(made, key=lambda pair: pair[0]):
+            self._store.report(trial_id, [report for _, report in own])
+
+    def settle(self, trial_id: int, outcome: Outcome) -> Outcome | None:
+        """The outcome to be recorded of a run that has ended; ``None`` where the trial is only paused."""
+        self.write()
+        before = self._before.pop(trial_id, None)
+        if before is not None:
+            outcome = replace(outcome, phases=_added(before.phases, outcome.phases))
+        pausing = trial_id in self._pausing
+        self._pausing.discard(trial_id)
+        if pausing and outcome.status is Status.PRUNED:
+            self._held[trial_id] = outcome
+            return None
+        return self._finished(trial_id, outcome)
+
+    # -- trials that are paused ----------------------------------------------------------------
+
+    @property
+    def paused(self) -> int:
+        """How many trials are in flight without being run."""
+        return len(self._held)
+
+    def promoted(self, closed: bool) -> list[TrialRecord]:
+        """Paused trials that are to be run on; ``closed``: no trial will be proposed any more."""
+        going = self._rule.moves(closed).promoted if self._held else ()
+        chosen = [trial for trial in map(self._given.__getitem__, list(self._held)) if trial.number in going]
+        for trial in chosen:
+            self._before[trial.id] = self._held.pop(trial.id)
+        return chosen
+
+    def stopped(self, closed: bool) -> list[tuple[int, Outcome]]:
+        """Paused trials that are over, by id, with their outcome."""
+        reasons = self._rule.moves(closed).stopped if self._held else {}
+        return self._release({i: reasons[n] for i in self._held if (n := self._given[i].number) in reasons})
+
+    def abandon(self, reason: str) -> list[tuple[int, Outcome]]:
+        """End all that are paused."""
+        return self._release(dict.fromkeys(self._held, reason))
+
+    def _release(self, reasons: Mapping[int, str]) -> list[tuple[int, Outcome]]:
+        ended = []
+        for trial_id, reason in reasons.items():
+            held = self._held.pop(trial_id)
+            outcome = replace(held, message=self._why(_step(held), reason))
+            ended.append((trial_id, self._finished(trial_id, outcome)))
+        return ended
+
+    # -- what is known -------------------------------------------------------------------------
+
+    def _catch_up(self) -> None:
+        """Tell the rule what stands in the store, from whichever session."""
+        for record in self._store.reports(self._study_id, self._seen):
+            self._seen = record.id
+            number, report = record.number, record.report
+            if self._metric.name in report.metrics:
+                value = report.metrics[self._metric.name]
+                self._last[number] = report
+                self._board.heard(number, report.step, value)
+                self._rule.heard(number, report.step, self._sign * value)
+
+    def _finished(self, trial_id: int, outcome: Outcome) -> Outcome:
+        """The outcome with the trial's curve beside it; a lost one will be tried again."""
+        if outcome.status is Status.LOST:
+            return outcome
+        self._catch_up()
+        number = self._given.pop(trial_id).number
+        self._end(number, outcome.status, outcome.metrics)
+        curve = [[rung, there[number]] for rung, there in self._board.values.items() if number in there]
+        facts: dict[str, object] = {**outcome.facts, "steps": self._settings.max, "curve": curve}
+        if number in self._last:
+            facts["step"] = self._last[number].step
+        return replace(outcome, facts=facts)
+
+    def _end(self, number: int, status: Status, metrics: Mapping[str, Estimate]) -> None:
+        result = metrics.get(self._metric.name) if status is Status.OK else None
+        self._rule.ended(number, None if result is None else self._sign * result.value)
+
+    def _why(self, step: int, reason: str) -> str:
+        return f"stopped after {step} of {self._settings.max} {self._settings.resource}: {reason}"
+
+
+def _step(outcome: Outcome) -> int:
+    step = outcome.facts.get("step")
+    return step if isinstance(step, int) else 0
+
+
+def _added(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
+    return {name: one.get(name, 0.0) + other.get(name, 0.0) for name in {**one, **other}}
