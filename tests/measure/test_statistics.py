@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -134,8 +136,27 @@ def test_units_do_not_matter(values: list[float], factor: float) -> None:
     assert scaled.error == pytest.approx(e.error * factor)
 
 
-def test_student_quantile() -> None:
-    assert student_quantile(0.975, 2) == pytest.approx(4.302653, rel=1e-6)
+@pytest.mark.parametrize("freedom", [1, 2, 3, 4, 5, 8, 9, 30, 99, 1000, 20_001])
+def test_student_quantile_is_that_of_scipy(freedom: int) -> None:
+    for probability in (0.6, 0.9, 0.975, 0.995, 1 - 0.05 / 16, 0.9999, 1 - 1e-6, 0.025, 0.2, 1e-4):
+        expected = stats.t.ppf(probability, freedom)
+        assert student_quantile(probability, freedom) == pytest.approx(expected, rel=1e-7)
+    assert student_quantile(0.5, freedom) == 0.0
+
+
+@pytest.mark.parametrize(("probability", "freedom"), [(0.0, 3), (1.0, 3), (float("nan"), 3), (0.9, 0)])
+def test_student_quantile_that_does_not_exist(probability: float, freedom: int) -> None:
+    with pytest.raises(ValueError, match="quantile"):
+        student_quantile(probability, freedom)
+
+
+def test_measuring_does_not_wait_for_scipy() -> None:
+    code = (
+        "import sys; from autotune.measure import runner, significance, worker; "
+        "from autotune.measure.statistics import estimate; estimate([1.0, 2.0, 4.0]); "
+        "sys.exit('scipy' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_drift_is_said() -> None:
