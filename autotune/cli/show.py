@@ -102,7 +102,7 @@ def say_studies(document: dict[str, Any]) -> str:
 
 
 def say_study(document: dict[str, Any], *, failures: bool) -> str:
-    from autotune.report.numbers import say_value
+    from autotune.report.numbers import say_ratio, say_value
 
     name, unit = document["metric"], document["unit"]
     label = "  (REPLAYED from a recording)" if document["replayed"] else ""
@@ -110,7 +110,7 @@ def say_study(document: dict[str, Any], *, failures: bool) -> str:
     lines = [f"{document['study']}#{document['study_id']}{label}: {document['trials']} trials ({statuses})"]
     if document["speedup"]:
         s = document["speedup"]
-        lines.append(f"speed-up {s['estimate']:.3g}x [{s['low']:.3g}, {s['high']:.3g}] over {s['against']}")
+        lines.append(f"speed-up {say_ratio(s['estimate'], s['low'], s['high'])} over {s['against']}")
     if document["remark"]:
         lines.append(document["remark"])
     lines.append(f"best by {name}:")

@@ -43,6 +43,17 @@ def say_seconds(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
+UNKNOWN_RATIO = 1e6
+"""An interval that reaches this far, or as far below, says that this end of it is not known."""
+
+
 def say_ratio(estimate: float, low: float, high: float) -> str:
-    """``1.42x [1.40, 1.44]``."""
-    return f"{estimate:.3g}x [{low:.3g}, {high:.3g}]"
+    """``1.42x [1.4, 1.44]``; ``2.3x [at least 1.4]`` where one end is not known: two wild rounds, say."""
+    has_low, has_high = low > 1 / UNKNOWN_RATIO, high < UNKNOWN_RATIO
+    if has_low and has_high:
+        known = f"{low:.3g}, {high:.3g}"
+    elif has_low or has_high:
+        known = f"at least {low:.3g}" if has_low else f"at most {high:.3g}"
+    else:
+        known = "too few rounds to say"
+    return f"{estimate:.3g}x [{known}]"

@@ -34,3 +34,16 @@ def test_an_interval_has_the_unit_of_its_value() -> None:
 def test_durations_and_ratios() -> None:
     assert [say_seconds(s) for s in (45, 720, 12600)] == ["45 s", "12 min", "3.5 h"]
     assert say_ratio(1.4211, 1.4, 1.44) == "1.42x [1.4, 1.44]"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        (1.4, float("inf"), "2.3x [at least 1.4]"),
+        (1.4, 6e15, "2.3x [at least 1.4]"),
+        (0.0, 3.0, "2.3x [at most 3]"),
+        (3e-19, float("inf"), "2.3x [too few rounds to say]"),
+    ],
+)
+def test_an_end_that_is_not_known_is_no_number(low: float, high: float, said: str) -> None:
+    assert say_ratio(2.3, low, high) == said
