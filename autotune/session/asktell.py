@@ -59,9 +59,7 @@ class AskTell:
 
     def ask(self, n: int = 1) -> list[AskedTrial]:
         """Up to ``n`` trials; fewer where the space is exhausted. They are ``running`` from now on."""
-        trials = self._ledger.propose(n)
-        for trial in trials:
-            self._ledger.started(trial.id, "ask-tell")
+        trials = self._ledger.propose(n, worker="ask-tell")
         return [AskedTrial(t.id, t.number, t.configuration, t.reason) for t in trials]
 
     def tell(

@@ -27,7 +27,7 @@ from autotune.session.result import better
 from autotune.space.configuration import Configuration
 from autotune.space.spec import StudySpec
 from autotune.status import Status
-from autotune.store.records import NewTrial, TrialRecord
+from autotune.store.records import NewTrial, ResultRecord, TrialRecord
 from autotune.store.store import Store
 
 LEASE_SECONDS = 60.0
@@ -68,10 +68,16 @@ class Ledger:
 
     # -- proposing -----------------------------------------------------------------------------
 
-    def propose(self, n: int = 1) -> list[TrialRecord]:
-        """The next trials: lost ones first, then what the strategy asks for; fewer at the end."""
+    def propose(self, n: int = 1, *, worker: str | None = None) -> list[TrialRecord]:
+        """The next trials: lost ones first, then what the strategy asks for; fewer at the end.
+
+        They are waiting; or running, where a ``worker`` is named that begins with them at once.
+        """
         self.catch_up()
         chosen = [self._to_retry.pop(0) for _ in range(min(n, len(self._to_retry)))]
+        if worker is not None:
+            for trial in chosen:
+                self.started(trial.id, worker)
         while len(chosen) < n:
             knew, ask = len(self.strategy.told), self.strategy.asks
             proposals = self.strategy.ask(n - len(chosen))
@@ -88,7 +94,9 @@ class Ledger:
                 )
                 for p in proposals
             ]
-            written = self.store.propose(self.study.record.id, self.session_id, self.study.segment.id, new)
+            written = self.store.propose(
+                self.study.record.id, self.session_id, self.study.segment.id, new, worker=worker
+            )
             # None: another session of this study was quicker; the strategy will hear of it.
             chosen += [trial for trial in written if trial is not None]
             self._trials += sum(trial is not None for trial in written)
@@ -110,8 +118,9 @@ class Ledger:
     def finish(self, trial_id: int, outcome: Outcome) -> TrialRecord:
         """Write the outcome down, then tell the strategy; a lost trial is put back to be tried again."""
         trial = self._running.pop(trial_id)
-        # The mark of what was seen stays where it is: another session may have finished in between.
-        self.store.finish(trial_id, outcome, self._environment.hash)
+        told = self.store.finish(trial_id, outcome, self._environment.hash)
+        if told == self._told + 1:  # else another session has finished in between, and is to be heard of
+            self._told = told
         if outcome.status is Status.LOST:
             return trial
         self.strategy.tell([observe(trial.configuration, outcome)])
@@ -127,12 +136,13 @@ class Ledger:
 
     def catch_up(self) -> None:
         """Learn what other sessions of this study have finished meanwhile."""
-        for trial in self.store.trials(self.study.record.id, purpose="search", after=self._told):
-            self._told = max(self._told, trial.told if trial.told is not None else -1)
-            if trial.session_id != self.session_id and trial.configuration in self.spec.space:
-                self.strategy.tell([observe_record(trial)])
-                self._trials += 1
-                self._consider(trial)
+        self._told, results = self.store.results_of_others(self.study.record.id, self.session_id, self._told)
+        inside = [result for result in results if result.configuration in self.spec.space]
+        if inside:
+            self.strategy.tell([observe_record(result) for result in inside])
+        self._trials += len(inside)
+        for result in inside:
+            self._consider(result)
 
     @property
     def spent(self) -> Spent:
@@ -182,7 +192,7 @@ class Ledger:
 
     # -- the best so far -----------------------------------------------------------------------
 
-    def _consider(self, trial: TrialRecord) -> None:
+    def _consider(self, trial: TrialRecord | ResultRecord) -> None:
         outcome = Outcome(status=trial.status, metrics=trial.metrics)
         self._note(trial.number, trial.configuration, outcome)
 
@@ -210,7 +220,7 @@ def observe(configuration: Configuration, outcome: Outcome) -> Observation:
     )
 
 
-def observe_record(trial: TrialRecord) -> Observation:
+def observe_record(trial: TrialRecord | ResultRecord) -> Observation:
     """What a strategy is told of a trial that is read back: the same as when it finished."""
     outcome = Outcome(
         status=trial.status, metrics=trial.metrics, phases=trial.phases, peak_memory=trial.peak_memory

@@ -23,7 +23,7 @@ COMPRESS_FROM = 256
 def encode(document: object) -> str:
     """JSON text in pure ASCII, so that no encoding and no NUL can be in any database's way."""
     try:
-        return json.dumps(document, separators=(",", ":"), default=_plain)
+        return _ENCODER.encode(document)
     except (TypeError, ValueError):  # a key that is no text, or a circle
         return json.dumps(_sanitised(document), separators=(",", ":"))
 
@@ -56,6 +56,9 @@ def _sanitised(value: object, depth: int = 20) -> object:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     return _sanitised(_plain(value), depth - 1)
+
+
+_ENCODER = json.JSONEncoder(separators=(",", ":"), default=_plain)
 
 
 def encode_metrics(metrics: Mapping[str, Estimate]) -> str:

@@ -181,6 +181,18 @@ class TrialRecord:
     """Hash of each stored file, by role."""
 
 
+@dataclass(frozen=True, slots=True)
+class ResultRecord:
+    """What there is to learn from a finished trial: these fields of its :class:`TrialRecord`."""
+
+    number: int
+    configuration: Configuration
+    status: Status
+    phases: Mapping[str, float]
+    metrics: Mapping[str, Estimate]
+    peak_memory: int | None
+
+
 @dataclass(frozen=True)
 class VerdictRecord:
     """What a re-measurement of the finalists came to."""

@@ -29,7 +29,7 @@ import sqlalchemy as sa
 from autotune.errors import StoreError
 from autotune.measure.outcome import Outcome, Reading, Report
 from autotune.status import Status
-from autotune.store import contents, integrity, reports, studies, trials
+from autotune.store import contents, integrity, lookup, reports, studies, trials
 from autotune.store.address import Address, default_url, read_address
 from autotune.store.connect import writer
 from autotune.store.documents import content_hash
@@ -39,6 +39,7 @@ from autotune.store.records import (
     NewStudy,
     NewTrial,
     Purpose,
+    ResultRecord,
     SegmentRecord,
     SessionRecord,
     SpaceRevision,
@@ -232,9 +233,12 @@ class Store:
         segment_id: int,
         proposals: Sequence[NewTrial],
         *,
+        worker: str | None = None,
         lease_seconds: float = LEASE_SECONDS,
     ) -> list[TrialRecord | None]:
         """Write trials down before they are run: one answer a proposal, in the same order.
+
+        They are ``waiting``, or ``running`` at once where a ``worker`` is named that begins with them.
 
         ``None`` where the study has a search trial of this configuration already, from whichever session:
         two searches of one study never measure the same. Numbers go on from the study's last one.
@@ -242,7 +246,7 @@ class Store:
         with self._write() as connection:
             now = self._clock()
             return trials.propose(
-                connection, study_id, session_id, segment_id, proposals, now + lease_seconds, now
+                connection, study_id, session_id, segment_id, proposals, worker, now + lease_seconds, now
             )
 
     def start(self, trial_id: int, worker: str, lease_seconds: float = LEASE_SECONDS) -> None:
@@ -300,27 +304,28 @@ class Store:
 
     def trial(self, trial_id: int) -> TrialRecord:
         with self._read() as connection:
-            return trials.read_trial(connection, trial_id)
+            return lookup.read_trial(connection, trial_id)
 
     def trials(
-        self,
-        study_id: int,
-        purpose: Purpose | None = None,
-        status: Status | str | None = None,
-        after: int | None = None,
+        self, study_id: int, purpose: Purpose | None = None, status: Status | str | None = None
     ) -> list[TrialRecord]:
-        """The study's trials by number, or some of them.
+        """The study's trials by number, or some of them."""
+        with self._read() as connection:
+            return lookup.list_trials(connection, study_id, purpose, status)
 
-        With ``after``, only results later than that place in the order of finishing, and in this order.
-        Whoever remembers the last place he saw misses none (-1: from the first).
+    def results_of_others(self, study_id: int, session_id: int, after: int) -> tuple[int, list[ResultRecord]]:
+        """What other sessions' search trials came to, past the place ``after`` in the order of results.
+
+        The number is the last place given out so far. Whoever asks with it the next time misses no result
+        and sees none twice (-1: from the first). Cheap where there is nothing new.
         """
         with self._read() as connection:
-            return trials.list_trials(connection, study_id, purpose, status, after)
+            return lookup.results_of_others(connection, study_id, session_id, after)
 
     def readings(self, trial_id: int) -> tuple[Reading, ...]:
         """Every reading of a trial, in the order in which they were taken."""
         with self._read() as connection:
-            return trials.list_readings(connection, trial_id)
+            return lookup.list_readings(connection, trial_id)
 
     def readings_of(self, study_id: int) -> Iterator[tuple[int, tuple[Reading, ...]]]:
         """``(trial id, readings)`` for each trial that has any, by number.
@@ -328,10 +333,10 @@ class Store:
         Fetched in parts, so that a long study needs little memory and no transaction stays open.
         """
         with self._read() as connection:
-            end = trials.number_of_trials(connection, study_id)
+            end = lookup.number_of_trials(connection, study_id)
         for first in range(0, end, _TRIALS_AT_ONCE):
             with self._read() as connection:
-                part = trials.readings_between(connection, study_id, first, first + _TRIALS_AT_ONCE)
+                part = lookup.readings_between(connection, study_id, first, first + _TRIALS_AT_ONCE)
             yield from part
 
     # -- reports of running trials -------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from autotune.errors import InputError, Problem, nearest
+from autotune.store.prepared import Prepared
 from autotune.store.records import (
     NewStudy,
     SegmentRecord,
@@ -137,7 +138,7 @@ def _counts(connection: sa.Connection, study_ids: Sequence[int]) -> defaultdict[
     return counts
 
 
-_LOCK_STUDY = (
+_LOCK_STUDY = Prepared(
     sa.select(studies.c.next_number)
     .where(studies.c.id == sa.bindparam("study_id"))
     .with_for_update(key_share=True)  # rows that refer to the study may still be added beside
@@ -149,10 +150,10 @@ def lock_study(connection: sa.Connection, study_id: int) -> int:
 
     On SQLite a writer is alone already, and this is a plain look.
     """
-    number: int | None = connection.scalar(_LOCK_STUDY, {"study_id": study_id})
-    if number is None:
+    found = _LOCK_STUDY.row(connection, {"study_id": study_id})
+    if found is None:
         raise InputError(f"there is no study #{study_id} in this store")
-    return number
+    return int(found[0])
 
 
 # -- segments ------------------------------------------------------------------------------------

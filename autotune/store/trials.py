@@ -1,25 +1,24 @@
-"""Statements on trials: proposing, leases, results, and reading them back.
+"""Statements on the life of a trial: proposing, leases, results.
 
 Each function runs in the caller's transaction. Rows are locked in one order, a trial before its study, and
-several trials by id, so that writers on PostgreSQL never wait for each other in a circle. The
-statements that every trial needs are built once: compiling them is then a look into a cache.
+several trials by id, so that writers on PostgreSQL never wait for each other in a circle.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from typing import Any
 
 import sqlalchemy as sa
 
 from autotune.errors import InputError
 from autotune.measure.outcome import Outcome, Reading
-from autotune.space.configuration import Configuration
 from autotune.status import Status
-from autotune.store.documents import decode_metrics, encode_metrics
+from autotune.store.documents import encode_metrics
+from autotune.store.lookup import read_trial, select_trials
+from autotune.store.prepared import Prepared
 from autotune.store.records import NewTrial, TrialRecord
-from autotune.store.schema import OPEN, readings, studies, trials
+from autotune.store.schema import OPEN, SEARCHED, readings, studies, trials
 from autotune.store.studies import ENDED, lock_study
 
 NOT_TOLD = -1
@@ -48,21 +47,18 @@ _BLANK: dict[str, Any] = {
 
 # -- proposing -----------------------------------------------------------------------------------
 
-_INSERT = sa.insert(trials)
-_IDS = (
-    sa.select(trials.c.id)
-    .where(trials.c.study_id == sa.bindparam("study_id"), trials.c.number >= sa.bindparam("first"))
-    .order_by(trials.c.number)
+_INSERT = Prepared(
+    sa.insert(trials).returning(trials.c.id), columns=[c.name for c in trials.c if c is not trials.c.id]
 )
-_SEARCHED = sa.select(trials.c.hash).where(
-    trials.c.study_id == sa.bindparam("study_id"),
-    sa.text("purpose = 'search'"),  # as literal text, so that the partial index serves
-    trials.c.hash.in_(sa.bindparam("hashes", expanding=True)),
+_SEARCHED = Prepared(
+    sa.select(trials.c.id).where(
+        trials.c.study_id == sa.bindparam("study_id"),
+        sa.text(SEARCHED),  # as literal text, so that the partial index serves
+        trials.c.hash == sa.bindparam("hash"),
+    )
 )
-_COUNT_UP = (
-    sa.update(studies)
-    .where(studies.c.id == sa.bindparam("study"))
-    .values(next_number=studies.c.next_number + sa.bindparam("more"))
+_COUNT_UP = Prepared(
+    sa.update(studies).where(studies.c.id == sa.bindparam("study")).values(next_number=sa.bindparam("next"))
 )
 
 
@@ -72,65 +68,48 @@ def propose(
     session_id: int,
     segment_id: int,
     proposals: Sequence[NewTrial],
+    worker: str | None,
     lease_until: float,
     now: float,
 ) -> list[TrialRecord | None]:
-    """Write trials down as ``waiting``; ``None`` for a search trial that the study has already."""
+    """Write trials down, ``running`` where a ``worker`` has them already, else ``waiting``.
+
+    ``None`` for a search trial that the study has already.
+    """
     first = number = lock_study(connection, study_id)
-    taken = _already_searched(connection, study_id, proposals)
-    chosen: list[dict[str, Any] | None] = []
+    common = _BLANK | {
+        "study_id": study_id,
+        "session_id": session_id,
+        "segment_id": segment_id,
+        "status": Status.WAITING.value,
+        "told": None,
+        "attempt": 1,
+        "lease_until": lease_until,
+        "proposed_at": now,
+        "reading_count": 0,
+    }
+    if worker is not None:
+        common |= {"status": Status.RUNNING.value, "worker": worker, "started_at": now}
+    written: list[TrialRecord | None] = []
     for new in proposals:
-        if new.purpose == "search" and new.configuration.hash in taken:
-            chosen.append(None)
+        digest = new.configuration.hash
+        if new.purpose == "search" and _SEARCHED.row(connection, {"study_id": study_id, "hash": digest}):
+            written.append(None)
             continue
-        if new.purpose == "search":
-            taken.add(new.configuration.hash)
-        chosen.append(
-            _BLANK
-            | vars(new)
-            | {
-                "study_id": study_id,
-                "session_id": session_id,
-                "segment_id": segment_id,
-                "number": number,
-                "hash": new.configuration.hash,
-                "status": Status.WAITING.value,
-                "told": None,
-                "attempt": 1,
-                "lease_until": lease_until,
-                "proposed_at": now,
-                "reading_count": 0,
-            }
-        )
+        row = common | vars(new) | {"number": number, "hash": digest}
+        [(trial_id,)] = _INSERT.rows(connection, row)
+        written.append(TrialRecord(**row | {"id": trial_id, "status": Status(row["status"]), "metrics": {}}))
         number += 1
-    rows = [row for row in chosen if row is not None]
-    if not rows:
-        return [None] * len(chosen)
-    connection.execute(_INSERT, rows)
-    connection.execute(_COUNT_UP, {"study": study_id, "more": len(rows)})
-    # The study is held: what lies at and past ``first`` is what was just written, in this order.
-    ids = iter(connection.scalars(_IDS, {"study_id": study_id, "first": first}).all())
-    return [None if row is None else _as_proposed(next(ids), row) for row in chosen]
-
-
-def _already_searched(connection: sa.Connection, study_id: int, proposals: Sequence[NewTrial]) -> set[str]:
-    hashes = [new.configuration.hash for new in proposals if new.purpose == "search"]
-    found: set[str] = set()
-    for start in range(0, len(hashes), _AT_ONCE):
-        part = hashes[start : start + _AT_ONCE]
-        found.update(connection.scalars(_SEARCHED, {"study_id": study_id, "hashes": part}))
-    return found
-
-
-def _as_proposed(trial_id: int, row: Mapping[str, Any]) -> TrialRecord:
-    return TrialRecord(**{**row, "id": trial_id, "status": Status.WAITING, "metrics": {}})
+    if number > first:
+        _COUNT_UP.run(connection, {"study": study_id, "next": number})
+    return written
 
 
 # -- leases --------------------------------------------------------------------------------------
 
-_START = (
+_START = Prepared(
     sa.update(trials)
-    .where(trials.c.id == sa.bindparam("trial"), trials.c.status.in_(("waiting", "running", "lost")))
+    .where(trials.c.id == sa.bindparam("trial"), sa.text(f"({OPEN} OR status = 'lost')"))
     .values(
         status=Status.RUNNING.value,
         worker=sa.bindparam("by"),
@@ -146,8 +125,8 @@ def start(connection: sa.Connection, trial_id: int, worker: str, lease_until: fl
 
     Nothing happens to a trial that is finished.
     """
-    begun = connection.execute(_START, {"trial": trial_id, "by": worker, "now": now, "until": lease_until})
-    if begun.rowcount == 0:
+    values = {"trial": trial_id, "by": worker, "now": now, "until": lease_until}
+    if not _START.run(connection, values):
         _require(connection, trial_id)
 
 
@@ -172,7 +151,7 @@ def expire(connection: sa.Connection, study_id: int, now: float) -> list[TrialRe
     for at in range(0, len(ids), _AT_ONCE):
         these = trials.c.id.in_(ids[at : at + _AT_ONCE])
         connection.execute(sa.update(trials).where(these).values(status=Status.LOST.value, message=why))
-        lost += _read(connection, these)
+        lost += select_trials(connection, these)
     return lost
 
 
@@ -212,19 +191,19 @@ def _require(connection: sa.Connection, trial_id: int) -> None:
 
 # -- results -------------------------------------------------------------------------------------
 
-_STANDING = (
+_STANDING = Prepared(
     sa.select(trials.c.study_id, trials.c.status, trials.c.told, trials.c.reading_count)
     .where(trials.c.id == sa.bindparam("trial"))
     .with_for_update()
 )
-_NEXT_TOLD = (
+_NEXT_TOLD = Prepared(
     sa.update(studies)
     .where(studies.c.id == sa.bindparam("study"))
     .values(next_told=studies.c.next_told + 1)
     .returning(studies.c.next_told - 1)
 )
 _RESULT = {"status", "told", "reading_count", *_BLANK} - {"worker", "started_at"}
-_FINISH = (
+_FINISH = Prepared(
     sa.update(trials)
     .where(trials.c.id == sa.bindparam("trial"))
     .values(
@@ -232,7 +211,7 @@ _FINISH = (
         | {"worker": sa.func.coalesce(sa.bindparam("by", type_=sa.Text), trials.c.worker)}
     )
 )
-_INSERT_READINGS = sa.insert(readings)
+_INSERT_READINGS = Prepared(sa.insert(readings), columns=[c.name for c in readings.c])
 
 
 def finish(
@@ -248,16 +227,15 @@ def finish(
     A trial that was taken for lost takes its late result. An outcome that is itself ``lost`` is no result:
     the trial can be tried again, and what it read is kept as discarded.
     """
-    standing = connection.execute(_STANDING, {"trial": trial_id}).one_or_none()
+    standing = _STANDING.row(connection, {"trial": trial_id})
     if standing is None:
         raise InputError(f"there is no trial with the id {trial_id} in this store")
-    if Status(standing.status).finished:
-        return int(standing.told)
-    told = None
+    study_id, status, told, earlier = standing
+    if Status(status).finished:
+        return int(told)
     if outcome.status.finished:
         # Given out while the study's row is held: whoever sees a result sees all before it.
-        told = connection.execute(_NEXT_TOLD, {"study": standing.study_id}).scalar_one()
-    earlier = standing.reading_count
+        [(told,)] = _NEXT_TOLD.rows(connection, {"study": study_id})
     result = {
         "trial": trial_id,
         "by": outcome.worker or None,
@@ -277,11 +255,13 @@ def finish(
         "new_environment_hash": environment_hash,
         "new_artifacts": artifact_hashes,
     }
-    connection.execute(_FINISH, result)
+    _FINISH.run(connection, result)
     if outcome.readings:
         lost = "" if outcome.status.finished else Status.LOST.value
-        rows = [_reading_row(trial_id, seq, r, lost) for seq, r in enumerate(outcome.readings, earlier)]
-        connection.execute(_INSERT_READINGS, rows)
+        _INSERT_READINGS.run_for_each(
+            connection,
+            (_reading_row(trial_id, seq, r, lost) for seq, r in enumerate(outcome.readings, earlier)),
+        )
     return NOT_TOLD if told is None else int(told)
 
 
@@ -295,91 +275,3 @@ def _reading_row(trial_id: int, seq: int, reading: Reading, lost: str) -> dict[s
         "discarded": reading.discarded or lost,
         "context": reading.context or None,
     }
-
-
-# -- reading back --------------------------------------------------------------------------------
-
-# In the order of TrialRecord's fields, so that a row becomes a record without a dictionary between.
-_FIELDS = list(TrialRecord.__dataclass_fields__)
-_SELECT = sa.select(*(trials.c[name] for name in _FIELDS))
-_CONFIGURATION, _STATUS, _METRICS = (_FIELDS.index(n) for n in ("configuration", "status", "metrics"))
-_STATUSES = {status.value: status for status in Status}
-
-
-def read_trial(connection: sa.Connection, trial_id: int) -> TrialRecord:
-    # A number past 64 bits, which a user may well type, is none that a database can compare with.
-    found = _read(connection, trials.c.id == trial_id) if abs(trial_id) < 2**63 else []
-    if not found:
-        raise InputError(f"there is no trial with the id {trial_id} in this store")
-    return found[0]
-
-
-def list_trials(
-    connection: sa.Connection,
-    study_id: int,
-    purpose: str | None = None,
-    status: str | None = None,
-    after: int | None = None,
-) -> list[TrialRecord]:
-    """By number; with ``after``, the results past that place, in the order of finishing."""
-    conditions = [trials.c.study_id == study_id]
-    if purpose is not None:
-        conditions.append(trials.c.purpose == purpose)
-    if status is not None:
-        conditions.append(trials.c.status == str(status))
-    if after is None:
-        return _read(connection, *conditions)
-    return _read(connection, *conditions, trials.c.told > after, order=trials.c.told)
-
-
-def _read(
-    connection: sa.Connection, *conditions: sa.ColumnElement[bool], order: sa.Column[Any] = trials.c.number
-) -> list[TrialRecord]:
-    return [_record(row) for row in connection.execute(_SELECT.where(*conditions).order_by(order)).all()]
-
-
-def _record(row: sa.Row[Any]) -> TrialRecord:
-    values = list(row)
-    values[_CONFIGURATION] = Configuration(values[_CONFIGURATION])
-    values[_STATUS] = _STATUSES[values[_STATUS]]
-    values[_METRICS] = decode_metrics(values[_METRICS])
-    return TrialRecord(*values)
-
-
-def list_readings(connection: sa.Connection, trial_id: int) -> tuple[Reading, ...]:
-    """In the order in which they were taken."""
-    query = sa.select(readings).where(readings.c.trial_id == trial_id).order_by(readings.c.seq)
-    return tuple(map(_reading, connection.execute(query).all()))
-
-
-_READINGS_OF = (
-    sa.select(readings)
-    .join(trials, trials.c.id == readings.c.trial_id)
-    .where(
-        trials.c.study_id == sa.bindparam("study_id"),
-        trials.c.number >= sa.bindparam("first"),
-        trials.c.number < sa.bindparam("past"),
-    )
-    .order_by(trials.c.number, readings.c.seq)
-)
-
-
-def readings_between(
-    connection: sa.Connection, study_id: int, first: int, past: int
-) -> list[tuple[int, tuple[Reading, ...]]]:
-    """``(trial id, readings)`` for the trials numbered ``first`` to ``past - 1`` that have any."""
-    rows = connection.execute(_READINGS_OF, {"study_id": study_id, "first": first, "past": past}).all()
-    return [
-        (trial_id, tuple(map(_reading, own))) for trial_id, own in groupby(rows, lambda row: row.trial_id)
-    ]
-
-
-def number_of_trials(connection: sa.Connection, study_id: int) -> int:
-    """How many trials the study has, for whatever purpose."""
-    number: int | None = connection.scalar(sa.select(studies.c.next_number).where(studies.c.id == study_id))
-    return number or 0
-
-
-def _reading(row: sa.Row[Any]) -> Reading:
-    _, _, metric, value, at, discarded, context = tuple(row)
-    return Reading(metric, value, at, discarded, context or {})

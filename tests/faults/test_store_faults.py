@@ -25,7 +25,7 @@ from autotune.measure.outcome import Outcome
 from autotune.status import Status
 from autotune.store import connect
 from autotune.store.store import Store
-from tests.store.build import Bench, bench, outcome
+from tests.store.build import Bench, bench, outcome, results
 
 ROOT = Path(__file__).parents[2]
 
@@ -60,7 +60,7 @@ def fill(b: Bench, first: int, at_most: int = 5000) -> tuple[list[int], StoreErr
 
 
 def finished(store: Store, b: Bench) -> list[int]:
-    return [t.id for t in store.trials(b.study.id, after=-1)]
+    return [t.id for t in results(store, b.study.id)]
 
 
 # -- no room -------------------------------------------------------------------------------------
@@ -329,7 +329,7 @@ def test_two_searches_never_get_the_same_configuration(tmp_path: Path) -> None:
     assert sorted(number for number, _ in first + second) == list(range(400))
     assert sorted(tile for _, tile in first + second) == list(range(400))
     with Store.open(file) as store:
-        assert [t.told for t in store.trials(b.study.id, after=-1)] == list(range(400))
+        assert [t.told for t in results(store, b.study.id)] == list(range(400))
         assert store.integrity() == []
 
 
@@ -396,8 +396,8 @@ def test_kill_9_at_any_moment_loses_nothing_that_was_acknowledged(tmp_path: Path
             assert proposed <= records.keys()
             assert {i: records[i].told for i in told} == told
             assert all(len(store.readings(i)) == 30 for i in list(told)[-5:])
-            results = [t.told for t in store.trials(store.study().id, after=-1)]
-            assert results == list(range(len(results)))
+            places = [t.told for t in results(store, store.study().id)]
+            assert places == list(range(len(places)))
             assert [t.number for t in records.values()] == list(range(len(records)))
     assert len(told) > 100
 

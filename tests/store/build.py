@@ -67,6 +67,11 @@ def bench(store: Store, name: str = "gemm") -> Bench:
     return Bench(store, study, session, segment.id)
 
 
+def results(store: Store, study_id: int) -> list[TrialRecord]:
+    """The trials that have a result, in the order of finishing."""
+    return sorted((t for t in store.trials(study_id) if t.told is not None), key=lambda t: t.told or 0)
+
+
 def configuration(tile: int) -> Configuration:
     return Configuration({"tile": tile, "layout": "row", "order": ("i", "j"), "place": {"embed": 0}})
 

@@ -11,7 +11,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 from autotune.measure.outcome import Reading
 from autotune.status import Status
 from autotune.store.store import LEASE_SECONDS, Store
-from tests.store.build import Clock, bench, new_trial, outcome
+from tests.store.build import Clock, bench, new_trial, outcome, results
 
 OPEN = (Status.WAITING, Status.RUNNING)
 
@@ -137,7 +137,7 @@ class Leases(RuleBasedStateMachine):
             assert (trial.told, trial.session_id) == (model.told, model.session)
             assert trial.reading_count == len(model.readings)
             assert model.status not in OPEN or trial.lease_until == model.lease
-        told = [t.told for t in self.store.trials(self.study, after=-1)]
+        told = [t.told for t in results(self.store, self.study)]
         assert told == list(range(self.finished))
 
     @invariant()

@@ -1,12 +1,8 @@
-"""What every backend must do. Each test runs on a file, in memory and on a PostgreSQL server."""
+"""The life of a trial, on a file, in memory and on a PostgreSQL server."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,137 +12,7 @@ from autotune.measure.outcome import Estimate, Outcome, Reading
 from autotune.space.configuration import Configuration
 from autotune.status import Status
 from autotune.store.store import LEASE_SECONDS, Store
-from tests.store import postgres
-from tests.store.build import Clock, bench, configuration, new_study, new_trial, outcome
-
-OpenStore = Callable[[str], Store]
-
-
-class TestStudies:
-    def test_reads_back_what_was_created(self, store: Store, clock: Clock) -> None:
-        new = new_study(replayed=True, differs={"machine": ["a", "b"]})
-        created = store.create_study(new)
-        assert store.study(created.id) == created
-        assert {name: getattr(created, name) for name in vars(new)} == vars(new)
-        assert created.created_at == clock.now
-        assert created.counts == {}
-
-    def test_a_name_means_its_newest_study(self, store: Store) -> None:
-        first, second = (store.create_study(new_study(key=key)) for key in ("a", "b"))
-        other = store.create_study(new_study("other", parent_id=first.id))
-        assert store.study("gemm") == second
-        assert store.study(f"gemm#{first.id}") == first
-        assert store.study(f"#{first.id}") == first
-        assert store.study(str(first.id)) == first
-        assert store.study(first.label) == first
-        assert store.study() == other
-        assert store.studies() == [first, second, other]
-        assert store.studies("gemm") == [first, second]
-
-    def test_a_name_that_looks_like_an_id_is_a_name_first(self, store: Store) -> None:
-        store.create_study(new_study("gemm"))
-        named = store.create_study(new_study("1"))
-        tagged = store.create_study(new_study("gemm#1"))
-        assert store.study("1") == named
-        assert store.study("gemm#1") == tagged
-
-    @pytest.mark.parametrize("wanted", ["gem", "other#1", "gemm#99", "#99", 99, "gemm#", "", "9" * 40])
-    def test_an_unknown_study_is_the_users_mistake(self, store: Store, wanted: str | int) -> None:
-        store.create_study(new_study("gemm"))
-        with pytest.raises(InputError, match="there is no study") as caught:
-            store.study(wanted)
-        assert "gemm" in caught.value.problems[0].expected
-
-    def test_names_the_nearest_study(self, store: Store) -> None:
-        store.create_study(new_study("hotspot"))
-        store.create_study(new_study("gemm-c"))
-        with pytest.raises(InputError, match="did you mean 'gemm-c'"):
-            store.study("gem-c#1")
-
-    def test_an_empty_store_says_so(self, store: Store) -> None:
-        assert store.studies() == []
-        with pytest.raises(InputError, match="no study in this store yet"):
-            store.study()
-
-    def test_finds_the_newest_of_a_key(self, store: Store) -> None:
-        store.create_study(new_study(key="a"))
-        second = store.create_study(new_study(key="a"))
-        store.create_study(new_study(key="b"))
-        assert store.find_study("gemm", "a") == second
-        assert store.find_study("gemm", "c") is None
-        assert store.find_study("other", "a") is None
-
-    def test_a_living_study_keeps_its_earlier_spaces(self, store: Store, clock: Clock) -> None:
-        study = store.create_study(new_study())
-        store.update_space(study.id, "second", {"space": 2}, "space2")
-        clock.advance(5)
-        store.update_space(study.id, "third", {"space": 3}, "space3")
-        now = store.study(study.id)
-        assert (now.spec_text, now.document, now.space_hash) == ("third", {"space": 3}, "space3")
-        first, second = store.space_revisions(study.id)
-        assert (first.spec_text, first.document) == (study.spec_text, study.document)
-        assert (second.spec_text, second.space_hash, second.replaced_at) == ("second", "space2", clock.now)
-        with pytest.raises(InputError):
-            store.update_space(99, "x", {}, "x")
-
-    def test_counts_search_trials_by_status(self, store: Store) -> None:
-        one, two = bench(store, "one"), bench(store, "two")
-        trials = [one.trial(tile) for tile in range(4)]
-        one.trial(0, "final")
-        two.trial(0)
-        store.start(trials[0].id, "w")
-        store.finish(trials[1].id, outcome())
-        assert [dict(s.counts) for s in store.studies()] == [
-            {"waiting": 2, "running": 1, "ok": 1},
-            {"waiting": 1},
-        ]
-        assert store.count_trials(one.study.id) == 4
-        assert store.study("two").counts == {"waiting": 1}
-
-
-class TestSegmentsSessionsVerdicts:
-    def test_segments_are_numbered_and_freeze_files(self, store: Store) -> None:
-        study = store.create_study(new_study())
-        assert store.latest_segment(study.id) is None
-        first = store.open_segment(study.id, {"commit": "a"}, {"diff": b"-1+2", "main.c": b"int"}, "begins")
-        second = store.open_segment(study.id, {"commit": "b"}, {"main.c": b"int"}, "changed")
-        assert (first.number, second.number) == (0, 1)
-        assert store.latest_segment(study.id) == second
-        assert store.segment(first.id) == first
-        assert {role: store.artifact(h) for role, h in first.artifacts.items()} == {
-            "diff": b"-1+2",
-            "main.c": b"int",
-        }
-        assert first.artifacts["main.c"] == second.artifacts["main.c"]
-        with pytest.raises(InputError):
-            store.segment(99)
-        with pytest.raises(InputError):
-            store.open_segment(99, {}, {}, "")
-
-    def test_sessions_open_and_close_once(self, store: Store, clock: Clock) -> None:
-        study = store.create_study(new_study())
-        number = store.open_session(study.id, {"seed": 1, "budget": {"time": 2.5}}, "e", 12, "host")
-        [session] = store.sessions(study.id)
-        assert (session.id, session.settings, session.pid) == (
-            number,
-            {"seed": 1, "budget": {"time": 2.5}},
-            12,
-        )
-        assert session.finished_at is None
-        clock.advance(10)
-        store.close_session(number, "200 trials")
-        clock.advance(10)
-        store.close_session(number, "again")
-        [session] = store.sessions(study.id)
-        assert (session.finished_at, session.reason) == (session.started_at + 10, "200 trials")
-
-    def test_verdicts_in_order(self, store: Store) -> None:
-        b = bench(store)
-        documents = [{"speedup": {"estimate": 1.25}, "told": n} for n in (4, 9)]
-        ids = [store.save_verdict(b.study.id, b.session, d) for d in documents]
-        assert [(v.id, v.document) for v in store.verdicts(b.study.id)] == list(
-            zip(ids, documents, strict=True)
-        )
+from tests.store.build import Clock, bench, configuration, new_trial, outcome, results
 
 
 class TestProposing:
@@ -195,6 +61,15 @@ class TestProposing:
         answers = b.propose(*range(3000))
         assert sum(t is not None for t in answers) == 1500
         assert [t.number for t in store.trials(b.study.id)] == list(range(3000))
+
+    def test_a_worker_can_begin_at_once(self, store: Store, clock: Clock) -> None:
+        b = bench(store)
+        [trial] = store.propose(b.study.id, b.session, b.segment, [new_trial(1)], worker="ask-tell")
+        assert trial is not None
+        assert trial == store.trial(trial.id)
+        assert (trial.status, trial.worker, trial.started_at) == (Status.RUNNING, "ask-tell", clock.now)
+        assert store.finish(trial.id, outcome(worker="")) == 0
+        assert store.trial(trial.id).worker == "ask-tell"
 
     def test_nothing_is_proposed_for_no_proposals(self, store: Store) -> None:
         assert bench(store).propose() == []
@@ -254,10 +129,7 @@ class TestFinishing:
         assert store.finish(third.id, outcome()) == 0
         assert store.finish(first.id, outcome(Status.TIMEOUT)) == 1
         assert store.finish(second.id, outcome()) == 2
-        numbers = [t.number for t in store.trials(b.study.id, after=-1)]
-        assert numbers == [2, 0, 1]
-        assert [t.number for t in store.trials(b.study.id, after=1)] == [1]
-        assert store.trials(b.study.id, after=2) == []
+        assert [t.number for t in results(store, b.study.id)] == [2, 0, 1]
 
     def test_the_first_result_counts(self, store: Store) -> None:
         b = bench(store)
@@ -323,19 +195,6 @@ class TestFinishing:
         assert record.phases == {"measure": 1.5}
         assert store.readings(trial.id) == (Reading("time", 0.25, 1.0, "", {"mhz": 2900}),)
 
-    def test_readings_of_a_study(self, store: Store) -> None:
-        b = bench(store)
-        other = bench(store, "other")
-        store.finish(other.trial(1).id, outcome(n=4))
-        trials = [t for t in b.propose(*range(2500)) if t]
-        expected = {}
-        for trial in trials[::400]:
-            done = outcome(value=float(trial.number), n=1 + trial.number % 3)
-            store.finish(trial.id, done)
-            expected[trial.id] = done.readings
-        assert dict(store.readings_of(b.study.id)) == expected
-        assert list(store.readings_of(99)) == []
-
     def test_an_unfinished_status_is_no_outcome(self, store: Store) -> None:
         trial = bench(store).trial(1)
         with pytest.raises(ValueError, match="running"):
@@ -353,27 +212,6 @@ class TestFinishing:
         assert store.readings(99) == ()
         with pytest.raises(InputError, match="no trial"):
             store.trial(10**30)
-
-    def test_filters(self, store: Store) -> None:
-        b = bench(store)
-        for tile, status in enumerate((Status.OK, Status.TIMEOUT, Status.OK)):
-            store.finish(b.trial(tile).id, outcome(status))
-        store.finish(b.trial(0, "final").id, outcome())
-
-        def numbers(**wanted: object) -> list[int]:
-            return [t.number for t in store.trials(b.study.id, **wanted)]  # type: ignore[arg-type]
-
-        assert numbers(status=Status.OK) == [0, 2, 3]
-        assert numbers(status="ok", purpose="search") == [0, 2]
-        assert numbers(purpose="search", after=0) == [1, 2]
-        assert numbers(status=Status.LOST) == []
-        assert store.trials(99) == []
-
-    def test_a_record_can_be_taken_apart(self, store: Store) -> None:
-        b = bench(store)
-        trial = b.trial(1)
-        store.finish(trial.id, outcome())
-        assert asdict(store.trial(trial.id))["metrics"]["time"]["n"] == 3
 
 
 class TestLeases:
@@ -443,7 +281,7 @@ class TestLeases:
         assert store.finish(trial.id, outcome(Status.LOST, n=2)) == -1
         record = store.trial(trial.id)
         assert (record.status, record.told, record.message) == (Status.LOST, None, "it ended as lost")
-        assert store.trials(b.study.id, after=-1) == []
+        assert results(store, b.study.id) == []
         assert store.retry(trial.id) is not None
         assert store.finish(trial.id, outcome(n=1)) == 0
         assert [r.discarded for r in store.readings(trial.id)] == ["lost", "lost", ""]
@@ -456,94 +294,3 @@ class TestLeases:
         store.start(trial.id, "slow queue", 10)
         record = store.trial(trial.id)
         assert (record.status, record.worker, record.message) == (Status.RUNNING, "slow queue", "")
-
-
-class TestContents:
-    @pytest.mark.parametrize("content", [b"", b"x", b"abc" * 10_000, np.random.default_rng(0).bytes(5000)])
-    def test_content_is_kept_once(self, store: Store, content: bytes) -> None:
-        digest = store.put_artifact(content, "source")
-        assert store.put_artifact(content, "source") == digest
-        assert len(digest) == 64
-        assert store.artifact(digest) == content
-
-    def test_unknown_hashes(self, store: Store) -> None:
-        with pytest.raises(InputError, match="no artefact"):
-            store.artifact("0" * 64)
-        with pytest.raises(InputError, match="no environment"):
-            store.environment("0" * 64)
-
-    def test_environments_are_kept_once(self, store: Store) -> None:
-        document = {"machine": {"cpu": "x", "cores": 2}, "packages": {"numpy": "2.0"}}
-        store.put_environment("e", document)
-        store.put_environment("e", {"another": "document"})
-        assert store.environment("e") == document
-
-
-class TestUse:
-    def test_a_second_opening_sees_everything(self, shared_url: str, open_store: OpenStore) -> None:
-        first = open_store(shared_url)
-        b = bench(first)
-        first.finish(b.trial(1).id, outcome())
-        second = open_store(shared_url)
-        assert second.studies() == first.studies()
-        assert second.trials(b.study.id) == first.trials(b.study.id)
-        first.close()
-        assert len(second.trials(b.study.id)) == 1
-
-    def test_a_reader_cannot_write(self, shared_url: str, open_store: OpenStore) -> None:
-        b = bench(open_store(shared_url))
-        trial = b.trial(1)
-        with Store.open(shared_url, readonly=True) as reader:
-            assert reader.trial(trial.id) == trial
-            with pytest.raises(StoreError, match="for reading only"):
-                reader.finish(trial.id, outcome())
-            b.store.finish(trial.id, outcome())
-            assert reader.trial(trial.id).status is Status.OK
-
-    def test_a_closed_store_says_so(self, store: Store) -> None:
-        store.close()
-        store.close()
-        with pytest.raises(StoreError, match="is closed"):
-            store.studies()
-
-    def test_many_threads(self, store: Store) -> None:
-        b = bench(store)
-
-        def work(seed: int) -> list[int]:
-            told = []
-            for tile in np.random.default_rng(seed).permutation(40):
-                for trial in b.propose(int(tile)):
-                    if trial is not None:
-                        store.start(trial.id, f"thread {seed}")
-                        told.append(store.finish(trial.id, outcome()))
-                        store.trials(b.study.id)
-            return told
-
-        with ThreadPoolExecutor(6) as pool:
-            accepted = [told for part in pool.map(work, range(6)) for told in part]
-        assert sorted(accepted) == list(range(40))
-        assert store.integrity() == []
-
-    def test_a_healthy_store_has_nothing_to_report(self, store: Store) -> None:
-        b = bench(store)
-        store.finish(b.trial(1).id, outcome())
-        assert store.integrity() == []
-
-
-class TestServer:
-    def test_a_connection_that_the_server_dropped_is_made_again(self, postgres_socket: Path) -> None:
-        name = "dropped"
-        with Store.open(postgres.make_database(postgres_socket, name)) as store:
-            b = bench(store)
-            trial = b.trial(1)
-            assert postgres.drop_connections(postgres_socket, name) > 0
-            store.finish(trial.id, outcome())
-            assert store.trial(trial.id).status is Status.OK
-
-    def test_a_database_that_may_only_be_read(self, postgres_socket: Path) -> None:
-        url = postgres.make_database(postgres_socket, "frozen")
-        with Store.open(url) as store:
-            b = bench(store)
-        with Store.open(url, readonly=True) as store, pytest.raises(StoreError, match="may not be written"):
-            store._readonly = False  # as though nothing but the server stood in the way
-            store.propose(b.study.id, b.session, b.segment, [new_trial(1)])

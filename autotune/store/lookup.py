@@ -1,0 +1,142 @@
+"""Reading trials and their readings back. Each function runs in the caller's transaction."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import Any
+
+import sqlalchemy as sa
+
+from autotune.errors import InputError
+from autotune.measure.outcome import Reading
+from autotune.space.configuration import Configuration
+from autotune.status import Status
+from autotune.store.documents import decode, decode_metrics
+from autotune.store.prepared import Prepared, Row
+from autotune.store.records import ResultRecord, TrialRecord
+from autotune.store.schema import SEARCHED, readings, studies, trials
+
+# In the order of TrialRecord's fields, so that a row becomes a record without a dictionary between.
+_FIELDS = list(TrialRecord.__dataclass_fields__)
+_SELECT = sa.select(*(trials.c[name] for name in _FIELDS))
+_CONFIGURATION, _STATUS, _METRICS = (_FIELDS.index(n) for n in ("configuration", "status", "metrics"))
+_STATUSES = {status.value: status for status in Status}
+
+
+def read_trial(connection: sa.Connection, trial_id: int) -> TrialRecord:
+    # A number past 64 bits, which a user may well type, is none that a database can compare with.
+    found = select_trials(connection, trials.c.id == trial_id) if abs(trial_id) < 2**63 else []
+    if not found:
+        raise InputError(f"there is no trial with the id {trial_id} in this store")
+    return found[0]
+
+
+def list_trials(
+    connection: sa.Connection, study_id: int, purpose: str | None = None, status: str | None = None
+) -> list[TrialRecord]:
+    """By number."""
+    conditions = [trials.c.study_id == study_id]
+    if purpose is not None:
+        conditions.append(trials.c.purpose == purpose)
+    if status is not None:
+        conditions.append(trials.c.status == str(status))
+    return select_trials(connection, *conditions)
+
+
+def select_trials(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> list[TrialRecord]:
+    """Those of which all of that is true, by number."""
+    query = _SELECT.where(*conditions).order_by(trials.c.number)
+    return [_record(row) for row in connection.execute(query).all()]
+
+
+def _record(row: sa.Row[Any]) -> TrialRecord:
+    values = list(row)
+    values[_CONFIGURATION] = Configuration(values[_CONFIGURATION])
+    values[_STATUS] = _STATUSES[values[_STATUS]]
+    values[_METRICS] = decode_metrics(values[_METRICS])
+    return TrialRecord(*values)
+
+
+# -- what other sessions came to -----------------------------------------------------------------
+
+_LAST_TOLD = Prepared(sa.select(studies.c.next_told - 1).where(studies.c.id == sa.bindparam("study_id")))
+_RESULTS = Prepared(
+    sa.select(*(trials.c[name] for name in ResultRecord.__dataclass_fields__))
+    .where(
+        trials.c.study_id == sa.bindparam("study_id"),
+        trials.c.told > sa.bindparam("after"),
+        trials.c.told <= sa.bindparam("last"),
+        trials.c.session_id != sa.bindparam("session_id"),
+        sa.text(SEARCHED),
+    )
+    .order_by(trials.c.told)
+)
+
+
+def results_of_others(
+    connection: sa.Connection, study_id: int, session_id: int, after: int
+) -> tuple[int, list[ResultRecord]]:
+    """The last place in the order of results, and what others' search trials came to past ``after``.
+
+    A place is given out while the study is held until its result is there: none up to the last is missing.
+    """
+    found = _LAST_TOLD.row(connection, {"study_id": study_id})
+    last = after if found is None else int(found[0])
+    if last <= after:
+        return after, []
+    wanted = {"study_id": study_id, "session_id": session_id, "after": after, "last": last}
+    return last, [_result(row) for row in _RESULTS.rows(connection, wanted)]
+
+
+def _result(row: Row) -> ResultRecord:
+    number, configuration, status, phases, metrics, peak_memory = row
+    return ResultRecord(
+        number,
+        Configuration(decode(configuration)),
+        _STATUSES[status],
+        decode(phases),
+        decode_metrics(metrics),
+        peak_memory,
+    )
+
+
+# -- readings ------------------------------------------------------------------------------------
+
+
+def list_readings(connection: sa.Connection, trial_id: int) -> tuple[Reading, ...]:
+    """In the order in which they were taken."""
+    query = sa.select(readings).where(readings.c.trial_id == trial_id).order_by(readings.c.seq)
+    return tuple(map(_reading, connection.execute(query).all()))
+
+
+_READINGS_OF = (
+    sa.select(readings)
+    .join(trials, trials.c.id == readings.c.trial_id)
+    .where(
+        trials.c.study_id == sa.bindparam("study_id"),
+        trials.c.number >= sa.bindparam("first"),
+        trials.c.number < sa.bindparam("past"),
+    )
+    .order_by(trials.c.number, readings.c.seq)
+)
+
+
+def readings_between(
+    connection: sa.Connection, study_id: int, first: int, past: int
+) -> list[tuple[int, tuple[Reading, ...]]]:
+    """``(trial id, readings)`` for the trials numbered ``first`` to ``past - 1`` that have any."""
+    rows = connection.execute(_READINGS_OF, {"study_id": study_id, "first": first, "past": past}).all()
+    return [
+        (trial_id, tuple(map(_reading, own))) for trial_id, own in groupby(rows, lambda row: row.trial_id)
+    ]
+
+
+def number_of_trials(connection: sa.Connection, study_id: int) -> int:
+    """How many trials the study has, for whatever purpose."""
+    number: int | None = connection.scalar(sa.select(studies.c.next_number).where(studies.c.id == study_id))
+    return number or 0
+
+
+def _reading(row: sa.Row[Any]) -> Reading:
+    _, _, metric, value, at, discarded, context = tuple(row)
+    return Reading(metric, value, at, discarded, context or {})

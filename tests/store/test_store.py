@@ -1,0 +1,88 @@
+"""Several that use one store: openings, readers and threads, on every backend there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from autotune.errors import StoreError
+from autotune.status import Status
+from autotune.store.store import Store
+from tests.store import postgres
+from tests.store.build import bench, new_trial, outcome
+
+OpenStore = Callable[[str], Store]
+
+
+class TestUse:
+    def test_a_second_opening_sees_everything(self, shared_url: str, open_store: OpenStore) -> None:
+        first = open_store(shared_url)
+        b = bench(first)
+        first.finish(b.trial(1).id, outcome())
+        second = open_store(shared_url)
+        assert second.studies() == first.studies()
+        assert second.trials(b.study.id) == first.trials(b.study.id)
+        first.close()
+        assert len(second.trials(b.study.id)) == 1
+
+    def test_a_reader_cannot_write(self, shared_url: str, open_store: OpenStore) -> None:
+        b = bench(open_store(shared_url))
+        trial = b.trial(1)
+        with Store.open(shared_url, readonly=True) as reader:
+            assert reader.trial(trial.id) == trial
+            with pytest.raises(StoreError, match="for reading only"):
+                reader.finish(trial.id, outcome())
+            b.store.finish(trial.id, outcome())
+            assert reader.trial(trial.id).status is Status.OK
+
+    def test_a_closed_store_says_so(self, store: Store) -> None:
+        store.close()
+        store.close()
+        with pytest.raises(StoreError, match="is closed"):
+            store.studies()
+
+    def test_many_threads(self, store: Store) -> None:
+        b = bench(store)
+
+        def work(seed: int) -> list[int]:
+            told = []
+            for tile in np.random.default_rng(seed).permutation(40):
+                for trial in b.propose(int(tile)):
+                    if trial is not None:
+                        store.start(trial.id, f"thread {seed}")
+                        told.append(store.finish(trial.id, outcome()))
+                        store.trials(b.study.id)
+            return told
+
+        with ThreadPoolExecutor(6) as pool:
+            accepted = [told for part in pool.map(work, range(6)) for told in part]
+        assert sorted(accepted) == list(range(40))
+        assert store.integrity() == []
+
+    def test_a_healthy_store_has_nothing_to_report(self, store: Store) -> None:
+        b = bench(store)
+        store.finish(b.trial(1).id, outcome())
+        assert store.integrity() == []
+
+
+class TestServer:
+    def test_a_connection_that_the_server_dropped_is_made_again(self, postgres_socket: Path) -> None:
+        name = "dropped"
+        with Store.open(postgres.make_database(postgres_socket, name)) as store:
+            b = bench(store)
+            trial = b.trial(1)
+            assert postgres.drop_connections(postgres_socket, name) > 0
+            store.finish(trial.id, outcome())
+            assert store.trial(trial.id).status is Status.OK
+
+    def test_a_database_that_may_only_be_read(self, postgres_socket: Path) -> None:
+        url = postgres.make_database(postgres_socket, "frozen")
+        with Store.open(url) as store:
+            b = bench(store)
+        with Store.open(url, readonly=True) as store, pytest.raises(StoreError, match="may not be written"):
+            store._readonly = False  # as though nothing but the server stood in the way
+            store.propose(b.study.id, b.session, b.segment, [new_trial(1)])
