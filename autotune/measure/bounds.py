@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from autotune.measure.outcome import Estimate
+from autotune.measure.repetition import BeyondDoubt, Goal, NoNoise, Progress
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
 
@@ -26,3 +27,35 @@ def beyond_bounds(specs: Sequence[MetricSpec], metrics: Mapping[str, Estimate]) 
         if spec.at_least is not None and value < spec.at_least:
             return Status.WRONG, f"{spec.name} is {value:g}, allowed is at least {spec.at_least:g}"
     return None
+
+
+def beyond_doubt(specs: Sequence[MetricSpec], readings: Callable[[str], Sequence[float]]) -> str:
+    """Why more readings of ``specs`` cannot make them acceptable; empty where they may.
+
+    ``readings`` gives those of a metric so far. One that is NaN stays so. A metric without noise is known
+    after its first readings; of a noisy one, so many have to be past the bound that its median cannot be
+    within it (the test by betting of :class:`~autotune.measure.repetition.BeyondDoubt`).
+    """
+    for spec in specs:
+        values = tuple(readings(spec.name))
+        if not all(map(math.isfinite, values)):
+            return f"a reading of {spec.name} is not finite"
+        bounds: tuple[tuple[float | None, Goal], ...] = (
+            (spec.at_most, "minimize"),
+            (spec.at_least, "maximize"),
+        )
+        for bound, goal in bounds:
+            if bound is not None and _past(values, bound, goal):
+                return f"{spec.name} is past its bound of {bound:g} beyond doubt after {len(values)} readings"
+    return ""
+
+
+_WITHOUT_NOISE = NoNoise()
+_OF_THE_MEDIAN = BeyondDoubt(levels=((1.0, 1 / 2),))
+
+
+def _past(values: tuple[float, ...], bound: float, goal: Goal) -> bool:
+    progress = Progress(values, 0.95, Estimate(bound, bound, bound, 1), goal)
+    if _WITHOUT_NOISE.reason(progress):
+        return values[0] > bound if goal == "minimize" else values[0] < bound
+    return bool(_OF_THE_MEDIAN.reason(progress))

@@ -12,6 +12,7 @@ verdict         meaning
 ``REJECTED``      worse than the incumbent beyond doubt
 ``SETTLED``       the noise is known and too large for the precision ever to be reached
 ``CAPPED``        as many readings as are allowed
+``BOUNDED``       a metric is past its bound beyond doubt (:mod:`autotune.measure.bounds`)
 ==============  ==============================================================================
 """
 
@@ -40,6 +41,7 @@ class Verdict(StrEnum):
     REJECTED = "rejected"
     SETTLED = "settled"
     CAPPED = "capped"
+    BOUNDED = "bounded"
 
 
 @dataclass(frozen=True)

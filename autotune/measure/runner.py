@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from autotune.measure.bounds import beyond_bounds
+from autotune.measure.bounds import beyond_bounds, beyond_doubt
 from autotune.measure.memory import PeakMemory
 from autotune.measure.objective import Baseline, Objective, Signal
 from autotune.measure.outcome import Estimate, Outcome, Reading
@@ -307,13 +307,15 @@ class Runner:
         incumbent: Estimate | None,
         deadline: float,
     ) -> Decision:
-        """Readings until the rule, or the time limit, says that it is enough."""
+        """Readings until the rule, a bound or the time limit says that it is enough."""
         goal = self.goal.goal or "minimize"
         while True:
             self._read_once(trial, loaded, rng, clock)
             decision = self.rule.decide(trial.values(self.goal.name), incumbent, goal)
             if decision.stop:
                 return decision
+            if reason := beyond_doubt(self.metrics, trial.values):
+                return Decision(Verdict.BOUNDED, reason)
             if time.monotonic() + 1.5 * clock.last_seconds > deadline:
                 n = len(trial.values(self.goal.name))
                 return Decision(Verdict.CAPPED, f"the time limit allows {n} readings")

@@ -90,6 +90,14 @@ def test_a_bound_on_what_is_read() -> None:
     outcome = measure(Tape([{"time": t, "error": 0.3} for t in noisy()]))
     assert outcome.status is Status.WRONG and outcome.message == "error is 0.3, allowed is at most 0.1"
     assert outcome.metrics["error"].value == 0.3
+    assert outcome.metrics["time"].n == 3, "it went on reading what is without noise past its bound"
+
+
+def test_a_noisy_metric_past_its_bound_is_read_until_that_is_beyond_doubt() -> None:
+    errors = [0.3, 0.2, 0.05, *(0.3 + 0.01 * i for i in range(50))]
+    outcome = measure(Tape([{"time": t, "error": e} for t, e in zip(noisy(), errors, strict=False)]))
+    assert outcome.status is Status.WRONG and 8 < outcome.metrics["error"].n < 20
+    assert str(outcome.facts["stopped"]).startswith("bounded")
 
 
 def test_a_bound_on_what_the_check_finds_ends_it_at_once() -> None:
@@ -102,7 +110,7 @@ def test_a_bound_on_what_the_check_finds_ends_it_at_once() -> None:
 
 def test_a_nan_of_another_metric_is_diverged() -> None:
     outcome = measure(Tape([{"time": t, "size": float("nan")} for t in noisy()]))
-    assert outcome.status is Status.DIVERGED
+    assert outcome.status is Status.DIVERGED and outcome.metrics["time"].n == 1
 
 
 def test_random_inputs_are_others_for_each_trial_and_for_check_and_readings() -> None:
