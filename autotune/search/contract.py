@@ -50,6 +50,9 @@ class Observation:
 
     ``errors`` holds the standard error of a mean where it is known; ``resources`` what was used
     of a bounded resource (peak memory in bytes, say); ``seconds`` what the trial cost.
+
+    A trial that was stopped early used a ``fraction`` of its resource, and its metrics are those of that
+    moment. ``curve`` holds ``(fraction, value)`` of the judged metric at the rungs that a trial has passed.
     """
 
     configuration: Configuration
@@ -58,6 +61,8 @@ class Observation:
     errors: Mapping[str, float] = field(default_factory=dict)
     resources: Mapping[str, float] = field(default_factory=dict)
     seconds: float = 0.0
+    fraction: float = 1.0
+    curve: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True)

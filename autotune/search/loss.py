@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.search.contract import Observation, Problem
+from autotune.search.fidelity import at_full
 from autotune.status import Status
 
 FIRST = 5
@@ -21,12 +22,16 @@ Floats = NDArray[np.float64]
 def signed(problem: Problem, observations: Sequence[Observation]) -> Floats:
     """Shape (n,): the first goal of each trial, lower is better, NaN where the trial has no such number.
 
-    A trial that was pruned counts with what was read until then. With several goals the first alone
-    is minimised.
+    A trial that was pruned counts with what was read until then, and one that was stopped before it had
+    used its whole resource with what it would have come to (:func:`~autotune.search.fidelity.at_full`). With
+    several goals the first alone is minimised.
     """
     goal = problem.goals[0] if problem.goals else None
     values = np.array([_value(o, goal.name) if goal else math.nan for o in observations])
-    return -values if goal and goal.goal == "maximize" else values
+    sign = -1.0 if goal and goal.goal == "maximize" else 1.0
+    if any(o.fraction < 1.0 for o in observations):
+        return at_full(observations, sign * values, sign)
+    return sign * values
 
 
 @dataclass(frozen=True)

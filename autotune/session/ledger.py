@@ -13,6 +13,7 @@ import socket
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
+from typing import Any
 
 import psutil
 
@@ -217,13 +218,28 @@ def observe(configuration: Configuration, outcome: Outcome) -> Observation:
         errors={name: e.error for name, e in usable.items()},
         resources={} if outcome.peak_memory is None else {"memory": float(outcome.peak_memory)},
         seconds=outcome.seconds,
+        **_progress(outcome),
     )
+
+
+def _progress(outcome: Outcome) -> dict[str, Any]:
+    """The part of its resource that a trial used, and its curve over it, where it was followed."""
+    step, steps = outcome.facts.get("step"), outcome.facts.get("steps")
+    curve = outcome.facts.get("curve")
+    if not (isinstance(step, int) and isinstance(steps, int) and isinstance(curve, list)):
+        return {}
+    early = outcome.status is Status.PRUNED and step < steps
+    return {"fraction": step / steps if early else 1.0, "curve": tuple((at / steps, v) for at, v in curve)}
 
 
 def observe_record(trial: TrialRecord | ResultRecord) -> Observation:
     """What a strategy is told of a trial that is read back: the same as when it finished."""
     outcome = Outcome(
-        status=trial.status, metrics=trial.metrics, phases=trial.phases, peak_memory=trial.peak_memory
+        status=trial.status,
+        metrics=trial.metrics,
+        phases=trial.phases,
+        peak_memory=trial.peak_memory,
+        facts=trial.facts,
     )
     return observe(trial.configuration, outcome)
 

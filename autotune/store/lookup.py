@@ -89,7 +89,7 @@ def results_of_others(
 
 
 def _result(row: Row) -> ResultRecord:
-    number, configuration, status, phases, metrics, peak_memory = row
+    number, configuration, status, phases, metrics, peak_memory, facts = row
     return ResultRecord(
         number,
         Configuration(decode(configuration)),
@@ -97,6 +97,7 @@ def _result(row: Row) -> ResultRecord:
         decode(phases),
         decode_metrics(metrics),
         peak_memory,
+        decode(facts),
     )
 
 

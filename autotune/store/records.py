@@ -191,6 +191,7 @@ class ResultRecord:
     phases: Mapping[str, float]
     metrics: Mapping[str, Estimate]
     peak_memory: int | None
+    facts: Document
 
 
 @dataclass(frozen=True)
