@@ -1,0 +1,288 @@
+"""Any strategy as a sampler for an Optuna study.
+
+::
+
+    sampler = AutotuneSampler(seed=0, constraints=["tile_m * tile_n <= 4096"])
+    study = optuna.create_study(sampler=sampler)
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import warnings
+import zlib
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+from optuna.distributions import BaseDistribution
+from optuna.samplers import BaseSampler, RandomSampler
+from optuna.trial import FrozenTrial, TrialState
+
+from autotune.errors import InputError, nearest
+from autotune.interop.optuna_advisor import PLAN_ATTR, Advisor, Engine, Plan, planned_for
+from autotune.interop.optuna_given import GivenSpace, suggest
+from autotune.interop.optuna_inference import DefineByRun, InferredSpace
+from autotune.interop.optuna_parameters import Parameter
+from autotune.interop.optuna_translation import Translation, UnplannedError
+from autotune.interop.optuna_trials import STATUS_ATTR, Watch, metrics_of
+from autotune.search.contract import Option
+from autotune.session.loading import load_spec
+from autotune.space.configuration import Configuration
+from autotune.space.rule import Rule
+from autotune.space.space import Space
+from autotune.space.spec import StudySpec
+
+__all__ = ["STATUS_ATTR", "AutotuneSampler", "suggest"]
+
+DRAWS = 64
+"""How often a parameter that is drawn by itself is drawn until it satisfies the constraints."""
+
+log = logging.getLogger(__name__)
+
+
+class AutotuneSampler(BaseSampler):
+    """Lets a strategy (``autotune search --help`` lists them) propose the trials of a study.
+
+    ``space`` is a :class:`~autotune.space.space.Space`, or the path of a space.yaml: then its constraints,
+    conditions and defaults hold from the first trial on. The study's code asks for the knobs by their names,
+    or calls :func:`suggest`. Without it the space is what the study's finished trials asked for, with the
+    conditions that explain why some did not ask for everything; ``constraints`` are rules over the
+    parameters (in whose names what is no letter or digit is ``_``). The first trial, and
+    parameters whose range moves, are drawn by Optuna's ``RandomSampler``, again where a constraint is
+    violated.
+
+    Complete and pruned trials teach their values, failed ones that they failed; ``STATUS_ATTR`` as a user
+    attribute can say how. Trials that violate a constraint of Optuna's are failures too. Running trials are
+    pending. A configuration of a discrete space is not proposed twice; when all were tried, ``optimize``
+    ends. Several directions are several metrics. What was planned, and why, is in each trial's
+    ``system_attrs["autotune"]``.
+
+    All that it knows follows from the study's trials, and all randomness from ``seed`` and a trial's number:
+    a sequential study gives the same trials again, also when it is stopped and resumed with a new
+    sampler of the same seed. Threads of one study may share a sampler; it can be pickled.
+
+    Raises :class:`~autotune.errors.InputError` for bad arguments, and when a trial starts where no
+    configuration is feasible.
+    """
+
+    def __init__(
+        self,
+        *,
+        seed: int | None = None,
+        strategy: str = "auto",
+        space: Space | StudySpec | str | Path | None = None,
+        constraints: Sequence[str] = (),
+        options: Mapping[str, Option] | None = None,
+    ) -> None:
+        if seed is None:
+            seed = int(np.random.SeedSequence().generate_state(1)[0])
+        if space is not None and constraints:
+            raise InputError("both a space and constraints were given: put the constraints into the space")
+        if isinstance(constraints, str):
+            raise InputError(f"constraints must be a list of rules: [{constraints!r}]")
+        self._engine = Engine(strategy, seed, dict(options or {}))
+        self._rules = tuple(Rule.parse(text) for text in constraints)
+        self._given = None if space is None else GivenSpace(_space(space))
+        self._lock = threading.RLock()
+        self._memory: _Memory | None = None
+
+    # -- what Optuna calls
+
+    def infer_relative_search_space(
+        self, study: optuna.Study, trial: FrozenTrial
+    ) -> dict[str, BaseDistribution]:
+        """The parameters that trials so far show; empty where the space was given, which says it itself."""
+        if self._given is not None:
+            return {}
+        with self._lock:
+            found = self._remembered(study).learned(_trials(study))
+            return {} if found is None else found.distributions
+
+    def sample_relative(
+        self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        """Plan the trial. What is planned is handed out by :meth:`sample_independent`, which knows how the
+        study asks for it; so this is always empty."""
+        with self._lock:
+            plan = self._plan(study, trial, search_space)
+            self._remembered(study).planned(trial.number, plan)
+            if plan is not None:
+                study._storage.set_trial_system_attr(trial._trial_id, PLAN_ATTR, plan.to_document())
+        return {}
+
+    def sample_independent(
+        self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
+    ) -> Any:
+        """The parameter as planned, or drawn at random where it is not part of the plan."""
+        with self._lock:
+            plan = self._remembered(study).plan_for(trial)
+        if plan is not None:
+            translation, configuration = plan
+            with suppress(UnplannedError):
+                return translation.param(configuration, param_name, param_distribution)
+        return self._drawn(study, trial, param_name, param_distribution)
+
+    def after_trial(
+        self, study: optuna.Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
+    ) -> None:
+        """End the study where everything was tried."""
+        with self._lock:
+            memory = self._remembered(study)
+            memory.plans.pop(trial.number, None)
+            if memory.advisor is None or not memory.advisor.exhausted_by(trial):
+                return
+            if any(other.state is TrialState.WAITING for other in _trials(study)):
+                return
+        try:
+            study.stop()
+        except RuntimeError:  # the caller asks and tells, and ends when he likes
+            return
+        log.info("every configuration of the space was tried: the study ends")
+
+    def reseed_rng(self) -> None:
+        """Nothing: no two trials of a study share random numbers, whoever runs them."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_lock": None, "_memory": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.RLock()
+
+    # -- how
+
+    def _remembered(self, study: optuna.Study) -> _Memory:
+        memory = self._memory
+        if memory is None or memory.storage is not study._storage or memory.study_id != study._study_id:
+            memory = self._memory = _Memory(study._storage, study._study_id, DefineByRun(self._rules))
+        return memory
+
+    def _plan(
+        self, study: optuna.Study, trial: FrozenTrial, search_space: Mapping[str, BaseDistribution]
+    ) -> Plan | None:
+        memory, trials = self._remembered(study), _trials(study)
+        translation: Translation | None = self._given
+        if self._given is None:
+            translation = self._inferred(memory, trials, search_space)
+        if translation is None:
+            return None
+        if memory.advisor is None or memory.advisor.translation is not translation:
+            memory.advisor = Advisor(translation, metrics_of(study), self._engine)
+        memory.advisor.catch_up(trials, trial.number)
+        return memory.advisor.plan(trial.number, trial.system_attrs.get("fixed_params", {}))
+
+    def _inferred(
+        self, memory: _Memory, trials: Sequence[FrozenTrial], search_space: Mapping[str, BaseDistribution]
+    ) -> InferredSpace | None:
+        found = memory.learned(trials)
+        if found is None:
+            return None
+        self._warn_of_strangers(memory, found)
+        if search_space.keys() == found.distributions.keys():
+            return found
+        # A sampler around this one decides the others.
+        if memory.limited is None or memory.limited[:2] != (found, search_space.keys()):
+            memory.limited = (found, search_space.keys(), found.limited_to(search_space, self._rules))
+        return memory.limited[2]
+
+    def _warn_of_strangers(self, memory: _Memory, found: InferredSpace) -> None:
+        if memory.warned:
+            return
+        memory.warned = True
+        known = {p.knob.name for p in found.parameters.values()} | found.loose
+        for rule in self._rules:
+            for name in sorted(rule.knobs - known):
+                hint = nearest(name, known)
+                text = f"the constraint {rule.text!r} speaks of {name!r}, which no trial has asked for yet"
+                warnings.warn(f"{text}. {hint}" if hint else text, stacklevel=2)
+
+    def _drawn(
+        self, study: optuna.Study, trial: FrozenTrial, name: str, distribution: BaseDistribution
+    ) -> Any:
+        """A random value, drawn again while it violates a constraint over what the trial has so far."""
+        seed = (self._engine.seed, trial.number, zlib.crc32(name.encode()))
+        random = RandomSampler(seed=int(np.random.SeedSequence(seed).generate_state(1)[0]))
+        space = None if self._given is not None else self._so_far(trial, name, distribution)
+        for _ in range(DRAWS):
+            param = random.sample_independent(study, trial, name, distribution)
+            if space is None or not space.violates({**trial.params, name: param}):
+                break
+        return param
+
+    def _so_far(self, trial: FrozenTrial, name: str, distribution: BaseDistribution) -> _SoFar | None:
+        if not self._rules:
+            return None
+        distributions = {**trial.distributions, name: distribution}
+        parameters: dict[str, Parameter] = {}
+        for each, its in distributions.items():
+            try:
+                parameters[each] = Parameter.of(each, its)
+            except ValueError:
+                continue
+        knobs = [parameter.knob for parameter in parameters.values()]
+        known = {knob.name for knob in knobs}
+        own = parameters[name].knob.name if name in parameters else ""
+        rules = [Rule.bind(r, knobs=knobs) for r in self._rules if own in r.knobs and r.knobs <= known]
+        return _SoFar(parameters, rules) if rules else None
+
+
+@dataclass(frozen=True)
+class _SoFar:
+    """The parameters that a trial has, and the constraints over just these."""
+
+    parameters: Mapping[str, Parameter]
+    rules: Sequence[Rule]
+
+    def violates(self, params: Mapping[str, Any]) -> bool:
+        values = {p.knob.name: p.value(params[name]) for name, p in self.parameters.items()}
+        return not all(rule.holds(values) for rule in self.rules)
+
+
+@dataclass
+class _Memory:
+    """What was worked out from one study's trials. It can be forgotten at any time."""
+
+    storage: optuna.storages.BaseStorage
+    study_id: int
+    define_by_run: DefineByRun
+    watch: Watch = field(default_factory=Watch)
+    advisor: Advisor | None = None
+    limited: tuple[InferredSpace, Any, InferredSpace | None] | None = None
+    plans: dict[int, _Planned | None] = field(default_factory=dict)
+    warned: bool = False
+
+    def learned(self, trials: Sequence[FrozenTrial]) -> InferredSpace | None:
+        for trial in self.watch.news(trials):
+            self.define_by_run.learn(trial)
+        return self.define_by_run.found
+
+    def planned(self, number: int, plan: Plan | None) -> None:
+        """Keep the plan with the space it was made for: other threads may find a new one meanwhile."""
+        self.plans[number] = None
+        if plan is not None and self.advisor is not None:
+            self.plans[number] = (self.advisor.translation, plan.configuration)
+
+    def plan_for(self, trial: FrozenTrial) -> _Planned | None:
+        if trial.number not in self.plans and self.advisor is not None:  # planned by another process
+            translation = self.advisor.translation
+            configuration = translation.configuration({}, planned_for(trial))
+            self.plans[trial.number] = None if configuration is None else (translation, configuration)
+        return self.plans.get(trial.number)
+
+
+_Planned = tuple[Translation, Configuration]
+
+
+def _trials(study: optuna.Study) -> list[FrozenTrial]:
+    """All trials in the order of their numbers; a pruner may have filtered those that the study shows."""
+    return study._storage.get_all_trials(study._study_id, deepcopy=False)
+
+
+def _space(space: Space | StudySpec | str | Path) -> Space:
+    return space if isinstance(space, Space) else load_spec(space).space

@@ -1,0 +1,169 @@
+"""A study's space as its finished trials show it: define by run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from optuna.distributions import BaseDistribution
+from optuna.trial import FrozenTrial, TrialState
+
+from autotune.interop.names import knob_names
+from autotune.interop.optuna_conditions import condition
+from autotune.interop.optuna_parameters import Parameter
+from autotune.interop.optuna_translation import Translation, UnplannedError
+from autotune.space.configuration import Configuration, Value
+from autotune.space.rule import Rule
+from autotune.space.space import Space
+
+
+class InferredSpace(Translation):
+    """The parameters that mean the same wherever they are asked for, with the conditions found for them.
+
+    ``loose`` are the names of the others: a range that moves, a presence that nothing explains.
+    """
+
+    def __init__(self, parameters: Iterable[Parameter], loose: Iterable[str], rules: Sequence[Rule]) -> None:
+        self.parameters = {parameter.name: parameter for parameter in parameters}
+        self.loose = frozenset(loose)
+        self.whole = not self.loose
+        known = {parameter.knob.name for parameter in self.parameters.values()}
+        self.space = Space(
+            [parameter.knob for parameter in self.parameters.values()],
+            [rule for rule in rules if rule.knobs <= known],
+        )
+
+    @property
+    def distributions(self) -> dict[str, BaseDistribution]:
+        return {name: parameter.distribution for name, parameter in self.parameters.items()}
+
+    def values(self, params: Mapping[str, Any]) -> dict[str, Value]:
+        found: dict[str, Value] = {}
+        for name, param in params.items():
+            if name in self.parameters:
+                try:
+                    found[self.parameters[name].knob.name] = self.parameters[name].value(param)
+                except ValueError:
+                    continue
+        return found
+
+    def param(self, configuration: Configuration, name: str, distribution: BaseDistribution) -> object:
+        parameter = self.parameters.get(name)
+        if parameter is None or parameter.knob.name not in configuration:
+            raise UnplannedError(name)
+        if parameter.distribution != distribution:
+            raise UnplannedError(name)
+        return parameter.param(configuration[parameter.knob.name])
+
+    def explains(self, trial: FrozenTrial) -> bool:
+        """Whether the trial asked for just what it would ask for if this is the study's space."""
+        for name, distribution in trial.distributions.items():
+            if name in self.loose:
+                continue
+            if name not in self.parameters or self.parameters[name].distribution != distribution:
+                return False
+        values = self.values(trial.params)
+        return set(self.space.active(values)) == set(values)
+
+    def limited_to(self, names: Iterable[str], rules: Sequence[Rule]) -> InferredSpace | None:
+        """The same without the other parameters, which someone else decides; ``None`` if nothing is left."""
+        kept = [self.parameters[name] for name in names if name in self.parameters]
+        have = {parameter.knob.name for parameter in kept}
+        kept = [p for p in kept if p.knob.when is None or p.knob.when.knobs <= have]
+        others = self.loose | (self.parameters.keys() - {parameter.name for parameter in kept})
+        return InferredSpace(kept, others, rules) if kept else None
+
+
+@dataclass
+class DefineByRun:
+    """Learns the space of a study from its finished trials, in the order of their numbers.
+
+    What it knows is kept as long as it explains each new trial, and worked out again from all of them where
+    it does not, so that it follows from the trials alone. Complete and pruned trials show
+    what the study asks for. One that failed may have broken off before it asked for all: it counts only while
+    there is nothing better.
+    """
+
+    rules: Sequence[Rule]
+    found: InferredSpace | None = None
+    _rows: list[FrozenTrial] = field(default_factory=list)
+    _from_failure: bool = False
+
+    def learn(self, trial: FrozenTrial) -> None:
+        """One more finished trial."""
+        if not trial.distributions:
+            return
+        if trial.state is TrialState.FAIL:
+            self._learn_from_failure(trial)
+            return
+        if self._from_failure:
+            self._rows, self._from_failure, self.found = [], False, None
+        self._rows.append(trial)
+        if self.found is None or not self.found.explains(trial):
+            self.found = infer(self._rows, self.rules)
+
+    def _learn_from_failure(self, trial: FrozenTrial) -> None:
+        if self._rows and not self._from_failure:
+            return
+        if not self._rows or len(trial.distributions) > len(self._rows[0].distributions):
+            self._rows, self._from_failure = [trial], True
+            self.found = infer(self._rows, self.rules)
+
+
+def infer(trials: Sequence[FrozenTrial], rules: Sequence[Rule]) -> InferredSpace | None:
+    """The space that explains all of ``trials``; ``None`` where they have nothing in common.
+
+    The first trial's values are the defaults: a trial that was made already, not a guess to try.
+    """
+    parameters, loose = _parameters(trials)
+    names = {name: parameter.knob.name for name, parameter in parameters.items()}
+    rows = [
+        {names[name]: parameters[name].value(param) for name, param in trial.params.items() if name in names}
+        for trial in trials
+    ]
+    placed: dict[str, Parameter] = {}
+    waiting = dict(parameters)
+    for name, parameter in parameters.items():
+        if all(parameter.knob.name in row for row in rows):
+            placed[name] = waiting.pop(name)
+    while waiting:
+        knobs = [parameter.knob for parameter in placed.values()]
+        for name, parameter in waiting.items():
+            when = condition(parameter.knob.name, knobs, rows)
+            if when is not None:
+                placed[name] = replace(parameter, knob=replace(parameter.knob, when=when))
+                del waiting[name]
+                break
+        else:
+            loose |= waiting.keys()
+            break
+    if not placed:
+        return None
+    found = [
+        replace(p, knob=replace(p.knob, default=_first(p.knob.name, rows), when=p.knob.when))
+        for p in placed.values()
+    ]
+    return InferredSpace(found, loose, rules)
+
+
+def _parameters(trials: Sequence[FrozenTrial]) -> tuple[dict[str, Parameter], set[str]]:
+    """The parameters that always have the same distribution, which a knob can stand for; and the others."""
+    seen: dict[str, BaseDistribution] = {}
+    loose: set[str] = set()
+    for trial in trials:
+        for name, distribution in trial.distributions.items():
+            if seen.setdefault(name, distribution) != distribution:
+                loose.add(name)
+    knob_names(seen)
+    parameters: dict[str, Parameter] = {}
+    for name in sorted(seen.keys() - loose):
+        try:
+            parameters[name] = Parameter.of(name, seen[name])
+        except ValueError:
+            loose.add(name)
+    return parameters, loose
+
+
+def _first(name: str, rows: Sequence[Mapping[str, Value]]) -> Value:
+    return next(row[name] for row in rows if name in row)
