@@ -44,6 +44,8 @@ class LineProgress(Progress):
         self._seen: set[Status] = set()
         self._written = self._began = time.monotonic()
         self._done = 0
+        self._pruned = 0
+        self.last_pruned = ""
 
     def write(self, text: str) -> None:
         click.echo(text, err=True)
@@ -68,6 +70,11 @@ class LineProgress(Progress):
             if outcome.status not in self._seen:
                 self._seen.add(outcome.status)
                 self.write(self.failures[-1])
+        if outcome.status is Status.PRUNED:
+            self._pruned += 1
+            self.last_pruned = f"trial {number} pruned: {_first_line(outcome.message)}"
+            if self._pruned == 1:
+                self.write(self.last_pruned)
         if best is not None and (self.best is None or best.trial != self.best.trial):
             self.best = best
             self.write(f"trial {number}: best so far {say_estimate(best.estimate, self.unit)}")
@@ -85,6 +92,8 @@ class LineProgress(Progress):
         parts = [f"{spent.trials}{total} trials"]
         if self.best:
             parts.append(f"best {say_estimate(self.best.estimate, self.unit)}")
+        if self._pruned:
+            parts.append(f"{self._pruned} pruned")
         rate = self._done / max(time.monotonic() - self._began, 1e-9)
         parts.append(f"{rate:.2g} trials/s")
         left = self.seconds_left(spent, rate)
@@ -124,7 +133,7 @@ def terminal_progress() -> Iterator[Progress]:
 
         def tick(self, spent: Spent, running: int) -> None:
             lines = [Text(f"{self.status(spent)}, {running} in flight", style="bold")]
-            lines += [Text(f"  {failure}", style="dim") for failure in self.failures]
+            lines += [Text(f"  {told}", style="dim") for told in (*self.failures, self.last_pruned) if told]
             live.update(Group(*lines))
 
         def defended(self, rounds: int) -> None:
