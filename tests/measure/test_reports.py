@@ -263,9 +263,8 @@ def command(folder: Path, program: str = PROGRAM) -> CommandRunner:
     file = folder / "train.sh"
     file.write_text(program)
     file.chmod(0o755)
-    return CommandRunner(
-        CommandObjective(("./train.sh",), folder), Context({}, {}, folder / "cache"), METRICS
-    )
+    context = Context({}, {}, folder / "cache")
+    return CommandRunner(CommandObjective(("./train.sh",), folder), context, METRICS[:2])
 
 
 def test_a_program_reports_by_lines_of_json(tmp_path: Path) -> None:
