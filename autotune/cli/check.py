@@ -57,6 +57,7 @@ def describe(spec: StudySpec, forecast: Forecast | None = None) -> dict[str, Any
     """Counts, what each constraint removes, the default's standing and an estimate of the time, as JSON."""
     from autotune.errors import InputError
     from autotune.search.registry import strategy_class
+    from autotune.space.configuration import plain
     from autotune.space.removals import combinations, removed_by_each
 
     strategy_class(spec.search.strategy)
@@ -83,6 +84,11 @@ def describe(spec: StudySpec, forecast: Forecast | None = None) -> dict[str, Any
                 "only_this_one_between": _between(r.only),
             }
             for r in removed_by_each(spec.space)
+        ],
+        "never": [
+            {"knob": knob.name, "when": knob.when.text, "facts": plain(knob.when.facts)}
+            for knob in spec.space.knobs
+            if knob.when is not None and knob.when.never
         ],
         "default": default,
         "time": _time(spec, forecast),
@@ -134,6 +140,9 @@ def say(document: dict[str, Any]) -> str:
         removes = _count(row["removes"], row["removes_between"])
         alone = _count(row["only_this_one"], row["only_this_one_between"])
         lines.append(f"  removes {removes:>15}  (alone {alone})  {row['rule']}")
+    for row in document["never"]:
+        facts = ", ".join(f"{name} is {value!r}" for name, value in row["facts"].items())
+        lines.append(f"  {row['knob']} never exists here: {row['when']}, but {facts}")
     default = document["default"]
     lines.append("  the default is feasible" if default["feasible"] else f"  {default['why']}")
     return "\n".join([*lines, *_say_time(document["time"])])

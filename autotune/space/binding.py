@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from autotune.errors import InputError, Location, nearest
+from autotune.errors import InputError, nearest
 from autotune.space import compute
 from autotune.space.configuration import FrozenMap, Value, plain
 from autotune.space.knob import Knob
@@ -47,23 +47,22 @@ from autotune.space.syntax import (
     walk,
 )
 
+if TYPE_CHECKING:
+    from autotune.space.rule import Rule
+
 ARGUMENTS = {"abs": 1, "log2": 1, "len": 1, "ceildiv": 2, "count": 2}
 
 
 def bind(
-    tree: Node,
-    text: str,
-    where: Location | None,
-    knobs: Mapping[str, Knob],
-    workload: Mapping[str, Value],
-    device: Mapping[str, Value],
-) -> tuple[Node, dict[str, Value]]:
-    """The checked and folded tree, and the facts that went into it. See :meth:`Rule.bind`."""
-    binder = _Binder(text, where, knobs, {"workload": workload, "device": device})
-    bound = binder.rule(tree)
+    rule: Rule, knobs: Mapping[str, Knob], workload: Mapping[str, Value], device: Mapping[str, Value]
+) -> Rule:
+    """The rule with its tree checked and folded, and the facts that went into it. See :meth:`Rule.bind`."""
+    roots = {"workload": workload, "device": device}
+    binder = _Binder(rule.text, rule.where, knobs, roots, facts=dict(rule.facts))
+    tree = binder.rule(rule.tree, condition=not rule.vacuous)
     if binder.problems:
         raise InputError(binder.problems)
-    return bound, binder.facts
+    return replace(rule, tree=tree, facts=FrozenMap(binder.facts))
 
 
 class _Binder(Scope):
@@ -71,8 +70,12 @@ class _Binder(Scope):
 
     # -- the whole
 
-    def rule(self, tree: Node) -> Node:
-        """The bound tree; where there are problems, they are in :attr:`problems`."""
+    def rule(self, tree: Node, *, condition: bool) -> Node:
+        """The bound tree; where there are problems, they are in :attr:`problems`.
+
+        A constraint that nothing can satisfy is a mistake, and so is a ``when`` that is false by itself. One
+        that the facts make false is not: it says that the knob is for other workloads or devices.
+        """
         try:
             bound, type_ = self.node(tree)
             if type_ == NUMBER and not isinstance(bound, (Name, Item)):
@@ -81,22 +84,24 @@ class _Binder(Scope):
                     whole, "this is a number, not a condition", "a comparison such as '... <= 64'"
                 )
             bound = self.truth(bound, type_)
-            self.never(bound)
+            if why := self.never(bound):
+                if condition and self.facts:
+                    return Literal(False)
+                facts = ", ".join(f"{name} is {plain(value)!r}" for name, value in self.facts.items())
+                expected = "a condition that some configuration meets"
+                raise self.fail(bound, why, expected, f"here {facts}" if facts else "")
         except ReportedError:
             return tree
         return bound
 
-    def never(self, tree: Node) -> None:
-        """A rule that nothing can satisfy is a mistake."""
+    def never(self, tree: Node) -> str:
+        """Why nothing can satisfy the rule; empty where something may."""
         parts = tree.operands if isinstance(tree, Boolean) and tree.operator == "and" else (tree,)
-        facts = ", ".join(f"{name} is {plain(value)!r}" for name, value in self.facts.items())
-        hint = f"here {facts}" if facts else ""
-        for part in parts:
-            if isinstance(part, Literal) and part.value is False:
-                expected = "a condition that some configuration meets"
-                raise self.fail(part, "this rule is always false", expected, hint)
+        if any(isinstance(part, Literal) and part.value is False for part in parts):
+            return "this rule is always false"
         if not isinstance(tree, Literal) and not any(isinstance(node, (Name, Item)) for node in walk(tree)):
-            raise self.fail(tree, "this rule is always false: it cannot be computed", hint=hint)
+            return "this rule is always false: it cannot be computed"
+        return ""
 
     # -- nodes
 

@@ -45,7 +45,7 @@ def read_space(
     """The space, or ``None`` where something is wrong with it, which is reported."""
     before = len(problems.found)
     binder = _Binder(section, workload, device, problems)
-    conditions = {name: binder.rule(node) for name, node in section.conditions.items()}
+    conditions = {name: binder.rule(node, condition=True) for name, node in section.conditions.items()}
     rules = [binder.rule(node) for node in _listed(constraints, problems)]
     knobs = _sound(section, conditions)
     whole = not section.broken and len(knobs) == len(section.knobs) and len(problems.found) == before
@@ -90,12 +90,14 @@ class _Binder:
     device: Mapping[str, Value]
     problems: Problems
 
-    def rule(self, node: YamlScalar) -> Rule | None:
-        return self.problems.attempt(lambda: self.bound(node))
+    def rule(self, node: YamlScalar, *, condition: bool = False) -> Rule | None:
+        return self.problems.attempt(lambda: self.bound(node, condition))
 
-    def bound(self, node: YamlScalar) -> Rule | None:
+    def bound(self, node: YamlScalar, condition: bool) -> Rule | None:
         """The bound rule; ``None`` where it mentions what is broken."""
         rule = Rule.parse(str(node.value).rstrip("\n"), _origin(node))
+        if condition:
+            rule = rule.as_condition()
         if any(self.broken(name) for name in _mentioned(rule)):
             self.report_unknown(rule)
             return None

@@ -83,8 +83,12 @@ class Rule:
             rule = cls.parse(rule, where)
         elif not isinstance(rule, Rule):
             rule = cls(render(rule), rule, where)
-        tree, facts = bind(rule.tree, rule.text, rule.where, {k.name: k for k in knobs}, workload, device)
-        return replace(rule, tree=tree, facts=FrozenMap({**rule.facts, **facts}))
+        return bind(rule, {knob.name: knob for knob in knobs}, workload, device)
+
+    @property
+    def never(self) -> bool:
+        """Whether it is a ``when`` that the facts make false: its knob never exists here."""
+        return isinstance(self.tree, Literal) and self.tree.value is False
 
     def as_condition(self) -> Rule:
         """The same as a ``when``: false where it needs a knob that does not exist."""

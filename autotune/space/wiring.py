@@ -25,7 +25,7 @@ def bound_knobs(knobs: Iterable[Knob], workload: Facts, device: Facts) -> tuple[
             if knob.when is not None:
                 rule = Rule.bind(knob.when, knobs=listed, workload=workload, device=device)
                 # A condition that is always true is none.
-                always = isinstance(rule.tree, Literal)
+                always = isinstance(rule.tree, Literal) and not rule.never
                 knob = replace(knob, when=None) if always else replace(knob, when=rule)
         except InputError as error:
             problems += [replace(p, message=f"when of {knob.name!r}: {p.message}") for p in error.problems]

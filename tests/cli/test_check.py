@@ -91,3 +91,13 @@ def test_what_cannot_be_counted_is_marked_as_an_estimate(tmp_path: Path) -> None
     first, *rules = check(tmp_path, "--store", str(tmp_path / "none.db")).splitlines()
     assert "1,000,000,000,000 combinations, ~330,000,000,000 (between" in first
     assert [line.split()[1] for line in rules if "removes" in line] == ["~670,000,000,000", "0", "a"]
+
+
+def test_a_knob_that_the_facts_rule_out_is_named(tmp_path: Path) -> None:
+    (tmp_path / "space.yaml").write_text(
+        "autotune: 1\nname: other\ncommand: ['true']\nworkload: {m: 64}\nknobs:\n"
+        "  tile: {values: [1, 2]}\n  split: {range: [1, 8], when: m > 1000 and tile > 1}\n"
+    )
+    said = check(tmp_path, "--store", str(tmp_path / "none.db"))
+    assert "split never exists here: m > 1000 and tile > 1, but workload.m is 64" in said
+    assert "2 combinations, 2 feasible" in said

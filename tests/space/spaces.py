@@ -166,14 +166,18 @@ def _vocabulary(known: Sequence[Knob]) -> tuple[list[str], list[str], list[tuple
 
 @st.composite
 def small_spaces(draw: st.DrawFn, most_knobs: int = 5, conditions: bool = True) -> SmallSpace:
-    """Up to a few hundred configurations, with nested conditions and up to three constraints."""
+    """Up to a few hundred configurations, with nested conditions, some of which never hold here, and up to
+    three constraints."""
     made: list[Knob] = []
     for name in [f"k{n}" for n in range(draw(st.integers(1, most_knobs)))]:
         knob = draw(knobs(name))
         if conditions and made and draw(st.integers(0, 2)) == 0:
-            when = _bound(draw(rule_texts(*_vocabulary(made))), made)
+            text = draw(rule_texts(*_vocabulary(made)))
+            if draw(st.integers(0, 4)) == 0:
+                text = f"({text}) and elsewhere"
+            when = _bound(text, made, condition=True)
             if when is not None:
-                knob.__dict__["when"] = when.as_condition()
+                knob.__dict__["when"] = when
         made.append(knob)
     rules = []
     for _ in range(draw(st.integers(0, 3))):
@@ -183,9 +187,10 @@ def small_spaces(draw: st.DrawFn, most_knobs: int = 5, conditions: bool = True) 
     return SmallSpace(tuple(made), tuple(rules))
 
 
-def _bound(text: str, known: Sequence[Knob]) -> Rule | None:
+def _bound(text: str, known: Sequence[Knob], condition: bool = False) -> Rule | None:
     """The rule, or ``None`` where the language refuses it (always false, say)."""
     try:
-        return Rule.bind(text, knobs=known)
+        rule = Rule.parse(text).as_condition() if condition else Rule.parse(text)
+        return Rule.bind(rule, knobs=known, workload={"elsewhere": False})
     except InputError:
         return None
