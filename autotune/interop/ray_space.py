@@ -1,0 +1,182 @@
+"""Ray Tune's search space (``tune.choice``, ``tune.uniform`` ...) as a space of knobs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from ray.tune.search.sample import (
+    Categorical,
+    Domain,
+    Float,
+    Function,
+    Integer,
+    LogUniform,
+    Normal,
+    Quantized,
+)
+from ray.tune.search.variant_generator import parse_spec_vars
+
+from autotune.errors import InputError, Problem
+from autotune.interop.choices import Choices
+from autotune.interop.names import knob_names
+from autotune.space.configuration import Configuration, Value
+from autotune.space.knob import Knob
+from autotune.space.knobs import FloatRange, IntegerRange, Scale
+from autotune.space.rule import Rule
+from autotune.space.space import Space
+
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """Where a parameter stands in the nested configuration, and its knob."""
+
+    path: Path
+    knob: Knob
+    choices: Choices | None = None
+
+    def value(self, param: object) -> Value:
+        """The knob's value; ``ValueError`` for what is none."""
+        if self.choices is None:
+            return self.knob.canonical(param)
+        for place, one in enumerate(self.choices.objects):
+            if one is param or (type(one) is type(param) and one == param):
+                return self.choices.label(place)
+        return self.knob.canonical(param)
+
+    def param(self, value: Value) -> object:
+        return value if self.choices is None else self.choices.object(value)
+
+
+@dataclass(frozen=True)
+class RaySpace:
+    """A space and the way between its configurations and Tune's."""
+
+    space: Space
+    parameters: tuple[Parameter, ...]
+
+    def config(self, configuration: Configuration) -> dict[str, Any]:
+        """The nested dictionary that a trainable gets, without the constants that Tune adds."""
+        found: dict[str, Any] = {}
+        for parameter in self.parameters:
+            inner = found
+            for key in parameter.path[:-1]:
+                inner = inner.setdefault(key, {})
+            inner[parameter.path[-1]] = parameter.param(configuration[parameter.knob.name])
+        return found
+
+    def configuration(self, config: Mapping[str, Any]) -> Configuration:
+        """The configuration that a trainable's ``config`` has; :class:`InputError` where it has none."""
+        values: dict[str, object] = {}
+        for parameter in self.parameters:
+            found: Any = config
+            for key in parameter.path:
+                if not isinstance(found, Mapping) or key not in found:
+                    raise InputError(f"there is no value for {'/'.join(parameter.path)!r}")
+                found = found[key]
+            try:
+                values[parameter.knob.name] = parameter.value(found)
+            except ValueError as error:
+                raise InputError(str(error)) from None
+        return self.space.configuration(values)
+
+
+def ray_space(config: Mapping[str, Any], rules: Sequence[Rule | str] = ()) -> RaySpace | None:
+    """The space that ``config`` describes; ``None`` where it holds constants alone.
+
+    The names of knobs are the keys, those of nested dictionaries joined by ``/``, with ``_`` for what no
+    knob's name may hold: ``{"model": {"lr": ...}}`` is ``model_lr`` in a rule. Tune knows no
+    defaults: here they are the middles of ranges.
+
+    Raises :class:`InputError` with everything that has no knob: ``grid_search``, ``sample_from``,
+    normal distributions.
+    """
+    _, domains, grids = parse_spec_vars(dict(config))
+    problems = [_grid(path) for path, _ in grids]
+    names = knob_names("/".join(map(str, path)) for path, _ in domains)
+    parameters: list[Parameter] = []
+    for path, domain in domains:
+        try:
+            parameters.append(_parameter(path, names["/".join(map(str, path))], domain))
+        except InputError as error:
+            problems += error.problems
+    if problems:
+        raise InputError(problems)
+    if not parameters:
+        return None
+    return RaySpace(Space([parameter.knob for parameter in parameters], rules), tuple(parameters))
+
+
+def _grid(path: Sequence[object]) -> Problem:
+    name = "/".join(map(str, path))
+    hint = "write tune.choice: no value is tried twice, and a small space is tried whole"
+    return Problem(
+        f"{name} is a grid_search, which asks for every value and leaves nothing to choose", hint=hint
+    )
+
+
+def _parameter(path: Sequence[object], name: str, domain: Domain) -> Parameter:
+    where = "/".join(map(str, path))
+    if not all(isinstance(key, str) for key in path):
+        raise InputError(Problem(f"{where} stands in a list", expected="parameters in dictionaries alone"))
+    try:
+        knob, choices = _knob(name, domain)
+    except ValueError as error:
+        raise InputError(f"{where}: {error}") from None
+    keys = cast("Path", tuple(path))
+    return Parameter(keys, replace(knob, default=_middle(knob), when=knob.when), choices)
+
+
+def _knob(name: str, domain: Domain) -> tuple[Knob, Choices | None]:
+    sampler, step = domain.get_sampler(), None
+    if isinstance(sampler, Quantized):
+        sampler, step = sampler.get_sampler(), sampler.q
+    if isinstance(domain, Function):
+        raise ValueError("sample_from has no range to search: use tune.choice, tune.uniform or tune.randint")
+    if isinstance(sampler, Normal):
+        raise ValueError("a normal distribution has no bounds to search in: use tune.uniform")
+    scale: Scale = "log" if isinstance(sampler, LogUniform) else "linear"
+    if isinstance(domain, Categorical):
+        choices = Choices.of(domain.categories)
+        return choices.knob(name), choices
+    if isinstance(domain, Integer):
+        return _integers(name, domain, step, scale), None
+    if isinstance(domain, Float):
+        low, high = domain.lower, domain.upper
+        if step is not None:
+            low, high = _multiple(low, step, math.ceil), _multiple(high, step, math.floor)
+        return FloatRange(name, low, high, step, scale), None
+    raise ValueError(f"a {type(domain).__name__} is not known")
+
+
+def _integers(name: str, domain: Integer, step: int | None, scale: Scale) -> IntegerRange:
+    """Tune leaves the upper bound out, save where a range is quantized."""
+    if step is None or step == 1:
+        return IntegerRange(name, domain.lower, domain.upper - 1, scale=scale)
+    low, high = _multiple(domain.lower, step, math.ceil), _multiple(domain.upper, step, math.floor)
+    return IntegerRange(name, int(low), int(high), int(step), scale)
+
+
+def _multiple(bound: float, step: float, rounded: Any) -> float:
+    """The multiple of ``step`` nearest to ``bound``, inside."""
+    places = bound / step
+    whole = round(places)
+    return float((whole if math.isclose(places, whole) else rounded(places)) * step)
+
+
+def _middle(knob: Knob) -> Value:
+    """Where a search may well begin: half way along its scale; the first of choices."""
+    if isinstance(knob, FloatRange) and not knob.cells:
+        low, high = knob.low, knob.high
+        return math.sqrt(low * high) if knob.scale == "log" else low + (high - low) / 2
+    if not knob.ordered:
+        return knob.default
+    values = knob.cells[0].values
+    if isinstance(knob, (IntegerRange, FloatRange)) and knob.scale == "log":
+        wanted = math.sqrt(knob.low * knob.high)
+        return knob.canonical(knob.low + round((wanted - knob.low) / (knob.step or 1)) * (knob.step or 1))
+    return values[(len(values) - 1) // 2]
