@@ -34,6 +34,8 @@ from autotune.space.spec import MetricSpec, StudySpec
 from autotune.status import Status
 
 GOALS = {"min": "minimize", "max": "maximize"}
+ITERATION = "training_iteration"
+"""How many results a trial has reported, in each of them."""
 
 
 class AutotuneSearch(Searcher):  # type: ignore[misc]
@@ -89,6 +91,8 @@ class AutotuneSearch(Searcher):  # type: ignore[misc]
         self._asks = 0
         self._flying: dict[str, Configuration] = {}
         self._told: list[Observation] = []
+        self._longest = 0
+        self._ended: set[str] = set()
         self._strategy: Strategy | None = None
         if space is not None:
             self._set_space(space)
@@ -130,10 +134,14 @@ class AutotuneSearch(Searcher):  # type: ignore[misc]
     ) -> None:
         configuration = self._flying.pop(trial_id, None)
         if configuration is not None:
-            self._tell(configuration, result or {}, error)
+            stopped = self._stopped(trial_id, result or {})
+            self._tell(configuration, result or {}, error, stopped)
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
-        """Nothing: a trial teaches when it ends."""
+        """A trial teaches when it ends; here only how far trials go, and which of them end by themselves."""
+        self._longest = max(self._longest, int(result.get(ITERATION, 0)))
+        if result.get("done"):
+            self._ended.add(trial_id)
 
     def add_evaluated_point(
         self,
@@ -146,8 +154,7 @@ class AutotuneSearch(Searcher):  # type: ignore[misc]
         """Learn from a trial of elsewhere. With several metrics there is no telling which ``value`` is."""
         _, translation = self._ready()
         (goal,) = self._goals()
-        result = {goal.name: value, "done": not pruned}
-        self._tell(translation.configuration(parameters), result, error)
+        self._tell(translation.configuration(parameters), {goal.name: value}, error, pruned)
 
     def save(self, checkpoint_path: str) -> None:
         Path(checkpoint_path).write_bytes(cloudpickle.dumps(self.__getstate__()))
@@ -208,9 +215,21 @@ class AutotuneSearch(Searcher):  # type: ignore[misc]
         self._flying[trial_id] = configuration
         return self._translation.config(configuration)
 
-    def _tell(self, configuration: Configuration, result: Mapping[str, Any], error: bool) -> None:
+    def _stopped(self, trial_id: str, result: Mapping[str, Any]) -> bool:
+        """Whether a scheduler stopped the trial, as far as can be told.
+
+        Tune marks every last result as done. But it announces it beforehand only where the trial ended by
+        itself; else the trial was stopped early if another one went on for longer.
+        """
+        by_itself = trial_id in self._ended
+        self._ended.discard(trial_id)
+        return not by_itself and int(result.get(ITERATION, self._longest)) < self._longest
+
+    def _tell(
+        self, configuration: Configuration, result: Mapping[str, Any], error: bool, stopped: bool
+    ) -> None:
         strategy, _ = self._ready()
-        observation = _observation(configuration, strategy.problem.metrics, result, error)
+        observation = _observation(configuration, strategy.problem.metrics, result, error, stopped)
         self._told.append(observation)
         strategy.tell([observation])
 
@@ -241,12 +260,13 @@ class _OwnSpace:
 
 
 def _observation(
-    configuration: Configuration, metrics: Sequence[MetricSpec], result: Mapping[str, Any], error: bool
+    configuration: Configuration,
+    metrics: Sequence[MetricSpec],
+    result: Mapping[str, Any],
+    error: bool,
+    stopped: bool,
 ) -> Observation:
-    """What a trial taught; how long it took is left out, so that a seeded experiment can be repeated.
-
-    Tune says ``done`` in the last result, unless a scheduler stopped the trial before that.
-    """
+    """What a trial taught; how long it took is left out, so that a seeded experiment can be repeated."""
     if error:
         return Observation(configuration, Status.CRASHED)
     values = {m.name: float(result[m.name]) for m in metrics if _is_number(result.get(m.name))}
@@ -254,7 +274,7 @@ def _observation(
         return Observation(configuration, Status.DIVERGED)
     if any(_beyond(metric, values) for metric in metrics):
         return Observation(configuration, Status.WRONG)
-    stopped = not result.get("done", True) or any(m.goal and m.name not in values for m in metrics)
+    stopped = stopped or any(m.goal and m.name not in values for m in metrics)
     return Observation(configuration, Status.PRUNED if stopped else Status.OK, values)
 
 

@@ -194,7 +194,6 @@ class TestSearching:
         searcher = search(metric=["time", "rate"], mode=["min", "max"])
         results: list[tuple[dict[str, Any] | None, Status]] = [
             ({"time": 1.0, "rate": 2.0, "done": True}, Status.OK),
-            ({"time": 1.0, "rate": 2.0, "done": False}, Status.PRUNED),
             ({"time": 1.0}, Status.PRUNED),
             (None, Status.PRUNED),
             ({"time": float("nan"), "rate": 2.0}, Status.DIVERGED),
@@ -204,6 +203,19 @@ class TestSearching:
             searcher.on_trial_complete(f"t{number}", result)
         assert [o.status for o in searcher._told] == [status for _, status in results]
         assert searcher._told[0].metrics == {"time": 1.0, "rate": 2.0}
+
+    def test_what_a_scheduler_stopped_is_pruned(self) -> None:
+        """As Tune calls it: a result that leads to a stop is not announced, one that is natural is."""
+        searcher = search()
+        for name, iterations, by_itself in (("a", 9, True), ("b", 3, False), ("c", 9, False), ("d", 2, True)):
+            searcher.suggest(name)
+            for i in range(1, iterations + by_itself):
+                searcher.on_trial_result(name, {"time": 1.0, "training_iteration": i, "done": False})
+            last = {"time": 1.0, "training_iteration": iterations, "done": True}
+            if by_itself:
+                searcher.on_trial_result(name, last)
+            searcher.on_trial_complete(name, last)
+        assert [str(o.status) for o in searcher._told] == ["ok", "pruned", "ok", "ok"]
 
     def test_a_space_file_says_it_all(self, tmp_path: Path) -> None:
         file = tmp_path / "space.yaml"
