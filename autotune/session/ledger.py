@@ -154,6 +154,11 @@ class Ledger:
     def in_flight(self) -> int:
         return len(self._running)
 
+    @property
+    def lost(self) -> int:
+        """Trials that were put back and wait for their next attempt."""
+        return len(self._to_retry)
+
     def close(self, reason: str) -> None:
         """End the session; what is still in flight becomes lost and is tried again by the next one."""
         self.store.close_session(self.session_id, reason)

@@ -32,11 +32,14 @@ class Identity:
     workload: str
     metrics: str
     machine: str
+    resource: str = ""
+    """What a complete trial uses, where trials may be stopped early."""
 
     @property
     def key(self) -> str:
         """16 hexadecimal digits over all parts."""
-        text = json.dumps(asdict(self), sort_keys=True)
+        parts = {part: value for part, value in asdict(self).items() if value or part != "resource"}
+        text = json.dumps(parts, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def differences(self, earlier: Mapping[str, str]) -> dict[str, list[str]]:
@@ -50,12 +53,14 @@ class Identity:
 
 def identify(spec: StudySpec, source_hash: str, machine_key: str) -> Identity:
     """The identity of the study that ``spec`` describes. A replay does not depend on the machine."""
+    early = spec.search.early_stopping
     return Identity(
         objective=describe_objective(spec.objective),
         source=source_hash,
         workload=json.dumps(plain(spec.workload), sort_keys=True),
         metrics=json.dumps([asdict(metric) for metric in spec.metrics], sort_keys=True),
         machine="" if isinstance(spec.objective, ReplayObjective) else machine_key,
+        resource="" if early is None else f"{early.max} {early.resource}",
     )
 
 

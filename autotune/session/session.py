@@ -95,10 +95,13 @@ class Session:
         while not self._stopped:
             why = condition.reached(ledger.spent)
             self._advance(ledger, closed=bool(why) or exhausted)
-            free = self.executor.capacity - self._running(ledger)
-            if not why and not exhausted and free > 0:
+            # Lost trials are part of the budget: they are tried again even where nothing new is.
+            lost = 0 if self._late(ledger) else ledger.lost
+            wanted = lost if why or exhausted else max(self._left(ledger), lost)
+            free = min(self.executor.capacity - self._running(ledger), wanted)
+            if free > 0:
                 unchanged = self._follow_source(ledger, unchanged)
-                exhausted = not self._submit(ledger, min(free, self._left(ledger)))
+                exhausted = not self._submit(ledger, free) or exhausted
             if ledger.in_flight == 0 and (why or exhausted):
                 return why or "every configuration was tried"
             if why and self._overdue(ledger):
@@ -126,7 +129,7 @@ class Session:
         """End or run on the paused trials of which that is decided; ``closed``: nothing new will come."""
         if self._stopping is None or not self._stopping.paused:
             return
-        late = self.spec.budget.time is not None and ledger.spent.seconds >= self.spec.budget.time
+        late = self._late(ledger)
         ended = self._stopping.abandon("the time was up") if late else self._stopping.stopped(closed)
         for trial_id, outcome in ended:
             self._record(ledger, trial_id, outcome)
@@ -153,6 +156,8 @@ class Session:
 
     def _record(self, ledger: Ledger, trial_id: int, outcome: Outcome) -> None:
         trial = ledger.finish(trial_id, outcome)
+        if self._stopping is not None and (text := self._stopping.remark(outcome)):
+            self.progress.note(text)
         self.progress.finished(trial.number, trial.configuration, outcome, ledger.best)
         if outcome.status is Status.LOST and not self._giving_up and trial.attempt < MAX_ATTEMPTS:
             self.progress.note(f"trial {trial.number} was lost ({outcome.message}): it will be tried again")
@@ -161,6 +166,9 @@ class Session:
     def _left(self, ledger: Ledger) -> int:
         limit = self.spec.budget.trials
         return self.executor.capacity if limit is None else max(limit - ledger.spent.trials, 1)
+
+    def _late(self, ledger: Ledger) -> bool:
+        return self.spec.budget.time is not None and ledger.spent.seconds >= self.spec.budget.time
 
     def _overdue(self, ledger: Ledger) -> bool:
         """Trials in flight may finish when the time is up, but not for long."""
@@ -192,7 +200,7 @@ class Session:
                 replayed=ledger.study.record.replayed,
             )
         )
-        for text in ledger.study.notes:
+        for text in filter(None, (*ledger.study.notes, self.executor.remark)):
             self.progress.note(text)
 
     def _worth_defending(self, ledger: Ledger) -> bool:

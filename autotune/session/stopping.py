@@ -78,6 +78,8 @@ class Stopping:
         self._held: dict[int, Outcome] = {}
         self._before: dict[int, Outcome] = {}
         """What is known of trials that go on after a pause."""
+        self._silent = False
+        """Whether it was said that nothing is reported."""
 
     def restore(self, trials: Sequence[TrialRecord], session_id: int) -> None:
         """Tell the rule the study so far. What another session is running is not in this one's brackets."""
@@ -143,6 +145,17 @@ class Stopping:
             self._held[trial_id] = outcome
             return None
         return self._finished(trial_id, outcome)
+
+    def remark(self, outcome: Outcome) -> str:
+        """What the user should know after that outcome; empty for nothing, or nothing new."""
+        if self._silent or outcome.status is not Status.OK or outcome.facts.get("reports") != 0:
+            return ""
+        self._silent = True
+        return (
+            "a trial ended without any report, so early stopping has nothing to go by: call"
+            f" report(step, {self._metric.name}=...) after each of its {self._settings.resource}, or print"
+            f' {{"step": 1, "{self._metric.name}": ...}} on a line, and flush it'
+        )
 
     # -- trials that are paused ----------------------------------------------------------------
 

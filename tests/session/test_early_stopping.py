@@ -1,0 +1,293 @@
+"""Early stopping from end to end: real worker processes and programs, interruptions, the store's record."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import autotune
+from autotune.measure.reports import Reporter
+from autotune.session.ledger import observe_record
+from autotune.session.progress import Progress
+from autotune.space.reader import parse_spec
+from autotune.space.spec import StudySpec
+from autotune.status import Status
+from autotune.store.records import TrialRecord
+from autotune.store.store import Store
+
+SPACE = """
+autotune: 1
+name: curves
+{objective}
+metrics: {{loss: {{goal: minimize}}}}
+knobs:
+  x: {{range: [0, 8], default: 0}}
+  y: {{range: [0, 5], default: 0}}
+search:
+  strategy: {strategy}
+  seed: 3
+  early_stopping: {{policy: {policy}, resource: epochs, max: {steps}}}
+measure: {{finalists: 0, cores: 0}}
+budget: {{trials: {trials}}}
+"""
+
+
+def train(x: int, y: int, report: Reporter, interrupt: bool = False) -> None:
+    end = 0.1 + (x - 5) ** 2 / 64 + (y - 2) ** 2 / 25
+    for step in range(1, (report.steps or 0) + 1):
+        if interrupt and step == 2:
+            raise KeyboardInterrupt
+        report(step, loss=end + 0.5 * math.exp(-step / 6))
+
+
+TRAIN = """
+import math, os
+
+def train(x, y, report):
+    end = 0.1 + (x - 5) ** 2 / 64 + (y - 2) ** 2 / 25
+    for step in range(1, report.steps + 1):
+        if (x, step) == (3, 2):
+            os._exit(7)
+        report(step, loss=end + 0.5 * math.exp(-step / 6))
+"""
+
+PROGRAM = """
+import math, sys
+x, y = map(int, sys.argv[1:])
+for step in range(1, 28):
+    loss = 0.1 + (x - 5) ** 2 / 64 + (y - 2) ** 2 / 25 + 0.5 * math.exp(-step / 6)
+    print(f'{{"step": {step}, "loss": {loss}}}')
+"""
+
+
+def spec(
+    folder: Path,
+    policy: str,
+    *,
+    objective: str = "objective: train.py:train",
+    strategy: str = "random",
+    trials: int = 27,
+    steps: int = 27,
+) -> StudySpec:
+    (folder / "train.py").write_text(TRAIN)
+    filled = SPACE.format(policy=policy, objective=objective, strategy=strategy, trials=trials, steps=steps)
+    return parse_spec(filled, folder / "space.yaml", {})
+
+
+def steps_of(url: Path) -> dict[int, int]:
+    """How many reports each trial has made, by number."""
+    with Store.open(url, readonly=True) as store:
+        reports = store.reports(store.study().id)
+    return {number: sum(r.number == number for r in reports) for number in {r.number for r in reports}}
+
+
+def ends(result: autotune.Result) -> dict[int, tuple[str, object]]:
+    return {t.number: (str(t.status), t.facts.get("step")) for t in result.trials}
+
+
+# -- the point of it -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", ["asha", "successive-halving", "hyperband"])
+def test_it_finds_the_same_in_workers_with_a_fraction_of_the_steps(tmp_path: Path, policy: str) -> None:
+    full = autotune.search(spec(tmp_path, "none"), store=tmp_path / "full.db", objective=train)
+    result = autotune.search(spec(tmp_path, policy), store=tmp_path / "study.db")
+    assert result.best == full.best and result.statuses.get("pruned", 0) >= 15
+    used, all_of_them = steps_of(tmp_path / "study.db"), steps_of(tmp_path / "full.db")
+    assert sum(all_of_them.values()) == 27 * 27
+    assert sum(used.values()) < 0.4 * sum(all_of_them.values())
+    crashed = [t for t in result.trials if t.status is Status.CRASHED]
+    assert all(used[t.number] in (1, 2) and t.exit_code == 7 for t in crashed), "reports survive a worker"
+
+
+def test_a_program_is_stopped_by_what_it_prints(tmp_path: Path) -> None:
+    (tmp_path / "train_program.py").write_text(PROGRAM)
+    command = f'command: ["{sys.executable}", -I, -S, -u, train_program.py, "{{x}}", "{{y}}"]'
+    given = spec(tmp_path, "asha", objective=command, trials=12)
+    result = autotune.search(given, store=tmp_path / "study.db")
+    assert set(result.statuses) == {"ok", "pruned"} and result.statuses["pruned"] >= 6
+    pruned = next(t for t in result.trials if t.status is Status.PRUNED)
+    assert pruned.message.startswith(f"stopped after {pruned.facts['step']} of 27 epochs: ")
+    assert len(steps_of(tmp_path / "study.db")) == 12
+
+
+# -- what is kept and told -----------------------------------------------------------------------
+
+
+def test_a_pruned_trial_is_kept_and_told_as_what_it_is(tmp_path: Path) -> None:
+    result = autotune.search(spec(tmp_path, "asha"), store=tmp_path / "study.db", objective=train)
+    pruned = [t for t in result.trials if t.status is Status.PRUNED]
+    for trial in pruned:
+        observation = observe_record(trial)
+        step = trial.facts["step"]
+        assert observation.fraction == step / 27 and observation.curve[-1][0] == step / 27
+        assert observation.metrics["loss"] == observation.curve[-1][1] == trial.metrics["loss"].value
+    complete = next(t for t in result.trials if t.status is Status.OK)
+    assert observe_record(complete).fraction == 1.0
+    assert [at * 27 for at, _ in observe_record(complete).curve] == pytest.approx([1, 3, 9])
+    assert result.best in [t.configuration for t in result.trials if t.status is Status.OK]
+
+
+def test_what_is_told_when_it_ends_is_what_is_told_after_a_resume(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"objective": train, "strategy": "bayes"}
+    unbroken = autotune.search(spec(tmp_path, "asha"), store=tmp_path / "unbroken.db", trials=13, **options)
+    for trials in (5, 9, 13):
+        broken = autotune.search(
+            spec(tmp_path, "asha"), store=tmp_path / "broken.db", trials=trials, **options
+        )
+    assert [t.configuration for t in broken.trials] == [t.configuration for t in unbroken.trials]
+    assert ends(broken) == ends(unbroken)
+
+
+def test_another_whole_resource_is_another_study(tmp_path: Path) -> None:
+    first = autotune.search(spec(tmp_path, "asha", trials=3), store=tmp_path / "a.db", objective=train)
+    given = spec(tmp_path, "asha", trials=3, steps=9)
+    other = autotune.search(given, store=tmp_path / "a.db", objective=train)
+    policy = autotune.search(spec(tmp_path, "none", trials=4), store=tmp_path / "a.db", objective=train)
+    assert other.study.id != first.study.id and "resource" in other.study.differs
+    assert policy.study.id != other.study.id
+
+
+# -- interruptions -------------------------------------------------------------------------------
+
+POLICIES = ["asha", "successive-halving", "hyperband", "optuna-median", "optuna-hyperband"]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_an_interrupted_search_ends_as_an_unbroken_one(tmp_path: Path, policy: str) -> None:
+    given = spec(tmp_path, policy, trials=35)
+    unbroken = autotune.search(given, store=tmp_path / "unbroken.db", objective=train)
+    left = 0
+
+    def interrupted(x: int, y: int, report: Reporter) -> None:
+        nonlocal left
+        left -= 1
+        train(x, y, report, interrupt=left <= 0)
+
+    for left in (5, 17, 9):  # noqa: B007 - the objective counts it down
+        autotune.search(given, store=tmp_path / "broken.db", objective=interrupted)
+    broken = autotune.search(given, store=tmp_path / "broken.db", objective=train)
+    assert [t.configuration for t in broken.trials] == [t.configuration for t in unbroken.trials]
+    assert ends(broken) == ends(unbroken) and broken.best == unbroken.best
+
+
+@pytest.mark.parametrize("policy", ["successive-halving", "hyperband"])
+def test_a_pause_survives_an_interruption(tmp_path: Path, policy: str) -> None:
+    """What stood at its rung does not run again up to there."""
+    runs: list[tuple[int, int]] = []
+    given = spec(tmp_path, policy, trials=27)
+
+    def counted(stop_after: int) -> Callable[..., None]:
+        def run(x: int, y: int, report: Reporter) -> None:
+            if len(runs) == stop_after:
+                raise KeyboardInterrupt
+            runs.append((x, y))
+            train(x, y, report)
+
+        return run
+
+    autotune.search(given, store=tmp_path / "study.db", objective=counted(20))
+    assert len(set(runs)) == len(runs) == 20
+    result = autotune.search(given, store=tmp_path / "study.db", objective=counted(10**6))
+    assert set(result.statuses) <= {"ok", "pruned"} and len(result.trials) == 27
+    unbroken = autotune.search(given, store=tmp_path / "other.db", objective=train)
+    assert ends(result) == ends(unbroken)
+    promotions = len(runs) - 27
+    assert promotions <= 9 + 3 + 1
+
+
+# -- pauses --------------------------------------------------------------------------------------
+
+
+def test_a_promoted_trial_finds_its_checkpoint(tmp_path: Path) -> None:
+    taken: list[tuple[int, int, int]] = []
+
+    def resuming(x: int, y: int, report: Reporter) -> None:
+        assert report.folder is not None and report.steps == 27
+        file = report.folder / "step"
+        begin = int(file.read_text()) if file.exists() else 0
+        end = 0.1 + (x - 5) ** 2 / 64 + (y - 2) ** 2 / 25
+        for step in range(begin + 1, 28):
+            taken.append((x, y, step))
+            file.write_text(str(step))
+            report(step, loss=end + 0.5 * math.exp(-step / 6))
+
+    result = autotune.search(
+        spec(tmp_path, "successive-halving"), store=tmp_path / "study.db", objective=resuming
+    )
+    assert len(set(taken)) == len(taken) == 27 * 1 + 9 * 2 + 3 * 6 + 1 * 18
+    steps = sorted(t.facts["step"] for t in result.trials)
+    assert steps == [1] * 18 + [3] * 6 + [9] * 2 + [27]
+    best = next(t for t in result.trials if t.status is Status.OK)
+    assert [at * 27 for at, _ in observe_record(best).curve] == pytest.approx([1, 3, 9])
+    assert best.told == 26, "the one that goes on ends last"
+
+
+def test_an_incomplete_bracket_still_has_a_winner(tmp_path: Path) -> None:
+    given = spec(tmp_path, "successive-halving", trials=7)
+    result = autotune.search(given, store=tmp_path / "study.db", objective=train)
+    assert result.statuses == {"ok": 1, "pruned": 6} and result.best is not None
+
+
+def test_when_the_time_is_up_nobody_is_promoted(tmp_path: Path) -> None:
+    begun: list[float] = []
+
+    def slow(x: int, y: int, report: Reporter) -> None:
+        begun.append(0)
+        while len(begun) == 5 and not over():
+            pass
+        train(x, y, report)
+
+    import time
+
+    start = time.monotonic()
+
+    def over() -> bool:
+        return time.monotonic() - start > 3
+
+    given = spec(tmp_path, "successive-halving")
+    result = autotune.search(given, store=tmp_path / "study.db", objective=slow, time=2.0)
+    assert len(begun) == 5 and result.statuses == {"pruned": 5}
+    assert all("the time was up" in t.message for t in result.trials)
+
+
+# -- what goes wrong -----------------------------------------------------------------------------
+
+
+class Notes(Progress):
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+
+def test_an_objective_that_reports_nothing_is_said_once(tmp_path: Path) -> None:
+    notes = Notes()
+    result = autotune.search(
+        spec(tmp_path, "asha", trials=4),
+        store=tmp_path / "study.db",
+        objective=lambda x, y: float(x),
+        progress=notes,
+    )
+    assert result.statuses == {"ok": 4}
+    assert [note for note in notes.notes if "report(step, loss=...)" in note] == notes.notes[-1:]
+
+
+def test_a_run_that_diverges_is_diverged(tmp_path: Path) -> None:
+    def diverging(x: int, y: int, report: Reporter) -> None:
+        report(1, loss=math.inf if x > 3 else 1.0)
+
+    result = autotune.search(
+        spec(tmp_path, "asha", trials=10), store=tmp_path / "study.db", objective=diverging
+    )
+
+    def expected(trial: TrialRecord) -> bool:
+        return (trial.status is Status.DIVERGED) == (trial.configuration["x"] > 3)
+
+    assert all(map(expected, result.trials)) and result.statuses["diverged"] >= 1
