@@ -1,0 +1,98 @@
+"""What trials that were stopped early teach."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autotune.search.contract import Observation, Problem
+from autotune.search.fidelity import at_full
+from autotune.search.loss import signed
+from autotune.space.configuration import Configuration
+from autotune.space.reader import parse_spec
+from autotune.status import Status
+
+SPEC = parse_spec(
+    "autotune: 1\nname: a\nobjective: a.py:A\nknobs: {x: {range: [0, 999]}}\n", "space.yaml", {}
+)
+RUNGS = (1 / 27, 1 / 9, 1 / 3)
+
+
+def told(x: int, curve: list[float], final: float | None = None) -> Observation:
+    """A trial whose values at the rungs were those; without a ``final`` it was stopped at the last of them."""
+    fraction = 1.0 if final is not None else RUNGS[len(curve) - 1]
+    return Observation(
+        Configuration({"x": x}),
+        Status.OK if final is not None else Status.PRUNED,
+        {"time": curve[-1] if final is None else final},
+        fraction=fraction,
+        curve=tuple(zip(RUNGS, curve, strict=False)),
+    )
+
+
+def losses(observations: list[Observation]) -> list[float]:
+    return [float(x) for x in signed(Problem(SPEC.space, SPEC.metrics), observations)]
+
+
+def test_a_stopped_trial_stands_as_far_behind_as_it_was() -> None:
+    assert losses([told(0, [1.0, 0.5, 0.3], 0.1), told(1, [1.5])]) == pytest.approx([0.1, 0.6])
+
+
+def test_between_two_that_went_on_it_stands_between_them() -> None:
+    found = losses([told(0, [1.0], 0.1), told(1, [2.0], 0.3), told(2, [1.5])])
+    assert found[2] == pytest.approx(0.2)
+
+
+def test_later_rungs_teach_the_earlier_ones() -> None:
+    found = losses([told(0, [1.0, 0.5], 0.1), told(1, [1.2, 0.8]), told(2, [1.2]), told(3, [1.4])])
+    assert found == pytest.approx([0.1, 0.4, 0.4, 0.6])
+
+
+def test_crossing_curves_are_levelled() -> None:
+    found = losses([told(0, [1.0], 0.4), told(1, [1.5], 0.2), told(2, [1.2])])
+    assert found[2] == pytest.approx(0.3)
+
+
+def test_where_nobody_went_further_the_value_there_is_all_there_is() -> None:
+    assert losses([told(0, [1.0]), told(1, [2.0])]) == [1.0, 2.0]
+
+
+def test_a_failure_has_no_loss_and_misleads_nobody() -> None:
+    failed = Observation(Configuration({"x": 5}), Status.CRASHED)
+    found = losses([failed, told(0, [1.0], 0.1), told(1, [2.0])])
+    assert math.isnan(found[0]) and found[1:] == pytest.approx([0.1, 1.1])
+
+
+def test_without_stopped_trials_nothing_changes() -> None:
+    pruned = Observation(Configuration({"x": 1}), Status.PRUNED, {"time": 3.0})
+    assert losses([told(0, [1.0], 0.1), pruned]) == [0.1, 3.0]
+
+
+def test_what_is_maximised_is_turned_round() -> None:
+    accuracies = [told(0, [0.6], 0.9), told(1, [0.5])]
+    found = at_full(accuracies, np.array([-0.9, math.nan]), sign=-1.0)
+    assert found == pytest.approx([-0.9, -0.8])
+
+
+VALUES = st.floats(0, 100)
+
+
+@given(
+    st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=12),
+    st.lists(VALUES, min_size=2, max_size=12),
+)
+def test_who_was_worse_at_a_rung_is_not_better_at_the_end(
+    complete: list[tuple[float, float]], stopped: list[float]
+) -> None:
+    observations = [told(n, [value], final) for n, (value, final) in enumerate(complete)]
+    observations += [told(100 + n, [value]) for n, value in enumerate(stopped)]
+    found = losses(observations)
+    assert found[: len(complete)] == [final for _, final in complete]
+    pairs = sorted(zip(stopped, found[len(complete) :], strict=True))
+    assert all(b[1] >= a[1] - 1e-9 for a, b in itertools.pairwise(pairs))
+    assert pairs[0][1] >= min(final for _, final in complete) - 1e-9
