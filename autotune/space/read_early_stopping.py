@@ -19,7 +19,7 @@ from autotune.space.fields import (
     wrong,
 )
 from autotune.space.spec import EarlyStopping
-from autotune.space.yaml_nodes import YamlNode
+from autotune.space.yaml_nodes import YamlNode, YamlScalar
 
 RUNG_POLICIES = ("asha", "successive-halving", "hyperband")
 """Our own: they decide at rungs."""
@@ -58,10 +58,14 @@ def read_early_stopping(goals: Sequence[str]) -> Converter[EarlyStopping]:
 
     def convert(node: YamlNode, title: str) -> EarlyStopping:
         problems = Problems()
-        section = Fields(as_map(node, title, _FORM), title, KEYS, problems)
+        named = node.value if isinstance(node, YamlScalar) else None
+        hint = f"write {{policy: {named}, max: ...}}" if named in POLICIES else ""
+        section = Fields(as_map(node, title, _FORM, hint), title, KEYS, problems)
         settings = EarlyStopping(
             max=section.require("max", integer(2), 0, _WHOLE),
-            policy=section.get("policy", one_of(*POLICIES), EarlyStopping.policy),
+            policy=section.get(
+                "policy", one_of(*POLICIES), "" if "policy" in section else EarlyStopping.policy
+            ),
             resource=section.get("resource", text, EarlyStopping.resource),
             min=section.get("min", integer(1), EarlyStopping.min),
             factor=section.get("factor", integer(2), EarlyStopping.factor),
@@ -96,6 +100,8 @@ def _options(policy: str) -> Converter[Mapping[str, Any]]:
         problems = Problems()
         entries = as_map(node, title, "a mapping of the pruner's options")
         known = PRUNERS.get(policy, {})
+        if not policy:  # it is not known what it could have, and that is said already
+            return {}
         if not known and list(entries):
             raise wrong(node, title, f"nothing: {policy} has no options")
         if policy == "optuna-patient":  # the options of the one that it wraps stand beside its own

@@ -23,7 +23,7 @@ from autotune.space.read_objective import Known, read_objective
 from autotune.space.read_rules import Facts, read_space
 from autotune.space.read_settings import read_budget, read_measure, read_search
 from autotune.space.space_file import load_text
-from autotune.space.spec import StudySpec
+from autotune.space.spec import ReplayObjective, StudySpec
 from autotune.space.yaml_nodes import YamlMap, YamlNode, YamlScalar, compose
 
 FORMAT = 1
@@ -105,6 +105,10 @@ class _Reader:
         objective = read_objective(top, self.path.parent, known, problems)
         space = read_space(knobs, top.node("constraints"), workload, self.device, problems)
         search = read_search(top.node("search"), problems, metrics)
+        if search.early_stopping is not None and isinstance(objective, ReplayObjective):
+            message = "a replay reports nothing while it runs, so nothing of it can be stopped early"
+            section = top.node("search")
+            problems.add(message, section.where if section else None, "search: without early_stopping")
         measure = read_measure(top.node("measure"), problems)
         budget = read_budget(top.node("budget"), problems)
         problems.raise_all()

@@ -24,7 +24,7 @@ RUNGS = (1 / 27, 1 / 9, 1 / 3)
 
 
 def told(x: int, curve: list[float], final: float | None = None) -> Observation:
-    """A trial whose values at the rungs were those; without a ``final`` it was stopped at the last of them."""
+    """A trial with those values at the rungs; without a ``final`` it was stopped at the last of them."""
     fraction = 1.0 if final is not None else RUNGS[len(curve) - 1]
     return Observation(
         Configuration({"x": x}),
