@@ -29,6 +29,8 @@ class Setup:
     cap: MemoryCap | None = None
     repeats: bool = True
     """Whether it will repeat readings, and is to load what judging them takes before its first trial."""
+    curve: Curve | None = None
+    """How a reading is followed that is a whole run of its own; ``None``: it is none."""
 
 
 # -- requests ----------------------------------------------------------------------------------

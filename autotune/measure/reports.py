@@ -23,6 +23,7 @@ from typing import SupportsIndex
 
 from autotune.measure.outcome import Report
 from autotune.measure.readings import named_values
+from autotune.space.spec import StudySpec
 from autotune.status import Status
 
 FOLDER = "checkpoints"
@@ -48,6 +49,15 @@ class Curve:
         if not before < step < self.steps:
             return False
         return self.decide_at is None or any(before < rung <= step for rung in self.decide_at)
+
+
+def whole_run(spec: StudySpec) -> Curve | None:
+    """How a run is followed that nobody is to stop; ``None`` where a reading is no run."""
+    early = spec.search.early_stopping
+    if early is None:
+        return None
+    metric = early.metric or spec.goals[0].name
+    return Curve(early.max, metric, ())
 
 
 Hear = Callable[[Report, bool], str]

@@ -22,7 +22,7 @@ from autotune.measure.objective import Baseline, Objective, Signal
 from autotune.measure.outcome import Estimate, Outcome, Reading
 from autotune.measure.readings import Clock, named_values
 from autotune.measure.repetition import Decision, RepetitionRule, Verdict
-from autotune.measure.reports import SILENT, Reporter, Stopped
+from autotune.measure.reports import SILENT, Curve, Reporter, Stopped
 from autotune.measure.statistics import estimate, suspicions
 from autotune.space.configuration import Configuration
 from autotune.space.spec import MeasureSettings, MetricSpec
@@ -129,6 +129,7 @@ class Runner:
     ``metrics`` and ``settings`` are the space file's; readings stop by the
     :class:`~autotune.measure.repetition.RepetitionRule` of these settings. A ``KeyboardInterrupt`` is the
     user's and goes to the caller, but in a process of the objective's ``own`` that no user can reach.
+    With a ``curve`` each reading is a whole run, which reports while it goes.
     """
 
     def __init__(
@@ -139,8 +140,10 @@ class Runner:
         notes: Notes | None = None,
         *,
         own_process: bool = False,
+        curve: Curve | None = None,
     ) -> None:
         self.objective = objective
+        self.curve = curve
         self.metrics = metrics
         self.settings = settings
         self.goal = next(metric for metric in metrics if metric.goal)
@@ -205,8 +208,9 @@ class Runner:
                 else:
                     self._entered = self.objective.load(unseal())
             self._check(trial, self._entered, seed)
-            with trial.during("warmup"):
-                self._warm_up(trial, self._entered, self._rng(seed, 1))
+            if self.curve is None:
+                with trial.during("warmup"):
+                    self._warm_up(trial, self._entered, self._rng(seed, 1))
             return trial.outcome(Status.OK, metrics=dict(trial.checked))
 
         return self._typed(trial, enter)
@@ -219,7 +223,7 @@ class Runner:
             rng = self._rng(seed, 2)
             with trial.during("measure"):
                 clock = self._entered_clock
-                if self.settings.warmup and clock.last_seconds < SHORT_SECONDS:
+                if self.settings.warmup and self.curve is None and clock.last_seconds < SHORT_SECONDS:
                     self._read_once(trial, self._entered, rng, clock, discarded="warm-up")
                 self._read_once(trial, self._entered, rng, clock)
             metrics = trial.estimates(self.settings.confidence)
@@ -257,20 +261,9 @@ class Runner:
     def _follow(self, trial: _Trial, loaded: Any, rng: np.random.Generator, reporter: Reporter) -> Outcome:
         """One run, as far as its reports let it come; where it returns nothing, the last of them counts."""
         clock = Clock()
-        returned: object = None
         with trial.during("measure"):
-            self.objective.report = reporter
-            try:
-                with clock:
-                    returned = self.objective.measure(loaded, rng)
-            except Stopped:
-                pass  # the reporter knows why
-            finally:
-                self.objective.report = SILENT
-            values = dict(reporter.last.metrics) if reporter.last is not None else {}
-            ended = reporter.ended
-            if ended is None and not (returned is None and values):
-                values |= self._values(returned)
+            values = self._run(loaded, rng, reporter, clock)
+        ended = reporter.ended
         trial.facts |= {"reports": reporter.count}
         if reporter.last is not None:
             trial.facts |= {"step": reporter.last.step}
@@ -282,6 +275,24 @@ class Runner:
         metrics = trial.estimates(self.settings.confidence)
         status, message = beyond_bounds(self.metrics, metrics) or (Status.OK, "")
         return trial.outcome(status, message, metrics=metrics)
+
+    def _run(
+        self, loaded: Any, rng: np.random.Generator, reporter: Reporter, clock: Clock
+    ) -> dict[str, float]:
+        """The values at the end of one run, or where it was stopped."""
+        returned: object = None
+        self.objective.report = reporter
+        try:
+            with clock:
+                returned = self.objective.measure(loaded, rng)
+        except Stopped:
+            pass  # the reporter knows why
+        finally:
+            self.objective.report = SILENT
+        values = dict(reporter.last.metrics) if reporter.last is not None else {}
+        if reporter.ended is None and not (returned is None and values):
+            values |= self._values(returned)
+        return values
 
     def _check(self, trial: _Trial, loaded: Any, seed: int) -> None:
         with trial.during("check"):
@@ -323,9 +334,13 @@ class Runner:
     def _read_once(
         self, trial: _Trial, loaded: Any, rng: np.random.Generator, clock: Clock, discarded: str = ""
     ) -> None:
-        with clock:
-            returned = self.objective.measure(loaded, rng)
-        for name, value in self._values(returned).items():
+        if self.curve is not None:
+            values = self._run(loaded, rng, Reporter(self.curve), clock)
+        else:
+            with clock:
+                returned = self.objective.measure(loaded, rng)
+            values = self._values(returned)
+        for name, value in values.items():
             trial.add(Reading(name, value, clock.at, discarded, clock.context))
 
     def _values(self, returned: object) -> dict[str, float]:

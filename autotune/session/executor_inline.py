@@ -17,7 +17,7 @@ from typing import Any
 from autotune.measure.objective import Baseline, Objective
 from autotune.measure.outcome import Outcome, Reading
 from autotune.measure.replay import ReplayedObjective
-from autotune.measure.reports import FOLDER, Reporter
+from autotune.measure.reports import FOLDER, Reporter, whole_run
 from autotune.measure.runner import Runner
 from autotune.session.executor import Entrant, Event, Executor, Finished, Started, Ticket
 from autotune.space.configuration import Configuration
@@ -35,7 +35,7 @@ class InlineExecutor(Executor):
         self.spec = spec
         self.objective = objective
         self.worker = f"{os.uname().nodename}:{os.getpid()}"
-        self._runner = Runner(objective, spec.metrics, spec.measure)
+        self._runner = Runner(objective, spec.metrics, spec.measure, curve=whole_run(spec))
         self._scratch = scratch
         self._waiting: deque[Ticket] = deque()
         self._begun: Ticket | None = None
@@ -65,7 +65,8 @@ class InlineExecutor(Executor):
         self._waiting.clear()
 
     def entrant(self, what: Configuration | Baseline, label: str) -> Entrant:
-        return InlineEntrant(Runner(self.objective, self.spec.metrics, self.spec.measure), what)
+        spec = self.spec
+        return InlineEntrant(Runner(self.objective, spec.metrics, spec.measure, curve=whole_run(spec)), what)
 
     def baselines(self) -> tuple[Baseline, ...]:
         """Those that need no environment of their own: this process has the one it has."""

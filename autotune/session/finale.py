@@ -32,6 +32,9 @@ from autotune.store.records import NewTrial, Purpose
 MIN_ROUNDS, MAX_ROUNDS = 12, 60
 """Below the first no interval is trusted; past the second more rounds hardly narrow it."""
 
+FEWEST_RUNS = 3
+"""The same where a reading is a whole training: an interval from so few is wide, but costs a quarter."""
+
 DEFAULT = "the default"
 
 
@@ -101,9 +104,10 @@ def _read_in_rounds(spec: StudySpec, contenders: Sequence[Contender]) -> int:
     deadline = time.monotonic() + _seconds(spec)
     rounds = 0
     most = _most_rounds(contenders)
-    while rounds < most and not (rounds >= MIN_ROUNDS and _known(spec, contenders)):
+    least = MIN_ROUNDS if spec.search.early_stopping is None else FEWEST_RUNS
+    while rounds < most and not (rounds >= least and _known(spec, contenders)):
         standing = [c for c in contenders if c.failure is None]
-        if not standing or (rounds >= MIN_ROUNDS and time.monotonic() > deadline):
+        if not standing or (rounds >= least and time.monotonic() > deadline):
             break
         for index in rng.permutation(len(standing)):
             _read(standing[index], rounds, seed=int(spec.search.seed) * MAX_ROUNDS + rounds)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +152,22 @@ def test_another_whole_resource_is_another_study(tmp_path: Path) -> None:
     policy = autotune.search(spec(tmp_path, "none", trials=4), store=tmp_path / "a.db", objective=train)
     assert other.study.id != first.study.id and "resource" in other.study.differs
     assert policy.study.id != other.study.id
+
+
+def test_finalists_are_run_to_their_end_again_a_few_times(tmp_path: Path) -> None:
+    runs: list[int] = []
+
+    def counted(x: int, y: int, report: Reporter) -> None:
+        runs.append(0)
+        for step in range(1, (report.steps or 0) + 1):
+            runs[-1] = step
+            report(step, loss=0.1 + (x - 5) ** 2 / 64 + (y - 2) ** 2 / 25 + 0.5 * math.exp(-step / 6))
+
+    given = spec(tmp_path, "asha")
+    given = replace(given, measure=replace(given.measure, finalists=2))
+    result = autotune.search(given, store=tmp_path / "study.db", objective=counted)
+    assert result.defended and result.speedup is not None and result.speedup.estimate > 1
+    assert runs[27:] == [27] * 3 * 3, "the default and two finalists, three times"
 
 
 # -- interruptions -------------------------------------------------------------------------------
