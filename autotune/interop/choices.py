@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
+
 from autotune.space.configuration import Value
 from autotune.space.knob import Knob
 from autotune.space.knob_values import key
@@ -64,8 +66,9 @@ class Choices:
 
 
 def _label(one: object) -> Value:
-    if isinstance(one, (bool, str)):
-        return one
-    if isinstance(one, (int, float)) and math.isfinite(one):
-        return one.item() if hasattr(one, "item") else one
+    plain = one.item() if isinstance(one, np.generic) else one
+    if isinstance(plain, (bool, str)):
+        return plain
+    if isinstance(plain, (int, float)) and math.isfinite(plain):
+        return plain
     return str(one)
