@@ -58,6 +58,7 @@ def describe(store: Store, trial: TrialRecord) -> dict[str, Any]:
         "replayed": study.replayed,
         "metrics": {name: estimate_document(e) for name, e in trial.metrics.items()},
         "readings": [asdict(reading) for reading in store.readings(trial.id)],
+        "reports": [asdict(record.report) for record in store.reports_of(trial.id)],
         "segment": asdict(store.segment(trial.segment_id)),
         "environment": store.environment(trial.environment_hash) if trial.environment_hash else None,
     }
@@ -79,7 +80,7 @@ def say(document: dict[str, Any]) -> str:
         for name, m in document["metrics"].items()
     ]
     lines += [f"  phase    {name} {seconds:.3f} s" for name, seconds in document["phases"].items()]
-    lines += _readings(document["readings"])
+    lines += _readings(document["readings"]) + _curve(document["reports"])
     environment = document["environment"] or {}
     lines.append(f"  where    worker {document['worker'] or '?'}, environment {document['environment_hash']}")
     if environment:
@@ -98,6 +99,18 @@ def _readings(readings: list[dict[str, Any]]) -> list[str]:
     shown = " ".join(f"{r['value']:.6g}{'*' if r['discarded'] else ''}" for r in readings[:40])
     more = f" ... {len(readings)} in all (--json has them)" if len(readings) > 40 else ""
     return [f"  readings {shown}{more}"]
+
+
+def _curve(reports: list[dict[str, Any]]) -> list[str]:
+    """Each metric after which step: about a dozen of them, the first and the last included."""
+    every = max(1, -(-(len(reports) - 1) // 12))
+    shown = [r for place, r in enumerate(reports) if place % every == 0 or r is reports[-1]]
+    names = dict.fromkeys(name for r in shown for name in r["metrics"])
+    return [
+        f"  curve    {name} "
+        + " ".join(f"{r['step']}:{r['metrics'][name]:.4g}" for r in shown if name in r["metrics"])
+        for name in names
+    ]
 
 
 def _pairs(reason: dict[str, Any]) -> str:

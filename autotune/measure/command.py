@@ -18,9 +18,9 @@ Each configuration has a private folder, named to every command by the variable 
 config file is written there, and ``AUTOTUNE_CONFIG`` is its path. ``AUTOTUNE_SEED`` is another number for
 each run, for fresh inputs.
 
-Under early stopping ``AUTOTUNE_STEPS`` is the number of steps of a complete trial, and each JSON object with
-a ``step`` that is printed on a line is a report (:mod:`autotune.measure.reports`). The program is killed where
-the trial is to end, so whoever keeps checkpoints in ``AUTOTUNE_FOLDER`` writes one before the report.
+Under early stopping ``AUTOTUNE_STEPS`` is the number of steps of a complete trial, and each JSON object
+with a ``step`` that is printed on a line is a report (:mod:`autotune.measure.reports`). The program is
+killed where the trial is to end: whoever keeps checkpoints in ``AUTOTUNE_FOLDER`` writes one, then reports.
 
 A ``prepare`` command that keeps what it makes in that folder runs ahead of its turn on another core. One
 that does not (``make TILE=8`` builds ``./bench`` for everybody) could be overtaken by the next one, and
