@@ -89,6 +89,9 @@ class Executor(ABC):
     capacity: int = 1
     """How many trials are worth having in flight."""
 
+    remark: str = ""
+    """What the user should know of where it runs; empty where nothing is unusual."""
+
     incumbent: Estimate | None = None
     """The best so far; read when a measurement begins, so that a hopeless one can be stopped early."""
 

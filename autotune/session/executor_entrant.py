@@ -9,6 +9,7 @@ from autotune.measure.objective import Baseline
 from autotune.measure.outcome import Outcome, Reading
 from autotune.measure.postmortem import after_memory_kill, outcome_of, start_failure
 from autotune.measure.process import Death
+from autotune.measure.turns import Turn
 from autotune.session.executor import Entrant
 from autotune.session.executor_slot import FINALE, WorkerFactory
 from autotune.space.configuration import Configuration
@@ -30,24 +31,28 @@ class WorkerEntrant(Entrant):
         self,
         factory: WorkerFactory,
         cores: tuple[int, ...],
+        turn: Turn,
         settings: MeasureSettings,
         what: Configuration | Baseline,
     ) -> None:
         self._settings = settings
+        self._turn = turn
         self._payload: bytes | None = None
         environment = what.environment if isinstance(what, Baseline) else None
-        self._worker = factory.start(cores, FINALE, environment)
-        started = self._worker.wait()
-        if isinstance(started, Death):
-            message = start_failure(started)
-            self.failure = Outcome(Status.CRASHED, message=message, stderr=started.output, phase="start")
-        elif isinstance(started, Ready):
-            self._enter(what, prepares=started.prepares)
+        with turn.taken():  # all of it happens on the measuring cores
+            self._worker = factory.start(cores, FINALE, environment)
+            started = self._worker.wait()
+            if isinstance(started, Death):
+                message = start_failure(started)
+                self.failure = Outcome(Status.CRASHED, message=message, stderr=started.output, phase="start")
+            elif isinstance(started, Ready):
+                self._enter(what, prepares=started.prepares)
 
     def read(self, seed: int) -> tuple[Reading, ...]:
         if self.failure is not None:
             return ()
-        outcome = self._ask(Read(seed), self._settings.timeout)
+        with self._turn.taken():
+            outcome = self._ask(Read(seed), self._settings.timeout)
         return outcome.readings if outcome is not None else ()
 
     def close(self) -> None:

@@ -24,9 +24,10 @@ from autotune.measure.messages import Decided, Measure, Measured, Prepare, Prepa
 from autotune.measure.objective import Baseline, Context
 from autotune.measure.outcome import Outcome
 from autotune.measure.ownership import make_scratch
-from autotune.measure.pinning import this_machine
 from autotune.measure.postmortem import after_memory_kill, outcome_of, start_failure
 from autotune.measure.process import Death
+from autotune.measure.reports import whole_run
+from autotune.measure.turns import LOOK_AGAIN_SECONDS, find_place
 from autotune.session.executor import Entrant, Event, Executor, Finished, Started, Ticket
 from autotune.session.executor_entrant import WorkerEntrant
 from autotune.session.executor_slot import MEASURE, PREPARE, Slot, WorkerFactory
@@ -58,7 +59,8 @@ class WorkerExecutor(Executor):
     """Runs trials in killable worker processes: some prepare, one measures.
 
     A worker that dies, hangs or leaves processes behind costs its own trial and is replaced. One that
-    cannot even start ends the search with an error that shows what it printed. ``prepare_workers`` is
+    cannot even start ends the search with an error that shows what it printed. Where other searches leave
+    no core, each measurement waits for its turn (:mod:`autotune.measure.turns`). ``prepare_workers`` is
     by default as many as there are cores beside the measuring ones, up to eight; none are used where
     the objective has nothing to prepare.
 
@@ -71,7 +73,10 @@ class WorkerExecutor(Executor):
         sweep_groups()
         self.spec = spec
         self.settings = spec.measure
-        self.cores = this_machine(spec.measure.cores)
+        self._place = find_place(spec.measure.cores)
+        self.cores = self._place.cores
+        self.remark = self._place.remark
+        self._turn = self._place.turn
         context = Context(spec.workload, device, make_scratch(spec.name), spec.search.seed)
         setup = Setup(
             spec.objective,
@@ -79,6 +84,7 @@ class WorkerExecutor(Executor):
             spec.metrics,
             spec.measure,
             tuple(knob.name for knob in spec.space.knobs),
+            curve=whole_run(spec),
         )
         self._factory = WorkerFactory(setup, self.cores)
         self._measurer = Slot[Flight](self._factory, self.cores.measuring, MEASURE)
@@ -113,6 +119,8 @@ class WorkerExecutor(Executor):
         while True:
             for slot in self._slots:
                 self._attend(slot)
+            if self._measurer.job is None and (self._turn.held or not self._to_measure):
+                self._turn.end()  # others may wait for it
             self._dispatch()
             now = time.monotonic()
             if self._events or now >= until or not self._in_flight:
@@ -144,7 +152,7 @@ class WorkerExecutor(Executor):
         return self._ready.baselines
 
     def entrant(self, what: Configuration | Baseline, label: str) -> Entrant:
-        entrant = WorkerEntrant(self._factory, self.cores.measuring, self.settings, what)
+        entrant = WorkerEntrant(self._factory, self.cores.measuring, self._turn, self.settings, what)
         self._entrants.append(entrant)
         return entrant
 
@@ -157,6 +165,7 @@ class WorkerExecutor(Executor):
         for entrant in self._entrants:
             entrant.close()
         self._factory.close()
+        self._place.close()
 
     # -- one step ------------------------------------------------------------------------------
 
@@ -180,11 +189,15 @@ class WorkerExecutor(Executor):
                 self._events.append(Started(flight.ticket.trial_id, slot.name))
                 request = Prepare(flight.ticket.configuration, flight.ticket.seed)
                 slot.give(flight, request, self.settings.prepare_timeout)
-        if self._to_measure and self._measurer.free:
+        if self._waits_for_turn and self._turn.begin():
             flight = self._to_measure.popleft()
             if flight.preparation is None:
                 self._events.append(Started(flight.ticket.trial_id, self._measurer.name))
             self._measurer.give(flight, self._measure_request(flight), self.settings.timeout)
+
+    @property
+    def _waits_for_turn(self) -> bool:
+        return bool(self._to_measure) and self._measurer.free
 
     def _measure_request(self, flight: Flight) -> Measure:
         ticket, limit = flight.ticket, self.settings.timeout
@@ -282,7 +295,7 @@ class WorkerExecutor(Executor):
     def _wait(self, seconds: float) -> None:
         """Until a worker has something to say, or has run out of time."""
         poll = select.poll()
-        deadlines = [time.monotonic() + seconds]
+        deadlines = [time.monotonic() + (LOOK_AGAIN_SECONDS if self._waits_for_turn else seconds)]
         for slot in self._slots:
             if slot.worker is not None:
                 slot.worker.watch(poll)

@@ -37,6 +37,18 @@ def test_not_pinned() -> None:
     assert choose_cores(0, (0, 1), {}) == Cores((), (0, 1))
 
 
+def test_cores_that_are_taken_are_left_alone_as_long_as_one_is_left_to_prepare_on() -> None:
+    four = pairs((0,), (1,), (2,), (3,))
+    assert choose_cores(1, (0, 1, 2, 3), four, frozenset({3})) == Cores((2,), (0, 1))
+    assert choose_cores(2, (0, 1, 2, 3), four, frozenset({3})) == Cores((1, 2), (0,))
+    assert choose_cores(1, (0, 1, 2, 3), four, frozenset({1, 2, 3})) == Cores((3,), (0,), shared=True)
+    assert choose_cores(1, (0, 1), pairs((0,), (1,)), frozenset({1})) == Cores((1,), (0,), shared=True)
+    assert choose_cores(1, (0,), pairs((0,)), frozenset({0})) == Cores((0,), (0,), shared=True)
+    two_threads = pairs((0, 2), (1, 3))
+    shared = choose_cores(1, (0, 1, 2, 3), two_threads, frozenset({1, 3}))
+    assert shared == Cores((1,), (0, 2), shared=True)
+
+
 @given(st.integers(0, 9), st.sets(st.integers(0, 15), min_size=1), st.integers(1, 4))
 def test_cores_are_allowed_ones_and_apart_where_they_can_be(
     wanted: int, allowed: set[int], width: int

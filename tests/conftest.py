@@ -1,0 +1,17 @@
+"""What holds for all tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from autotune.measure.turns import VARIABLE
+
+
+@pytest.fixture(autouse=True, scope="session")
+def locks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Searches of a test take no turns with whatever else measures on this machine, which may be slow."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, str(tmp_path_factory.mktemp("locks")))
+        yield
