@@ -6,11 +6,23 @@ DIR holds recordings (Kernel Tuner cache files or T4, gzipped or not). A strateg
 recorded configurations, is told the recorded time of each that it asks for, or how it failed, and
 stops after ``--tries``. Each search becomes a line of RUNS.jsonl::
 
-    {"space": ..., "strategy": ..., "seed": ..., "seconds": ..., "configs": [{knob: value}, ...]}
+    {"space": ..., "strategy": ..., "seed": ..., "seconds": ..., "on": ..., "configs": [{knob: value}, ...]}
 
-where ``seconds`` is the processor time that the strategy took for all its asks and tells. The recording is
-not consulted otherwise: the lines can be judged by whoever has it. Lines that RUNS.jsonl already has
-are kept and not run again.
+where ``seconds`` is the processor time that the strategy took for all its asks and tells, and ``on`` the
+versions it ran on. The recording is not consulted otherwise: the lines can be judged by whoever has it
+(``python -m benchmarks.report_efficiency``). Lines that RUNS.jsonl already has are kept and not run again.
+
+``NAME@8`` keeps eight trials in flight. Other people's tuners run beside ours under these names:
+``kt-STRATEGY`` (Kernel Tuner's simulation mode), ``optuna-tpe``, ``optuna-mtpe``, ``optuna-gp``,
+``skopt-gp``, ``skopt-et``, ``skopt-rf``, ``hebo``, ``smac``. They need ``pip install 'autotune[peers]'``, in
+this environment or another: ``--peer-python`` names its interpreter, may be given several times, and a
+peer takes the first that has it. A peer that nobody has is named at the end, and the exit code is 1.
+
+Each peer is run with its defaults, up to the budget at which the space is judged (some anneal over their
+budget). A proposal that is not recorded is told to Optuna and SMAC3 as a failure; with ``-r``
+(``optuna-tpe-r``), and always for skopt and HEBO, a random new configuration takes its place, as it does of
+a repeat. ``own:optuna-tpe`` is autotune's strategy of that name, which keeps Optuna's sampler inside the
+feasible set.
 """
 
 from __future__ import annotations
@@ -18,11 +30,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.metadata import version
 from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
@@ -35,9 +49,14 @@ from autotune.space.configuration import Value, plain
 from autotune.space.knobs import Choice, Flag, OrderedValues
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
+from benchmarks.peers import recorded
+from benchmarks.peers.client import Found, PeerError, find, is_peer
+from benchmarks.score import Judge
 
 TRIES = 220
 """The largest budget at which searches on recorded spaces are judged."""
+OWN = "own:"
+"""Before a name: autotune's strategy, where a peer has the same name."""
 ENDINGS = (".json.gz", ".json")
 
 
@@ -50,16 +69,28 @@ class Search:
     seed: int
     tries: int = TRIES
     flight: int = 1
+    peer: Found | None = None
 
     @property
     def space(self) -> str:
         return space_name(self.recording)
+
+    @property
+    def label(self) -> str:
+        return self.strategy if self.flight == 1 else f"{self.strategy}@{self.flight}"
 
 
 def space_name(recording: Path) -> str:
     """The file's name without its ending."""
     ending = next((e for e in ENDINGS if recording.name.endswith(e)), "")
     return recording.name.removesuffix(ending)
+
+
+def recordings(folder: Path, only: str = "") -> list[tuple[str, Path]]:
+    """The recordings in ``folder`` with their names; ``only`` those named, separated by commas."""
+    wanted = [name for name in only.split(",") if name]
+    paths = sorted(p for p in folder.iterdir() if p.name.endswith(ENDINGS) and ".t4." not in p.name)
+    return [(space_name(p), p) for p in paths if not wanted or space_name(p) in wanted]
 
 
 def recorded_space(recording: Recording) -> Space:
@@ -90,11 +121,26 @@ def _opened(path: Path) -> tuple[Recording, Space]:
 
 def run(search: Search) -> dict[str, object]:
     """One line of the output: run ``search`` and say what it tried, in order."""
+    if search.peer is None:
+        tried, seconds = _run_own(search)
+        on = f"autotune {version('autotune')}"
+    else:
+        recording, space = _opened(search.recording)
+        tries = min(search.tries, Judge(recording).budget)
+        _, replace = recorded.split(search.strategy)
+        tried, seconds = recorded.search(search.peer, recording, space, search.seed, tries, replace)
+        on = search.peer.on
+    head = {"space": search.space, "strategy": search.label, "seed": search.seed}
+    return {**head, "seconds": round(seconds, 4), "on": on, "configs": tried}
+
+
+def _run_own(search: Search) -> tuple[list[dict[str, object]], float]:
+    """What one of autotune's strategies tried, and the processor time that it took."""
     recording, space = _opened(search.recording)
     problem = Problem(space, (MetricSpec("time", "minimize", "s"),), search.tries)
-    tried: list[Mapping[str, object]] = []
+    tried: list[dict[str, object]] = []
     began = time.process_time()
-    strategy = make_strategy(search.strategy, problem, search.seed)
+    strategy = make_strategy(search.strategy.removeprefix(OWN), problem, search.seed)
     flying: list[Observation] = []
     while len(tried) < search.tries:
         proposals = strategy.ask(min(search.flight - len(flying), search.tries - len(tried)))
@@ -106,9 +152,7 @@ def run(search: Search) -> dict[str, object]:
         if not flying:
             break
         strategy.tell([flying.pop(0)])
-    seconds = time.process_time() - began
-    head = {"space": search.space, "strategy": _label(search), "seed": search.seed}
-    return {**head, "seconds": round(seconds, 4), "configs": tried}
+    return tried, time.process_time() - began
 
 
 def _observation(configuration: object, entry: Entry) -> Observation:
@@ -116,20 +160,35 @@ def _observation(configuration: object, entry: Entry) -> Observation:
     return Observation(configuration, entry.status, metrics)  # type: ignore[arg-type]
 
 
-def _label(search: Search) -> str:
-    return search.strategy if search.flight == 1 else f"{search.strategy}@{search.flight}"
-
-
-def searches(options: argparse.Namespace) -> Iterator[Search]:
-    """Every search that the options ask for and that the output does not hold yet."""
+def searches(options: argparse.Namespace, peers: Mapping[str, Found]) -> Iterator[Search]:
+    """Every search that the options ask for, that can run and that the output does not hold yet."""
     done = set()
     if options.out.exists():
         lines = map(json.loads, options.out.read_text().splitlines())
         done = {(line["space"], line["strategy"], line["seed"]) for line in lines}
-    for recording, strategy, seed in product(options.recordings, options.strategies, range(options.seeds)):
-        search = Search(recording, strategy, seed, options.tries, options.flight)
-        if (search.space, _label(search), seed) not in done:
+    for recording, wanted, seed in product(options.recordings, options.strategies, range(options.seeds)):
+        strategy, _, flight = wanted.partition("@")
+        if is_peer(recorded.split(strategy)[0]):
+            if strategy not in peers:
+                continue
+            search = Search(recording, strategy, seed, options.tries, peer=peers[strategy])
+        else:
+            search = Search(recording, strategy, seed, options.tries, int(flight or options.flight))
+        if (search.space, search.label, seed) not in done:
             yield search
+
+
+def found_peers(options: argparse.Namespace) -> tuple[dict[str, Found], list[str]]:
+    """The peers among the strategies that can run, and why the others cannot."""
+    found, missing = {}, []
+    for name in options.strategies:
+        base, _ = recorded.split(name)
+        if is_peer(base):
+            try:
+                found[name] = find(base, tuple(options.peer_python))
+            except PeerError as error:
+                missing.append(str(error))
+    return found, missing
 
 
 def arguments() -> argparse.Namespace:
@@ -138,24 +197,20 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--spaces", type=Path, required=True, help="directory of recordings")
     parser.add_argument("--only", default="", help="names of recordings, separated by commas; default: all")
-    parser.add_argument("--strategies", default="auto", help=f"of {', '.join(strategy_names())}")
+    parser.add_argument("--strategies", default="auto", help=f"of {', '.join(strategy_names())}, and peers")
     parser.add_argument("--seeds", type=int, default=5, help="seeds 0 to N-1")
     parser.add_argument("--tries", type=int, default=TRIES)
     parser.add_argument("--flight", type=int, default=1, help="trials in flight at a time")
+    parser.add_argument("--peer-python", action="append", default=[], help="an interpreter that has peers")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--out", type=Path, required=True, help="written to line by line, and added to")
     options = parser.parse_args()
-    only = [name for name in options.only.split(",") if name]
     options.strategies = options.strategies.split(",")
-    options.recordings = sorted(
-        path
-        for path in options.spaces.iterdir()
-        if path.name.endswith(ENDINGS) and ".t4." not in path.name and (not only or space_name(path) in only)
-    )
+    options.recordings = [path for _, path in recordings(options.spaces, options.only)]
     return options
 
 
-def main() -> None:
+def main() -> int:
     # One thread a search: the searches themselves run beside one another. Spawned workers read this
     # when they load their linear algebra; forked ones would inherit what is loaded already.
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -163,17 +218,28 @@ def main() -> None:
     options = arguments()
     if not options.recordings:
         raise SystemExit(f"there is no recording in {options.spaces}")
-    todo = list(searches(options))
+    peers, failures = found_peers(options)
+    todo = list(searches(options, peers))
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool, options.out.open("a") as out:
-        for number, future in enumerate(as_completed([pool.submit(run, s) for s in todo]), 1):
-            line = future.result()
+        futures = {pool.submit(run, search): search for search in todo}
+        for number, future in enumerate(as_completed(futures), 1):
+            search = futures[future]
+            head = f"{number}/{len(todo)} {search.label} {search.space} seed {search.seed}:"
+            try:
+                line = future.result()
+            except PeerError as error:
+                failures.append(f"{head} {error}")
+                continue
             out.write(json.dumps(line) + "\n")
             out.flush()
-            print(f"{number}/{len(todo)} {line['strategy']} {line['space']} {line['seconds']} s", flush=True)
+            print(f"{head} {line['seconds']} s", flush=True)
+    for failure in failures:
+        print(f"NOT RUN: {failure}", file=sys.stderr)
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":
     try:
-        main()
+        sys.exit(main())
     except AutotuneError as error:
         raise SystemExit(str(error)) from None

@@ -1,0 +1,132 @@
+"""The benchmarks' side of a peer: which interpreter has it, and its process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from benchmarks.peers.contract import Knob
+from benchmarks.peers.worker import CLASSES
+
+ROOT = Path(__file__).resolve().parents[2]
+INSTALL = "pip install 'autotune[peers]'"
+
+Told = Sequence[tuple[Mapping[str, Any], float | None]]
+
+
+class PeerError(Exception):
+    """A peer cannot run, or gave up."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A peer that can run: under which interpreter, on which versions."""
+
+    name: str
+    python: str
+    on: str
+    """The packages with their versions."""
+
+
+def is_peer(name: str) -> bool:
+    """Whether ``name`` is a peer, installed or not."""
+    return name.startswith("kt-") or name in CLASSES
+
+
+@cache
+def find(name: str, pythons: tuple[str, ...]) -> Found:
+    """The first of ``pythons`` (then this interpreter) that has what ``name`` needs.
+
+    Raises :class:`PeerError` that says of each what it lacks.
+    """
+    complaints = []
+    for python in dict.fromkeys((*pythons, sys.executable)):
+        try:
+            done = _run([python, "-m", "benchmarks.peers.worker", "--versions", name])
+        except OSError as error:
+            raise PeerError(f"cannot run {python}: {error.strerror}") from error
+        if done.returncode == 0:
+            return Found(name, python, done.stdout.splitlines()[-1])
+        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        complaints.append(f"{python}: {reason}")
+    hint = f"{INSTALL}, or --peer-python with the interpreter of an environment that has it"
+    raise PeerError(f"{name} cannot run ({'; '.join(complaints)}). {hint}")
+
+
+def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, env=_environment(), capture_output=True, text=True, check=False)
+
+
+def _environment() -> dict[str, str]:
+    """One thread, the benchmarks importable, and the same iteration order in every run."""
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    return {**os.environ, **threads, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "0"}
+
+
+class Client:
+    """The process of one peer. ``seconds`` adds up the processor time of its answers since the start."""
+
+    def __init__(self, found: Found) -> None:
+        self.name = found.name
+        self.seconds = 0.0
+        self._process = subprocess.Popen(
+            [found.python, "-m", "benchmarks.peers.worker", found.name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=_environment(),
+        )
+
+    def start(self, knobs: Iterable[Knob], seed: int, tries: int) -> None:
+        """Begin a search; an earlier one is forgotten."""
+        self.seconds = 0.0
+        self._request("start", {"knobs": [knob.to_json() for knob in knobs], "seed": seed, "tries": tries})
+
+    def ask(self) -> dict[str, Any]:
+        configuration: dict[str, Any] = self._request("ask", True)["configuration"]
+        return configuration
+
+    def tell(self, told: Told) -> None:
+        """Losses, ``None`` for a failure, in the order tried."""
+        self._request("tell", list(told))
+
+    def search(self, recorded: Mapping[str, Any], seed: int, tries: int) -> list[dict[str, Any]]:
+        """For a tuner that runs by itself: what it tried in a recorded space."""
+        self.seconds = 0.0
+        what = {"recorded": recorded, "seed": seed, "tries": tries}
+        configurations: list[dict[str, Any]] = self._request("search", what)["configurations"]
+        return configurations
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _request(self, verb: str, what: Any) -> dict[str, Any]:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        try:
+            self._process.stdin.write(json.dumps({verb: what}) + "\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            pass  # the process is gone, which the empty answer says
+        line = self._process.stdout.readline()
+        if not line:
+            raise PeerError(f"the process of {self.name} ended while it was to {verb}")
+        answer: dict[str, Any] = json.loads(line)
+        if "error" in answer:
+            raise PeerError(f"{self.name} gave up while it was to {verb}: {answer['error']}")
+        self.seconds += answer["seconds"]
+        return answer

@@ -1,0 +1,140 @@
+"""The table of searches on recorded spaces.
+
+    python -m benchmarks.report_efficiency RUNS.jsonl ... --spaces DIR --out benchmarks/results/FILE.md
+
+RUNS.jsonl is what ``benchmarks.search_efficiency`` wrote. Each line is judged by :mod:`benchmarks.score` from
+the configurations in it and the recording in DIR, and by nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import numpy as np
+
+from autotune.errors import AutotuneError
+from autotune.measure.recording import read_recording
+from benchmarks.score import Judge
+from benchmarks.search_efficiency import recordings
+
+Line = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A strategy on a space, over its seeds."""
+
+    scores: tuple[float, ...]
+    r50: float
+    r200: float
+    tries: int
+    """The least of any seed."""
+    seconds: float
+
+    @property
+    def score(self) -> float:
+        return mean(self.scores)
+
+    @property
+    def p10(self) -> float:
+        return float(np.percentile(self.scores, 10))
+
+
+def judged(lines: Iterable[Line], judges: Mapping[str, Judge]) -> dict[tuple[str, str], Cell]:
+    """The cells of the table, by strategy and space. Lines about other spaces are left out."""
+    groups: dict[tuple[str, str], list[Line]] = defaultdict(list)
+    for line in lines:
+        if line["space"] in judges:
+            groups[line["strategy"], line["space"]].append(line)
+    return {key: _cell(group, judges[key[1]]) for key, group in groups.items()}
+
+
+def _cell(lines: list[Line], judge: Judge) -> Cell:
+    verdicts = [judge.judge(line["configs"]) for line in lines]
+    return Cell(
+        scores=tuple(v.score for v in verdicts),
+        r50=mean(v.r50 for v in verdicts),
+        r200=mean(v.r200 for v in verdicts),
+        tries=min(v.tries for v in verdicts),
+        seconds=mean(float(line.get("seconds", float("nan"))) for line in lines),
+    )
+
+
+def table(cells: Mapping[tuple[str, str], Cell], spaces: Iterable[str]) -> list[str]:
+    """One row a strategy, the best mean first; those that lack a space after those that have all."""
+    names = list(spaces)
+    rows = []
+    for strategy in {strategy for strategy, _ in cells}:
+        mine = {name: cells[strategy, name] for name in names if (strategy, name) in cells}
+        rows.append((len(mine), mean(c.score for c in mine.values()), strategy, mine))
+    lines = [
+        f"| strategy | seeds | mean | p10 | {' | '.join(names)} | seconds |",
+        f"|{'---|' * (len(names) + 5)}",
+    ]
+    for count, score, strategy, mine in sorted(rows, key=lambda row: (-row[0], -row[1], row[2])):
+        seeds = sorted({len(cell.scores) for cell in mine.values()})
+        shown = [f"{c.score:.2f} ({c.p10:.2f})" if (c := mine.get(name)) else "" for name in names]
+        whole = [f"{score:.3f}", f"{mean(c.p10 for c in mine.values()):.3f}"]
+        if count < len(names):
+            whole = ["", ""]  # a mean over other spaces is no comparison
+        seconds = f"{mean(c.seconds for c in mine.values()):.2f}"
+        cells_shown = [strategy, "-".join(map(str, dict.fromkeys((seeds[0], seeds[-1])))), *whole, *shown]
+        lines.append(f"| {' | '.join([*cells_shown, seconds])} |")
+    return lines
+
+
+def versions(lines: Iterable[Line]) -> str:
+    """Everything that the lines say they ran on."""
+    return "; ".join(sorted({line["on"] for line in lines if "on" in line}))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("runs", type=Path, nargs="+")
+    parser.add_argument("--spaces", type=Path, required=True, help="directory of recordings")
+    parser.add_argument("--only", default="", help="names of recordings, separated by commas; default: all")
+    parser.add_argument("--command", default="", help="what made the lines, to be shown above the table")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    lines = [json.loads(text) for path in options.runs for text in path.read_text().splitlines()]
+    judges = {name: Judge(read_recording(path)) for name, path in recordings(options.spaces, options.only)}
+    cells = judged(lines, judges)
+    tried = [name for name in judges if any(space == name for _, space in cells)]
+    text = "\n".join(
+        [
+            "# Searching recorded GPU spaces",
+            "",
+            *([f"`{options.command}`", ""] if options.command else []),
+            "Spaces that others measured exhaustively on real GPUs: a replay, no GPU was used here. 0 is "
+            "random search, 1 the optimum found at once (`benchmarks/score.py`; Willemsen et al. 2024). A "
+            "cell is the mean over seeds, in brackets the tenth percentile. `seconds` is the processor time "
+            "of the strategy itself for a search.",
+            "",
+            "Budgets in tries: " + ", ".join(f"{name} {judges[name].budget}" for name in tried) + ".",
+            "",
+            f"{versions(lines)}; Python {platform.python_version()}.",
+            "",
+            *table(cells, tried),
+            "",
+        ]
+    )
+    print(text)
+    if options.out:
+        options.out.write_text(text)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except AutotuneError as error:
+        raise SystemExit(str(error)) from None
