@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
@@ -167,3 +168,28 @@ class Knob(ABC):
     @abstractmethod
     def distance(self, one: Value, other: Value) -> float:
         """How far two values are apart, from 0 (the same) to 1 (opposite ends, or another choice)."""
+
+
+class Listed(Knob):
+    """A knob whose values stand in one list: it is made of a single cell."""
+
+    @property
+    @abstractmethod
+    def options(self) -> Sequence[Value]:
+        """All values, in order."""
+
+    @property
+    def cardinality(self) -> int:
+        return len(self.options)
+
+    @cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        return (Cell(self.name, self.options),)
+
+    def join(self, indices: Sequence[int]) -> Value:
+        return self.options[indices[0]]
+
+    def next_to(self, value: Value) -> tuple[Value, ...]:
+        """The values before and after ``value`` in the list."""
+        (place,) = self.split(value)
+        return tuple(self.options[p] for p in (place - 1, place + 1) if 0 <= p < len(self.options))

@@ -2,45 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from autotune.space.configuration import Value, freeze, plain
-from autotune.space.knob import Cell, Knob
+from autotune.space.knob import Listed
 from autotune.space.knob_values import distinct, key, listing, one_hot, scalars
 
 
-class _Listed(Knob):
-    """A knob that takes one of a tuple of values, as :attr:`_options` gives them."""
-
-    @property
-    def _options(self) -> tuple[Value, ...]:
-        raise NotImplementedError
+class _OneOf(Listed):
+    """A knob that takes one of a tuple of values."""
 
     @cached_property
     def _places(self) -> dict[Hashable, int]:
-        return {key(value): place for place, value in enumerate(self._options)}
+        return {key(value): place for place, value in enumerate(self.options)}
 
     def _first(self) -> Value:
-        return self._options[0]
+        return self.options[0]
 
     @property
     def expected(self) -> str:
-        return f"one of {listing(self._options)}"
-
-    @property
-    def cardinality(self) -> int:
-        return len(self._options)
-
-    @cached_property
-    def cells(self) -> tuple[Cell, ...]:
-        return (Cell(self.name, self._options),)
-
-    def join(self, indices: Sequence[int]) -> Value:
-        return self._options[indices[0]]
+        return f"one of {listing(self.options)}"
 
     def split(self, value: Value) -> tuple[int, ...]:
         place = self._places.get(key(value))
@@ -53,14 +38,14 @@ class _Listed(Knob):
             frozen = freeze(value)
         except TypeError:
             raise self._refuse(value) from None
-        return self._options[self.split(frozen)[0]]
+        return self.options[self.split(frozen)[0]]
 
     def sample(self, rng: np.random.Generator) -> Value:
-        return self._options[int(rng.integers(len(self._options)))]
+        return self.options[int(rng.integers(len(self.options)))]
 
 
 @dataclass(frozen=True)
-class OrderedValues(_Listed):
+class OrderedValues(_OneOf):
     """One of ``values`` (numbers or texts), whose order as listed says what is near to what."""
 
     values: tuple[Value, ...]
@@ -70,7 +55,7 @@ class OrderedValues(_Listed):
         object.__setattr__(self, "values", values)
 
     @property
-    def _options(self) -> tuple[Value, ...]:
+    def options(self) -> tuple[Value, ...]:
         return self.values
 
     @property
@@ -78,8 +63,7 @@ class OrderedValues(_Listed):
         return {"values": plain(self.values)}
 
     def neighbours(self, value: Value) -> tuple[Value, ...]:
-        (place,) = self.split(value)
-        return self.values[max(place - 1, 0) : place] + self.values[place + 1 : place + 2]
+        return self.next_to(value)
 
     @property
     def ordered(self) -> bool:
@@ -97,7 +81,7 @@ class OrderedValues(_Listed):
 
 
 @dataclass(frozen=True)
-class Choice(_Listed):
+class Choice(_OneOf):
     """One of ``choices``, none of them nearer to one than to another. Also lists and maps."""
 
     choices: tuple[Value, ...]
@@ -106,7 +90,7 @@ class Choice(_Listed):
         object.__setattr__(self, "choices", distinct("choices", self.choices))
 
     @property
-    def _options(self) -> tuple[Value, ...]:
+    def options(self) -> tuple[Value, ...]:
         return self.choices
 
     @property
@@ -133,7 +117,7 @@ class Choice(_Listed):
 
 
 @dataclass(frozen=True)
-class Flag(_Listed):
+class Flag(_OneOf):
     """On or off. The default is ``True`` unless given."""
 
     def _check(self) -> None:
@@ -143,7 +127,7 @@ class Flag(_Listed):
         return True
 
     @property
-    def _options(self) -> tuple[Value, ...]:
+    def options(self) -> tuple[Value, ...]:
         return (False, True)
 
     @property

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from autotune.space.configuration import Value, freeze
-from autotune.space.knob import Cell, Knob
+from autotune.space.knob import Cell, Knob, Listed
 from autotune.space.knob_values import as_number
 
 Scale: TypeAlias = Literal["linear", "log", "log2"]
@@ -77,7 +77,7 @@ class _Scaled(Knob):
 
 
 @dataclass(frozen=True)
-class IntegerRange(_Scaled):
+class IntegerRange(_Scaled, Listed):
     """``low``, ``low + step``, ... up to ``high`` at most.
 
     ``scale="log"``: the same integers, drawn and encoded by their logarithm.
@@ -108,7 +108,7 @@ class IntegerRange(_Scaled):
                     raise ValueError(f"{name} must be a power of two on a log2 scale, but it is {bound}")
 
     @cached_property
-    def _grid(self) -> Sequence[int]:
+    def options(self) -> Sequence[int]:
         if self.scale == "log2":
             return tuple(2**n for n in range(self.low.bit_length() - 1, self.high.bit_length()))
         return range(self.low, self.high + 1, self.step)
@@ -125,39 +125,27 @@ class IntegerRange(_Scaled):
         domain: dict[str, object] = {"range": [self.low, self.high], "scale": self.scale}
         return domain | {"step": self.step} if self.step > 1 else domain
 
-    @property
-    def cardinality(self) -> int:
-        return len(self._grid)
-
-    @cached_property
-    def cells(self) -> tuple[Cell, ...]:
-        return (Cell(self.name, self._grid),)
-
-    def join(self, indices: Sequence[int]) -> Value:
-        return self._grid[indices[0]]
-
     def split(self, value: Value) -> tuple[int, ...]:
         number = self.canonical(value)
-        return (self._grid.index(number),)
+        return (self.options.index(number),)
 
     def canonical(self, value: object) -> int:
         number = as_number(value)
-        if number is None or number != int(number) or int(number) not in self._grid:
+        if number is None or number != int(number) or int(number) not in self.options:
             raise self._refuse(value)
         return int(number)
 
     def sample(self, rng: np.random.Generator) -> Value:
         if self.scale != "log":
-            return self._grid[int(rng.integers(len(self._grid)))]
+            return self.options[int(rng.integers(len(self.options)))]
         # Every integer owns the stretch of the scale that rounds to it, also the two at the ends.
         low, high = max(self.low - self.step / 2, self.low / 2), self.high + self.step / 2
         drawn = math.exp(rng.uniform(math.log(low), math.log(high)))
         place = round((drawn - self.low) / self.step)
-        return self._grid[min(max(place, 0), len(self._grid) - 1)]
+        return self.options[min(max(place, 0), len(self.options) - 1)]
 
     def neighbours(self, value: Value) -> tuple[Value, ...]:
-        (place,) = self.split(value)
-        return tuple(self._grid[p] for p in (place - 1, place + 1) if 0 <= p < len(self._grid))
+        return self.next_to(value)
 
 
 @dataclass(frozen=True)
