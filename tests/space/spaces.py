@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -36,6 +39,20 @@ class SmallSpace:
 def key(values: Mapping[str, Value]) -> str:
     """One text for a configuration, whatever the order of its names."""
     return FrozenMap(values).hash
+
+
+def printed_under_hash_seeds(program: str) -> set[str]:
+    """What processes print that have other hashes of texts, and so other orders of sets."""
+    return {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1", "2")
+    }
 
 
 def brute_force(space: SmallSpace) -> list[dict[str, Value]]:

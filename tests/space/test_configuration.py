@@ -1,9 +1,6 @@
 """Configurations: frozen, comparable, with a hash that every process agrees on."""
 
-import os
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -12,6 +9,7 @@ from hypothesis import strategies as st
 
 from autotune.space import Configuration, FrozenMap
 from autotune.space.configuration import freeze, plain
+from tests.space.spaces import printed_under_hash_seeds
 
 SCALARS = st.one_of(
     st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text(max_size=5)
@@ -82,17 +80,7 @@ def test_every_process_computes_the_same_hash():
         "print(C({'b': 1.5, 'a': ('x', True), 'p': {'e': 'cpu', 'd': 'gpu'}}).hash);"
         "print(Space([OrderedValues('t', (1, 2)), Choice('c', ('r', 's'))], ['t < 2', 't > 0']).hash)"
     )
-    seen = {
-        subprocess.run(
-            [sys.executable, "-c", program],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("0", "1")
-    }
-    assert len(seen) == 1
+    assert len(printed_under_hash_seeds(program)) == 1
     assert (
         seen.pop().split()[0]
         == Configuration({"a": ["x", True], "b": 1.5, "p": {"d": "gpu", "e": "cpu"}}).hash

@@ -25,7 +25,7 @@ from autotune.space.knobs import (
     Permutation,
 )
 from autotune.space.rule import Rule
-from tests.space.spaces import SmallSpace, brute_force, key, small_spaces
+from tests.space.spaces import SmallSpace, brute_force, key, printed_under_hash_seeds, small_spaces
 
 THOROUGH = settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
@@ -319,23 +319,9 @@ def test_a_condition_on_a_continuous_knob_leaves_existence_open() -> None:
 
 def test_numbers_do_not_depend_on_the_hash_seed() -> None:
     """The order of sets of texts must not reach the numbering."""
-    import os
-    import subprocess
-    import sys
-
     program = (
         "from tests.space.test_feasible import MIXED, feasible\n"
         "knobs, rules = MIXED\n"
         "print(feasible(list(knobs), *rules)[77])"
     )
-    printed = {
-        subprocess.run(
-            [sys.executable, "-c", program],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2", "3")
-    }
-    assert len(printed) == 1
+    assert len(printed_under_hash_seeds(program)) == 1
