@@ -32,6 +32,7 @@ from autotune.interop.optuna_parameters import Parameter
 from autotune.interop.optuna_translation import Translation, UnplannedError
 from autotune.interop.optuna_trials import STATUS_ATTR, Watch, metrics_of
 from autotune.search.contract import Option
+from autotune.search.registry import strategy_class
 from autotune.session.loading import load_spec
 from autotune.space.configuration import Configuration
 from autotune.space.rule import Rule
@@ -86,6 +87,7 @@ class AutotuneSampler(BaseSampler):
             raise InputError("both a space and constraints were given: put the constraints into the space")
         if isinstance(constraints, str):
             raise InputError(f"constraints must be a list of rules: [{constraints!r}]")
+        strategy_class(strategy)  # a name that is not known is best refused at once
         self._engine = Engine(strategy, seed, dict(options or {}))
         self._rules = tuple(Rule.parse(text) for text in constraints)
         self._given = None if space is None else GivenSpace(_space(space))

@@ -11,7 +11,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from autotune.errors import InputError, Problem
 from autotune.interop.optuna_translation import Translation
-from autotune.interop.optuna_trials import Watch, observation
+from autotune.interop.optuna_trials import Watch, observation, steps
 from autotune.search.contract import Observation, Option, Reason
 from autotune.search.contract import Problem as SearchProblem
 from autotune.search.loss import signed
@@ -61,6 +61,7 @@ class Advisor:
         self.translation = translation
         self.metrics = tuple(metrics)
         self.engine = engine
+        self._longest = 0
         self._restart()
 
     def _restart(self) -> None:
@@ -82,7 +83,10 @@ class Advisor:
             self._follow(trials, number)
 
     def _follow(self, trials: Sequence[FrozenTrial], number: int) -> bool:
-        """Whether what is new could be added; else all must be told anew: a trial left its plan."""
+        """Whether what is new could be added.
+
+        Else all must be told anew: a trial left its plan, or went on for longer than any before.
+        """
         begun: list[Configuration] = []
         for trial in trials[self._watch.open :]:
             if trial.state is TrialState.RUNNING and trial.number not in (number, *self._running):
@@ -91,7 +95,12 @@ class Advisor:
                     self._running[trial.number] = configuration
                     begun.append(configuration)
         told: list[Observation] = []
-        for trial in self._watch.news(trials):
+        news = self._watch.news(trials)
+        longest = max(map(steps, news), default=0)
+        if longest > self._longest:
+            self._longest = longest
+            return False
+        for trial in news:
             found = self._observed(trial)
             planned = self._running.pop(trial.number, None)
             if planned is not None and (found is None or found.configuration != planned):
@@ -107,7 +116,7 @@ class Advisor:
         configuration = self.translation.configuration(trial.params, planned_for(trial), complete=complete)
         if configuration is None:
             return None
-        found = observation(trial, configuration, self.metrics)
+        found = observation(trial, configuration, self.metrics, self._longest)
         return None if found.status is Status.LOST else found
 
     # -- planning
@@ -152,7 +161,7 @@ class Advisor:
         best = min(known, key=lambda pair: pair[1])[0].configuration if known else {}
         wish = {**{k.name: best.get(k.name, k.default) for k in self.space.knobs}, **fixed}
         rng = np.random.default_rng((self.engine.seed, number, 1))
-        found = project(space, wish, rng, taken=())
+        found = project(space, wish, rng, self.strategy.taken)
         if found is None:
             return None
         return Plan(found, {"strategy": self.strategy.name, "kind": "fixed", "fixed": sorted(fixed)})

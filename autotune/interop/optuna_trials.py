@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import optuna
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from autotune.errors import InputError, Problem, nearest
+from autotune.interop.curves import curve
 from autotune.search.contract import Observation
 from autotune.space.configuration import Configuration
 from autotune.space.spec import MetricSpec
@@ -47,18 +48,32 @@ def metrics_of(study: optuna.Study) -> tuple[MetricSpec, ...]:
     )
 
 
+def steps(trial: FrozenTrial) -> int:
+    """How far the trial reported, counted from 1; 0 where it reported nothing."""
+    return 0 if trial.last_step is None else trial.last_step + 1
+
+
 def observation(
-    trial: FrozenTrial, configuration: Configuration, metrics: Sequence[MetricSpec]
+    trial: FrozenTrial, configuration: Configuration, metrics: Sequence[MetricSpec], longest: int
 ) -> Observation:
-    """A finished trial as an outcome.
+    """A finished trial as an outcome; ``longest`` is the last of all trials' :func:`steps`.
 
     How long it took is left out: it differs from run to run, and a seeded study shall not.
     """
     status = status_of(trial)
-    values: Mapping[str, float] = {}
-    if not status.failed and trial.values is not None and len(trial.values) == len(metrics):
-        values = {metric.name: value for metric, value in zip(metrics, trial.values, strict=True)}
-    return Observation(configuration, status, values)
+    if status.failed or trial.values is None or len(trial.values) != len(metrics):
+        return Observation(configuration, status)
+    values = {metric.name: value for metric, value in zip(metrics, trial.values, strict=True)}
+    if not trial.intermediate_values:
+        return Observation(configuration, status, values)
+    early = status is Status.PRUNED and steps(trial) < longest
+    return Observation(
+        configuration,
+        status,
+        values,
+        fraction=steps(trial) / longest if early else 1.0,
+        curve=curve({step + 1: value for step, value in trial.intermediate_values.items()}, longest),
+    )
 
 
 def status_of(trial: FrozenTrial) -> Status:

@@ -8,10 +8,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -23,19 +23,17 @@ except ImportError as error:
 
 from autotune.errors import InputError, Problem
 from autotune.interop.ray_space import ray_space
-from autotune.search.contract import Observation, Option, Strategy
+from autotune.interop.ray_trials import ITERATION, TuneTrial
+from autotune.search.contract import Option, Strategy
 from autotune.search.contract import Problem as SearchProblem
-from autotune.search.registry import make_strategy
+from autotune.search.registry import make_strategy, strategy_class
 from autotune.session.loading import load_spec
 from autotune.space.configuration import Configuration, plain
 from autotune.space.rule import Rule
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec, StudySpec
-from autotune.status import Status
 
-GOALS = {"min": "minimize", "max": "maximize"}
-ITERATION = "training_iteration"
-"""How many results a trial has reported, in each of them."""
+GOALS: Mapping[str, Literal["minimize", "maximize"]] = {"min": "minimize", "max": "maximize"}
 
 
 class AutotuneSearch(Searcher):  # type: ignore[misc]
@@ -72,6 +70,7 @@ class AutotuneSearch(Searcher):  # type: ignore[misc]
     ) -> None:
         if isinstance(constraints, str):
             raise InputError(f"constraints must be a list of rules: [{constraints!r}]")
+        strategy_class(strategy)  # a name that is not known is best refused at once
         self._bounds: tuple[MetricSpec, ...] = ()
         if isinstance(space, (StudySpec, str, Path)):
             spec = load_spec(space)
@@ -89,10 +88,9 @@ class AutotuneSearch(Searcher):  # type: ignore[misc]
         self._points = [dict(point) for point in points_to_evaluate]
         self._translation: _Translation | None = None
         self._asks = 0
-        self._flying: dict[str, Configuration] = {}
-        self._told: list[Observation] = []
+        self._flying: dict[str, TuneTrial] = {}
+        self._told: list[TuneTrial] = []
         self._longest = 0
-        self._ended: set[str] = set()
         self._strategy: Strategy | None = None
         if space is not None:
             self._set_space(space)
@@ -129,19 +127,22 @@ class AutotuneSearch(Searcher):  # type: ignore[misc]
         finished: str = Searcher.FINISHED
         return finished
 
+    def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
+        """A trial teaches when it ends; here it is noted what it reports on its way."""
+        trial = self._flying.get(trial_id)
+        if trial is not None:
+            trial.report(result, self._metrics())
+            trial.by_itself = trial.by_itself or bool(result.get("done"))
+
     def on_trial_complete(
         self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
     ) -> None:
-        configuration = self._flying.pop(trial_id, None)
-        if configuration is not None:
-            stopped = self._stopped(trial_id, result or {})
-            self._tell(configuration, result or {}, error, stopped)
-
-    def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
-        """A trial teaches when it ends; here only how far trials go, and which of them end by themselves."""
-        self._longest = max(self._longest, int(result.get(ITERATION, 0)))
-        if result.get("done"):
-            self._ended.add(trial_id)
+        trial = self._flying.pop(trial_id, None)
+        if trial is not None:
+            trial.error = error
+            if result:
+                trial.report(result, self._metrics())
+            self._tell(trial)
 
     def add_evaluated_point(
         self,
@@ -153,8 +154,12 @@ class AutotuneSearch(Searcher):  # type: ignore[misc]
     ) -> None:
         """Learn from a trial of elsewhere. With several metrics there is no telling which ``value`` is."""
         _, translation = self._ready()
-        (goal,) = self._goals()
-        self._tell(translation.configuration(parameters), {goal.name: value}, error, pruned)
+        (goal,) = (metric for metric in self._metrics() if metric.goal)
+        trial = TuneTrial(translation.configuration(parameters), error, pruned, by_itself=not pruned)
+        for number, each in enumerate(intermediate_values or (), 1):
+            trial.report({goal.name: each, ITERATION: number}, [goal])
+        trial.report({goal.name: value}, [goal])
+        self._tell(trial)
 
     def save(self, checkpoint_path: str) -> None:
         Path(checkpoint_path).write_bytes(cloudpickle.dumps(self.__getstate__()))
@@ -186,52 +191,40 @@ class AutotuneSearch(Searcher):  # type: ignore[misc]
             hint = "give space= to AutotuneSearch, or param_space= with tune.choice and the like to the Tuner"
             raise InputError(Problem("there is nothing to search", hint=hint))
         if self._strategy is None:
-            metrics = (*self._goals(), *(m for m in self._bounds if m.name not in self._metric_names()))
+            metrics = self._metrics()
             problem = SearchProblem(self._translation.space, metrics, options=self._options)
             self._strategy = make_strategy(self._strategy_name, problem, self._seed)
-            self._strategy.restore(self._asks, list(self._flying.values()), self._told)
+            flying = [trial.configuration for trial in self._flying.values()]
+            told = [trial.observation(metrics, self._longest) for trial in self._told]
+            self._strategy.restore(self._asks, flying, told)
         return self._strategy, self._translation
 
-    def _metric_names(self) -> list[str]:
-        return [self._metric] if isinstance(self._metric, str) else list(self._metric or ())
-
-    def _goals(self) -> tuple[MetricSpec, ...]:
-        """A metric a name, with its goal; ``obs`` is only looked at."""
+    def _metrics(self) -> tuple[MetricSpec, ...]:
+        """A metric a name, with its goal (``obs`` has none), then those that are only bounded."""
+        names = [self._metric] if isinstance(self._metric, str) else list(self._metric or ())
         modes = [self._mode] if isinstance(self._mode, str) else list(self._mode or ())
-        names = self._metric_names()
         if not names or len(names) != len(modes):
             hint = 'AutotuneSearch(metric="time", mode="min")'
             raise InputError(Problem("it is not known what to search for", expected=hint))
         bounds = {metric.name: metric for metric in self._bounds}
-        found = []
-        for name, mode in zip(names, modes, strict=True):
-            bound = bounds.get(name, MetricSpec(name))
-            goal: Any = GOALS.get(mode)
-            found.append(MetricSpec(name, goal, bound.unit, bound.at_most, bound.at_least))
-        return tuple(found)
+        found = [
+            replace(bounds.pop(name, MetricSpec(name)), goal=GOALS.get(mode))
+            for name, mode in zip(names, modes, strict=True)
+        ]
+        return (*found, *(replace(metric, goal=None) for metric in bounds.values()))
 
     def _handed_out(self, trial_id: str, configuration: Configuration) -> dict[str, Any]:
         assert self._translation is not None
-        self._flying[trial_id] = configuration
+        self._flying[trial_id] = TuneTrial(configuration)
         return self._translation.config(configuration)
 
-    def _stopped(self, trial_id: str, result: Mapping[str, Any]) -> bool:
-        """Whether a scheduler stopped the trial, as far as can be told.
-
-        Tune marks every last result as done. But it announces it beforehand only where the trial ended by
-        itself; else the trial was stopped early if another one went on for longer.
-        """
-        by_itself = trial_id in self._ended
-        self._ended.discard(trial_id)
-        return not by_itself and int(result.get(ITERATION, self._longest)) < self._longest
-
-    def _tell(
-        self, configuration: Configuration, result: Mapping[str, Any], error: bool, stopped: bool
-    ) -> None:
+    def _tell(self, trial: TuneTrial) -> None:
         strategy, _ = self._ready()
-        observation = _observation(configuration, strategy.problem.metrics, result, error, stopped)
-        self._told.append(observation)
-        strategy.tell([observation])
+        self._told.append(trial)
+        if trial.last > self._longest:
+            self._longest, self._strategy = trial.last, None  # what the others came to means less now
+        else:
+            strategy.tell([trial.observation(strategy.problem.metrics, self._longest)])
 
 
 class _Translation(Protocol):
@@ -257,34 +250,3 @@ class _OwnSpace:
     def configuration(self, config: Mapping[str, Any]) -> Configuration:
         names = [knob.name for knob in self.space.knobs]
         return self.space.configuration({name: config[name] for name in names if name in config})
-
-
-def _observation(
-    configuration: Configuration,
-    metrics: Sequence[MetricSpec],
-    result: Mapping[str, Any],
-    error: bool,
-    stopped: bool,
-) -> Observation:
-    """What a trial taught; how long it took is left out, so that a seeded experiment can be repeated."""
-    if error:
-        return Observation(configuration, Status.CRASHED)
-    values = {m.name: float(result[m.name]) for m in metrics if _is_number(result.get(m.name))}
-    if any(not math.isfinite(values.get(m.name, 0.0)) for m in metrics if m.goal):
-        return Observation(configuration, Status.DIVERGED)
-    if any(_beyond(metric, values) for metric in metrics):
-        return Observation(configuration, Status.WRONG)
-    stopped = stopped or any(m.goal and m.name not in values for m in metrics)
-    return Observation(configuration, Status.PRUNED if stopped else Status.OK, values)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-
-
-def _beyond(metric: MetricSpec, values: Mapping[str, float]) -> bool:
-    value = values.get(metric.name)
-    if value is None:
-        return False
-    over = metric.at_most is not None and not value <= metric.at_most
-    return over or (metric.at_least is not None and not value >= metric.at_least)

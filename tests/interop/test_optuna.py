@@ -27,6 +27,7 @@ from autotune.space.knobs import (
     Permutation,
 )
 from autotune.space.space import Space
+from autotune.status import Status
 
 TILES = [8, 16, 32, 64, 128]
 RULE = "tile_m * tile_n <= 4096"
@@ -193,6 +194,29 @@ class TestDefineByRun:
         late = [t for t in found.trials[15:] if t.state is TrialState.PRUNED]
         early = [t for t in found.trials[:15] if t.state is TrialState.PRUNED]
         assert len(late) < len(early)
+
+    def test_how_far_a_pruned_trial_came_is_told(self, tmp_path: Path) -> None:
+        """Also where a later trial goes on for longer than all before: then they came less far."""
+
+        def training(trial: optuna.Trial) -> float:
+            value, steps = kernel(trial), 4 if trial.number < 6 else 8
+            for step in range(steps):
+                trial.report(value + 1.0 / (step + 1), step)
+                if trial.number % 3 == 1 and step == 1:
+                    raise optuna.TrialPruned
+            return value + 1.0 / steps
+
+        found = study(training, trials=15)
+        assert isinstance(found.sampler, AutotuneSampler)
+        memory = found.sampler._memory
+        assert memory is not None
+        assert memory.advisor is not None
+        told = memory.advisor.strategy.told
+        stopped = [o for o in told if o.status is Status.PRUNED]
+        assert len(stopped) == 5
+        assert all(o.fraction == 2 / 8 for o in stopped)
+        assert {len(o.curve) for o in told} == {2, 4, 8}
+        resumes_the_same(training, tmp_path, trials=15)
 
     def test_a_moving_range_is_drawn_by_itself(self) -> None:
         def moving(trial: optuna.Trial) -> float:
@@ -490,6 +514,10 @@ class TestGivenSpace:
     def test_refuses_constraints_beside_it(self) -> None:
         with pytest.raises(InputError, match="into the space"):
             AutotuneSampler(space=SPACE, constraints=["depth > 2"])
+
+    def test_refuses_a_strategy_that_there_is_not(self) -> None:
+        with pytest.raises(InputError, match="did you mean 'bayes'"):
+            AutotuneSampler(strategy="bayse")
 
     def test_refuses_a_text_for_a_list(self) -> None:
         with pytest.raises(InputError, match="must be a list"):

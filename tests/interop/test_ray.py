@@ -16,6 +16,7 @@ from ray import tune
 from autotune.errors import InputError
 from autotune.interop.ray import AutotuneSearch
 from autotune.interop.ray_space import ray_space
+from autotune.search.contract import Observation
 from autotune.space.knobs import FloatRange, IntegerRange, OrderedValues, Permutation
 from autotune.space.space import Space
 from autotune.status import Status
@@ -62,6 +63,15 @@ def run(
         else:
             searcher.on_trial_complete(f"t{number}", {"time": value, "done": True})
     return seen
+
+
+def told(searcher: AutotuneSearch) -> list[Observation]:
+    strategy, _ = searcher._ready()
+    return strategy.told
+
+
+def statuses(searcher: AutotuneSearch) -> list[str]:
+    return [str(observation.status) for observation in told(searcher)]
 
 
 class TestSpaces:
@@ -187,7 +197,7 @@ class TestSearching:
             config = {"tile_m": m, "tile_n": 16, "depth": 2, "layout": "row"}
             searcher.add_evaluated_point(config, cost(config))
         searcher.add_evaluated_point({**config, "depth": 3}, 0.0, error=True)
-        assert [o.status for o in searcher._told] == [Status.OK] * 5 + [Status.CRASHED]
+        assert statuses(searcher) == [*["ok"] * 5, "crashed"]
         assert len({tuple(c.items()) for c in [*run(searcher, 5), config]}) == 6
 
     def test_how_trials_end(self) -> None:
@@ -201,8 +211,8 @@ class TestSearching:
         for number, (result, _) in enumerate(results):
             searcher.suggest(f"t{number}")
             searcher.on_trial_complete(f"t{number}", result)
-        assert [o.status for o in searcher._told] == [status for _, status in results]
-        assert searcher._told[0].metrics == {"time": 1.0, "rate": 2.0}
+        assert statuses(searcher) == [str(status) for _, status in results]
+        assert told(searcher)[0].metrics == {"time": 1.0, "rate": 2.0}
 
     def test_what_a_scheduler_stopped_is_pruned(self) -> None:
         """As Tune calls it: a result that leads to a stop is not announced, one that is natural is."""
@@ -215,7 +225,9 @@ class TestSearching:
             if by_itself:
                 searcher.on_trial_result(name, last)
             searcher.on_trial_complete(name, last)
-        assert [str(o.status) for o in searcher._told] == ["ok", "pruned", "ok", "ok"]
+        assert statuses(searcher) == ["ok", "pruned", "ok", "ok"]
+        assert [o.fraction for o in told(searcher)] == [1.0, 3 / 9, 1.0, 1.0]
+        assert told(searcher)[1].curve == ((1 / 9, 1.0), (2 / 9, 1.0), (3 / 9, 1.0))
 
     def test_a_space_file_says_it_all(self, tmp_path: Path) -> None:
         file = tmp_path / "space.yaml"
@@ -230,7 +242,7 @@ class TestSearching:
         searcher.on_trial_complete("t0", {"rate": 3.0, "error": 0.2})
         assert searcher.suggest("t1")["a"] > 1
         searcher.on_trial_complete("t1", {"rate": 3.0, "error": 0.0})
-        assert [o.status for o in searcher._told] == [Status.WRONG, Status.OK]
+        assert statuses(searcher) == ["wrong", "ok"]
 
     def test_conditions_hold(self) -> None:
         space = Space(
@@ -252,7 +264,7 @@ class TestSearching:
         with pytest.raises(InputError, match="not known what to search for"):
             AutotuneSearch(space).suggest("t0")
         with pytest.raises(InputError, match="did you mean 'bayes'"):
-            search(strategy="bayse").suggest("t0")
+            search(strategy="bayse")
 
 
 class TestState:
@@ -316,7 +328,7 @@ class TestExperiments:
         assert sorted(tried) == [8, 16, 32, 64]  # and then it ended
         assert results.get_best_result("time", "min").config["tile_m"] == 16
         assert results.num_errors == 1
-        assert sorted(o.status for o in searcher._told) == [Status.CRASHED, *[Status.OK] * 3]
+        assert sorted(statuses(searcher)) == ["crashed", "ok", "ok", "ok"]
         saved = list((tmp_path / "tiles").glob("searcher-state-*.pkl"))
         assert saved
         restored = AutotuneSearch()
