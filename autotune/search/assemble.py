@@ -7,6 +7,7 @@ conditions and constraints. :func:`assemble` turns such a wish into a configurat
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Mapping
 
 from autotune.space.configuration import Configuration, Value
@@ -37,11 +38,28 @@ def completed(space: Space, wish: Mapping[str, Value]) -> dict[str, Value]:
 
 
 def at(knob: Knob, fraction: float) -> Value:
-    """The value of a float range at ``fraction`` (0 to 1) of its way from low to high on its scale."""
+    """The value of an ordered knob at ``fraction`` (0 to 1) of its way from low to high on its scale.
+
+    Of values that are listed it is the one whose code (:meth:`Knob.encode`) is nearest.
+    """
+    if len(knob.cells) == 1 and knob.ordered:
+        return _nearest(knob, fraction)
     if not isinstance(knob, FloatRange):
-        raise TypeError(f"{knob.name} is not a float range")
+        raise TypeError(f"{knob.name} has no order")
     if knob.scale == "linear":
         value = knob.low + fraction * (knob.high - knob.low)
     else:
         value = math.exp(math.log(knob.low) * (1.0 - fraction) + math.log(knob.high) * fraction)
     return knob.canonical(min(max(value, knob.low), knob.high))
+
+
+def _nearest(knob: Knob, fraction: float) -> Value:
+    """By bisection, since there may be millions of values."""
+    places = range(len(knob.cells[0].values))
+
+    def code(place: int) -> float:
+        return knob.encode(knob.join([place]))[0]
+
+    above = min(bisect_left(places, fraction, key=code), places[-1])
+    below = max(above - 1, 0)
+    return knob.join([below if fraction - code(below) < code(above) - fraction else above])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from autotune.search.assemble import assemble, at
 from autotune.search.contract import Problem, Proposal, Strategy
@@ -18,17 +20,26 @@ GOLDEN = 618_033_988_749_894_848_204_586_834_365, 10**30
 """The golden section as a fraction, for numbers too large for a float."""
 MAX_LEVEL = 40
 """Halvings of a continuous range; beyond them neighbouring points are nearly the same float."""
+STRIDES = 32
+"""Multiples of the golden section that are considered for a stride."""
+HEADS = (16, 64)
+"""How many of the first configurations are looked at to choose among them."""
 PATIENCE = 20_000
 """Infeasible or repeated points in a row after which the rest is drawn at random."""
 
 
 class Grid(Strategy):
-    """Walks through all feasible configurations with a stride of the golden section of their number.
+    """Walks through all feasible configurations with a stride near a multiple of the golden section.
 
-    Multiples of the golden section modulo 1 are the most evenly spread of all such sequences, at any
-    length (three-distance theorem; Knuth, The Art of Computer Programming, vol. 3, section 6.4). The
-    stride is made coprime to the number of configurations, so the walk visits each exactly once,
-    however many there are, without listing them. The seed plays no part.
+    Multiples of the golden section of their number, modulo it, are the most evenly spread of all such
+    sequences, at any length (three-distance theorem; Knuth, The Art of Computer Programming, vol. 3, section
+    6.4). The stride is made coprime to the number of configurations, so the walk visits each exactly
+    once, however many there are, without listing them. The seed plays no part.
+
+    Spread evenly over the numbers of the configurations is not yet spread evenly over each knob, and over
+    the positions of an order: some strides beat with the way the numbers count. So of some multiples of
+    the golden section that one is taken whose first configurations have least in common
+    (:func:`alikeness`).
 
     Continuous knobs are crossed with the discrete ones on a grid that refines: first the ends and the
     middle of each range on its scale, then the middles between those, and so on. A space that can only
@@ -61,7 +72,7 @@ def _walk(space: Space) -> Iterator[tuple[Configuration | None, int]]:
     if feasible.size is None:
         return
     if not space.continuous:
-        for index in strided(feasible.size):
+        for index in strided(feasible.size, _spreading(space)):
             yield space.configuration(feasible[index]), 0
         return
     for level in range(1, MAX_LEVEL):
@@ -85,12 +96,45 @@ def _refined(size: int, continuous: int, level: int) -> Iterator[tuple[int, list
             yield index, ticks
 
 
-def strided(size: int) -> Iterator[int]:
+def strided(size: int, multiple: int = 1) -> Iterator[int]:
     """Each of ``range(size)`` once, spread evenly at any length, from the middle on."""
-    stride = max(1, size * GOLDEN[0] // GOLDEN[1])
+    stride = max(1, size * (multiple * GOLDEN[0] % GOLDEN[1]) // GOLDEN[1])
     while math.gcd(stride, size) != 1:
         stride += 1
     position = size // 2
     for _ in range(size):
         yield position
         position = (position + stride) % size
+
+
+def _spreading(space: Space) -> int:
+    """The multiple of the golden section whose stride spreads best over the knobs of ``space``."""
+    feasible = space.feasible
+    size = len(feasible)
+    cells = [(knob.ordered, len(cell.values)) for knob in feasible.knobs for cell in knob.cells]
+
+    def worth(multiple: int) -> float:
+        first = list(islice(strided(size, multiple), HEADS[-1]))
+        return alikeness(feasible.matrix(first), cells)
+
+    return min(range(1, STRIDES + 1), key=worth)
+
+
+def alikeness(rows: NDArray[np.int64], cells: Sequence[tuple[bool, int]]) -> float:
+    """How much the first of ``rows`` have in common, in the mean over pairs of them; low is spread.
+
+    Two rows are as alike as the number of cells that are equal; in an ordered cell, nearness counts
+    in part. The mean of the squares is least where all values, and all pairs of values, occur about
+    equally often (minimum moment aberration; Xu, Statistica Sinica 13, 2003). ``cells`` says of each column
+    whether it has an order, and how many values.
+    """
+    alike = np.zeros((len(rows), len(rows)))
+    for column, (ordered, count) in zip(rows.T, cells, strict=True):
+        apart = np.abs(column[:, None] - column[None, :])
+        alike += np.maximum(1.0 - apart / (count - 1), 0.0) if ordered and count > 2 else apart == 0
+    return float(sum(_mean_square(alike[:head, :head]) for head in HEADS))
+
+
+def _mean_square(alike: NDArray[np.float64]) -> float:
+    pairs = alike[np.triu_indices(len(alike), 1)]
+    return float((pairs**2).mean()) if len(pairs) else 0.0

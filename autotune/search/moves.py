@@ -15,7 +15,7 @@ from autotune.space.space import Space
 STRIDES = (0.2, 0.05, 0.01)
 """Standard deviations of a step in a continuous or long range, as fractions of it: one is drawn."""
 LONG = 32
-"""Values from which a step in an ordered knob may skip some."""
+"""Values beyond which a step in an ordered knob may skip some."""
 REACH = 64
 """How many values of an ordered knob are looked at to find one that is feasible."""
 ROUNDS = 12
@@ -31,9 +31,11 @@ def moved(knob: Knob, value: Value, rng: np.random.Generator) -> Value:
     one item moved, or two swapped that are in different places (which keeps what each place holds about
     as full as it was). An ordered knob goes one step, or in a long range some; a choice becomes another.
     """
-    if not knob.cells:
+    if knob.ordered and (not knob.cells or len(knob.cells[0].values) > LONG):
         position = knob.encode(value)[0] + rng.choice(STRIDES) * rng.standard_normal()
-        return at(knob, float(np.clip(position, 0.0, 1.0)))
+        there = at(knob, float(np.clip(position, 0.0, 1.0)))
+        if there != value or not knob.cells:
+            return there
     places = list(knob.split(value))
     if isinstance(knob, Permutation):
         return knob.join(_reordered(places, rng))
@@ -41,8 +43,7 @@ def moved(knob: Knob, value: Value, rng: np.random.Generator) -> Value:
         return knob.join(_reassigned(places, len(knob.options), rng))
     count = len(knob.cells[0].values)
     if knob.ordered:
-        step = 1 + int(abs(rng.choice(STRIDES) * rng.standard_normal()) * count) if count > LONG else 1
-        place = places[0] + step * _direction(places[0], count, rng)
+        place = places[0] + _direction(places[0], count, rng)
         return knob.join([min(max(place, 0), count - 1)])
     return knob.join([_another(places[0], count, rng)])
 

@@ -33,6 +33,8 @@ STRATEGIES: Mapping[str, Entry] = {
     "grid": Entry("grid", "Grid", "everything once, in an order that spreads"),
     "random": Entry("random", "Random", "uniform over the feasible set"),
     "evolution": Entry("evolution", "Evolution", "tournament, crossover and mutation"),
+    "bandit": Entry("bandit", "Bandit", "hands each try to the strategy or region that does best"),
+    "policy": Entry("policy", "Policy", "policy gradient, for assignments and orders"),
     "bayes": Entry("bayes", "Bayes", "Gaussian process over the feasible set", {"scipy": "scipy"}),
     "optuna-tpe": Entry("optuna_samplers", "OptunaTpe", "Optuna's tree-structured Parzen estimator", _OPTUNA),
     "optuna-gp": Entry(
