@@ -34,7 +34,7 @@ from autotune.interop.optuna_trials import STATUS_ATTR, Watch, metrics_of
 from autotune.search.contract import Option
 from autotune.search.registry import strategy_class
 from autotune.session.loading import load_spec
-from autotune.space.configuration import Configuration
+from autotune.space.configuration import Configuration, Value
 from autotune.space.rule import Rule
 from autotune.space.space import Space
 from autotune.space.spec import StudySpec
@@ -43,6 +43,9 @@ __all__ = ["STATUS_ATTR", "AutotuneSampler", "suggest"]
 
 DRAWS = 64
 """How often a parameter that is drawn by itself is drawn until it satisfies the constraints."""
+
+REPLANS = 16
+"""How often a trial is planned anew where other processes were quicker."""
 
 log = logging.getLogger(__name__)
 
@@ -112,11 +115,27 @@ class AutotuneSampler(BaseSampler):
         """Plan the trial. What is planned is handed out by :meth:`sample_independent`, which knows how the
         study asks for it; so this is always empty."""
         with self._lock:
-            plan = self._plan(study, trial, search_space)
-            self._remembered(study).planned(trial.number, plan)
-            if plan is not None:
-                study._storage.set_trial_system_attr(trial._trial_id, PLAN_ATTR, plan.to_document())
+            for _ in range(REPLANS):
+                plan = self._plan(study, trial, search_space)
+                self._remembered(study).planned(trial.number, plan)
+                if plan is None:
+                    break
+                document = plan.to_document()
+                study._storage.set_trial_system_attr(trial._trial_id, PLAN_ATTR, document)
+                if not plan.new or not self._clashes(study, trial.number, document["configuration"]):
+                    break
+                self._remembered(study).advisor = None  # it takes for tried what we just gave up
         return {}
+
+    def _clashes(self, study: optuna.Study, number: int, configuration: Mapping[str, Value]) -> bool:
+        """Whether another process planned the same meanwhile, which may have begun.
+
+        All write their plan before they look: of two that have the same, one at least sees the other's.
+        """
+        advisor = self._remembered(study).advisor
+        since = 0 if advisor is None else advisor.watch.open
+        others = (t for t in _trials(study)[since:] if t.number != number)
+        return any(planned_for(other) == configuration for other in others)
 
     def sample_independent(
         self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution

@@ -42,6 +42,8 @@ class Plan:
 
     configuration: Configuration
     reason: Reason
+    new: bool = True
+    """Whether it shall not be tried elsewhere too: it is neither a replicate nor fixed by the user."""
 
     def to_document(self) -> dict[str, Any]:
         return {"configuration": plain(self.configuration), "reason": dict(self.reason)}
@@ -67,7 +69,7 @@ class Advisor:
     def _restart(self) -> None:
         problem = SearchProblem(self.space, self.metrics, options=self.engine.options)
         self.strategy = make_strategy(self.engine.strategy, problem, self.engine.seed)
-        self._watch = Watch()
+        self.watch = Watch()
         self._running: dict[int, Configuration] = {}
 
     @property
@@ -88,14 +90,14 @@ class Advisor:
         Else all must be told anew: a trial left its plan, or went on for longer than any before.
         """
         begun: list[Configuration] = []
-        for trial in trials[self._watch.open :]:
+        for trial in trials[self.watch.open :]:
             if trial.state is TrialState.RUNNING and trial.number not in (number, *self._running):
                 configuration = self.translation.configuration(trial.params, planned_for(trial))
                 if configuration is not None:
                     self._running[trial.number] = configuration
                     begun.append(configuration)
         told: list[Observation] = []
-        news = self._watch.news(trials)
+        news = self.watch.news(trials)
         longest = max(map(steps, news), default=0)
         if longest > self._longest:
             self._longest = longest
@@ -144,7 +146,8 @@ class Advisor:
         for one in told:
             tries[one.configuration] = tries.get(one.configuration, 0) + 1
         best, _ = min(self._ranked(told), key=lambda pair: (tries[pair[0].configuration], pair[1]))
-        return Plan(best.configuration, {"strategy": self.strategy.name, "kind": "replicate"})
+        reason = {"strategy": self.strategy.name, "kind": "replicate"}
+        return Plan(best.configuration, reason, new=False)
 
     def _ranked(self, told: Sequence[Observation]) -> list[tuple[Observation, float]]:
         losses = np.nan_to_num(signed(self.strategy.problem, told), nan=np.inf)
@@ -164,7 +167,8 @@ class Advisor:
         found = project(space, wish, rng, self.strategy.taken)
         if found is None:
             return None
-        return Plan(found, {"strategy": self.strategy.name, "kind": "fixed", "fixed": sorted(fixed)})
+        reason = {"strategy": self.strategy.name, "kind": "fixed", "fixed": sorted(fixed)}
+        return Plan(found, reason, new=False)
 
     def _infeasible(self) -> Problem:
         rules = ", ".join(repr(rule.text) for rule in self.space.constraints) or "the space"

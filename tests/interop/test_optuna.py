@@ -344,6 +344,31 @@ class TestStudies:
         found.optimize(together, n_trials=16, n_jobs=2)
         assert different(found) == 16
 
+    def test_several_samplers_of_one_storage_never_try_the_same(self) -> None:
+        """As processes do, each with a sampler of its own; all of them plan at the same time."""
+        at_once = threading.Barrier(4, timeout=60)
+        storage = optuna.storages.InMemoryStorage()
+        optuna.create_study(study_name="s", storage=storage)
+
+        def work() -> None:
+            own = optuna.load_study(
+                study_name="s",
+                storage=storage,
+                sampler=AutotuneSampler(seed=0, strategy="random", space=SPACE),
+            )
+            for _ in range(8):
+                trial = own.ask()
+                at_once.wait()
+                own.tell(trial, kernel(trial))
+
+        workers = [threading.Thread(target=work) for _ in range(4)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        found = optuna.load_study(study_name="s", storage=storage)
+        assert len(found.trials) == different(found) == 32
+
     def test_takes_trials_from_elsewhere(self) -> None:
         found = optuna.create_study(sampler=AutotuneSampler(seed=0, constraints=[RULE]))
         distributions = {
