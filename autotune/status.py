@@ -38,7 +38,7 @@ class Status(StrEnum):
     DIVERGED = "diverged"
     """A metric became NaN or infinite, or a training loss exploded."""
     PRUNED = "pruned"
-    """Stopped early on purpose: already worse than the incumbent beyond doubt."""
+    """Stopped early on purpose: worse than the incumbent beyond doubt, or behind others part of the way."""
     LOST = "lost"
     """The worker or its node went away; nothing is known about the configuration."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -115,6 +116,25 @@ def test_a_program_is_stopped_by_what_it_prints(tmp_path: Path) -> None:
     pruned = next(t for t in result.trials if t.status is Status.PRUNED)
     assert pruned.message.startswith(f"stopped after {pruned.facts['step']} of 27 epochs: ")
     assert len(steps_of(tmp_path / "study.db")) == 12
+
+
+def test_two_searches_on_one_store_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    """The brackets of one hold none of what the other has paused."""
+    given = spec(tmp_path, "hyperband", trials=16, steps=9)
+    (tmp_path / "train.py").write_text(TRAIN.replace("(3, 2)", "(3, 99)"))
+    (tmp_path / "space.yaml").write_text(given.text)
+    command = [sys.executable, "-m", "autotune", "search", "space.yaml", "--store", "study.db", "--json"]
+    both = [
+        subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in "12"
+    ]
+    assert [process.wait(120) for process in both] == [0, 0]
+    for process in both:
+        process.communicate()
+    with Store.open(tmp_path / "study.db", readonly=True) as store:
+        trials = store.trials(store.study().id)
+        assert store.integrity() == []
+    assert {t.status for t in trials} == {Status.OK, Status.PRUNED}
+    assert len({t.hash for t in trials}) == len(trials) >= 16
 
 
 # -- what is kept and told -----------------------------------------------------------------------
