@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         OutOfMemory,
         WrongAnswer,
     )
+    from autotune.measure.reports import Reporter
     from autotune.session.api import ask_tell, search
     from autotune.session.asktell import AskTell
     from autotune.session.result import Result
@@ -51,6 +52,7 @@ _HOME = {
     "Objective": "autotune.measure.objective",
     "OutOfMemory": "autotune.measure.objective",
     "WrongAnswer": "autotune.measure.objective",
+    "Reporter": "autotune.measure.reports",
     "ask_tell": "autotune.session.api",
     "AskTell": "autotune.session.asktell",
     "Result": "autotune.session.result",
@@ -104,6 +106,7 @@ __all__ = [
     "InputError",
     "Objective",
     "OutOfMemory",
+    "Reporter",
     "Result",
     "Space",
     "Status",
