@@ -21,11 +21,13 @@ from typing import Self
 from autotune.errors import InputError, Problem, nearest
 from autotune.measure.bounds import beyond_bounds
 from autotune.measure.outcome import Estimate, Outcome, Reading
+from autotune.measure.reports import Reporter, Stopped
 from autotune.measure.statistics import estimate
 from autotune.provenance.environment import Environment
 from autotune.session.ledger import Ledger
 from autotune.session.opening import open_study
 from autotune.session.result import Result, load_result
+from autotune.session.stopping import make_stopping
 from autotune.space.configuration import Configuration
 from autotune.space.spec import StudySpec
 from autotune.status import Status
@@ -56,11 +58,39 @@ class AskTell:
         self._study = open_study(spec, store, environment, fresh=fresh)
         self._ledger = Ledger(spec, store, self._study, environment)
         self._closed = False
+        self._reporters: dict[int, Reporter] = {}
+        self._stopping = make_stopping(spec, store, self._study.record.id, self._ledger.session_id)
+        if self._stopping is not None and self._stopping.pauses:
+            self.close()
+            message = "this policy of early_stopping pauses trials, which ask and tell cannot run on"
+            raise InputError(Problem(message, expected="asha, none, or one of Optuna's pruners"))
 
     def ask(self, n: int = 1) -> list[AskedTrial]:
         """Up to ``n`` trials; fewer where the space is exhausted. They are ``running`` from now on."""
         trials = self._ledger.propose(n, worker="ask-tell")
+        if self._stopping is not None:
+            for trial in trials:
+                self._stopping.give(trial)
+                self._reporters[trial.id] = self._stopping.reporter(trial)
         return [AskedTrial(t.id, t.number, t.configuration, t.reason) for t in trials]
+
+    def report(
+        self, trial: AskedTrial, step: int, metrics: Mapping[str, float] | None = None, **named: float
+    ) -> Stopped | None:
+        """How far ``trial`` has come, for early stopping; what ends it, or ``None`` where it goes on.
+
+        ::
+
+            if stop := session.report(trial, epoch, loss=loss):
+                session.tell(trial, loss=loss, status=stop.status, message=stop.message)
+        """
+        if self._stopping is None:
+            return None
+        try:
+            self._reporters[trial.id](step, metrics, **named)
+        except Stopped as stopped:
+            return stopped
+        return None
 
     def tell(
         self,
@@ -80,6 +110,9 @@ class AskTell:
         """
         given = {**(metrics or {}), **named}
         outcome = self._outcome(given, Status(status), message, seconds, peak_memory)
+        if self._stopping is not None:
+            outcome = self._stopping.settle(trial.id, outcome) or outcome
+            self._reporters.pop(trial.id, None)
         self._ledger.finish(trial.id, outcome)
         return outcome
 

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 
 from autotune.measure.outcome import Estimate, Outcome, Report
-from autotune.measure.reports import Curve
+from autotune.measure.reports import Curve, Reporter
 from autotune.session.rules import Board, Rule, Verdict
 from autotune.space.spec import EarlyStopping, MetricSpec, StudySpec
 from autotune.status import Status
@@ -127,6 +128,10 @@ class Stopping:
             self._pausing.add(trial_id)
         return self._why(report.step, decision.reason)
 
+    def reporter(self, trial: TrialRecord) -> Reporter:
+        """For whoever runs the trial in this very process."""
+        return Reporter(self.curve(trial), partial(self.hear, trial.id))
+
     def write(self) -> None:
         """Write down what was reported since the last time."""
         made, self._unwritten = self._unwritten, []
@@ -158,6 +163,11 @@ class Stopping:
         )
 
     # -- trials that are paused ----------------------------------------------------------------
+
+    @property
+    def pauses(self) -> bool:
+        """Whether trials may be paused, so that somebody has to run them on."""
+        return self._rule.pauses
 
     @property
     def paused(self) -> int:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import autotune
+from autotune.errors import InputError
 from autotune.measure.reports import Reporter
 from autotune.session.ledger import observe_record
 from autotune.session.progress import Progress
@@ -291,6 +292,29 @@ def test_when_the_time_is_up_nobody_is_promoted(tmp_path: Path) -> None:
     result = autotune.search(given, store=tmp_path / "study.db", objective=slow, time=2.0)
     assert len(begun) == 5 and result.statuses == {"pruned": 5}
     assert all("the time was up" in t.message for t in result.trials)
+
+
+# -- ask and tell ----------------------------------------------------------------------------------
+
+
+def test_ask_and_tell_stops_trials_as_well(tmp_path: Path) -> None:
+    with autotune.ask_tell(spec(tmp_path, "asha"), store=tmp_path / "study.db") as session:
+        for trial in session.ask(20):
+            end = (trial.configuration["x"] - 5) ** 2 + 1.0
+            for step in range(1, 28):
+                if stop := session.report(trial, step, loss=end + 1 / step):
+                    break
+            status = stop.status if stop else Status.OK
+            session.tell(trial, loss=end + 1 / step, status=status, message=stop.message if stop else "")
+        result = session.result()
+    assert result.statuses["pruned"] >= 10 and result.statuses["ok"] >= 1
+    assert {t.facts["step"] for t in result.trials if t.status is Status.PRUNED} <= {1, 3, 9}
+    assert all(observe_record(t).fraction < 1 for t in result.trials if t.status is Status.PRUNED)
+
+
+def test_ask_and_tell_refuses_to_pause(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="pauses trials"):
+        autotune.ask_tell(spec(tmp_path, "hyperband"), store=tmp_path / "study.db")
 
 
 # -- what goes wrong -----------------------------------------------------------------------------
