@@ -88,7 +88,9 @@ class Client:
     def start(self, knobs: Iterable[Knob], seed: int, tries: int) -> None:
         """Begin a search; an earlier one is forgotten."""
         self.seconds = 0.0
-        self._request("start", {"knobs": [knob.to_json() for knob in knobs], "seed": seed, "tries": tries})
+        what = {"knobs": [knob.to_json() for knob in knobs], "seed": seed, "tries": tries}
+        self.conditional: bool = self._request("start", what)["conditional"]
+        """Whether the peer knows conditions (:class:`~benchmarks.peers.contract.Peer`)."""
 
     def ask(self) -> dict[str, Any]:
         configuration: dict[str, Any] = self._request("ask", True)["configuration"]
@@ -105,8 +107,12 @@ class Client:
         configurations: list[dict[str, Any]] = self._request("search", what)["configurations"]
         return configurations
 
-    def close(self) -> None:
+    def kill(self) -> None:
+        """From another thread, too: what the peer was to answer raises :class:`PeerError`."""
         self._process.kill()
+
+    def close(self) -> None:
+        self.kill()
         self._process.communicate()
 
     def __enter__(self) -> Client:

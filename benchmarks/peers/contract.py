@@ -48,14 +48,15 @@ class Peer(ABC):
     """A tuner that proposes one configuration at a time.
 
     It is told what came of its proposals, and of other configurations, in the order tried; ``None`` is a
-    failure. Proposals may repeat themselves or be infeasible: that is for the benchmark to judge. A
-    tuner that knows no conditions gives every knob a value, and is told the values it gave.
+    failure. Proposals may repeat themselves or be infeasible: that is for the benchmark to judge.
     """
 
     packages: ClassVar[tuple[str, ...]]
     """What must be importable, as distributions whose versions are reported."""
     modules: ClassVar[tuple[str, ...]]
     """Modules that are imported to see whether the peer can run."""
+    conditional: ClassVar[bool] = False
+    """Whether it knows conditions: it then gives values, and is told values, of the knobs that exist."""
 
     def __init__(self, knobs: Sequence[Knob], seed: int, tries: int) -> None:
         self.knobs = tuple(knobs)

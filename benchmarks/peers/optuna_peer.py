@@ -19,7 +19,7 @@ class Optuna(Peer):
 
     packages: ClassVar[tuple[str, ...]] = ("optuna",)
     modules: ClassVar[tuple[str, ...]] = ("optuna",)
-    conditional: ClassVar[bool] = True
+    conditional = True
 
     def __init__(self, knobs: Sequence[Knob], seed: int, tries: int) -> None:
         super().__init__(knobs, seed, tries)
@@ -107,7 +107,7 @@ class Gp(Optuna):
 
     packages: ClassVar[tuple[str, ...]] = ("optuna", "torch")
     modules: ClassVar[tuple[str, ...]] = ("optuna", "torch", "scipy")
-    conditional: ClassVar[bool] = False
+    conditional = False
 
     def sampler(self) -> Any:
         return self.optuna.samplers.GPSampler(seed=self.seed)

@@ -22,6 +22,7 @@ class Smac(Peer):
 
     packages: ClassVar[tuple[str, ...]] = ("smac", "ConfigSpace")
     modules: ClassVar[tuple[str, ...]] = ("smac",)
+    conditional = True
 
     def __init__(self, knobs: Sequence[Knob], seed: int, tries: int) -> None:
         super().__init__(knobs, seed, tries)

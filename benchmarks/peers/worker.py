@@ -11,8 +11,9 @@ time it took::
     {"tell": [[configuration, loss or null], ...]}
     {"search": {"recorded": {...}, "seed": 0, "tries": 60}}
 
-The second is answered by ``{"configuration"}``, the last, for a tuner that runs by itself, by
-``{"configurations"}``. What a peer prints goes to standard error. The end of standard input ends the process.
+The first is answered by ``{"conditional"}``, the second by ``{"configuration"}``, the last, for a tuner that
+runs by itself, by ``{"configurations"}``. What a peer prints goes to standard error. The end of standard
+input ends the process.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ class Server:
 
         knobs = [Knob.from_json(document) for document in what["knobs"]]
         self.peer = made(self.name)(knobs, what["seed"], what["tries"])
-        return {}
+        return {"conditional": self.peer.conditional}
 
     def _ask(self, _: bool) -> dict[str, Any]:
         return {"configuration": self.peer.ask()}

@@ -1,0 +1,179 @@
+"""The table of searches on mixed spaces.
+
+    python -m benchmarks.mixed_report RUNS.jsonl ... --out benchmarks/results/mixed_spaces.md
+
+RUNS.jsonl is what ``benchmarks.mixed_spaces`` wrote. Two figures compare the methods, both from the best loss
+after the last trial.
+
+The *rank* of a method among the others, for each task and seed (1 is best, ties share), averaged.
+
+The *score* of the black-box optimisation challenge of 2020 (Turner et al., PMLR 133, 2021; computed as by
+its software, bayesmark): ``100 (1 - mean of (loss - optimum) / (guess - optimum))``, the ratio kept within -1
+and 1, the mean taken over seeds, then over tasks. 100 is the optimum in every search, 0 a single guess. The
+optimum of a task is the best loss that any method ever found in it, the guess the median loss of random
+search's trials (a failed one counts as infinite; the default configuration is no guess).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from statistics import mean, median
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+GUESSER = "random"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One search: losses in the order tried, infinite where training failed."""
+
+    task: str
+    method: str
+    seed: int
+    seconds: float
+    on: str
+    losses: tuple[float, ...]
+
+    @classmethod
+    def from_line(cls, line: Mapping[str, Any]) -> Run:
+        losses = tuple(math.inf if loss is None else float(loss) for loss in line["losses"])
+        return cls(line["task"], line["method"], line["seed"], line["seconds"], line["on"], losses)
+
+    @property
+    def best(self) -> float:
+        return min(self.losses)
+
+
+def ranks(values: Sequence[float]) -> NDArray[np.float64]:
+    """1 for the least, ties sharing the mean of their ranks."""
+    array = np.asarray(values, dtype=float)
+    below = (array[None, :] < array[:, None]).sum(axis=1)
+    equal = (array[None, :] == array[:, None]).sum(axis=1)
+    shared: NDArray[np.float64] = below + (equal + 1) / 2
+    return shared
+
+
+def searches(runs: Iterable[Run]) -> dict[tuple[str, int], dict[str, float]]:
+    """The best loss of each method, by task and seed."""
+    found: dict[tuple[str, int], dict[str, float]] = {}
+    for run in runs:
+        found.setdefault((run.task, run.seed), {})[run.method] = run.best
+    return found
+
+
+def mean_ranks(runs: Iterable[Run]) -> dict[str, float]:
+    """The mean rank of each method; every method must have every search."""
+    found = list(searches(runs).values())
+    methods = list(found[0])
+    table = np.array([ranks([best[method] for method in methods]) for best in found])
+    return dict(zip(methods, table.mean(axis=0).tolist(), strict=True))
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What a task's losses are measured against."""
+
+    optimum: float
+    guess: float
+
+    def score(self, losses: Iterable[float]) -> float:
+        """The challenge's score of the best losses of several searches."""
+        span = self.guess - self.optimum
+        ratios = [(loss - self.optimum) / span if span > 0 else 0.0 for loss in losses]
+        return 100 * (1 - mean(min(max(ratio, -1.0), 1.0) for ratio in ratios))
+
+
+def scales(runs: Sequence[Run]) -> dict[str, Scale]:
+    """The scale of each task in which random search was run."""
+    found = {}
+    for task in sorted({run.task for run in runs}):
+        mine = [run for run in runs if run.task == task]
+        guesses = [loss for run in mine if run.method == GUESSER for loss in run.losses[1:]]
+        if guesses:
+            found[task] = Scale(min(run.best for run in mine), median(guesses))
+    return found
+
+
+def tables(runs: Sequence[Run]) -> list[str]:
+    """The methods with the most searches; then, where some have fewer, all methods on what all have."""
+    scale = scales(runs)
+    have = {
+        method: {(r.task, r.seed) for r in runs if r.method == method} for method in {r.method for r in runs}
+    }
+    most = max(map(len, have.values()))
+    whole = {method for method in have if len(have[method]) == most}
+    lines = table([run for run in runs if run.method in whole], scale)
+    if len(whole) < len(have):
+        common = set.intersection(*have.values())
+        lines += [
+            "",
+            f"All methods, on the {len(common)} searches (task and seed) that all of them have:",
+            "",
+        ]
+        lines += table([run for run in runs if (run.task, run.seed) in common], scale)
+    return lines
+
+
+def table(runs: Sequence[Run], scale: Mapping[str, Scale]) -> list[str]:
+    """One row a method, the best mean rank first."""
+    names = [name for name in scale if any(run.task == name for run in runs)]
+    lines = [
+        f"| method | searches | mean rank | score | {' | '.join(names)} | seconds |",
+        "|---" * (len(names) + 5) + "|",
+    ]
+    for method, rank in sorted(mean_ranks(runs).items(), key=lambda item: item[1]):
+        mine = [run for run in runs if run.method == method]
+        scores = [scale[name].score(run.best for run in mine if run.task == name) for name in names]
+        shown = [f"{rank:.2f}", *(f"{score:.1f}" for score in (mean(scores), *scores))]
+        seconds = f"{mean(run.seconds for run in mine):.2f}"
+        lines.append(f"| {' | '.join([method, str(len(mine)), *shown, seconds])} |")
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("runs", type=Path, nargs="+")
+    parser.add_argument("--command", default="", help="what made the lines, to be shown above the table")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    runs = [
+        Run.from_line(json.loads(text)) for path in options.runs for text in path.read_text().splitlines()
+    ]
+    trials = sorted({len(run.losses) for run in runs})
+    text = "\n".join(
+        [
+            "# Tuning real models",
+            "",
+            *([f"`{options.command}`", ""] if options.command else []),
+            "scikit-learn models on its bundled data, cross-validated (`benchmarks/mixed_tasks.py`): mixed "
+            f"continuous, integer, categorical and conditional knobs, {'-'.join(map(str, trials))} trials, "
+            "of which the first is the default for every method. `mean rank` is over tasks and seeds, 1 the "
+            "best. `score` is that of the 2020 black-box challenge (Turner et al. 2021): 100 is the best "
+            "loss that anyone found, 0 a random guess. `seconds` is the processor time of the method itself.",
+            "",
+            "; ".join(sorted({run.on for run in runs}))
+            + f"; trained with scikit-learn {version('scikit-learn')}; Python {platform.python_version()}.",
+            "",
+            *tables(runs),
+            "",
+        ]
+    )
+    print(text)
+    if options.out:
+        options.out.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

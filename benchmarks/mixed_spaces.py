@@ -1,0 +1,233 @@
+"""Tuning real models with mixed and conditional knobs, beside other people's tuners.
+
+    python -m benchmarks.mixed_spaces --methods auto,random,optuna-tpe,hebo --seeds 10 --jobs 2 \\
+        --peer-python PEERS/bin/python --cache CACHE.jsonl --out RUNS.jsonl
+    python -m benchmarks.mixed_report RUNS.jsonl --out benchmarks/results/mixed_spaces.md
+
+The tasks are those of :mod:`benchmarks.mixed_tasks`. Every method has ``--trials`` trials, of which the
+first is the default configuration for all: autotune begins with it, and peers are told of it. Each search
+becomes a line of RUNS.jsonl::
+
+    {"task": ..., "method": ..., "seed": ..., "seconds": ..., "on": ..., "losses": [...]}
+
+with the losses in the order tried, ``null`` where training failed, and the processor time of the method's
+asks and tells. Lines that are there are kept and not run again, so a method can be run alone and added.
+Training is deterministic; ``--cache`` keeps the loss of every configuration that was trained, for the next
+run.
+
+Optuna's TPE and SMAC3 are given the conditions; the others know none and are given the flat space,
+where the value of a knob that does not exist has no effect.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.metadata import version
+from itertools import product
+from multiprocessing import get_context
+from pathlib import Path
+
+from autotune.errors import AutotuneError
+from autotune.search.contract import Observation, Problem
+from autotune.search.registry import make_strategy
+from autotune.space.configuration import Configuration, plain
+from autotune.space.space import Space
+from autotune.space.spec import MetricSpec
+from autotune.status import Status
+from benchmarks.mixed_tasks import TASKS, Task
+from benchmarks.peers.client import Client, Found, PeerError, find, is_peer
+from benchmarks.peers.described import described
+
+METHODS = "auto,random,optuna-tpe,optuna-mtpe,optuna-gp,skopt-gp,smac,hebo"
+TRIALS = 60
+
+
+class Losses:
+    """The losses of a task's configurations, trained once where a cache file is given.
+
+    The file is shared: each loss is one line, written by one call, so that processes may add to it at once.
+    """
+
+    def __init__(self, task: Task, path: Path | None) -> None:
+        self.task = task
+        self._path = path
+        self._known: dict[str, float | None] = {}
+        if path is not None and path.exists():
+            for text in path.read_text().splitlines():
+                line = json.loads(text)
+                if line["task"] == task.name:
+                    self._known[line["configuration"]] = line["loss"]
+
+    def of(self, configuration: Configuration) -> float | None:
+        key = configuration.hash
+        if key not in self._known:
+            self._known[key] = self.task.loss(configuration)
+            if self._path is not None:
+                line = {"task": self.task.name, "configuration": key, "loss": self._known[key]}
+                with self._path.open("a") as file:
+                    file.write(json.dumps(line) + "\n")
+        return self._known[key]
+
+
+@dataclass(frozen=True)
+class Search:
+    """One method on one task with one seed."""
+
+    task: str
+    method: str
+    seed: int
+    trials: int
+    cache: Path | None
+    peer: Found | None = None
+
+
+def run(search: Search) -> dict[str, object]:
+    """One line of the output."""
+    losses = _losses(search.task, search.cache)
+    losses_seen, seconds = _run_own(search, losses) if search.peer is None else _run_peer(search, losses)
+    on = f"autotune {version('autotune')}" if search.peer is None else search.peer.on
+    head = {"task": search.task, "method": search.method, "seed": search.seed}
+    return {**head, "seconds": round(seconds, 4), "on": on, "losses": losses_seen}
+
+
+@cache
+def _losses(task: str, path: Path | None) -> Losses:
+    return Losses(TASKS[task], path)
+
+
+def _run_own(search: Search, losses: Losses) -> tuple[list[float | None], float]:
+    """What one of autotune's strategies found, and the processor time that it took."""
+    problem = Problem(TASKS[search.task].space, (MetricSpec("loss", "minimize", ""),), search.trials)
+    seen: list[float | None] = []
+    began = time.process_time()
+    strategy = make_strategy(search.method, problem, search.seed)
+    seconds = time.process_time() - began
+    while len(seen) < search.trials:
+        began = time.process_time()
+        (proposal,) = strategy.ask(1)
+        seconds += time.process_time() - began
+        loss = losses.of(proposal.configuration)
+        seen.append(loss)
+        began = time.process_time()
+        strategy.tell([_observation(proposal.configuration, loss)])
+        seconds += time.process_time() - began
+    return seen, seconds
+
+
+def _observation(configuration: Configuration, loss: float | None) -> Observation:
+    if loss is None:
+        return Observation(configuration, Status.DIVERGED)
+    return Observation(configuration, Status.OK, {"loss": loss})
+
+
+def _run_peer(search: Search, losses: Losses) -> tuple[list[float | None], float]:
+    space = TASKS[search.task].space
+    assert search.peer is not None
+    client = _client(search.peer)
+    client.start(described(space), search.seed, search.trials)
+    default = space.default()
+    seen = [losses.of(default)]
+    values = {knob.name: plain(knob.default) for knob in space.knobs}
+    if client.conditional:
+        values = {name: values[name] for name in default}
+    client.tell([(values, seen[0])])
+    while len(seen) < search.trials:
+        values = client.ask()
+        seen.append(losses.of(_effective(space, values)))
+        client.tell([(values, seen[-1])])
+    return seen, client.seconds
+
+
+def _effective(space: Space, values: dict[str, object]) -> Configuration:
+    """The configuration that these values amount to: those of knobs that do not exist are left out."""
+    return space.configuration({name: values[name] for name in space.active(values)})  # type: ignore[arg-type]
+
+
+@lru_cache(maxsize=1)
+def _client(found: Found) -> Client:
+    """Kept for the next search: some peers take long to import."""
+    return Client(found)
+
+
+def searches(options: argparse.Namespace, peers: dict[str, Found]) -> Iterator[Search]:
+    """Every search that the options ask for, that can run and that the output does not hold yet."""
+    done = set()
+    if options.out.exists():
+        lines = map(json.loads, options.out.read_text().splitlines())
+        done = {(line["task"], line["method"], line["seed"]) for line in lines}
+    for method, task, seed in product(options.methods, options.tasks, range(options.seeds)):
+        if (task, method, seed) in done or (is_peer(method) and method not in peers):
+            continue
+        yield Search(task, method, seed, options.trials, options.cache, peers.get(method))
+
+
+def found_peers(options: argparse.Namespace) -> tuple[dict[str, Found], list[str]]:
+    """The peers among the methods that can run, and why the others cannot."""
+    found, missing = {}, []
+    for name in filter(is_peer, options.methods):
+        try:
+            found[name] = find(name, tuple(options.peer_python))
+        except PeerError as error:
+            missing.append(str(error))
+    return found, missing
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--methods", default=METHODS, help="autotune's strategies, and peers")
+    parser.add_argument("--tasks", default=",".join(TASKS), help=f"of {', '.join(TASKS)}")
+    parser.add_argument("--seeds", type=int, default=10, help="seeds 0 to N-1")
+    parser.add_argument("--trials", type=int, default=TRIALS)
+    parser.add_argument("--peer-python", action="append", default=[], help="an interpreter that has peers")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--cache", type=Path, help="losses of configurations, read and added to")
+    parser.add_argument("--out", type=Path, required=True, help="written to line by line, and added to")
+    options = parser.parse_args()
+    options.methods = options.methods.split(",")
+    options.tasks = options.tasks.split(",")
+    if unknown := [name for name in options.tasks if name not in TASKS]:
+        parser.error(f"there is no task {', '.join(unknown)}: expected {', '.join(TASKS)}")
+    return options
+
+
+def main() -> int:
+    # One thread a search: the searches themselves run beside one another.
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(variable, "1")
+    options = arguments()
+    peers, failures = found_peers(options)
+    todo = list(searches(options, peers))
+    with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool, options.out.open("a") as out:
+        futures = {pool.submit(run, search): search for search in todo}
+        for count, future in enumerate(as_completed(futures), 1):
+            search = futures[future]
+            head = f"{count}/{len(todo)} {search.method} {search.task} seed {search.seed}:"
+            try:
+                line = future.result()
+            except PeerError as error:
+                failures.append(f"{head} {error}")
+                continue
+            out.write(json.dumps(line) + "\n")
+            out.flush()
+            best = min((loss for loss in line["losses"] if loss is not None), default=None)  # type: ignore[attr-defined]
+            print(f"{head} {best} in {line['seconds']} s", flush=True)
+    for failure in failures:
+        print(f"NOT RUN: {failure}", file=sys.stderr)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except AutotuneError as error:
+        raise SystemExit(str(error)) from None
