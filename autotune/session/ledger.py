@@ -13,7 +13,7 @@ import socket
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeAlias
 
 import psutil
 
@@ -30,6 +30,9 @@ from autotune.space.spec import StudySpec
 from autotune.status import Status
 from autotune.store.records import NewTrial, ResultRecord, TrialRecord
 from autotune.store.store import Store
+
+Ended: TypeAlias = Outcome | TrialRecord | ResultRecord
+"""What came of a trial: as it was measured, or as it is read back."""
 
 LEASE_SECONDS = 60.0
 """How long a trial may stay without a sign of life before another session takes it for lost."""
@@ -143,7 +146,7 @@ class Ledger:
             self.strategy.tell([observe_record(result) for result in inside])
         self._trials += len(inside)
         for result in inside:
-            self._consider(result)
+            self._note(result.number, result.configuration, result)
 
     @property
     def spent(self) -> Spent:
@@ -183,7 +186,7 @@ class Ledger:
         self._trials = self.earlier = len(trials)
         self._told = max((_order_told(t) for t in trials), default=-1)
         for trial in done:
-            self._consider(trial)
+            self._note(trial.number, trial.configuration, trial)
 
     def _bury_dead_sessions(self) -> None:
         """Sessions of this host whose process is gone will not finish their trials: close them."""
@@ -198,11 +201,7 @@ class Ledger:
 
     # -- the best so far -----------------------------------------------------------------------
 
-    def _consider(self, trial: TrialRecord | ResultRecord) -> None:
-        outcome = Outcome(status=trial.status, metrics=trial.metrics)
-        self._note(trial.number, trial.configuration, outcome)
-
-    def _note(self, number: int, configuration: Configuration, outcome: Outcome) -> None:
+    def _note(self, number: int, configuration: Configuration, outcome: Ended) -> None:
         self._since_improvement += 1
         estimate = outcome.metrics.get(self.metric.name)
         if outcome.status is not Status.OK or estimate is None:
@@ -213,7 +212,7 @@ class Ledger:
             self._since_improvement = 0
 
 
-def observe(configuration: Configuration, outcome: Outcome) -> Observation:
+def observe(configuration: Configuration, outcome: Ended) -> Observation:
     """What a strategy is told of an outcome. A failure carries no metrics."""
     usable = {} if outcome.status.failed else outcome.metrics
     return Observation(
@@ -222,12 +221,12 @@ def observe(configuration: Configuration, outcome: Outcome) -> Observation:
         metrics={name: e.value for name, e in usable.items() if math.isfinite(e.value)},
         errors={name: e.error for name, e in usable.items()},
         resources={} if outcome.peak_memory is None else {"memory": float(outcome.peak_memory)},
-        seconds=outcome.seconds,
+        seconds=sum(outcome.phases.values()),
         **_progress(outcome),
     )
 
 
-def _progress(outcome: Outcome) -> dict[str, Any]:
+def _progress(outcome: Ended) -> dict[str, Any]:
     """The part of its resource that a trial used, and its curve over it, where it was followed."""
     step, steps = outcome.facts.get("step"), outcome.facts.get("steps")
     curve = outcome.facts.get("curve")
@@ -239,14 +238,7 @@ def _progress(outcome: Outcome) -> dict[str, Any]:
 
 def observe_record(trial: TrialRecord | ResultRecord) -> Observation:
     """What a strategy is told of a trial that is read back: the same as when it finished."""
-    outcome = Outcome(
-        status=trial.status,
-        metrics=trial.metrics,
-        phases=trial.phases,
-        peak_memory=trial.peak_memory,
-        facts=trial.facts,
-    )
-    return observe(trial.configuration, outcome)
+    return observe(trial.configuration, trial)
 
 
 def _order_told(trial: TrialRecord) -> int:
@@ -271,10 +263,7 @@ def _is_dead(pid: int, settings: Mapping[str, object]) -> bool:
 
 def _seconds_searched(store: Store, study_id: int) -> float:
     """Seconds that earlier sessions searched; one that was killed counts to its last finished trial."""
-    last: dict[int, float] = {}
-    for trial in store.trials(study_id):
-        if trial.finished_at is not None:
-            last[trial.session_id] = max(last.get(trial.session_id, 0.0), trial.finished_at)
+    last = store.last_finished(study_id)
     return sum(_duration(s.started_at, last.get(s.id)) for s in store.sessions(study_id))
 
 

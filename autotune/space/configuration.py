@@ -16,9 +16,10 @@ class FrozenMap(Mapping[str, Value]):
 
     __slots__ = ("_hash", "_items")
 
-    def __init__(self, items: Mapping[str, Value]) -> None:
+    def __init__(self, items: Mapping[str, Value], known_hash: str | None = None) -> None:
+        """``known_hash`` spares the work where the canonical hash of ``items`` is known already."""
         self._items: dict[str, Value] = {name: freeze(value) for name, value in items.items()}
-        self._hash: str | None = None
+        self._hash = known_hash
 
     def __getitem__(self, name: str) -> Value:
         return self._items[name]

@@ -24,8 +24,8 @@ from autotune.errors import StoreError
 from autotune.store.address import Address
 from autotune.store.failures import BUSY_SECONDS
 
-NAP_SECONDS = 0.0002
-LONGEST_NAP_SECONDS = 0.005
+NAP_SECONDS = 0.0005
+LONGEST_NAP_SECONDS = 0.02
 
 WRITING = "autotune_writing"
 """The execution option of a connection whose transactions write."""
@@ -90,12 +90,12 @@ def _mode(file: Path, *, readonly: bool) -> str:
 def _begin_sqlite(connection: sa.Connection) -> None:
     raw: Any = connection.connection.driver_connection
     if connection.get_execution_options().get(WRITING, False):
-        _begin_writing(raw)
+        begin_writing(raw)
     else:
         raw.execute("BEGIN")
 
 
-def _begin_writing(raw: sqlite3.Connection) -> None:
+def begin_writing(raw: sqlite3.Connection) -> None:
     """Wait for the write lock, in naps that begin short.
 
     SQLite's own waiting naps 1, 2, 5 ... 100 ms, where a transaction of ours is done in a fraction of one: of
@@ -112,7 +112,7 @@ def _begin_writing(raw: sqlite3.Connection) -> None:
                 raw.execute("BEGIN IMMEDIATE")  # once more, to say why not
                 return
             time.sleep(random.uniform(longest / 2, longest))
-            longest = min(1.5 * longest, LONGEST_NAP_SECONDS)
+            longest = min(2 * longest, LONGEST_NAP_SECONDS)
     finally:
         raw.execute(f"PRAGMA busy_timeout = {round(1000 * BUSY_SECONDS)}")
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.engine import Dialect
 
 from autotune.errors import InputError
 from autotune.store.documents import content_hash, pack, unpack
+from autotune.store.prepared import Direct, Prepared
 from autotune.store.schema import artifacts, environments
 
 
@@ -36,11 +38,16 @@ def missing(connection: sa.Connection, hashes: Iterable[str]) -> set[str]:
     return wanted - set(connection.scalars(query))
 
 
-def insert_artifacts(connection: sa.Connection, packed: Iterable[Packed], now: float) -> None:
+_INSERT_ARTIFACT = Prepared(
+    lambda dialect: _insert_once(dialect, artifacts), columns=[c.name for c in artifacts.c]
+)
+
+
+def insert_artifacts(direct: Direct, packed: Sequence[Packed], now: float) -> None:
     """Store what is not there yet; sorted, so that two writers cannot wait for each other."""
-    rows = [vars(p) | {"created_at": now} for p in sorted(packed, key=lambda p: p.hash)]
-    if rows:
-        connection.execute(_insert_once(connection, artifacts), rows)
+    if packed:
+        ordered = sorted(packed, key=lambda p: p.hash)
+        _INSERT_ARTIFACT.run_for_each(direct, [vars(p) | {"created_at": now} for p in ordered])
 
 
 def read_artifact(connection: sa.Connection, digest: str) -> bytes:
@@ -55,7 +62,7 @@ def insert_environment(
     connection: sa.Connection, digest: str, document: Mapping[str, Any], now: float
 ) -> None:
     row = {"hash": digest, "document": document, "created_at": now}
-    connection.execute(_insert_once(connection, environments), row)
+    connection.execute(_insert_once(connection.dialect, environments), row)
 
 
 def read_environment(connection: sa.Connection, digest: str) -> Mapping[str, Any]:
@@ -67,9 +74,9 @@ def read_environment(connection: sa.Connection, digest: str) -> Mapping[str, Any
     return document
 
 
-def _insert_once(connection: sa.Connection, table: sa.Table) -> sa.Insert:
+def _insert_once(dialect: Dialect, table: sa.Table) -> sa.Insert:
     """An insert that leaves a row which is there already as it is."""
-    if connection.dialect.name == "postgresql":
+    if dialect.name == "postgresql":
         from sqlalchemy.dialects.postgresql import insert as insert_postgresql
 
         return insert_postgresql(table).on_conflict_do_nothing()

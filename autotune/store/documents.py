@@ -30,7 +30,7 @@ def encode(document: object) -> str:
 
 def decode(text: str) -> Any:
     """What :func:`encode` wrote."""
-    return {} if text == "{}" else json.loads(text)
+    return {} if text == "{}" else _DECODER.raw_decode(text)[0]
 
 
 def _plain(value: object) -> object:
@@ -59,6 +59,7 @@ def _sanitised(value: object, depth: int = 20) -> object:
 
 
 _ENCODER = json.JSONEncoder(separators=(",", ":"), default=_plain)
+_DECODER = json.JSONDecoder()
 
 
 def encode_metrics(metrics: Mapping[str, Estimate]) -> str:

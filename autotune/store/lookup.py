@@ -12,14 +12,14 @@ from autotune.measure.outcome import Reading
 from autotune.space.configuration import Configuration
 from autotune.status import Status
 from autotune.store.documents import decode, decode_metrics
-from autotune.store.prepared import Prepared, Row
+from autotune.store.prepared import Direct, Prepared, Row
 from autotune.store.records import ResultRecord, TrialRecord
 from autotune.store.schema import SEARCHED, readings, studies, trials
 
 # In the order of TrialRecord's fields, so that a row becomes a record without a dictionary between.
 _FIELDS = list(TrialRecord.__dataclass_fields__)
 _SELECT = sa.select(*(trials.c[name] for name in _FIELDS))
-_CONFIGURATION, _STATUS, _METRICS = (_FIELDS.index(n) for n in ("configuration", "status", "metrics"))
+_CONFIGURATION, _HASH, _STATUS, _METRICS = map(_FIELDS.index, ("configuration", "hash", "status", "metrics"))
 _STATUSES = {status.value: status for status in Status}
 
 
@@ -51,7 +51,7 @@ def select_trials(connection: sa.Connection, *conditions: sa.ColumnElement[bool]
 
 def _record(row: sa.Row[Any]) -> TrialRecord:
     values = list(row)
-    values[_CONFIGURATION] = Configuration(values[_CONFIGURATION])
+    values[_CONFIGURATION] = Configuration(values[_CONFIGURATION], values[_HASH])
     values[_STATUS] = _STATUSES[values[_STATUS]]
     values[_METRICS] = decode_metrics(values[_METRICS])
     return TrialRecord(*values)
@@ -61,7 +61,7 @@ def _record(row: sa.Row[Any]) -> TrialRecord:
 
 _LAST_TOLD = Prepared(sa.select(studies.c.next_told - 1).where(studies.c.id == sa.bindparam("study_id")))
 _RESULTS = Prepared(
-    sa.select(*(trials.c[name] for name in ResultRecord.__dataclass_fields__))
+    sa.select(*(trials.c[name] for name in ResultRecord.__dataclass_fields__), trials.c.hash)
     .where(
         trials.c.study_id == sa.bindparam("study_id"),
         trials.c.told > sa.bindparam("after"),
@@ -74,25 +74,25 @@ _RESULTS = Prepared(
 
 
 def results_of_others(
-    connection: sa.Connection, study_id: int, session_id: int, after: int
+    direct: Direct, study_id: int, session_id: int, after: int
 ) -> tuple[int, list[ResultRecord]]:
     """The last place in the order of results, and what others' search trials came to past ``after``.
 
     A place is given out while the study is held until its result is there: none up to the last is missing.
     """
-    found = _LAST_TOLD.row(connection, {"study_id": study_id})
+    found = _LAST_TOLD.row(direct, {"study_id": study_id})
     last = after if found is None else int(found[0])
     if last <= after:
         return after, []
     wanted = {"study_id": study_id, "session_id": session_id, "after": after, "last": last}
-    return last, [_result(row) for row in _RESULTS.rows(connection, wanted)]
+    return last, [_result(row) for row in _RESULTS.rows(direct, wanted)]
 
 
 def _result(row: Row) -> ResultRecord:
-    number, configuration, status, phases, metrics, peak_memory, facts = row
+    number, configuration, status, phases, metrics, peak_memory, facts, digest = row
     return ResultRecord(
         number,
-        Configuration(decode(configuration)),
+        Configuration(decode(configuration), digest),
         _STATUSES[status],
         decode(phases),
         decode_metrics(metrics),
@@ -130,6 +130,14 @@ def readings_between(
     return [
         (trial_id, tuple(map(_reading, own))) for trial_id, own in groupby(rows, lambda row: row.trial_id)
     ]
+
+
+def last_finished(connection: sa.Connection, study_id: int) -> dict[int, float]:
+    """When the last trial of each session that finished any did so, by the session's id."""
+    t = trials.c
+    query = sa.select(t.session_id, sa.func.max(t.finished_at)).group_by(t.session_id)
+    found = connection.execute(query.where(t.study_id == study_id, t.finished_at.is_not(None)))
+    return {row[0]: row[1] for row in found}
 
 
 def number_of_trials(connection: sa.Connection, study_id: int) -> int:

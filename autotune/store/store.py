@@ -16,25 +16,19 @@ A call that returned is kept, whatever happens to the process after it.
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import sqlalchemy as sa
-
-from autotune.errors import StoreError
 from autotune.measure.outcome import Outcome, Reading, Report
 from autotune.status import Status
 from autotune.store import contents, integrity, lookup, reports, studies, trials
-from autotune.store.address import Address, default_url, read_address
-from autotune.store.connect import writer
+from autotune.store.address import default_url, read_address
+from autotune.store.database import Database
 from autotune.store.documents import content_hash
-from autotune.store.failures import MOVED, explained
 from autotune.store.opening import open_engine
+from autotune.store.prepared import Direct
 from autotune.store.records import (
     NewStudy,
     NewTrial,
@@ -70,20 +64,9 @@ class Store:
     raises :class:`~autotune.errors.InputError`.
     """
 
-    def __init__(
-        self, address: Address, engine: sa.Engine, *, readonly: bool, clock: Callable[[], float]
-    ) -> None:
-        self._address = address
-        self._engine = engine
-        self._writer = writer(engine)
-        self._readonly = readonly
+    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
+        self._database = database
         self._clock = clock
-        self._pid = os.getpid()
-        self._closed = False
-        self._file = _identity(address.file)
-        # SQLite has one writer at a time: threads queue here, rather than poll the database's lock.
-        self._turn = nullcontext() if address.kind == "postgresql" else threading.RLock()
-        self._reading_turn = self._turn if address.kind == "memory" else nullcontext()
 
     # -- opening and closing -------------------------------------------------------------------
 
@@ -101,19 +84,16 @@ class Store:
         date; with ``readonly`` it must exist. ``clock`` gives the time in UTC POSIX seconds.
         """
         address = read_address(url)
-        return cls(address, open_engine(address, readonly=readonly), readonly=readonly, clock=clock)
+        return cls(Database(address, open_engine(address, readonly=readonly), readonly=readonly), clock)
 
     @property
     def url(self) -> str:
         """Where the store is, as it may be printed and recorded: absolute, with a password masked."""
-        return str(self._address)
+        return str(self._database.address)
 
     def close(self) -> None:
         """Let go of the database. Harmless when repeated, and in a forked child."""
-        if not self._closed:
-            self._closed = True
-            # A forked child must not touch its parent's connections, not even to close them.
-            self._engine.dispose(close=self._pid == os.getpid())
+        self._database.close()
 
     def __enter__(self) -> Self:
         return self
@@ -126,7 +106,7 @@ class Store:
     # -- studies -------------------------------------------------------------------------------
 
     def create_study(self, new: NewStudy) -> StudyRecord:
-        with self._write() as connection:
+        with self._database.write() as connection:
             return studies.create_study(connection, new, self._clock())
 
     def find_or_create_study(self, new: NewStudy) -> tuple[StudyRecord, bool]:
@@ -134,39 +114,39 @@ class Store:
 
         One step: of two searches that begin at once, one makes the study and the other joins it.
         """
-        with self._write() as connection:
+        with self._database.write() as connection:
             return studies.find_or_create_study(connection, new, self._clock())
 
     def studies(self, name: str | None = None) -> list[StudyRecord]:
         """All studies, or those of one name; the newest last."""
-        with self._read() as connection:
+        with self._database.read() as connection:
             return studies.list_studies(connection, *studies.named(name))
 
     def study(self, name_or_id: str | int | None = None) -> StudyRecord:
         """By name (the newest of that name), ``name#id``, ``#id`` or id; ``None``: the newest of all."""
-        with self._read() as connection:
+        with self._database.read() as connection:
             return studies.look_up_study(connection, name_or_id)
 
     def find_study(self, name: str, key: str) -> StudyRecord | None:
         """The newest study of this name and key."""
-        with self._read() as connection:
+        with self._database.read() as connection:
             return studies.find_study(connection, name, key)
 
     def update_space(
         self, study_id: int, spec_text: str, document: Mapping[str, Any], space_hash: str
     ) -> None:
         """The space of a living study has changed; the earlier one is kept as a revision."""
-        with self._write() as connection:
+        with self._database.write() as connection:
             studies.update_space(connection, study_id, spec_text, document, space_hash, self._clock())
 
     def space_revisions(self, study_id: int) -> list[SpaceRevision]:
         """The spaces that the study had before, oldest first."""
-        with self._read() as connection:
+        with self._database.read() as connection:
             return studies.list_space_revisions(connection, study_id)
 
     def count_trials(self, study_id: int) -> int:
         """How many search trials the study has, whatever their status."""
-        with self._read() as connection:
+        with self._database.read() as connection:
             return sum(studies.count_trials(connection, study_id).values())
 
     # -- segments, sessions, verdicts ----------------------------------------------------------
@@ -177,23 +157,23 @@ class Store:
         """Freeze the objective's source: ``document`` describes it, ``artifacts`` are its files by role."""
         packed = self._pack(artifacts)
         hashes = {role: content_hash(content) for role, content in artifacts.items()}
-        with self._write() as connection:
-            contents.insert_artifacts(connection, packed, self._clock())
+        with self._database.write() as connection:
+            contents.insert_artifacts(Direct.through(connection), packed, self._clock())
             return studies.open_segment(connection, study_id, document, hashes, reason, self._clock())
 
     def latest_segment(self, study_id: int) -> SegmentRecord | None:
-        with self._read() as connection:
+        with self._database.read() as connection:
             return studies.latest_segment(connection, study_id)
 
     def segment(self, segment_id: int) -> SegmentRecord:
-        with self._read() as connection:
+        with self._database.read() as connection:
             return studies.read_segment(connection, segment_id)
 
     def open_session(
         self, study_id: int, settings: Mapping[str, Any], environment_hash: str, pid: int, host: str
     ) -> int:
         """Note that a run of the loop begins; its id."""
-        with self._write() as connection:
+        with self._database.write() as connection:
             return studies.open_session(
                 connection,
                 self._clock(),
@@ -206,22 +186,22 @@ class Store:
 
     def close_session(self, session_id: int, reason: str) -> None:
         """Note that it ended, and why. The leases of the trials that it still holds end with it."""
-        with self._write() as connection:
+        with self._database.write() as connection:
             studies.close_session(connection, session_id, reason, self._clock())
 
     def sessions(self, study_id: int) -> list[SessionRecord]:
         """Oldest first."""
-        with self._read() as connection:
+        with self._database.read() as connection:
             return studies.list_sessions(connection, study_id)
 
     def save_verdict(self, study_id: int, session_id: int, document: Mapping[str, Any]) -> int:
         """Keep what a re-measurement of the finalists came to; its id."""
-        with self._write() as connection:
+        with self._database.write() as connection:
             return studies.save_verdict(connection, study_id, session_id, document, self._clock())
 
     def verdicts(self, study_id: int) -> list[VerdictRecord]:
         """Oldest first."""
-        with self._read() as connection:
+        with self._database.read() as connection:
             return studies.list_verdicts(connection, study_id)
 
     # -- the life of a trial -------------------------------------------------------------------
@@ -243,22 +223,22 @@ class Store:
         ``None`` where the study has a search trial of this configuration already, from whichever session:
         two searches of one study never measure the same. Numbers go on from the study's last one.
         """
-        with self._write() as connection:
+        with self._database.write_directly() as direct:
             now = self._clock()
             return trials.propose(
-                connection, study_id, session_id, segment_id, proposals, worker, now + lease_seconds, now
+                direct, study_id, session_id, segment_id, proposals, worker, now + lease_seconds, now
             )
 
     def start(self, trial_id: int, worker: str, lease_seconds: float = LEASE_SECONDS) -> None:
         """A worker begins with the trial. One that is finished stays as it is."""
-        with self._write() as connection:
+        with self._database.write_directly() as direct:
             now = self._clock()
-            trials.start(connection, trial_id, worker, now + lease_seconds, now)
+            trials.start(direct, trial_id, worker, now + lease_seconds, now)
 
     def renew(self, trial_ids: Sequence[int], lease_seconds: float = LEASE_SECONDS) -> None:
         """These trials, waiting or running, are alive. A trial that was taken for lost stays lost."""
         if trial_ids:
-            with self._write() as connection:
+            with self._database.write() as connection:
                 trials.renew(connection, trial_ids, self._clock() + lease_seconds)
 
     def finish(self, trial_id: int, outcome: Outcome, environment_hash: str | None = None) -> int:
@@ -272,15 +252,15 @@ class Store:
             raise ValueError(f"a trial cannot finish as {outcome.status}")
         packed = self._pack(outcome.artifacts)
         hashes = {role: content_hash(content) for role, content in outcome.artifacts.items()}
-        with self._write() as connection:
+        with self._database.write_directly() as direct:
             now = self._clock()
-            told = trials.finish(connection, trial_id, outcome, environment_hash or "", hashes, now)
-            contents.insert_artifacts(connection, packed, now)
+            told = trials.finish(direct, trial_id, outcome, environment_hash or "", hashes, now)
+            contents.insert_artifacts(direct, packed, now)
             return told
 
     def expire(self, study_id: int, now: float) -> list[TrialRecord]:
         """Unfinished trials whose lease is out at ``now`` become lost; each is returned to one caller."""
-        with self._write() as connection:
+        with self._database.write() as connection:
             return trials.expire(connection, study_id, now)
 
     def retry(
@@ -296,22 +276,27 @@ class Store:
         ``None`` where it is not lost any more: another session was quicker, or its late result came.
         Without a session or segment it stays with those that it had.
         """
-        with self._write() as connection:
+        with self._database.write() as connection:
             until = self._clock() + lease_seconds
             return trials.retry(connection, trial_id, session_id, segment_id, until)
 
     # -- reading trials back -------------------------------------------------------------------
 
     def trial(self, trial_id: int) -> TrialRecord:
-        with self._read() as connection:
+        with self._database.read() as connection:
             return lookup.read_trial(connection, trial_id)
 
     def trials(
         self, study_id: int, purpose: Purpose | None = None, status: Status | str | None = None
     ) -> list[TrialRecord]:
         """The study's trials by number, or some of them."""
-        with self._read() as connection:
+        with self._database.read() as connection:
             return lookup.list_trials(connection, study_id, purpose, status)
+
+    def last_finished(self, study_id: int) -> dict[int, float]:
+        """When the last trial of each session that finished any did so, by the session's id."""
+        with self._database.read() as connection:
+            return lookup.last_finished(connection, study_id)
 
     def results_of_others(self, study_id: int, session_id: int, after: int) -> tuple[int, list[ResultRecord]]:
         """What other sessions' search trials came to, past the place ``after`` in the order of results.
@@ -319,12 +304,12 @@ class Store:
         The number is the last place given out so far. Whoever asks with it the next time misses no result
         and sees none twice (-1: from the first). Cheap where there is nothing new.
         """
-        with self._read() as connection:
-            return lookup.results_of_others(connection, study_id, session_id, after)
+        with self._database.read_directly() as direct:
+            return lookup.results_of_others(direct, study_id, session_id, after)
 
     def readings(self, trial_id: int) -> tuple[Reading, ...]:
         """Every reading of a trial, in the order in which they were taken."""
-        with self._read() as connection:
+        with self._database.read() as connection:
             return lookup.list_readings(connection, trial_id)
 
     def readings_of(self, study_id: int) -> Iterator[tuple[int, tuple[Reading, ...]]]:
@@ -332,10 +317,10 @@ class Store:
 
         Fetched in parts, so that a long study needs little memory and no transaction stays open.
         """
-        with self._read() as connection:
+        with self._database.read() as connection:
             end = lookup.number_of_trials(connection, study_id)
         for first in range(0, end, _TRIALS_AT_ONCE):
-            with self._read() as connection:
+            with self._database.read() as connection:
                 part = lookup.readings_between(connection, study_id, first, first + _TRIALS_AT_ONCE)
             yield from part
 
@@ -344,17 +329,17 @@ class Store:
     def report(self, trial_id: int, made: Sequence[Report]) -> None:
         """Keep what a running trial has reported, in this order."""
         if made:
-            with self._write() as connection:
+            with self._database.write() as connection:
                 reports.add(connection, trial_id, made)
 
     def reports(self, study_id: int, after: int = 0) -> list[ReportRecord]:
         """What the study's trials have reported past the report ``after``, oldest first."""
-        with self._read() as connection:
+        with self._database.read() as connection:
             return reports.since(connection, study_id, after)
 
     def reports_of(self, trial_id: int) -> list[ReportRecord]:
         """What one trial has reported, oldest first."""
-        with self._read() as connection:
+        with self._database.read() as connection:
             return reports.of_trial(connection, trial_id)
 
     # -- artefacts and environments ------------------------------------------------------------
@@ -363,22 +348,22 @@ class Store:
         """Keep a file's content once; its hash (SHA-256)."""
         packed = self._pack({kind: content})
         if packed:
-            with self._write() as connection:
-                contents.insert_artifacts(connection, packed, self._clock())
+            with self._database.write_directly() as direct:
+                contents.insert_artifacts(direct, packed, self._clock())
         return content_hash(content)
 
     def artifact(self, digest: str) -> bytes:
         """The content that :meth:`put_artifact` gave this hash."""
-        with self._read() as connection:
+        with self._database.read() as connection:
             return contents.read_artifact(connection, digest)
 
     def put_environment(self, digest: str, document: Mapping[str, Any]) -> None:
         """Keep the description of an environment once, under its hash."""
-        with self._write() as connection:
+        with self._database.write() as connection:
             contents.insert_environment(connection, digest, document, self._clock())
 
     def environment(self, digest: str) -> Mapping[str, Any]:
-        with self._read() as connection:
+        with self._database.read() as connection:
             return contents.read_environment(connection, digest)
 
     # -- health --------------------------------------------------------------------------------
@@ -388,51 +373,16 @@ class Store:
 
         On SQLite every page, index and reference is looked at; everywhere, that each trial has its readings.
         """
-        with self._read() as connection:
+        with self._database.read() as connection:
             return integrity.findings(connection)
 
-    # -- transactions --------------------------------------------------------------------------
-
-    @contextmanager
-    def _read(self) -> Iterator[sa.Connection]:
-        """A transaction that sees one moment of the database, and never makes a writer wait."""
-        self._require_open()
-        with explained(self._address), self._reading_turn, self._engine.connect() as connection:
-            yield connection
-
-    @contextmanager
-    def _write(self) -> Iterator[sa.Connection]:
-        """A transaction that is kept if the block ends well, and leaves no trace if not."""
-        self._require_open()
-        if self._readonly:
-            raise StoreError(f"the store {self._address.where} was opened for reading only")
-        if self._file != _identity(self._address.file):
-            raise MOVED.error(self._address)  # or else results would go to a file that nobody can find
-        with explained(self._address), self._turn, self._writer.begin() as connection:
-            yield connection
-
-    def _require_open(self) -> None:
-        if self._closed:
-            raise StoreError(f"the store {self._address.where} is closed")
-        if self._pid != os.getpid():
-            raise StoreError(
-                f"the store {self._address.where} was opened by another process: open it again after a fork"
-            )
+    # -- files -----------------------------------------------------------------------------------
 
     def _pack(self, files: Mapping[str, bytes]) -> list[contents.Packed]:
         """Those of ``files`` (by kind) that the store lacks, compressed before any transaction begins."""
         if not files:
             return []
         by_hash = {content_hash(content): (content, kind) for kind, content in files.items()}
-        with self._read() as connection:
+        with self._database.read() as connection:
             wanted = contents.missing(connection, by_hash)
         return [contents.prepare(*by_hash[digest]) for digest in wanted]
-
-
-def _identity(file: Path | None) -> tuple[int, int] | None:
-    """What tells a file from another one that took its name."""
-    try:
-        found = None if file is None else file.stat()
-    except OSError:
-        return None
-    return None if found is None else (found.st_dev, found.st_ino)

@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from autotune.errors import InputError, Problem, nearest
-from autotune.store.prepared import Prepared
+from autotune.store.prepared import Direct, Prepared
 from autotune.store.records import (
     NewStudy,
     SegmentRecord,
@@ -103,7 +103,7 @@ def update_space(
     now: float,
 ) -> None:
     """Put a new space in the place of the old one, which is kept as a revision."""
-    lock_study(connection, study_id)
+    lock_study(Direct.through(connection), study_id)
     columns = (studies.c.id, sa.literal(now), studies.c.spec_text, studies.c.document, studies.c.space_hash)
     kept = ["study_id", "replaced_at", "spec_text", "document", "space_hash"]
     connection.execute(
@@ -145,12 +145,12 @@ _LOCK_STUDY = Prepared(
 )
 
 
-def lock_study(connection: sa.Connection, study_id: int) -> int:
+def lock_study(direct: Direct, study_id: int) -> int:
     """Hold the study until the transaction ends; its next trial number.
 
     On SQLite a writer is alone already, and this is a plain look.
     """
-    found = _LOCK_STUDY.row(connection, {"study_id": study_id})
+    found = _LOCK_STUDY.row(direct, {"study_id": study_id})
     if found is None:
         raise InputError(f"there is no study #{study_id} in this store")
     return int(found[0])
@@ -167,7 +167,7 @@ def open_segment(
     reason: str,
     now: float,
 ) -> SegmentRecord:
-    lock_study(connection, study_id)
+    lock_study(Direct.through(connection), study_id)
     last = connection.scalar(sa.select(sa.func.max(segments.c.number)).where(segments.c.study_id == study_id))
     fields: dict[str, Any] = {
         "study_id": study_id,

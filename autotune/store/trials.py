@@ -10,13 +10,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.engine import Dialect
 
 from autotune.errors import InputError
 from autotune.measure.outcome import Outcome, Reading
 from autotune.status import Status
 from autotune.store.documents import encode_metrics
 from autotune.store.lookup import read_trial, select_trials
-from autotune.store.prepared import Prepared
+from autotune.store.prepared import Direct, Prepared
 from autotune.store.records import NewTrial, TrialRecord
 from autotune.store.schema import OPEN, SEARCHED, readings, studies, trials
 from autotune.store.studies import ENDED, lock_study
@@ -47,23 +48,30 @@ _BLANK: dict[str, Any] = {
 
 # -- proposing -----------------------------------------------------------------------------------
 
-_INSERT = Prepared(
-    sa.insert(trials).returning(trials.c.id), columns=[c.name for c in trials.c if c is not trials.c.id]
-)
-_SEARCHED = Prepared(
-    sa.select(trials.c.id).where(
-        trials.c.study_id == sa.bindparam("study_id"),
-        sa.text(SEARCHED),  # as literal text, so that the partial index serves
-        trials.c.hash == sa.bindparam("hash"),
+
+def _insert_unless_searched(dialect: Dialect) -> sa.Insert:
+    if dialect.name == "postgresql":
+        from sqlalchemy.dialects.postgresql import insert as insert_postgresql
+
+        insert: Any = insert_postgresql(trials)
+    else:
+        from sqlalchemy.dialects.sqlite import insert as insert_sqlite
+
+        insert = insert_sqlite(trials)
+    once: sa.Insert = insert.on_conflict_do_nothing(
+        index_elements=[trials.c.study_id, trials.c.hash], index_where=sa.text(SEARCHED)
     )
-)
+    return once.returning(trials.c.id)
+
+
+_INSERT = Prepared(_insert_unless_searched, columns=[c.name for c in trials.c if c is not trials.c.id])
 _COUNT_UP = Prepared(
     sa.update(studies).where(studies.c.id == sa.bindparam("study")).values(next_number=sa.bindparam("next"))
 )
 
 
 def propose(
-    connection: sa.Connection,
+    direct: Direct,
     study_id: int,
     session_id: int,
     segment_id: int,
@@ -76,7 +84,7 @@ def propose(
 
     ``None`` for a search trial that the study has already.
     """
-    first = number = lock_study(connection, study_id)
+    first = number = lock_study(direct, study_id)
     common = _BLANK | {
         "study_id": study_id,
         "session_id": session_id,
@@ -92,16 +100,16 @@ def propose(
         common |= {"status": Status.RUNNING.value, "worker": worker, "started_at": now}
     written: list[TrialRecord | None] = []
     for new in proposals:
-        digest = new.configuration.hash
-        if new.purpose == "search" and _SEARCHED.row(connection, {"study_id": study_id, "hash": digest}):
+        row = common | vars(new) | {"number": number, "hash": new.configuration.hash}
+        inserted = _INSERT.row(direct, row)
+        if inserted is None:
             written.append(None)
             continue
-        row = common | vars(new) | {"number": number, "hash": digest}
-        [(trial_id,)] = _INSERT.rows(connection, row)
-        written.append(TrialRecord(**row | {"id": trial_id, "status": Status(row["status"]), "metrics": {}}))
+        row |= {"id": inserted[0], "status": Status(row["status"]), "metrics": {}}
+        written.append(TrialRecord(**row))
         number += 1
     if number > first:
-        _COUNT_UP.run(connection, {"study": study_id, "next": number})
+        _COUNT_UP.run(direct, {"study": study_id, "next": number})
     return written
 
 
@@ -120,14 +128,14 @@ _START = Prepared(
 )
 
 
-def start(connection: sa.Connection, trial_id: int, worker: str, lease_until: float, now: float) -> None:
+def start(direct: Direct, trial_id: int, worker: str, lease_until: float, now: float) -> None:
     """A worker begins: also with a trial that was taken for lost, for it evidently is not.
 
     Nothing happens to a trial that is finished.
     """
     values = {"trial": trial_id, "by": worker, "now": now, "until": lease_until}
-    if not _START.run(connection, values):
-        _require(connection, trial_id)
+    if not _START.run(direct, values):
+        _require(direct, trial_id)
 
 
 def renew(connection: sa.Connection, trial_ids: Sequence[int], lease_until: float) -> None:
@@ -174,7 +182,7 @@ def retry(
         sa.update(trials).where(trials.c.id == trial_id, trials.c.status == Status.LOST.value).values(**row)
     )
     if again.rowcount == 0:
-        _require(connection, trial_id)
+        _require(Direct.through(connection), trial_id)
         return None
     return read_trial(connection, trial_id)
 
@@ -184,8 +192,8 @@ def _held(*conditions: sa.ColumnElement[bool]) -> sa.Select[int]:
     return sa.select(trials.c.id).where(sa.text(OPEN), *conditions).order_by(trials.c.id).with_for_update()
 
 
-def _require(connection: sa.Connection, trial_id: int) -> None:
-    if connection.scalar(sa.select(trials.c.id).where(trials.c.id == trial_id)) is None:
+def _require(direct: Direct, trial_id: int) -> None:
+    if _STANDING.row(direct, {"trial": trial_id}) is None:
         raise InputError(f"there is no trial with the id {trial_id} in this store")
 
 
@@ -215,7 +223,7 @@ _INSERT_READINGS = Prepared(sa.insert(readings), columns=[c.name for c in readin
 
 
 def finish(
-    connection: sa.Connection,
+    direct: Direct,
     trial_id: int,
     outcome: Outcome,
     environment_hash: str,
@@ -227,7 +235,7 @@ def finish(
     A trial that was taken for lost takes its late result. An outcome that is itself ``lost`` is no result:
     the trial can be tried again, and what it read is kept as discarded.
     """
-    standing = _STANDING.row(connection, {"trial": trial_id})
+    standing = _STANDING.row(direct, {"trial": trial_id})
     if standing is None:
         raise InputError(f"there is no trial with the id {trial_id} in this store")
     study_id, status, told, earlier = standing
@@ -235,7 +243,7 @@ def finish(
         return int(told)
     if outcome.status.finished:
         # Given out while the study's row is held: whoever sees a result sees all before it.
-        [(told,)] = _NEXT_TOLD.rows(connection, {"study": study_id})
+        [(told,)] = _NEXT_TOLD.rows(direct, {"study": study_id})
     result = {
         "trial": trial_id,
         "by": outcome.worker or None,
@@ -255,11 +263,11 @@ def finish(
         "new_environment_hash": environment_hash,
         "new_artifacts": artifact_hashes,
     }
-    _FINISH.run(connection, result)
+    _FINISH.run(direct, result)
     if outcome.readings:
         lost = "" if outcome.status.finished else Status.LOST.value
         _INSERT_READINGS.run_for_each(
-            connection,
+            direct,
             (_reading_row(trial_id, seq, r, lost) for seq, r in enumerate(outcome.readings, earlier)),
         )
     return NOT_TOLD if told is None else int(told)

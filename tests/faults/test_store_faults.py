@@ -224,7 +224,7 @@ def test_readers_do_not_hold_up_writers(tmp_path: Path, monkeypatch: pytest.Monk
         b = bench(store)
         trial = b.trial(1)
         store.finish(trial.id, outcome())
-        with reader._read() as connection:  # a reader in the middle of its work
+        with reader._database.read() as connection:  # a reader in the middle of its work
             connection.exec_driver_sql("SELECT * FROM trials").fetchone()
             second = b.trial(2)
             store.finish(second.id, outcome())

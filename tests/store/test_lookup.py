@@ -7,7 +7,7 @@ from dataclasses import asdict
 from autotune.status import Status
 from autotune.store.records import ResultRecord
 from autotune.store.store import Store
-from tests.store.build import bench, outcome, results
+from tests.store.build import Clock, bench, outcome, results
 
 
 class TestLookup:
@@ -43,6 +43,17 @@ class TestLookup:
         trial = b.trial(1)
         store.finish(trial.id, outcome())
         assert asdict(store.trial(trial.id))["metrics"]["time"]["n"] == 3
+
+    def test_when_each_session_finished_last(self, store: Store, clock: Clock) -> None:
+        b = bench(store)
+        assert store.last_finished(b.study.id) == {}
+        first, second, third = (b.trial(tile) for tile in (1, 2, 3))
+        began = clock.now
+        for wait, trial in ((2, second), (3, first)):
+            clock.advance(wait)
+            store.finish(trial.id, outcome())
+        store.start(third.id, "w")
+        assert store.last_finished(b.study.id) == {b.session: began + 5}
 
 
 class TestResultsOfOthers:

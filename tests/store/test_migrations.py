@@ -48,7 +48,7 @@ def test_the_newest_migration_is_the_version_we_know() -> None:
 
 
 def test_migrations_make_the_tables_that_the_statements_use(url: str) -> None:
-    with Store.open(url) as store, store._engine.connect() as connection:
+    with Store.open(url) as store, store._database._engine.connect() as connection:
         context = MigrationContext.configure(
             connection,
             opts={
@@ -146,7 +146,7 @@ def test_a_migration_that_fails_changes_nothing(url: str, tmp_path: Path) -> Non
     with pytest.raises(sa.exc.DBAPIError), writer(engine).begin() as connection:
         upgrade(connection, address, migrations=migrations)
     engine.dispose()
-    with Store.open(url) as store, store._engine.connect() as connection:
+    with Store.open(url) as store, store._database._engine.connect() as connection:
         assert "energy" not in {c["name"] for c in sa.inspect(connection).get_columns("trials")}
         assert len(store.studies()) == 1
 

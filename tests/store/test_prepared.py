@@ -27,14 +27,14 @@ INSERT = Prepared(sa.insert(readings), columns=list(READING))
 
 
 def kept(store: Store) -> list[dict[str, Any]]:
-    with store._read() as connection:
+    with store._database.read() as connection:
         return [dict(row._mapping) for row in connection.execute(sa.select(readings)).all()]
 
 
 def test_values_are_encoded_as_their_columns_ask(store: Store) -> None:
     bench(store).trial(1)
-    with store._write() as connection:
-        assert INSERT.run(connection, READING) == 1
+    with store._database.write_directly() as direct:
+        assert INSERT.run(direct, READING) == 1
     [row] = kept(store)
     assert math.isnan(row.pop("value"))
     assert row == {k: v for k, v in READING.items() if k != "value"} | {"metric": "a␀b"}
@@ -42,8 +42,8 @@ def test_values_are_encoded_as_their_columns_ask(store: Store) -> None:
 
 def test_one_for_each(store: Store) -> None:
     bench(store).trial(1)
-    with store._write() as connection:
-        INSERT.run_for_each(connection, (READING | {"seq": seq} for seq in range(5)))
+    with store._database.write_directly() as direct:
+        INSERT.run_for_each(direct, (READING | {"seq": seq} for seq in range(5)))
     assert [row["seq"] for row in kept(store)] == list(range(5))
 
 
@@ -55,10 +55,10 @@ def test_values_that_the_statement_brings_itself(store: Store) -> None:
         .values(next_number=studies.c.next_number + 3)
         .returning(studies.c.next_number, studies.c.name)
     )
-    with store._write() as connection:
-        assert count_up.rows(connection, {"study": b.study.id}) == [(3, "gemm")]
-        assert count_up.row(connection, {"study": b.study.id}) == (6, "gemm")
-        assert count_up.row(connection, {"study": 99}) is None
+    with store._database.write_directly() as direct:
+        assert count_up.rows(direct, {"study": b.study.id}) == [(3, "gemm")]
+        assert count_up.row(direct, {"study": b.study.id}) == (6, "gemm")
+        assert count_up.row(direct, {"study": 99}) is None
 
 
 def test_a_refusal_is_explained_and_leaves_no_trace(store: Store) -> None:
@@ -71,9 +71,9 @@ def test_a_refusal_is_explained_and_leaves_no_trace(store: Store) -> None:
         ),
     )
     for call in calls:
-        with pytest.raises(StoreError, match="does not hold"), store._write() as connection:
-            INSERT.run(connection, READING)
-            call(connection)
+        with pytest.raises(StoreError, match="does not hold"), store._database.write_directly() as direct:
+            INSERT.run(direct, READING)
+            call(direct)
         assert kept(store) == []
 
 

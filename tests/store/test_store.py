@@ -84,5 +84,5 @@ class TestServer:
         with Store.open(url) as store:
             b = bench(store)
         with Store.open(url, readonly=True) as store, pytest.raises(StoreError, match="may not be written"):
-            store._readonly = False  # as though nothing but the server stood in the way
+            store._database._readonly = False  # as though nothing but the server stood in the way
             store.propose(b.study.id, b.session, b.segment, [new_trial(1)])
