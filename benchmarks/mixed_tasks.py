@@ -287,7 +287,7 @@ def logistic(values: Values) -> Any:
         steps.append(PCA(values["kept"], svd_solver="full"))
     model = LogisticRegression(
         C=values["c"],
-        l1_ratio=float(values["penalty"] == "l1"),
+        **_penalty(values["penalty"]),
         solver="liblinear",
         fit_intercept=values["intercept"],
         intercept_scaling=values.get("intercept_scale", 1.0),
@@ -297,6 +297,15 @@ def logistic(values: Values) -> Any:
         random_state=0,
     )
     return make_pipeline(*steps, OneVsRestClassifier(model))
+
+
+def _penalty(penalty: Value) -> dict[str, Any]:
+    """The same in the words of this scikit-learn, which changed with 1.8."""
+    import sklearn
+
+    if tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 8):
+        return {"l1_ratio": float(penalty == "l1")}
+    return {"penalty": penalty}
 
 
 TASKS: Mapping[str, Task] = {

@@ -1,4 +1,12 @@
-"""HEBO (Cowen-Rivers et al., JAIR 2022), which won the black-box challenge of 2020."""
+"""HEBO (Cowen-Rivers et al., JAIR 2022), which won the black-box challenge of 2020.
+
+It wants packages that are older than autotune's. To make an environment for it, whose ``bin/python`` is given
+as ``--peer-python``::
+
+    python3.11 -m venv HEBO
+    HEBO/bin/pip install -r benchmarks/peers/hebo.txt
+    HEBO/bin/pip install --no-build-isolation --no-deps pymoo==0.6.0 HEBO==0.3.6
+"""
 
 from __future__ import annotations
 
