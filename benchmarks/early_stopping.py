@@ -170,7 +170,8 @@ def run(way: Way, seed: int, good: float, folder: Path) -> tuple[int | None, int
 def table(results: Mapping[Way, list[tuple[int | None, int]]], seeds: int) -> list[str]:
     full = _median([epochs for epochs, _ in results[Way("none")]])
     lines = [
-        "| policy | strategy | reached | median epochs | p90 | of training all to the end | median trials begun |",
+        "| policy | strategy | reached | median epochs | p90 | of training all to the end"
+        " | median trials begun |",
         "|---|---|---|---|---|---|---|",
     ]
     for way, runs in results.items():
@@ -211,9 +212,9 @@ def main() -> None:
             "",
             f"`python -m benchmarks.early_stopping --seeds {options.seeds}`",
             "",
-            f"{_environment()} {options.seeds} seeds. Target: a complete trial with a loss of {good:.4f}, which"
-            f" {DRAWN // ONE_IN} of {DRAWN} random configurations attain. At most {BUDGET} epochs; a run that did"
-            " not get there counts as that many. Percentages are of `none` with `bayes`."
+            f"{_environment()} {options.seeds} seeds. Target: a complete trial with a loss of {good:.4f},"
+            f" which {DRAWN // ONE_IN} of {DRAWN} random configurations attain. At most {BUDGET} epochs; one"
+            " that did not get there counts as that many. Percentages are of `none` with `bayes`."
             " `optuna-successive-halving` has the rule of `asha`, and decides the same.",
             "",
             *table(results, options.seeds),
