@@ -2,123 +2,122 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from autotune.search.acquisition import log_expected_improvement
-from autotune.search.contract import Option, Problem, Proposal, Strategy
+from autotune.search.contract import Observation, Option, Problem, Proposal, Strategy
 from autotune.search.features import Features
-from autotune.search.gaussian_process import GaussianProcess
-from autotune.search.observed import Observed, observed
-from autotune.search.pool import Pools
+from autotune.search.history import History, Targets
+from autotune.search.pool import Pool, Pools
+from autotune.search.surrogate import Surrogate, fit_due
 from autotune.search.untried import untried
 
 INCUMBENTS = 4
 """The best configurations, all of whose neighbours are candidates."""
-AMBITION = 40.0
+AMBITION = 30.0
 """The improvement asked for falls as this over the number of observations, in standard deviations."""
+DRAWS = 64
+"""Of so many random configurations the first tries take the one that is expected to be best beforehand."""
+TIE = 1e-7
+"""Differences in the logarithm of the gain that are rounding's: the first candidate is taken."""
 
 
 class Bayes(Strategy):
     """Expected improvement under a Gaussian process, over a sample of the feasible set and around the best.
 
-    The first tries are random. Then each proposal maximises the expected improvement (Jones et al., 1998)
-    over ``candidates`` random configurations and all that differ from one of the best in one or two
-    knobs. What is asked for is an improvement on the best by :data:`AMBITION` over the number of
-    observations: much at first, when the process knows little and is too sure of it, so that the search
-    does not polish the first good region it meets; next to nothing after some hundred tries.
+    The first tries are random among the configurations whose numbers are powers of two
+    (:data:`~autotune.search.features.IRREGULAR` says why), where the space offers both. Then each proposal
+    maximises the expected improvement (Jones et al., 1998) over ``candidates`` random configurations and all
+    that differ from one of the best in one or two knobs. What is asked for is an improvement on the best by
+    :data:`AMBITION` over the number of observations: much at first, when the process knows little and is
+    too sure of it, so that the search does not polish the first good region it meets; next to nothing
+    after some hundred tries.
 
-    The process sees logarithms of times whose slow side is cut
-    (:func:`~autotune.search.loss.flattened`): near the optimum is where it must be right. A failure
-    counts there as bad as the worst success, and multiplies the improvement expected nearby by the
-    probability of success, the mean that the same process gives to an indicator. Trials in flight are
-    taken to end as predicted (kriging believer; Ginsbourger et al., 2010), so that proposals keep apart.
+    Failures multiply the improvement expected nearby by the probability of success.
     """
 
     name: ClassVar[str] = "bayes"
-    defaults: ClassVar[dict[str, Option]] = {"initial": 6, "candidates": 1500}
+    defaults: ClassVar[dict[str, Option]] = {"initial": 3, "candidates": 1500}
 
     def __init__(self, problem: Problem, seed: int = 0) -> None:
         super().__init__(problem, seed)
         self.features = Features(problem.space)
         self._pools = Pools(self.features)
-        self._process = GaussianProcess(self.features.groups, self.features.categories)
-        self._fitted = 0
-        """How many observations the hyper-parameters were fitted to."""
+        self._history = History(problem)
+        self._surrogate: Surrogate | None = None
+        self._pool: Pool | None = None
+        self._fitted = -1
+        """How many observations the surrogate was fitted to."""
+
+    def learn(self, observations: Sequence[Observation]) -> None:
+        self._history.learn(observations)
 
     def propose(self, n: int, rng: np.random.Generator) -> Iterator[Proposal]:
-        data = observed(self.problem, self.usable)
+        targets = self._history.targets()
         for _ in range(n):
-            if data is None or len(self.taken) < int(self.options["initial"]):
+            if targets is None or len(self.taken) < int(self.options["initial"]):
                 chosen = self._newcomer("initial", rng)
             else:
-                chosen = self._modelled(data, rng) or self._newcomer("newcomer", rng)
+                chosen = self._modelled(targets, rng) or self._newcomer("newcomer", rng)
             if chosen is None:
                 return
             yield chosen
 
     def _newcomer(self, kind: str, rng: np.random.Generator) -> Proposal | None:
-        left = next(untried(self.space, rng, self.taken, self.known), None)
-        return Proposal(left, {"strategy": self.name, "kind": kind}) if left else None
+        """Of some that were not tried, drawn at random, the first of those expected to be best."""
+        drawn = untried(self.space, rng, self.taken, self.known)
+        left = [configuration for _, configuration in zip(range(DRAWS), drawn, strict=False)]
+        if not left:
+            return None
+        best = int(np.argmin(self.features.of(left).expected))
+        return Proposal(left[best], {"strategy": self.name, "kind": kind})
 
     # -- with a model
 
-    def _modelled(self, data: Observed, rng: np.random.Generator) -> Proposal | None:
+    def _modelled(self, targets: Targets, rng: np.random.Generator) -> Proposal | None:
         """The candidate with the largest expected improvement that was not tried; ``None`` without one.
 
         Also ``None`` where rounding defeats the process, so that a bad model never ends a search.
         """
+        best = [self._history.configurations[i] for i in targets.best_first[:INCUMBENTS]]
         try:
-            self._condition(data.thinned())
+            surrogate, pool = self._current()
+            surrogate.learn(self._history, targets)
+            columns = pool.near(best, rng)
+            expected = surrogate.predict(columns, list(self.pending.values()))
         except np.linalg.LinAlgError:
+            self._fitted = -1
             return None
-        best = [data.configurations[i] for i in data.best_first[:INCUMBENTS]]
-        pool = self._pools.around(best, int(self.options["candidates"]), rng, self.taken, self.known)
-        if not len(pool):
-            return None
-        mean, spread = self._process.predict(pool.inputs)
-        goal = data.best - AMBITION / len(data.targets)
-        success = np.clip(1.0 - data.failed.mean() - mean[:, 1], 0.01, 1.0)
-        gain = log_expected_improvement(mean[:, 0], spread, goal) + np.log(success)
+        goal = targets.best - AMBITION / len(targets.values)
+        gain = log_expected_improvement(expected.mean, expected.spread, goal) + np.log(expected.success)
+        gain = np.round(gain / TIE) * TIE
         for i in np.argsort(-gain, kind="stable"):
-            configuration = pool[int(i)]
+            configuration = pool[columns[i]] if i < len(columns) else pool.fresh[i - len(columns)]
             if configuration.hash not in self.taken:
                 return Proposal(
                     configuration,
                     {
                         "strategy": self.name,
                         "kind": "expected improvement",
-                        "predicted": data.metric(float(mean[i, 0])),
-                        "spread": float(spread[i]) * data.scale,
-                        "success": float(success[i]),
+                        "predicted": targets.metric(float(expected.mean[i])),
+                        "spread": float(expected.spread[i]) * targets.scale,
+                        "success": float(expected.success[i]),
                         "log_gain": float(gain[i]),
                     },
                 )
         return None
 
-    def _condition(self, data: Observed) -> None:
-        """Fit the hyper-parameters where it is time; condition on the data and on what is in flight."""
+    def _current(self) -> tuple[Surrogate, Pool]:
+        """The surrogate and its candidates, made anew when a fit is due."""
         due = fit_due(len(self.usable))
-        if due != self._fitted:
+        if self._surrogate is None or self._pool is None or due != self._fitted:
             # To the first ``due`` observations alone, so that a resumed search has the same process.
-            first = observed(self.problem, self.usable[:due])
-            if first is None:
-                self._process.forget()
-            else:
-                first = first.thinned()
-                self._process.fit(self.features.of(first.configurations), first.targets)
+            self._pool = self._pools.draw(
+                np.random.default_rng((self.seed, due)), int(self.options["candidates"])
+            )
+            self._surrogate = Surrogate(self.problem, self.features, self.usable[:due], self._pool)
             self._fitted = due
-        inputs = self.features.of(data.configurations)
-        outcomes = np.column_stack([data.targets, data.failed - data.failed.mean()])
-        self._process.observe(inputs, outcomes)
-        if self.pending:
-            flying = self.features.of(list(self.pending.values()))
-            believed, _ = self._process.predict(flying)
-            self._process.observe(inputs.joined(flying), np.vstack([outcomes, believed]))
-
-
-def fit_due(count: int) -> int:
-    """To how many of ``count`` observations the hyper-parameters are fitted: they may lag by a twentieth."""
-    return count - count % max(1, count // 20)
+        return self._surrogate, self._pool

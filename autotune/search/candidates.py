@@ -33,11 +33,15 @@ def candidates(
         return []
     pool = {c.hash: c for c in space.sample(rng, size) if c.hash not in taken}
     for incumbent in incumbents:
-        around = space.neighbours(incumbent) + _shifted(space, incumbent, rng)
-        pool |= {c.hash: c for c in around if c.hash not in taken}
+        pool |= {c.hash: c for c in around(space, incumbent, rng) if c.hash not in taken}
     if not pool:
         pool = {c.hash: c for c, _ in zip(untried(space, rng, taken, known), range(1), strict=False)}
     return list(pool.values())
+
+
+def around(space: Space, centre: Configuration, rng: np.random.Generator) -> list[Configuration]:
+    """All that differ from ``centre`` in one knob, and some with its continuous knobs moved a little."""
+    return space.neighbours(centre) + _shifted(space, centre, rng)
 
 
 def _shifted(space: Space, centre: Configuration, rng: np.random.Generator) -> list[Configuration]:

@@ -15,6 +15,10 @@ from autotune.space.space import Space
 
 GONE = -1
 """The cell index of a knob that does not exist, as in :meth:`FeasibleSet.matrix`."""
+IRREGULAR = 0.4
+"""Standard deviations by which a configuration is thought to be worse for each number that is no power of
+two where it might be one. Addresses, vectors, warps, cache lines and most workloads are made of powers of
+two, so that other numbers leave rests: it is what an expert tries first. Measurements overrule it soon."""
 SMALL_TABLE = 4096
 """Values up to which a knob's positions are looked up rather than computed."""
 
@@ -47,7 +51,16 @@ class Features:
         self.floating = tuple(knob for knob in space.knobs if not knob.cells)
         ends = np.cumsum([len(knob.cells) for knob in self.discrete], dtype=int)
         self._columns = [slice(end - len(k.cells), end) for k, end in zip(self.discrete, ends, strict=True)]
-        self.categories = int(ends[-1]) if len(ends) else 0
+        self.cell_sizes: Integers = np.array(
+            [len(c.values) for k in self.discrete for c in k.cells], dtype=int
+        )
+        """How many values each code has."""
+        self._regular = {
+            int(end) - 1: np.append(_is_power_of_two(knob, np.arange(len(knob.cells[0].values))), 1.0)
+            for knob, end in zip(self.discrete, ends, strict=True)
+            if _is_mixed(knob)
+        }
+        """By column: 1 where a value is a power of two; what does not exist, at the end, counts as one."""
         sizes = [size for knob in self.discrete for size in _sizes(knob)] + [1] * len(self.floating)
         self.groups: Integers = np.repeat(np.arange(len(sizes)), sizes)
         """The weight that each smooth feature is under."""
@@ -79,7 +92,18 @@ class Features:
         ]
         if floats is not None:
             parts.append(floats)
-        return Inputs(np.hstack(parts) if parts else np.zeros((len(cells), 0)), cells)
+        smooth = np.hstack(parts) if parts else np.zeros((len(cells), 0))
+        return Inputs(smooth, cells, IRREGULAR * self.irregular(cells))
+
+    def irregular(self, cells: Integers) -> Floats:
+        """In how many knobs each row has a number that is no power of two, where it might; shape (n,).
+
+        Of a list that mixes them, and of a range on a ``log2`` scale.
+        """
+        counts = np.zeros(len(cells))
+        for column, regular in self._regular.items():
+            counts += 1.0 - regular[cells[:, column]]
+        return counts
 
 
 def _sizes(knob: Knob) -> list[int]:
@@ -89,6 +113,12 @@ def _sizes(knob: Knob) -> list[int]:
     if _has_powers_of_two(knob):
         return [1, 1]
     return [1 if knob.ordered or len(cell.values) == 2 else len(cell.values) for cell in knob.cells]
+
+
+def _is_mixed(knob: Knob) -> bool:
+    """Whether powers of two are to be expected to do better: they and others are offered on equal terms."""
+    offered = not isinstance(knob, IntegerRange) or knob.scale == "log2"
+    return offered and _has_powers_of_two(knob)
 
 
 def _there(knob: Knob, cells: Integers) -> Integers:

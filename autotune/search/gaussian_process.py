@@ -29,23 +29,65 @@ SQRT5 = math.sqrt(5.0)
 JITTER = 1e-8
 """Added to the diagonal: what two equal rows may differ by to a float."""
 
+LARGEST_CODE = 64
+"""Values up to which a code is compared in its one-hot form."""
+
 
 @dataclass(frozen=True)
 class Inputs:
     """Configurations as a process sees them: ``n`` rows.
 
-    ``smooth`` of shape (n, features) in [0, 1]; ``codes`` of shape (n, categories), compared for equality
-    only.
+    ``smooth`` of shape (n, features) in [0, 1]; ``codes`` of shape (n, categories), from -1 on, compared for
+    equality only; ``expected`` of shape (n,): how much worse than others each is thought to be before
+    anything is measured, in standard deviations of the targets.
     """
 
     smooth: Floats
     codes: Integers
+    expected: Floats
 
     def __len__(self) -> int:
         return len(self.smooth)
 
     def joined(self, other: Inputs) -> Inputs:
-        return Inputs(np.vstack([self.smooth, other.smooth]), np.vstack([self.codes, other.codes]))
+        return Inputs(
+            np.vstack([self.smooth, other.smooth]),
+            np.vstack([self.codes, other.codes]),
+            np.concatenate([self.expected, other.expected]),
+        )
+
+
+@dataclass(frozen=True)
+class View:
+    """Inputs under given weights: ``n`` rows of scaled features, their squared norms, and codes.
+
+    ``hot`` holds the codes of few values (those ``listed``) in one-hot form, times the root of their weight.
+    """
+
+    scaled: Floats
+    norms: Floats
+    codes: Integers
+    hot: Floats
+    code_weights: Floats
+    listed: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.norms)
+
+    def joined(self, other: View) -> View:
+        """These rows, then those of ``other``, which is under the same weights."""
+        return self._with(
+            np.vstack([self.scaled, other.scaled]),
+            np.concatenate([self.norms, other.norms]),
+            np.vstack([self.codes, other.codes]),
+            np.vstack([self.hot, other.hot]),
+        )
+
+    def first(self, count: int) -> View:
+        return self._with(self.scaled[:count], self.norms[:count], self.codes[:count], self.hot[:count])
+
+    def _with(self, scaled: Floats, norms: Floats, codes: Integers, hot: Floats) -> View:
+        return View(scaled, norms, codes, hot, self.code_weights, self.listed)
 
 
 @dataclass(frozen=True)
@@ -67,15 +109,16 @@ class Prior:
 
 
 class GaussianProcess:
-    """Fit the hyper-parameters with :meth:`fit`, condition with :meth:`observe`, then :meth:`predict`.
+    """The covariance and its hyper-parameters, which :meth:`fit` sets; :class:`Posterior` predicts with them.
 
-    ``groups`` says which weight each smooth feature has (0, 1, ...); ``categories`` is how many codes there
-    are.
+    ``groups`` says which weight each smooth feature has (0, 1, ...); ``sizes`` how many values each code has.
     """
 
-    def __init__(self, groups: Integers, categories: int, prior: Prior | None = None) -> None:
+    def __init__(self, groups: Integers, sizes: Integers, prior: Prior | None = None) -> None:
         prior = prior or Prior()
         self.groups = groups
+        self.sizes = sizes
+        categories = len(sizes)
         self.weights = int(groups.max()) + 1 if groups.size else 0
         self.categories = categories
         shape = (self.weights, self.categories)
@@ -97,12 +140,13 @@ class GaussianProcess:
         """Set :attr:`parameters` to the prior's centre."""
         self.parameters = self._centre.copy()
 
-    def fit(self, inputs: Inputs, targets: Floats, steps: int = 40) -> None:
+    def fit(self, inputs: Inputs, targets: Floats, known: Floats | None = None, steps: int = 40) -> None:
         """Set :attr:`parameters` to the most probable ones, from the prior's centre on.
 
-        ``targets``: shape (n,), standardised.
+        ``targets``: shape (n,), standardised; ``known``: the variance of each that was measured (n,), to
+        which the noise is added.
         """
-        pairs = _Pairs(self, inputs)
+        pairs = _Pairs(self, inputs, np.zeros(len(inputs)) if known is None else known)
 
         def loss(parameters: Floats) -> tuple[float, Floats]:
             """Minus the log posterior, up to a constant, and its gradient."""
@@ -121,35 +165,37 @@ class GaussianProcess:
         )
         self.parameters = np.asarray(found.x)
 
-    # -- prediction
+    # -- covariance
 
-    def observe(self, inputs: Inputs, targets: Floats) -> None:
-        """Condition on ``targets`` of shape (n,) or (n, several) at ``inputs``."""
-        self._inputs = inputs
-        covariance = self.covariance(inputs, inputs)
-        covariance[np.diag_indices(len(inputs))] += math.exp(self.parameters[-1]) + JITTER
-        self._factor = _cholesky(covariance)
-        self._solved = _solve(self._factor, targets)
+    def view(self, inputs: Inputs) -> View:
+        """``inputs`` scaled by the weights: what :meth:`covariance` works on. Stale after another fit."""
+        weights, code_weights, _, _ = self.split(self.parameters)
+        scaled = inputs.smooth * np.sqrt(weights[self.groups])
+        listed = self.sizes <= LARGEST_CODE
+        hot = _one_hot(inputs.codes[:, listed], np.sqrt(code_weights[listed]), self.sizes[listed])
+        return View(scaled, np.einsum("ij,ij->i", scaled, scaled), inputs.codes, hot, code_weights, listed)
 
-    def predict(self, inputs: Inputs) -> tuple[Floats, Floats]:
-        """Mean, shaped as the targets, and standard deviation of the noiseless value, shape (n,)."""
-        cross = self.covariance(self._inputs, inputs)
-        mean = cross.T @ self._solved
-        whitened, _ = lapack.dtrtrs(self._factor, cross, lower=1)
-        variance = np.exp(self.parameters[-3:-1]).sum() - np.einsum("ij,ij->j", whitened, whitened)
-        return mean, np.sqrt(np.maximum(variance, 1e-12))
-
-    def covariance(self, one: Inputs, other: Inputs) -> Floats:
+    def covariance(self, one: View, other: View) -> Floats:
         """Shape (len(one), len(other)), without noise."""
-        weights, code_weights, variances, _ = self.split(self.parameters)
-        scale = np.sqrt(weights[self.groups])
-        a, b = one.smooth * scale, other.smooth * scale
-        squares = np.sum(a * a, axis=1)[:, None] + np.sum(b * b, axis=1) - 2.0 * (a @ b.T)
-        differing = np.zeros((len(one), len(other)))
-        for code, weight in enumerate(code_weights):
-            differing += weight * (one.codes[:, code, None] != other.codes[:, code])
-        smooth = matern52(np.sqrt(np.maximum(squares, 0.0)))
-        return np.asarray(variances[0] * smooth + variances[1] * np.exp(-differing))
+        squares = one.norms[:, None] + other.norms - 2.0 * (one.scaled @ other.scaled.T)
+        distance = np.sqrt(np.maximum(squares, 0.0, out=squares), out=squares)
+        _, _, (smooth_variance, code_variance), _ = self.split(self.parameters)
+        covariance = matern52(distance)
+        covariance *= smooth_variance
+        differing = _differing(one, other)
+        np.negative(differing, out=differing)
+        covariance += code_variance * np.exp(differing, out=differing)
+        return covariance
+
+    @property
+    def variance(self) -> float:
+        """The prior variance of a noiseless value."""
+        return float(self.split(self.parameters)[2].sum())
+
+    @property
+    def noise(self) -> float:
+        """The variance of what the inputs do not explain."""
+        return self.split(self.parameters)[3]
 
     def split(self, parameters: Floats) -> tuple[Floats, Floats, Floats, float]:
         """Feature weights, code weights, the two variances and the noise variance."""
@@ -161,8 +207,9 @@ class GaussianProcess:
 class _Pairs:
     """The differences between all pairs of rows, laid out once for many evaluations of the likelihood."""
 
-    def __init__(self, process: GaussianProcess, inputs: Inputs) -> None:
+    def __init__(self, process: GaussianProcess, inputs: Inputs, known: Floats) -> None:
         self.process = process
+        self.known = known
         self.count = len(inputs)
         self.upper = np.triu_indices(self.count, 1)
         i, j = self.upper
@@ -181,7 +228,7 @@ class _Pairs:
         covariance = np.zeros((self.count, self.count), order="F")
         covariance[self.upper] = smooth_variance * smooth + code_variance * same
         diagonal = np.diag_indices(self.count)
-        covariance[diagonal] = smooth_variance + code_variance + noise + JITTER
+        covariance[diagonal] = smooth_variance + code_variance + noise + self.known + JITTER
         factor, failed = lapack.dpotrf(covariance, lower=0, overwrite_a=1)
         if failed:
             return -1e10, np.zeros_like(parameters)
@@ -208,19 +255,23 @@ def matern52(distance: Floats) -> Floats:
     return np.asarray((1.0 + scaled + scaled**2 / 3.0) * np.exp(-scaled))
 
 
-def _cholesky(matrix: Floats) -> Floats:
-    """The lower factor; the diagonal is raised tenfold at a time where rounding made it indefinite.
+def _differing(one: View, other: View) -> Floats:
+    """The summed weights of the codes in which each pair differs, shape (len(one), len(other)).
 
-    Raises ``numpy.linalg.LinAlgError`` where that does not help, as with a NaN.
+    Codes of few values are compared by one matrix product of their one-hot forms.
     """
-    for power in range(-8, 1):
-        factor, failed = lapack.dpotrf(matrix, lower=1)
-        if not failed:
-            return np.asarray(factor)
-        matrix = matrix + 10.0**power * np.eye(len(matrix))
-    raise np.linalg.LinAlgError("the covariance is not positive definite")
+    total = np.full((len(one), len(other)), float(one.code_weights[one.listed].sum()))
+    total -= one.hot @ other.hot.T
+    for code in np.flatnonzero(~one.listed):
+        total += one.code_weights[code] * (one.codes[:, code, None] != other.codes[:, code])
+    return total
 
 
-def _solve(factor: Floats, targets: Floats) -> Floats:
-    solved, _ = lapack.dpotrs(factor, targets, lower=1)
-    return np.asarray(solved).reshape(targets.shape)
+def _one_hot(codes: Integers, weights: Floats, sizes: Integers) -> Floats:
+    """Shape (n, values of all codes): the code's weight at its value, 0 elsewhere; -1 is a value too."""
+    ends = np.cumsum(sizes + 1)
+    hot = np.zeros((len(codes), int(ends[-1]) if len(ends) else 0))
+    rows = np.arange(len(codes))
+    for code, end in enumerate(ends):
+        hot[rows, end - sizes[code] + codes[:, code]] = weights[code]
+    return hot

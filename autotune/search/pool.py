@@ -1,17 +1,22 @@
-"""Candidates as whole matrices, where the feasible set can be listed."""
+"""Where an acquisition function is evaluated: a sample of the space, and around the best.
+
+A uniform sample alone misses the optimum's neighbourhood in a large space; the neighbourhoods alone would
+make the search local. The sample stays for a number of asks, so that what a surrogate knows of it has only
+to be updated.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
-from autotune.search.candidates import candidates
+from autotune.search.candidates import around
 from autotune.search.features import Features
 from autotune.search.gaussian_process import Inputs, Integers
 from autotune.space.configuration import Configuration
-from autotune.space.space import Space
 
 LISTED = 100_000
 """Feasible sets up to this size are held as a matrix: whole neighbourhoods are found at once."""
@@ -21,55 +26,117 @@ DRAWN = 500
 """Random candidates at most where each has to be made by itself."""
 
 
-@dataclass(frozen=True)
-class Pool:
-    """Some configurations and their inputs; ``numbers`` are indices in a feasible set that is listed."""
+class Pool(ABC):
+    """Candidates in columns that a surrogate watches, and some that are made for one ask only.
 
-    space: Space
-    inputs: Inputs
-    numbers: Integers | None = None
-    made: Sequence[Configuration] = ()
+    They may hold configurations that were tried already.
+    """
+
+    @abstractmethod
+    def near(self, incumbents: Sequence[Configuration], rng: np.random.Generator) -> Integers:
+        """The columns to choose from: the sample and what is near an incumbent, new columns last.
+
+        Where neighbours have to be made, they are in :attr:`fresh` until the next call.
+        """
+
+    @abstractmethod
+    def inputs(self, first: int) -> Inputs:
+        """The inputs of the columns from ``first`` on."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many columns there are."""
+
+    @abstractmethod
+    def __getitem__(self, column: int) -> Configuration: ...
+
+    @property
+    def fresh(self) -> Sequence[Configuration]:
+        return ()
+
+
+class Listed(Pool):
+    """Over a feasible set that is held as a ``matrix`` of cell indices."""
+
+    def __init__(self, features: Features, matrix: Integers, rng: np.random.Generator, count: int) -> None:
+        self._features = features
+        self._matrix = matrix
+        self._column_of = np.full(len(matrix), -1)
+        self._numbers = np.zeros(0, dtype=int)
+        self._near: dict[str, Integers] = {}
+        self._sample = self._columns(np.unique(rng.integers(len(matrix), size=min(count, 2 * len(matrix)))))
+
+    def near(self, incumbents: Sequence[Configuration], rng: np.random.Generator) -> Integers:
+        for incumbent in incumbents:
+            if incumbent.hash not in self._near:
+                differing = np.count_nonzero(self._matrix != self._features.row(incumbent), axis=1)
+                self._near[incumbent.hash] = self._columns(np.flatnonzero(differing <= REACH))
+        return np.unique(np.concatenate([self._sample, *(self._near[one.hash] for one in incumbents)]))
+
+    def inputs(self, first: int) -> Inputs:
+        return self._features.of_cells(self._matrix[self._numbers[first:]])
 
     def __len__(self) -> int:
-        return len(self.inputs)
+        return len(self._numbers)
 
-    def __getitem__(self, row: int) -> Configuration:
-        if self.numbers is None:
-            return self.made[row]
-        return self.space.configuration(self.space.feasible[int(self.numbers[row])])
+    def __getitem__(self, column: int) -> Configuration:
+        space = self._features.space
+        return space.configuration(space.feasible[int(self._numbers[column])])
+
+    def _columns(self, numbers: Integers) -> Integers:
+        """The columns of these rows of the matrix; they get one where they have none."""
+        new = numbers[self._column_of[numbers] < 0]
+        self._column_of[new] = np.arange(len(new)) + len(self._numbers)
+        self._numbers = np.concatenate([self._numbers, new])
+        return self._column_of[numbers]
+
+
+class Drawn(Pool):
+    """Over a space that cannot be listed: a sample, and neighbours that are made for each ask."""
+
+    def __init__(self, features: Features, rng: np.random.Generator, count: int) -> None:
+        self._features = features
+        self._sample = features.space.sample(rng, min(count, DRAWN))
+        self._fresh: list[Configuration] = []
+
+    @property
+    def fresh(self) -> Sequence[Configuration]:
+        return self._fresh
+
+    def near(self, incumbents: Sequence[Configuration], rng: np.random.Generator) -> Integers:
+        found = {c.hash: c for one in incumbents for c in around(self._features.space, one, rng)}
+        self._fresh = list(found.values())
+        return np.arange(len(self._sample))
+
+    def inputs(self, first: int) -> Inputs:
+        return self._features.of(self._sample[first:])
+
+    def __len__(self) -> int:
+        return len(self._sample)
+
+    def __getitem__(self, column: int) -> Configuration:
+        return self._sample[column]
 
 
 class Pools:
-    """Makes pools. Small feasible sets are listed once; they may hold configurations that were tried."""
+    """Makes a pool whenever a new sample is due."""
 
     def __init__(self, features: Features) -> None:
-        self.features = features
-        self.space = features.space
-        self._matrix: Integers | None = None
+        self._features = features
 
-    def around(
-        self,
-        incumbents: Sequence[Configuration],
-        count: int,
-        rng: np.random.Generator,
-        taken: Container[str],
-        known: Iterable[Configuration],
-    ) -> Pool:
-        """``count`` random configurations, and those near an incumbent."""
-        if not self._listable:
-            made = candidates(self.space, rng, taken, known, incumbents, min(count, DRAWN))
-            return Pool(self.space, self.features.of(made), made=made)
-        if self._matrix is None:
-            self._matrix = self.space.feasible.matrix()
-        chosen = np.zeros(len(self._matrix), dtype=bool)
-        chosen[rng.integers(len(chosen), size=count)] = True
-        for incumbent in incumbents:
-            differing = np.count_nonzero(self._matrix != np.array(self.features.row(incumbent)), axis=1)
-            chosen |= differing <= REACH
-        numbers = np.flatnonzero(chosen)
-        return Pool(self.space, self.features.of_cells(self._matrix[numbers]), numbers)
+    def draw(self, rng: np.random.Generator, count: int) -> Pool:
+        """A new pool with a sample of about ``count``."""
+        if self._listable:
+            return Listed(self._features, self._matrix, rng, count)
+        return Drawn(self._features, rng, count)
 
     @property
     def _listable(self) -> bool:
-        size = self.space.feasible.size
-        return self.features.enumerable and size is not None and 0 < size <= LISTED
+        size = self._features.space.feasible.size
+        return self._features.enumerable and size is not None and 0 < size <= LISTED
+
+    @cached_property
+    def _matrix(self) -> Integers:
+        """As small integers: comparing all rows with one is what costs."""
+        matrix = self._features.space.feasible.matrix()
+        return matrix.astype(np.int16) if matrix.size and matrix.max() < 2**15 else matrix

@@ -1,0 +1,166 @@
+"""What was observed, as a surrogate learns it: kept up to date observation by observation."""
+
+from __future__ import annotations
+
+import math
+from bisect import insort
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from autotune.search.contract import Observation, Problem
+from autotune.search.gaussian_process import Floats, Integers
+from autotune.search.loss import FIRST, failures_as_worst, signed
+from autotune.space.configuration import Configuration
+
+MOST = 300
+"""Configurations that a surrogate learns from: beyond them the best half, and an even part of the rest."""
+
+
+@dataclass(frozen=True)
+class Targets:
+    """One target a row, as a process learns it, and how to read its predictions."""
+
+    values: Floats
+    """Shape (rows,): standardised losses with the slow side cut and failures as bad as the worst success."""
+    failed: Floats
+    """Shape (rows,): 1 where the configuration failed (or had no number), else 0."""
+    known: Floats
+    """Shape (rows,): the variance that the readings of each leave, on the scale of ``values``."""
+    middle: float
+    scale: float
+    logarithmic: bool
+    sign: float
+
+    @property
+    def best(self) -> float:
+        """The lowest target of a success."""
+        return float(self.values[self.failed == 0.0].min())
+
+    @property
+    def best_first(self) -> Integers:
+        """The rows from the best to the worst, failures last."""
+        return np.lexsort((self.values, self.failed))
+
+    def metric(self, target: float) -> float:
+        """The metric that a target stands for, in its own unit."""
+        own = self.sign * (self.middle + self.scale * target)
+        return math.exp(own) if self.logarithmic else own
+
+
+class History:
+    """The trials told so far: a row a configuration, in the order in which they were first told.
+
+    Replicates are averaged. Losses are lower for better, and logarithms where every metric is positive, as
+    times, rates and sizes are: what counts of those is the ratio.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.configurations: list[Configuration] = []
+        self._goal = problem.goals[0] if problem.goals else None
+        self._sign = -1.0 if self._goal and self._goal.goal == "maximize" else 1.0
+        self._rows: dict[str, int] = {}
+        self._told: list[Observation] = []
+        self._row_of: list[int] = []
+        self._values: list[float] = []
+        self._variances: list[float] = []
+        self._partial = False
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+        return len(self.configurations)
+
+    @classmethod
+    def of(cls, problem: Problem, observations: Sequence[Observation]) -> History:
+        history = cls(problem)
+        history.learn(observations)
+        return history
+
+    def learn(self, observations: Sequence[Observation]) -> None:
+        """Take in further observations."""
+        self._partial |= any(o.fraction < 1.0 for o in observations)
+        self._told.extend(observations)
+        for observation in observations:
+            configuration = observation.configuration
+            row = self._rows.setdefault(configuration.hash, len(self._rows))
+            if row == len(self.configurations):
+                self.configurations.append(configuration)
+            self._row_of.append(row)
+            error = observation.errors.get(self._goal.name, 0.0) if self._goal else 0.0
+            self._variances.append(error * error if math.isfinite(error) else 0.0)
+        if not self._partial:
+            self._values.extend(signed(self.problem, observations).tolist())
+
+    def targets(self) -> Targets | None:
+        """What a surrogate is to learn; ``None`` where nothing has succeeded yet."""
+        raw = signed(self.problem, self._told) if self._partial else np.array(self._values)
+        known = raw[~np.isnan(raw)]
+        if not known.size:
+            return None
+        metric = self._sign * raw
+        logarithmic = bool(self._sign * known.max() > 0.0 and self._sign * known.min() > 0.0)
+        losses = self._sign * np.log(metric) if logarithmic else raw
+        values = self._by_row(losses)
+        variances = (
+            np.array(self._variances) / np.square(metric) if logarithmic else np.array(self._variances)
+        )
+        failed = np.isnan(values)
+        flat = failures_as_worst(np.minimum(values, self._cut(losses)))
+        middle, scale = float(flat.mean()), float(flat.std())
+        if scale <= 1e-12 * max(1.0, abs(middle)):
+            scale = 1.0
+        return Targets(
+            values=(flat - middle) / scale,
+            failed=failed.astype(float),
+            known=np.nan_to_num(self._by_row(variances)) / scale**2,
+            middle=middle,
+            scale=scale,
+            logarithmic=logarithmic,
+            sign=self._sign,
+        )
+
+    def _by_row(self, values: Floats) -> Floats:
+        """The mean of each row's replicates that have a number; NaN where none has."""
+        rows = np.array(self._row_of)
+        there = ~np.isnan(values)
+        sums = np.bincount(rows[there], values[there], minlength=len(self))
+        counts = np.bincount(rows[there], minlength=len(self))
+        return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+
+    def _cut(self, losses: Floats) -> float:
+        """Where the slow side is cut: as far above the middle as the best is below.
+
+        The times of a kernel spread over orders of magnitude and only their fast end matters. A process
+        that must also explain the slow end spends its length scales there.
+
+        The middle is the highest at which the running median ever stood. A search crowds around the best:
+        the median of all of it sinks to what it likes already, and a cut there would hide how the rest
+        of the space differs.
+        """
+        known = losses[~np.isnan(losses)]
+        return 2.0 * highest_median(known.tolist()) - float(known.min())
+
+
+def highest_median(values: Iterable[float]) -> float:
+    """The highest that the running median of ``values`` stands from the fifth on (or at the last)."""
+    ordered: list[float] = []
+    highest = -math.inf
+    for value in values:
+        insort(ordered, value)
+        half = len(ordered) // 2
+        median = ordered[half] if len(ordered) % 2 else 0.5 * (ordered[half - 1] + ordered[half])
+        if len(ordered) >= FIRST:
+            highest = max(highest, median)
+    return highest if len(ordered) >= FIRST else median
+
+
+def chosen(targets: Targets, most: int = MOST) -> Integers:
+    """At most ``most`` rows: the best half of that many, and rows spread evenly over the others."""
+    order = targets.best_first
+    if len(order) <= most:
+        return np.arange(len(order))
+    half = most // 2
+    spread = np.linspace(half, len(order) - 1, most - half).astype(int)
+    return np.sort(np.concatenate([order[:half], order[spread]]))

@@ -1,0 +1,121 @@
+"""What a Gaussian process predicts, updated observation by observation.
+
+Conditioning on one more observation costs a row of the Cholesky factor and of the candidates' part, not
+a factorisation (Rasmussen and Williams 2006, section A.3): ``O(n (n + m))`` for ``n`` observations and ``m``
+candidates in the place of ``O(n^2 (n + m))``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import lapack
+
+from autotune.search.gaussian_process import JITTER, Floats, GaussianProcess, Inputs, Integers, View
+
+SPARE = 64
+"""Rows that are set aside for observations to come."""
+TINY = 1e-12
+"""The least variance that is predicted."""
+
+
+class Posterior:
+    """A process, conditioned on observations (rows), watching candidates (columns).
+
+    The targets are given with each prediction: they may change (be scaled anew, say) at little cost.
+    """
+
+    def __init__(self, process: GaussianProcess, inputs: Inputs, known: Floats) -> None:
+        """Condition on observations at ``inputs``; ``known``: their variances beside the process's noise.
+
+        Raises ``numpy.linalg.LinAlgError`` where rounding defeats the factorisation, as with a NaN.
+        """
+        self.process = process
+        self.count = len(inputs)
+        self._rows = process.view(inputs)
+        covariance = process.covariance(self._rows, self._rows)
+        covariance[np.diag_indices(self.count)] += process.noise + JITTER + known
+        size = self.count + SPARE
+        self._factor = np.zeros((size, size), order="F")
+        self._factor[: self.count, : self.count] = _cholesky(covariance)
+        self._columns: View | None = None
+        self._whitened = np.zeros((size, 0))
+
+    def watch(self, inputs: Inputs) -> None:
+        """Predict at ``inputs`` too, after those that are watched already."""
+        view = self.process.view(inputs)
+        cross = self.process.covariance(self._rows, view)
+        fresh = np.zeros((len(self._whitened), len(inputs)))
+        fresh[: self.count] = self._solve(cross)
+        self._whitened = np.hstack([self._whitened, fresh])
+        self._columns = view if self._columns is None else self._columns.joined(view)
+
+    def add(self, inputs: Inputs, known: Floats) -> None:
+        """Condition on further observations at ``inputs``. :meth:`drop` takes the last ones back."""
+        first, last = self.count, self.count + len(inputs)
+        self._reserve(last)
+        view = self.process.view(inputs)
+        cross = self._solve(self.process.covariance(self._rows, view))
+        own = self.process.covariance(view, view)
+        own[np.diag_indices(len(inputs))] += self.process.noise + JITTER + known
+        corner = _cholesky(own - cross.T @ cross)
+        self._factor[first:last, :first] = cross.T
+        self._factor[first:last, first:last] = corner
+        if self._columns is not None:
+            to_columns = self.process.covariance(view, self._columns) - cross.T @ self._whitened[:first]
+            self._whitened[first:last] = _triangular(corner, to_columns)
+        self._rows = self._rows.joined(view)
+        self.count = last
+
+    def drop(self, count: int) -> None:
+        """Forget the last ``count`` observations."""
+        self.count -= count
+        self._rows = self._rows.first(self.count)
+
+    def predict(self, targets: Floats, columns: Integers) -> tuple[Floats, Floats]:
+        """Mean and standard deviation of the noiseless value at some of the columns.
+
+        ``targets``: shape (observations, several). The mean has shape (columns, several).
+        """
+        mean, spread = self._moments(self._whitened[: self.count], targets)
+        return mean[columns], spread[columns]
+
+    def predict_at(self, targets: Floats, inputs: Inputs) -> tuple[Floats, Floats]:
+        """The same, once, at any ``inputs``."""
+        cross = self.process.covariance(self._rows, self.process.view(inputs))
+        return self._moments(self._solve(cross), targets)
+
+    def _moments(self, whitened: Floats, targets: Floats) -> tuple[Floats, Floats]:
+        mean = whitened.T @ self._solve(targets)
+        variance = self.process.variance - np.einsum("ij,ij->j", whitened, whitened)
+        return mean, np.sqrt(np.maximum(variance, TINY))
+
+    def _solve(self, right: Floats) -> Floats:
+        return _triangular(self._factor[: self.count, : self.count], right)
+
+    def _reserve(self, rows: int) -> None:
+        if rows <= len(self._factor):
+            return
+        size = rows + SPARE
+        factor = np.zeros((size, size), order="F")
+        factor[: self.count, : self.count] = self._factor[: self.count, : self.count]
+        whitened = np.zeros((size, self._whitened.shape[1]))
+        whitened[: self.count] = self._whitened[: self.count]
+        self._factor, self._whitened = factor, whitened
+
+
+def _triangular(lower: Floats, right: Floats) -> Floats:
+    solved, _ = lapack.dtrtrs(lower, right, lower=1)
+    return np.asarray(solved).reshape(right.shape)
+
+
+def _cholesky(matrix: Floats) -> Floats:
+    """The lower factor; the diagonal is raised tenfold at a time where rounding made it indefinite.
+
+    Raises ``numpy.linalg.LinAlgError`` where that does not help, as with a NaN.
+    """
+    for power in range(-8, 1):
+        factor, failed = lapack.dpotrf(matrix, lower=1, clean=1)
+        if not failed:
+            return np.asarray(factor)
+        matrix = matrix + 10.0**power * np.eye(len(matrix))
+    raise np.linalg.LinAlgError("the covariance is not positive definite")

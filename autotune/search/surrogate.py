@@ -1,0 +1,131 @@
+"""A Gaussian process over what was told, kept from ask to ask and updated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from autotune.search.contract import Observation, Problem
+from autotune.search.features import Features
+from autotune.search.gaussian_process import Floats, GaussianProcess, Integers
+from autotune.search.history import History, Targets, chosen
+from autotune.search.pool import Pool
+from autotune.search.posterior import Posterior
+from autotune.space.configuration import Configuration
+
+REFITS = 20
+"""The hyper-parameters may lag behind by one observation in so many."""
+
+
+def fit_due(count: int) -> int:
+    """To how many of ``count`` observations the hyper-parameters are fitted."""
+    return count - count % max(1, count // REFITS)
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What is expected of some candidates, in standardised targets (lower is better); each of shape (n,)."""
+
+    mean: Floats
+    spread: Floats
+    success: Floats
+    """The probability that the configuration does not fail."""
+
+    def joined(self, other: Prediction) -> Prediction:
+        return Prediction(
+            np.concatenate([self.mean, other.mean]),
+            np.concatenate([self.spread, other.spread]),
+            np.concatenate([self.success, other.success]),
+        )
+
+
+class Surrogate:
+    """The process as it was fitted to the first ``due`` observations, conditioned on all since.
+
+    A failure counts as bad as the worst success. The probability of success is the mean that the same
+    process gives to an indicator. Nothing is kept that would not follow from the observations alone, so
+    that a resumed search predicts the same.
+    """
+
+    def __init__(
+        self, problem: Problem, features: Features, first: Sequence[Observation], pool: Pool
+    ) -> None:
+        """Fit to the observations ``first`` and watch the pool's columns.
+
+        Raises ``numpy.linalg.LinAlgError`` where rounding defeats the process.
+        """
+        self._features = features
+        self._pool = pool
+        self._process = GaussianProcess(features.groups, features.cell_sizes)
+        history = History.of(problem, first)
+        targets = history.targets()
+        self._rows = chosen(targets) if targets else np.arange(len(history))
+        self._seen = len(history)
+        self._inputs = features.of([history.configurations[i] for i in self._rows])
+        known = np.zeros(len(self._rows))
+        if targets:
+            known = targets.known[self._rows]
+            values = targets.values[self._rows]
+            values = (values - values.mean()) / (values.std() or 1.0)
+            self._process.fit(self._inputs, values - _centred(self._inputs.expected), known)
+        self._posterior = Posterior(self._process, self._inputs, known)
+        self._expected = np.zeros(0)
+        """Of the columns that are watched."""
+
+    def learn(self, history: History, targets: Targets) -> None:
+        """Condition on the configurations of ``history`` that came since; ``targets`` are of all its rows."""
+        if len(history) > self._seen:
+            new = np.arange(self._seen, len(history))
+            inputs = self._features.of(history.configurations[self._seen :])
+            self._posterior.add(inputs, targets.known[new])
+            self._inputs = self._inputs.joined(inputs)
+            self._rows = np.concatenate([self._rows, new])
+            self._seen = len(history)
+        self._share = float(targets.failed.mean())
+        self._values = np.column_stack(
+            [
+                targets.values[self._rows] - _centred(self._inputs.expected),
+                targets.failed[self._rows] - self._share,
+            ]
+        )
+        self._shift = float(self._inputs.expected.mean())
+
+    def predict(self, columns: Integers, pending: Sequence[Configuration]) -> Prediction:
+        """What is expected at columns of the pool, and then at those that are fresh in it.
+
+        What is ``pending`` is taken to end as predicted (kriging believer; Ginsbourger et al., 2010), so
+        that proposals keep apart.
+        """
+        if len(self._expected) < len(self._pool):
+            new = self._pool.inputs(len(self._expected))
+            self._posterior.watch(new)
+            self._expected = np.concatenate([self._expected, new.expected])
+        values = self._values
+        if pending:
+            flying = self._features.of(list(pending))
+            believed, _ = self._posterior.predict_at(values, flying)
+            self._posterior.add(flying, np.zeros(len(flying)))
+            values = np.vstack([values, believed])
+        try:
+            return self._predicted(values, columns)
+        finally:
+            self._posterior.drop(len(pending))
+
+    def _predicted(self, values: Floats, columns: Integers) -> Prediction:
+        mean, spread = self._posterior.predict(values, columns)
+        found = self._prediction(mean, spread, self._expected[columns])
+        if not self._pool.fresh:
+            return found
+        fresh = self._features.of(self._pool.fresh)
+        mean, spread = self._posterior.predict_at(values, fresh)
+        return found.joined(self._prediction(mean, spread, fresh.expected))
+
+    def _prediction(self, mean: Floats, spread: Floats, expected: Floats) -> Prediction:
+        success = np.clip(1.0 - self._share - mean[:, 1], 0.01, 1.0)
+        return Prediction(mean[:, 0] + expected - self._shift, spread, success)
+
+
+def _centred(expected: Floats) -> Floats:
+    return np.asarray(expected - expected.mean())
