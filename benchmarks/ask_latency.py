@@ -5,8 +5,8 @@
 The space is made for this: ten knobs of a tiled matrix product with the constraints of one, 18,474 feasible
 configurations, and a formula for their times. A strategy is given 200, 1,000 or 10,000 random trials as
 its history, and then asked and told for ``--cycles`` trials more. What counts is the median of the
-processor time of one ask and its tell, on one thread; the first ask after the history, which may have to
-build a model from nothing, is shown apart. Last comes a whole search of 220 trials from none.
+processor time of one ask and its tell, on one thread; their mean is shown too, and the first ask after the
+history, which may have to build a model from nothing, apart. Last comes a whole search of 220 trials.
 
 A peer (``--peers``) is told the same history and the formula's times, and its proposals count whether
 they are feasible or not. Each cell has ``--limit`` seconds, by the clock: where fewer trials than asked for
@@ -28,7 +28,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 from threading import Timer
 
 import numpy as np
@@ -100,7 +100,8 @@ class Cell:
 
     def __str__(self) -> str:
         done = f", {len(self.cycles)} trials" if len(self.cycles) < self.wanted else ""
-        return f"{number(self.typical)} (first {number(self.first)}{done})"
+        rest = f"mean {number(mean(self.cycles))}, first {number(self.first)}{done}"
+        return f"{number(self.typical)} ({rest})"
 
     @property
     def typical(self) -> float:
@@ -282,7 +283,8 @@ def header(options: argparse.Namespace, on: list[str]) -> list[str]:
         f"{facts['name']}, {facts['cores']} cores, load average {load:.1f} at the end.",
         "",
         f"Processor time of one ask with its tell, one thread, median of {options.cycles} trials after a "
-        "history of so many random ones (in brackets the first, which may build a model from nothing), on "
+        "history of so many random ones (in brackets their mean, since some trials fit more than others, "
+        "and the first, which may build a model from nothing), on "
         f"{len(product_space().feasible):,} feasible configurations of ten knobs; and of a whole search. "
         f"A cell has {options.limit:.0f} s by the clock.",
         "",

@@ -23,5 +23,5 @@ def test_a_cell_has_its_cycles() -> None:
 
 
 def test_a_cell_that_was_cut_off_says_so() -> None:
-    assert str(Cell(200.0, (1.0, 2.0, 3.0), 3)) == "2.0 (first 200)"
-    assert str(Cell(1234.0, (1.0, 2.0), 3)) == "1.5 (first 1,234, 2 trials)"
+    assert str(Cell(200.0, (1.0, 2.0, 3.0), 3)) == "2.0 (mean 2.0, first 200)"
+    assert str(Cell(1234.0, (1.0, 2.0), 3)) == "1.5 (mean 1.5, first 1,234, 2 trials)"
