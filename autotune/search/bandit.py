@@ -15,11 +15,15 @@ from autotune.errors import Problem as Fault
 from autotune.search.contract import Observation, Option, Problem, Proposal, Strategy
 from autotune.search.loss import Floats, signed
 from autotune.search.regions import regions
-from autotune.search.registry import make_strategy
+from autotune.search.registry import make_strategy, strategy_class
 from autotune.space.configuration import Configuration
 
-ELITE = 0.1
+ELITE = 0.2
 """A try earns credit where it is among this share of the best so far."""
+DOUBT = 0.2
+"""The standard deviation of the draw for an arm that was never used; about that of a number from 0 to 1."""
+FEWEST = 3
+"""Random tries in a region before its strategy has a say: what a whole space gets is shared among them."""
 REGIONS = "regions"
 
 
@@ -55,7 +59,7 @@ class Bandit(Strategy):
     al., Comparison-based adaptive strategy selection, GECCO 2010): over a sliding ``window`` of tries, the
     mean reward of its own, the ``i``-th oldest weighing ``i``. So an arm that ran dry loses its
     credit, and one that begins to succeed has it at once. OpenTuner rewards a new best alone; with a
-    hundred tries those are too few to tell arms apart, so a try in the best tenth so far earns a part,
+    hundred tries those are too few to tell arms apart, so a try in the best fifth so far earns a part,
     by its rank. Ranks alone count, so that neither the unit of the metric nor an outlier matters.
     The credit, and how unsure it is, make a normal distribution for each arm; the arm with the highest
     draw has the try (Thompson, Biometrika 25, 1933).
@@ -106,10 +110,14 @@ class Bandit(Strategy):
         return [Arm(name, make_strategy(name, problem, self.seed)) for name in names]
 
     def _regions(self) -> list[Arm]:
+        parts = regions(self.space, str(self.options["knob"]))
         inside, metrics, budget = str(self.options["inside"]), self.problem.metrics, self.problem.budget
+        options: dict[str, Option] = {}
+        if isinstance(usual := strategy_class(inside).defaults.get("initial"), int):
+            options["initial"] = max(usual // len(parts), FEWEST)
         return [
-            Arm(region.label, make_strategy(inside, Problem(region.space, metrics, budget), self.seed))
-            for region in regions(self.space, str(self.options["knob"]))
+            Arm(part.label, make_strategy(inside, Problem(part.space, metrics, budget, options), self.seed))
+            for part in parts
         ]
 
     # -- proposing
@@ -144,7 +152,7 @@ class Bandit(Strategy):
         noise = np.random.default_rng((self.seed, serial, len(self.arms))).standard_normal(len(self.arms))
         rewards = [self._window.of(number) for number in range(len(self.arms))]
         credits = np.array([credit(own) for own in rewards])
-        unsure = np.array([0.5 / np.sqrt(1.0 + len(own)) for own in rewards])
+        unsure = np.array([DOUBT / np.sqrt(1.0 + len(own)) for own in rewards])
         return np.asarray(credits + unsure * noise)
 
     # -- learning
@@ -174,7 +182,7 @@ class Bandit(Strategy):
         return int(np.argmax(self._draws(len(self._seen))))
 
     def _reward(self, loss: float) -> float:
-        """1 for a new best, falling with the rank to 0 outside the best tenth so far."""
+        """1 for a new best, falling with the rank to 0 outside the best fifth so far."""
         if np.isnan(loss):
             return 0.0
         rank = bisect_left(self._losses, loss)

@@ -1,0 +1,77 @@
+"""The grid visits everything once, and its beginning is spread over every knob."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autotune.search.contract import Problem
+from autotune.search.grid import Grid, alikeness, strided
+from autotune.space.knobs import Choice, Flag, FloatRange, IntegerRange, OrderedValues, Permutation
+from autotune.space.space import Space
+from tests.search.spaces import TIME
+
+
+def first(space: Space, n: int) -> list[Mapping[str, Any]]:
+    return [p.configuration for p in Grid(Problem(space, (TIME,))).ask(n)]
+
+
+@given(size=st.integers(1, 3000), multiple=st.integers(1, 32))
+def test_a_stride_visits_each_number_once(size: int, multiple: int) -> None:
+    assert sorted(strided(size, multiple)) == list(range(size))
+
+
+@given(size=st.integers(100, 10**30), multiple=st.integers(1, 32))
+def test_a_stride_never_needs_the_numbers_listed(size: int, multiple: int) -> None:
+    walk = strided(size, multiple)
+    assert len({next(walk) for _ in range(50)}) == 50
+
+
+@pytest.mark.parametrize("items", [5, 6, 7, 8, 9])
+def test_every_item_of_an_order_comes_to_every_position(items: int) -> None:
+    space = Space([Permutation("order", tuple(f"i{n}" for n in range(items)))])
+    orders = [c["order"] for c in first(space, 60)]
+    for position in range(items):
+        counts = Counter(order[position] for order in orders)
+        assert len(counts) == items
+        assert max(counts.values()) <= 2.5 * 60 / items
+
+
+def test_every_branch_and_its_knobs_are_seen_about_as_often_as_they_occur() -> None:
+    space = Space(
+        [
+            Choice("solver", ("direct", "blocked", "iterative")),
+            IntegerRange("block", 1, 16, when="solver == 'blocked'"),
+            OrderedValues("threads", (1, 2, 4, 8)),
+            IntegerRange("sweeps", 1, 20, when="solver == 'iterative'"),
+            Flag("damped", when="solver == 'iterative' and sweeps > 10"),
+        ],
+        constraints=["block * threads <= 64"],
+    )
+    everything = list(space.feasible)
+    seen = first(space, 60)
+    for knob in space.knobs:
+        whole, part = (Counter(str(c.get(knob.name)) for c in some) for some in (everything, seen))
+        off = sum(abs(part[v] / len(seen) - whole[v] / len(everything)) for v in whole) / 2
+        assert off < 0.2, f"{knob.name}: {part}"
+
+
+def test_pairs_of_knobs_are_spread_at_least_as_well_as_at_random() -> None:
+    space = Space([OrderedValues(f"k{n}", tuple(range(10))) for n in range(5)])
+    cells = [(True, 10)] * 5
+    grid = np.array([[c[f"k{n}"] for n in range(5)] for c in first(space, 64)])
+    drawn = [np.random.default_rng(seed).integers(10, size=(64, 5)) for seed in range(10)]
+    assert alikeness(grid, cells) < min(alikeness(rows, cells) for rows in drawn)
+
+
+def test_a_range_is_refined_while_the_choices_beside_it_go_round() -> None:
+    space = Space([FloatRange("rate", 0.0, 1.0), Choice("kind", ("a", "b", "c"))])
+    seen = first(space, 15)
+    assert Counter(c["kind"] for c in seen) == {"a": 5, "b": 5, "c": 5}
+    assert {c["rate"] for c in seen} == {0.0, 0.25, 0.5, 0.75, 1.0}
