@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar, TypeAlias
 
 import numpy as np
@@ -38,6 +39,8 @@ class Problem:
     """How many trials there will be at most, where that is known."""
     options: Mapping[str, Option] = field(default_factory=dict)
     """The strategy's own options from ``search: {options: ...}``."""
+    sources: tuple[Source, ...] = ()
+    """Earlier studies to learn from; a strategy may leave them aside."""
 
     @property
     def goals(self) -> tuple[MetricSpec, ...]:
@@ -63,6 +66,19 @@ class Observation:
     seconds: float = 0.0
     fraction: float = 1.0
     curve: tuple[tuple[float, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class Source:
+    """An earlier study of the same thing elsewhere: on another device, of another workload or version.
+
+    Its trials may lie outside the space that is searched now; what they taught need not hold here.
+    """
+
+    label: str
+    observations: tuple[Observation, ...]
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """What is known of where it was measured, for the reader: ``{"device": ..., "workload": ...}``."""
 
 
 @dataclass(frozen=True)
@@ -146,8 +162,12 @@ class Strategy(ABC):
         """The configurations behind :attr:`taken`: told ones, then pending ones."""
         return [*(o.configuration for o in self.told), *self.pending.values()]
 
+    @cached_property
+    def _default(self) -> Configuration:
+        return self.space.configuration({})
+
     def _opening(self) -> list[Proposal]:
-        default = self.space.configuration({})
+        default = self._default
         if default.hash in self.taken or default not in self.space:
             return []
         self._take(default)

@@ -17,5 +17,7 @@ class Random(Strategy):
     name: ClassVar[str] = "random"
 
     def propose(self, n: int, rng: np.random.Generator) -> Iterator[Proposal]:
-        for configuration in untried(self.space, rng, self.taken, self.known):
+        # Listed when they are wanted, which is late in a small space and never in a large one.
+        known = (configuration for strategy in (self,) for configuration in strategy.known)
+        for configuration in untried(self.space, rng, self.taken, known):
             yield Proposal(configuration, {"strategy": self.name, "kind": "uniform"})

@@ -42,7 +42,7 @@ def _by_rejection(
 ) -> Configuration | None:
     rounds = 1 if _countable(space) else ROUNDS
     for _ in range(rounds):
-        for configuration in space.sample(rng, BATCH):
+        for configuration in space.draws(rng, BATCH):
             if configuration.hash not in taken and configuration.hash not in given:
                 return configuration
     return None

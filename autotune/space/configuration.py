@@ -18,7 +18,9 @@ class FrozenMap(Mapping[str, Value]):
 
     def __init__(self, items: Mapping[str, Value], known_hash: str | None = None) -> None:
         """``known_hash`` spares the work where the canonical hash of ``items`` is known already."""
-        self._items: dict[str, Value] = {name: freeze(value) for name, value in items.items()}
+        self._items: dict[str, Value] = {
+            name: value if type(value) in _PLAIN else freeze(value) for name, value in items.items()
+        }
         self._hash = known_hash
 
     def __getitem__(self, name: str) -> Value:

@@ -15,6 +15,8 @@ def key(value: Value) -> Hashable:
 
 def as_number(value: object) -> float | int | None:
     """``value`` as a finite Python number; ``None`` where it is something else."""
+    if type(value) is int:  # nearly always
+        return value
     try:
         frozen = freeze(value)
     except TypeError:

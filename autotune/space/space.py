@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -234,6 +234,16 @@ class Space:
             kept = (self._ordered(c) for c in candidates if all(r.holds(c) for r in self._riding_rules))
             found.extend(kept)
         return found[:n]
+
+    def draws(self, rng: np.random.Generator, n: int) -> Iterator[Configuration]:
+        """What :meth:`sample` gives, each built when it is asked for: for who may not want them all."""
+        if self._riding:
+            yield from self.sample(rng, n)
+            return
+        matrix = self.feasible.sample_matrix(rng, n)
+        for row in range(n):
+            [values] = self.feasible.configurations(matrix[row : row + 1])
+            yield self._ordered(values)
 
     def _discrete(self, rng: np.random.Generator, n: int) -> Sequence[dict[str, Value]]:
         everything_rides = len(self._riding) == len(self.knobs)

@@ -221,6 +221,12 @@ def test_samples_are_reproducible_and_of_the_number_asked():
     assert MIXED.sample(np.random.default_rng(5), 0) == []
 
 
+@pytest.mark.parametrize("space", [DISCRETE, CONDITIONAL, MIXED])
+def test_draws_are_samples_built_one_by_one(space):
+    draws = space.draws(np.random.default_rng(5), 30)
+    assert list(draws) == space.sample(np.random.default_rng(5), 30)
+
+
 def test_a_knob_that_exists_only_for_some_value_of_a_continuous_one():
     space = Space([FloatRange("x", 0, 1), Flag("high", when="x > 0.5"), Flag("top", when="high and x > 0.9")])
     drawn = space.sample(np.random.default_rng(0), 2000)
