@@ -22,6 +22,8 @@ COMPRESS_FROM = 256
 
 def encode(document: object) -> str:
     """JSON text in pure ASCII, so that no encoding and no NUL can be in any database's way."""
+    if type(document) is dict and not document:
+        return "{}"
     try:
         return _ENCODER.encode(document)
     except (TypeError, ValueError):  # a key that is no text, or a circle
