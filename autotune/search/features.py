@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from typing import Self
 
 import numpy as np
 
@@ -51,6 +54,7 @@ class Features:
         self.floating = tuple(knob for knob in space.knobs if not knob.cells)
         ends = np.cumsum([len(knob.cells) for knob in self.discrete], dtype=int)
         self._columns = [slice(end - len(k.cells), end) for k, end in zip(self.discrete, ends, strict=True)]
+        self._tables = [_table(knob) for knob in self.discrete]
         self.cell_sizes: Integers = np.array(
             [len(c.values) for k in self.discrete for c in k.cells], dtype=int
         )
@@ -64,6 +68,13 @@ class Features:
         sizes = [size for knob in self.discrete for size in _sizes(knob)] + [1] * len(self.floating)
         self.groups: Integers = np.repeat(np.arange(len(sizes)), sizes)
         """The weight that each smooth feature is under."""
+        self._prior: Callable[[Inputs], Floats] | None = None
+
+    def informed(self, prior: Callable[[Inputs], Floats]) -> Self:
+        """The same features, with ``prior`` in the place of what is otherwise expected beforehand."""
+        informed = copy(self)
+        informed._prior = prior
+        return informed
 
     @property
     def enumerable(self) -> bool:
@@ -87,13 +98,16 @@ class Features:
     def of_cells(self, cells: Integers, floats: Floats | None = None) -> Inputs:
         """The inputs of rows of cell indices (n, cells), and positions of the continuous knobs."""
         parts = [
-            _smooth(knob, _there(knob, cells[:, columns]))
-            for knob, columns in zip(self.discrete, self._columns, strict=True)
+            table[cells[:, columns.start]]
+            if table is not None
+            else _smooth(knob, _there(knob, cells[:, columns]))
+            for knob, columns, table in zip(self.discrete, self._columns, self._tables, strict=True)
         ]
         if floats is not None:
             parts.append(floats)
         smooth = np.hstack(parts) if parts else np.zeros((len(cells), 0))
-        return Inputs(smooth, cells, IRREGULAR * self.irregular(cells))
+        inputs = Inputs(smooth, cells, IRREGULAR * self.irregular(cells))
+        return inputs if self._prior is None else replace(inputs, expected=self._prior(inputs))
 
     def irregular(self, cells: Integers) -> Floats:
         """In how many knobs each row has a number that is no power of two, where it might; shape (n,).
@@ -125,6 +139,14 @@ def _there(knob: Knob, cells: Integers) -> Integers:
     """The cells with the default in the place of what does not exist."""
     gone = cells[:, 0] == GONE
     return np.where(gone[:, None], np.array(knob.split(knob.default)), cells) if gone.any() else cells
+
+
+def _table(knob: Knob) -> Floats | None:
+    """The smooth features of each value of a knob of one cell, and at the end (index -1) of none."""
+    if len(knob.cells) != 1 or len(knob.cells[0].values) > SMALL_TABLE:
+        return None
+    last = knob.split(knob.default)[0]
+    return _smooth(knob, np.append(np.arange(len(knob.cells[0].values)), last)[:, None])
 
 
 def _smooth(knob: Knob, cells: Integers) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,7 +65,9 @@ class History:
         self._told: list[Observation] = []
         self._row_of: list[int] = []
         self._values: list[float] = []
-        self._variances: list[float] = []
+        self._errors: list[float] = []
+        self._middle = HighWater()
+        self._log_middle = HighWater()
         self._partial = False
 
     def __len__(self) -> int:
@@ -89,9 +91,13 @@ class History:
                 self.configurations.append(configuration)
             self._row_of.append(row)
             error = observation.errors.get(self._goal.name, 0.0) if self._goal else 0.0
-            self._variances.append(error * error if math.isfinite(error) else 0.0)
+            self._errors.append(error if math.isfinite(error) else 0.0)
         if not self._partial:
-            self._values.extend(signed(self.problem, observations).tolist())
+            for value in signed(self.problem, observations).tolist():
+                self._values.append(value)
+                if not math.isnan(value):
+                    self._middle.add(value)
+                    self._log_middle.add(self._logarithm(value))
 
     def targets(self) -> Targets | None:
         """What a surrogate is to learn; ``None`` where nothing has succeeded yet."""
@@ -103,11 +109,10 @@ class History:
         logarithmic = bool(self._sign * known.max() > 0.0 and self._sign * known.min() > 0.0)
         losses = self._sign * np.log(metric) if logarithmic else raw
         values = self._by_row(losses)
-        variances = (
-            np.array(self._variances) / np.square(metric) if logarithmic else np.array(self._variances)
-        )
+        errors = np.array(self._errors)
+        variances = np.square(errors / metric if logarithmic else errors)
         failed = np.isnan(values)
-        flat = failures_as_worst(np.minimum(values, self._cut(losses)))
+        flat = failures_as_worst(np.minimum(values, self._cut(losses, logarithmic)))
         middle, scale = float(flat.mean()), float(flat.std())
         if scale <= 1e-12 * max(1.0, abs(middle)):
             scale = 1.0
@@ -129,7 +134,11 @@ class History:
         counts = np.bincount(rows[there], minlength=len(self))
         return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
-    def _cut(self, losses: Floats) -> float:
+    def _logarithm(self, loss: float) -> float:
+        own = self._sign * loss
+        return self._sign * math.log(own) if own > 0.0 else -math.inf
+
+    def _cut(self, losses: Floats, logarithmic: bool) -> float:
         """Where the slow side is cut: as far above the middle as the best is below.
 
         The times of a kernel spread over orders of magnitude and only their fast end matters. A process
@@ -140,20 +149,37 @@ class History:
         of the space differs.
         """
         known = losses[~np.isnan(losses)]
-        return 2.0 * highest_median(known.tolist()) - float(known.min())
+        middle = self._log_middle if logarithmic else self._middle
+        if self._partial:
+            middle = HighWater()
+            for value in known.tolist():
+                middle.add(value)
+        return 2.0 * middle.value - float(known.min())
 
 
-def highest_median(values: Iterable[float]) -> float:
-    """The highest that the running median of ``values`` stands from the fifth on (or at the last)."""
-    ordered: list[float] = []
-    highest = -math.inf
-    for value in values:
-        insort(ordered, value)
-        half = len(ordered) // 2
-        median = ordered[half] if len(ordered) % 2 else 0.5 * (ordered[half - 1] + ordered[half])
-        if len(ordered) >= FIRST:
-            highest = max(highest, median)
-    return highest if len(ordered) >= FIRST else median
+class HighWater:
+    """The highest that the running median of some values ever stood, from the fifth value on."""
+
+    def __init__(self) -> None:
+        self._ordered: list[float] = []
+        self._highest = -math.inf
+
+    def add(self, value: float) -> None:
+        insort(self._ordered, value)
+        if len(self._ordered) >= FIRST:
+            self._highest = max(self._highest, self._median)
+
+    @property
+    def value(self) -> float:
+        """With fewer values than five it is their median."""
+        return self._highest if len(self._ordered) >= FIRST else self._median
+
+    @property
+    def _median(self) -> float:
+        half = len(self._ordered) // 2
+        if len(self._ordered) % 2:
+            return self._ordered[half]
+        return 0.5 * (self._ordered[half - 1] + self._ordered[half])
 
 
 def chosen(targets: Targets, most: int = MOST) -> Integers:

@@ -55,23 +55,41 @@ class Pool(ABC):
         return ()
 
 
-class Listed(Pool):
-    """Over a feasible set that is held as a ``matrix`` of cell indices."""
+class Neighbourhoods:
+    """Of configurations in a feasible set that is held as a ``matrix``: found once, kept."""
 
-    def __init__(self, features: Features, matrix: Integers, rng: np.random.Generator, count: int) -> None:
+    def __init__(self, features: Features, matrix: Integers) -> None:
+        self.matrix = matrix
         self._features = features
-        self._matrix = matrix
+        self._found: dict[str, Integers] = {}
+
+    def of(self, centre: Configuration) -> Integers:
+        """The rows that differ from ``centre`` in at most :data:`REACH` knobs."""
+        if centre.hash not in self._found:
+            differing = np.count_nonzero(self.matrix != self._features.row(centre), axis=1)
+            self._found[centre.hash] = np.flatnonzero(differing <= REACH)
+        return self._found[centre.hash]
+
+
+class Listed(Pool):
+    """Over a feasible set that is held as a matrix of cell indices."""
+
+    def __init__(
+        self, features: Features, around: Neighbourhoods, rng: np.random.Generator, count: int
+    ) -> None:
+        self._features = features
+        self._around = around
+        self._matrix = matrix = around.matrix
         self._column_of = np.full(len(matrix), -1)
         self._numbers = np.zeros(0, dtype=int)
-        self._near: dict[str, Integers] = {}
         self._sample = self._columns(np.unique(rng.integers(len(matrix), size=min(count, 2 * len(matrix)))))
 
     def near(self, incumbents: Sequence[Configuration], rng: np.random.Generator) -> Integers:
-        for incumbent in incumbents:
-            if incumbent.hash not in self._near:
-                differing = np.count_nonzero(self._matrix != self._features.row(incumbent), axis=1)
-                self._near[incumbent.hash] = self._columns(np.flatnonzero(differing <= REACH))
-        return np.unique(np.concatenate([self._sample, *(self._near[one.hash] for one in incumbents)]))
+        near = [self._columns(self._around.of(incumbent)) for incumbent in incumbents]
+        wanted = np.zeros(len(self), dtype=bool)
+        for columns in (self._sample, *near):
+            wanted[columns] = True
+        return np.flatnonzero(wanted)
 
     def inputs(self, first: int) -> Inputs:
         return self._features.of_cells(self._matrix[self._numbers[first:]])
@@ -124,11 +142,11 @@ class Pools:
     def __init__(self, features: Features) -> None:
         self._features = features
 
-    def draw(self, rng: np.random.Generator, count: int) -> Pool:
-        """A new pool with a sample of about ``count``."""
+    def draw(self, features: Features, rng: np.random.Generator, count: int) -> Pool:
+        """A new pool with a sample of about ``count``, seen through ``features`` of the same space."""
         if self._listable:
-            return Listed(self._features, self._matrix, rng, count)
-        return Drawn(self._features, rng, count)
+            return Listed(features, self._neighbourhoods, rng, count)
+        return Drawn(features, rng, count)
 
     @property
     def _listable(self) -> bool:
@@ -136,7 +154,8 @@ class Pools:
         return self._features.enumerable and size is not None and 0 < size <= LISTED
 
     @cached_property
-    def _matrix(self) -> Integers:
-        """As small integers: comparing all rows with one is what costs."""
+    def _neighbourhoods(self) -> Neighbourhoods:
         matrix = self._features.space.feasible.matrix()
-        return matrix.astype(np.int16) if matrix.size and matrix.max() < 2**15 else matrix
+        # Comparing all rows with one is what costs, and small integers cost less.
+        small = matrix.size and matrix.max() < 2**15
+        return Neighbourhoods(self._features, matrix.astype(np.int16) if small else matrix)

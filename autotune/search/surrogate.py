@@ -15,7 +15,7 @@ from autotune.search.pool import Pool
 from autotune.search.posterior import Posterior
 from autotune.space.configuration import Configuration
 
-REFITS = 20
+REFITS = 10
 """The hyper-parameters may lag behind by one observation in so many."""
 
 
