@@ -92,6 +92,7 @@ class Bandit(Strategy):
             arm.strategy.taken = self.taken
             arm.strategy.pending = self.pending
         self._window = Window(int(self.options["window"]))
+        self._opener = problem.space.configuration({})
         self._seen: set[str] = set()
         self._losses: list[float] = []
         """Of what was learned, the best first."""
@@ -177,7 +178,7 @@ class Bandit(Strategy):
         """The arm that ``configuration``, told next, counts for; the default is nobody's."""
         if self.by_region:
             return next((i for i, arm in enumerate(self.arms) if configuration in arm.strategy.space), None)
-        if configuration == self.space.configuration({}):
+        if configuration == self._opener:
             return None
         return int(np.argmax(self._draws(len(self._seen))))
 

@@ -8,15 +8,12 @@ from typing import ClassVar
 import numpy as np
 
 from autotune.search.assemble import assemble
-from autotune.search.contract import Option, Proposal, Strategy
-from autotune.search.loss import losses
+from autotune.search.contract import Observation, Option, Problem, Proposal, Strategy
 from autotune.search.moves import crossed, repaired, stepped
+from autotune.search.ranking import Ranked, Ranking
 from autotune.search.untried import untried
 from autotune.space.configuration import Configuration, Value
 from autotune.space.knob import Knob
-
-Parent = tuple[float, Configuration]
-"""A loss and the configuration that had it."""
 
 ATTEMPTS = 32
 """Children bred for one proposal before a random newcomer takes its place."""
@@ -51,36 +48,36 @@ class Evolution(Strategy):
         "jump": 0.1,
     }
 
+    def __init__(self, problem: Problem, seed: int = 0) -> None:
+        super().__init__(problem, seed)
+        self._ranking = Ranking(problem)
+        self._sign = -1.0 if problem.goals and problem.goals[0].goal == "maximize" else 1.0
+
+    def learn(self, observations: Sequence[Observation]) -> None:
+        self._ranking.learn(observations)
+
     def propose(self, n: int, rng: np.random.Generator) -> Iterator[Proposal]:
         window = self._window()
-        newcomers = untried(self.space, rng, self.taken, self.known)
         for _ in range(n):
             child = self._child(window, rng) if len(window) >= int(self.options["initial"]) else None
             if child is not None:
                 yield child
-            elif (newcomer := next(newcomers, None)) is not None:
+            elif (newcomer := next(untried(self.space, rng, self.taken, self.known), None)) is not None:
                 yield Proposal(newcomer, {"strategy": self.name, "kind": "newcomer"})
             else:
                 return
 
-    def _window(self) -> list[Parent]:
-        """The trials that may breed: the latest, and the best tenth of all."""
-        bred = self.usable
-        scored = [
-            (x, o) for x, o in zip(losses(self.problem, bred).values, bred, strict=True) if not np.isnan(x)
-        ]
+    def _window(self) -> list[Ranked]:
+        """The trials that may breed: the latest, and the best tenth of all (of many, as many as those)."""
         size = int(self.options["population"])
-        elite = sorted(scored, key=lambda pair: float(pair[0]))[: max(1, len(scored) // 10)]
-        kept: dict[str, Parent] = {}
-        for loss, observation in elite + scored[-size:]:
-            kept[observation.configuration.hash] = (float(loss), observation.configuration)
-        return list(kept.values())
+        elite = self._ranking.best(min(size, max(1, len(self._ranking) // 10)))
+        return list({ranked[1].hash: ranked for ranked in elite + self._ranking.latest(size)}.values())
 
-    def _child(self, window: Sequence[Parent], rng: np.random.Generator) -> Proposal | None:
+    def _child(self, window: Sequence[Ranked], rng: np.random.Generator) -> Proposal | None:
         for attempt in range(ATTEMPTS):
             loss, parent = self._tournament(window, rng)
             child, kind = parent, "mutation"
-            reason: dict[str, object] = {"parent": parent.hash, "parent_loss": loss}
+            reason: dict[str, object] = {"parent": parent.hash, "parent_metric": self._sign * loss}
             if rng.random() < float(self.options["crossover"]):
                 _, other = self._tournament(window, rng)
                 child, kind = self._cross(parent, other, rng), "crossover"
@@ -92,7 +89,7 @@ class Evolution(Strategy):
                 return Proposal(child, {"strategy": self.name, "kind": kind, **reason})
         return None
 
-    def _tournament(self, window: Sequence[Parent], rng: np.random.Generator) -> Parent:
+    def _tournament(self, window: Sequence[Ranked], rng: np.random.Generator) -> Ranked:
         drawn = rng.choice(len(window), size=min(int(self.options["sample"]), len(window)), replace=False)
         return min((window[int(i)] for i in drawn), key=_loss)
 
@@ -123,5 +120,5 @@ class Evolution(Strategy):
         return knobs[int(rng.choice(len(knobs), p=sizes / sizes.sum()))]
 
 
-def _loss(parent: Parent) -> float:
-    return parent[0]
+def _loss(ranked: Ranked) -> float:
+    return ranked[0]

@@ -64,14 +64,13 @@ class Policy(Strategy):
     # -- proposing
 
     def propose(self, n: int, rng: np.random.Generator) -> Iterator[Proposal]:
-        newcomers = untried(self.space, rng, self.taken, self.known)
         for _ in range(n):
             found = self._drawn(rng) if self._learned >= int(self.options["initial"]) else None
             if found is not None:
                 configuration, kind = found
                 chance = {"log_probability": self._log_probability(configuration)}
                 yield Proposal(configuration, {"strategy": self.name, "kind": kind, **chance})
-            elif (newcomer := next(newcomers, None)) is not None:
+            elif (newcomer := next(untried(self.space, rng, self.taken, self.known), None)) is not None:
                 yield Proposal(newcomer, {"strategy": self.name, "kind": "newcomer"})
             else:
                 return
