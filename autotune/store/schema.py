@@ -38,6 +38,8 @@ class Words(sa.types.TypeDecorator[str]):
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        if type(value) is str and value.isascii() and "\0" not in value:  # nearly always
+            return value
         return None if value is None else clean(str(value))
 
 
