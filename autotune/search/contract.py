@@ -41,6 +41,8 @@ class Problem:
     """The strategy's own options from ``search: {options: ...}``."""
     sources: tuple[Source, ...] = ()
     """Earlier studies to learn from; a strategy may leave them aside."""
+    seconds: float | None = None
+    """How long the trials may take together, where that is known."""
 
     @property
     def goals(self) -> tuple[MetricSpec, ...]:
@@ -53,6 +55,7 @@ class Observation:
 
     ``errors`` holds the standard error of a mean where it is known; ``resources`` what was used
     of a bounded resource (peak memory in bytes, say); ``seconds`` what the trial cost.
+    ``bounded`` holds what was measured of a trial that is ``wrong``: no result, but how far it is past a bound.
 
     A trial that was stopped early used a ``fraction`` of its resource, and its metrics are those of that
     moment. ``curve`` holds ``(fraction, value)`` of the judged metric at the rungs that a trial has passed.
@@ -63,6 +66,7 @@ class Observation:
     metrics: Mapping[str, float] = field(default_factory=dict)
     errors: Mapping[str, float] = field(default_factory=dict)
     resources: Mapping[str, float] = field(default_factory=dict)
+    bounded: Mapping[str, float] = field(default_factory=dict)
     seconds: float = 0.0
     fraction: float = 1.0
     curve: tuple[tuple[float, float], ...] = ()

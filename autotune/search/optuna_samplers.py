@@ -285,8 +285,8 @@ def _finite(observation: Observation, metric: str) -> float | None:
 
 def _excess(observation: Observation, metric: MetricSpec) -> float:
     """By how much the metric is past its bounds; 0 where it is inside or was not measured."""
-    value = _finite(observation, metric.name)
-    if value is None:
+    value = observation.metrics.get(metric.name, observation.bounded.get(metric.name, math.nan))
+    if not math.isfinite(value):
         return 0.0
     over = 0.0 if metric.at_most is None else value - metric.at_most
     under = 0.0 if metric.at_least is None else metric.at_least - value

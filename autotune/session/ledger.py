@@ -213,14 +213,16 @@ class Ledger:
 
 
 def observe(configuration: Configuration, outcome: Ended) -> Observation:
-    """What a strategy is told of an outcome. A failure carries no metrics."""
+    """What a strategy is told of an outcome. A failure carries no metrics, but by how much a bound was missed."""
     usable = {} if outcome.status.failed else outcome.metrics
+    wrong = outcome.metrics if outcome.status is Status.WRONG else {}
     return Observation(
         configuration=configuration,
         status=outcome.status,
         metrics={name: e.value for name, e in usable.items() if math.isfinite(e.value)},
         errors={name: e.error for name, e in usable.items()},
         resources={} if outcome.peak_memory is None else {"memory": float(outcome.peak_memory)},
+        bounded={name: e.value for name, e in wrong.items() if math.isfinite(e.value)},
         seconds=sum(outcome.phases.values()),
         **_progress(outcome),
     )

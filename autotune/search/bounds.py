@@ -1,0 +1,174 @@
+"""The probability that the bounds of metrics hold: ``error: {at_most: 1e-5}``.
+
+A bounded metric is measured whether its bound holds or not, and the bound is known. So it is the plain case
+of a constraint (Schonlau, Welch and Jones, 1998; Gardner et al., ICML 2014): a Gaussian process over the
+metric, and the probability that it is on the right side of a number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import ndtr
+
+from autotune.search.contract import Observation, Problem
+from autotune.search.features import Features
+from autotune.search.gaussian_process import Floats, GaussianProcess, Inputs, Integers
+from autotune.search.pool import Pool
+from autotune.search.posterior import Posterior
+from autotune.space.spec import MetricSpec
+from autotune.status import Status
+
+FEWEST = 2
+"""Different values of a metric from which it has a model."""
+MOST = 200
+"""Trials that a model is fitted to; spread evenly over all where there are more."""
+FAR = 3.0
+"""Values are cut so many times as far beyond a bound as the farthest of them is inside it."""
+TINY = 1e-9
+"""The least probability."""
+
+
+def is_bounded(metric: MetricSpec) -> bool:
+    return metric.at_most is not None or metric.at_least is not None
+
+
+def past_bound(problem: Problem, observation: Observation) -> bool:
+    """Whether the trial failed because a metric was measured past its bound."""
+    return observation.status is Status.WRONG and any(
+        _excess(metric, value) > 0.0
+        for metric in problem.metrics
+        if is_bounded(metric) and (value := _value(observation, metric.name)) is not None
+    )
+
+
+class Bounds:
+    """The bounds of all metrics over a pool, as they follow from the first trials and all since."""
+
+    def __init__(
+        self, problem: Problem, features: Features, pool: Pool, first: Sequence[Observation]
+    ) -> None:
+        """Learn from the observations ``first``.
+
+        A metric of which they know fewer than :data:`FEWEST` values is taken to be within its bounds. Raises
+        ``numpy.linalg.LinAlgError`` where rounding defeats a process.
+        """
+        self._features = features
+        self._pool = pool
+        self._seen = len(first)
+        self._watched = 0
+        self._metrics = []
+        for metric in filter(is_bounded, problem.metrics):
+            known = _known(metric, first)
+            if len({_value(o, metric.name) for o in known}) >= FEWEST:
+                self._metrics.append(_Bounded(metric, features, known))
+
+    def learn(self, observations: Sequence[Observation]) -> None:
+        """Learn those of all ``observations`` that came since."""
+        new = observations[self._seen :]
+        for metric in self._metrics:
+            metric.learn(new)
+        self._seen = len(observations)
+
+    def log_probability(self, columns: Integers) -> Floats:
+        """Of all bounds together, at columns of the pool, and then at what is fresh in it."""
+        total = np.zeros(len(columns) + len(self._pool.fresh))
+        if not self._metrics:
+            return total
+        if self._watched < len(self._pool):
+            new = self._pool.inputs(self._watched)
+            for metric in self._metrics:
+                metric.posterior.watch(new)
+            self._watched = len(self._pool)
+        for metric in self._metrics:
+            total[: len(columns)] += metric.log_probability(columns)
+        if self._pool.fresh:
+            fresh = self._features.of(self._pool.fresh)
+            for metric in self._metrics:
+                total[len(columns) :] += metric.log_probability_at(fresh)
+        return total
+
+
+class _Bounded:
+    """A process over one metric, over its logarithm where it is positive as errors and sizes are."""
+
+    def __init__(self, metric: MetricSpec, features: Features, first: Sequence[Observation]) -> None:
+        self.metric = metric
+        self._features = features
+        if len(first) > MOST:
+            first = [first[i] for i in np.linspace(0, len(first) - 1, MOST).astype(int)]
+        values = np.array([_value(o, metric.name) for o in first])
+        limits = [limit for limit in (metric.at_most, metric.at_least) if limit is not None]
+        self._least = min(float(values.min()), *limits)
+        self._logarithmic = self._least > 0.0
+        self._low, self._high = self._between(self._raw(values))
+        raw = np.clip(self._raw(values), self._low, self._high)
+        self._centre, self._scale = float(raw.mean()), float(raw.std()) or 1.0
+        self._targets = (raw - self._centre) / self._scale
+        inputs = features.of([o.configuration for o in first])
+        self._process = GaussianProcess(features.groups, features.cell_sizes)
+        self._process.fit(inputs, self._targets)
+        self.posterior = Posterior(self._process, inputs, np.zeros(len(inputs)))
+
+    def learn(self, observations: Sequence[Observation]) -> None:
+        known = _known(self.metric, observations)
+        if not known:
+            return
+        values = np.array([_value(o, self.metric.name) for o in known])
+        inputs = self._features.of([o.configuration for o in known])
+        self.posterior.add(inputs, np.zeros(len(known)))
+        self._targets = np.concatenate([self._targets, self._standard(values)])
+
+    def log_probability(self, columns: Integers) -> Floats:
+        return self._within(*self.posterior.predict(self._targets[:, None], columns))
+
+    def log_probability_at(self, inputs: Inputs) -> Floats:
+        return self._within(*self.posterior.predict_at(self._targets[:, None], inputs))
+
+    def _within(self, mean: Floats, spread: Floats) -> Floats:
+        spread = np.sqrt(np.square(spread) + self._process.noise)
+        high, low = self.metric.at_most, self.metric.at_least
+        below = 1.0 if high is None else ndtr((self._standard(high) - mean[:, 0]) / spread)
+        under = 0.0 if low is None else ndtr((self._standard(low) - mean[:, 0]) / spread)
+        return np.asarray(np.log(np.maximum(below - under, TINY)))
+
+    def _standard(self, values: Floats | float) -> Floats:
+        return (np.clip(self._raw(values), self._low, self._high) - self._centre) / self._scale
+
+    def _raw(self, values: Floats | float) -> Floats:
+        own = np.asarray(values, dtype=float)
+        return np.log(np.maximum(own, self._least)) if self._logarithmic else own
+
+    def _between(self, raw: Floats) -> tuple[float, float]:
+        """Where values are cut, so that one absurd error does not flatten the others.
+
+        Nowhere, while none is inside the bounds.
+        """
+        low = -math.inf if self.metric.at_least is None else float(self._raw(self.metric.at_least))
+        high = math.inf if self.metric.at_most is None else float(self._raw(self.metric.at_most))
+        inside = raw[(raw >= low) & (raw <= high)]
+        ends = [end for end in (low, high) if math.isfinite(end)]
+        reach = FAR * max(
+            (float(np.abs(inside - end).max()) for end in ends if inside.size), default=math.inf
+        )
+        return (low - reach, high + reach) if reach > 0.0 else (-math.inf, math.inf)
+
+
+def _known(metric: MetricSpec, observations: Sequence[Observation]) -> list[Observation]:
+    return [o for o in observations if _value(o, metric.name) is not None]
+
+
+def _value(observation: Observation, name: str) -> float | None:
+    """What a whole trial measured of a bounded metric, whether its bound held or not."""
+    if observation.fraction < 1.0:
+        return None
+    value = observation.metrics.get(name, observation.bounded.get(name))
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _excess(metric: MetricSpec, value: float) -> float:
+    over = -math.inf if metric.at_most is None else value - metric.at_most
+    under = -math.inf if metric.at_least is None else metric.at_least - value
+    return max(over, under)
