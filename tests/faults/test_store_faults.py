@@ -15,6 +15,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -216,6 +217,26 @@ def test_a_lock_that_is_never_released(tmp_path: Path, monkeypatch: pytest.Monke
         other.execute("COMMIT")
         other.close()
         assert store.finish(trial.id, outcome()) == 0
+
+
+def test_a_writer_naps_until_it_has_its_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    naps: list[float] = []
+
+    def nap(seconds: float) -> None:
+        naps.append(seconds)
+        if len(naps) == 5:
+            other.execute("COMMIT")
+
+    with Store.open(tmp_path / "a.db") as store:
+        b = bench(store)
+        trial = b.trial(1)
+        other = sqlite3.connect(tmp_path / "a.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        monkeypatch.setattr(time, "sleep", nap)
+        assert store.finish(trial.id, outcome()) == 0
+        other.close()
+    assert len(naps) == 5
+    assert naps[0] <= connect.NAP_SECONDS < naps[-1] <= connect.LONGEST_NAP_SECONDS
 
 
 def test_readers_do_not_hold_up_writers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -145,6 +145,27 @@ def test_no_better_than_the_default_is_an_answer(search: Callable[..., autotune.
     assert result.is_default and result.best == {"x": 0, "y": 0} and "no better" in result.remark
 
 
+def test_two_sessions_hear_of_each_other_once(tmp_path: Path) -> None:
+    def join(seed: int) -> autotune.AskTell:
+        return autotune.ask_tell(spec(tmp_path), store=tmp_path / "study.db", strategy="random", seed=seed)
+
+    with join(5) as one, join(6) as two:
+        (first,) = one.ask()
+        one.tell(first, time=1.0)
+        (second,) = two.ask()
+        two.tell(second, status="crashed")
+        (third,) = two.ask()
+        one.ask()
+        one.ask()
+        assert third.configuration not in (first.configuration, second.configuration)
+        for session in (one, two):
+            told = session._ledger.strategy.told
+            assert [o.configuration for o in told] == [first.configuration, second.configuration]
+            assert [o.metrics for o in told] == [{"time": 1.0}, {}]
+            best = session._ledger.best
+            assert best is not None and best.configuration == first.configuration
+
+
 def test_ask_and_tell(tmp_path: Path) -> None:
     with autotune.ask_tell(spec(tmp_path), store=tmp_path / "study.db", strategy="random") as session:
         first, second, third = session.ask(3)
