@@ -9,8 +9,9 @@ processor time of one ask and its tell, on one thread; their mean is shown too, 
 history, which may have to build a model from nothing, apart. Last comes a whole search of 220 trials.
 
 A peer (``--peers``) is told the same history and the formula's times, and its proposals count whether
-they are feasible or not. Each cell has ``--limit`` seconds, by the clock: where fewer trials than asked for
-were done by then, their number is shown; where none was, that it takes longer.
+they are feasible or not. Each of its cells has ``--limit`` seconds of processor time, learning the history
+included: where fewer trials than asked for were done by then, their number is shown; where not two
+were, that it takes longer.
 
 Exit code 1 where ``auto`` takes longer than its targets.
 """
@@ -23,13 +24,14 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import mean, median
-from threading import Timer
+from threading import Event, Thread
 
 import numpy as np
 
@@ -50,6 +52,8 @@ TARGETS: Mapping[int, float] = {200: 5.0, 1_000: 15.0, 10_000: 50.0}
 """Milliseconds of ``auto`` by trials so far."""
 REPLAY_TARGET = 2.0
 """Seconds of ``auto`` for a search of :data:`REPLAY` trials."""
+POLL = 0.2
+"""Seconds between two looks at what a peer has used."""
 
 
 def product_space() -> Space:
@@ -160,37 +164,46 @@ def peer_cell(found: Found, history: int, cycles: int, limit: float) -> Cell | N
     drawn = space.sample(np.random.default_rng(history), history)
     told = [({k: plain(v) for k, v in c.items()}, seconds_of(c)) for c in drawn]
     taken: list[float] = []
-    with Client(found) as client:
-        timer = Timer(limit, client.kill)
-        timer.start()
-        try:
-            client.start(described(space), 0, history + cycles)
-            client.tell(told)
-            for _ in range(cycles + 1):
-                taken.append(_peer_cycle(client))
-        except PeerError:
-            if timer.is_alive():  # it was not the limit
-                raise
-        finally:
-            timer.cancel()
+    with Client(found) as client, limited(client, limit):
+        client.start(described(space), 0, history + cycles)
+        client.tell(told)
+        for _ in range(cycles + 1):
+            taken.append(_peer_cycle(client))
     if len(taken) < 2:
         return None
     return Cell(1e3 * taken[0], tuple(1e3 * seconds for seconds in taken[1:]), cycles)
 
 
 def peer_replay(found: Found, limit: float) -> float | None:
-    with Client(found) as client:
-        timer = Timer(limit, client.kill)
-        timer.start()
-        try:
-            client.start(described(product_space()), 0, REPLAY)
-            return sum(_peer_cycle(client) for _ in range(REPLAY))
-        except PeerError:
-            if timer.is_alive():
-                raise
-            return None
-        finally:
-            timer.cancel()
+    with Client(found) as client, limited(client, limit):
+        client.start(described(product_space()), 0, REPLAY)
+        return sum(_peer_cycle(client) for _ in range(REPLAY))
+    return None
+
+
+@contextmanager
+def limited(client: Client, limit: float) -> Iterator[None]:
+    """Ends the peer, and what is done with it, once it has used ``limit`` seconds of processor time."""
+    over = Event()
+    done = Event()
+
+    def watch() -> None:
+        while not done.wait(POLL):
+            if client.used() > limit:
+                over.set()
+                client.kill()
+                return
+
+    watcher = Thread(target=watch)
+    watcher.start()
+    try:
+        yield
+    except PeerError:
+        if not over.is_set():
+            raise
+    finally:
+        done.set()
+        watcher.join()
 
 
 def _peer_cycle(client: Client) -> float:
@@ -286,7 +299,7 @@ def header(options: argparse.Namespace, on: list[str]) -> list[str]:
         "history of so many random ones (in brackets their mean, since some trials fit more than others, "
         "and the first, which may build a model from nothing), on "
         f"{len(product_space().feasible):,} feasible configurations of ten knobs; and of a whole search. "
-        f"A cell has {options.limit:.0f} s by the clock.",
+        f"A peer's cell has {options.limit:.0f} s of processor time in all.",
         "",
     ]
 
@@ -302,7 +315,7 @@ def main() -> int:
     parser.add_argument("--peer-python", action="append", default=[], help="an interpreter that has peers")
     parser.add_argument("--histories", type=lambda text: [int(n) for n in text.split(",")], default=HISTORIES)
     parser.add_argument("--cycles", type=int, default=20)
-    parser.add_argument("--limit", type=float, default=120.0, help="seconds by the clock for a peer's cell")
+    parser.add_argument("--limit", type=float, default=120.0, help="processor seconds for a peer's cell")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     lines, complaints = report(options)

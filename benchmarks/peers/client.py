@@ -111,6 +111,16 @@ class Client:
         """From another thread, too: what the peer was to answer raises :class:`PeerError`."""
         self._process.kill()
 
+    def used(self) -> float:
+        """The processor time of the process so far, in seconds; 0 where it has ended."""
+        import psutil
+
+        try:
+            times = psutil.Process(self._process.pid).cpu_times()
+        except psutil.Error:
+            return 0.0
+        return float(times.user + times.system)
+
     def close(self) -> None:
         self.kill()
         self._process.communicate()
