@@ -32,6 +32,8 @@ class Targets:
     scale: float
     logarithmic: bool
     sign: float
+    since_best: int
+    """Observations that came after the best one."""
 
     @property
     def best(self) -> float:
@@ -62,7 +64,8 @@ class History:
         self._goal = problem.goals[0] if problem.goals else None
         self._sign = -1.0 if self._goal and self._goal.goal == "maximize" else 1.0
         self._rows: dict[str, int] = {}
-        self._told: list[Observation] = []
+        self.told: list[Observation] = []
+        """In the order in which they were told."""
         self._row_of: list[int] = []
         self._values: list[float] = []
         self._errors: list[float] = []
@@ -83,7 +86,7 @@ class History:
     def learn(self, observations: Sequence[Observation]) -> None:
         """Take in further observations."""
         self._partial |= any(o.fraction < 1.0 for o in observations)
-        self._told.extend(observations)
+        self.told.extend(observations)
         for observation in observations:
             configuration = observation.configuration
             row = self._rows.setdefault(configuration.hash, len(self._rows))
@@ -99,9 +102,16 @@ class History:
                     self._middle.add(value)
                     self._log_middle.add(self._logarithm(value))
 
-    def targets(self) -> Targets | None:
-        """What a surrogate is to learn; ``None`` where nothing has succeeded yet."""
-        raw = signed(self.problem, self._told) if self._partial else np.array(self._values)
+    def values(self) -> Floats:
+        """Shape (rows,): the goal, lower is better, the mean of replicates; NaN where there is no number."""
+        return self._by_row(self._signed()) if self.told else np.zeros(0)
+
+    def targets(self, spared: Integers | None = None) -> Targets | None:
+        """What a surrogate is to learn; ``None`` where nothing has succeeded yet.
+
+        The slow side is not cut before the slowest of the rows ``spared``.
+        """
+        raw = self._signed()
         known = raw[~np.isnan(raw)]
         if not known.size:
             return None
@@ -112,7 +122,10 @@ class History:
         errors = np.array(self._errors)
         variances = np.square(errors / metric if logarithmic else errors)
         failed = np.isnan(values)
-        flat = failures_as_worst(np.minimum(values, self._cut(losses, logarithmic)))
+        cut = self._cut(losses, logarithmic)
+        if spared is not None and spared.size:
+            cut = max(cut, float(values[spared].max()))
+        flat = failures_as_worst(np.minimum(values, cut))
         middle, scale = float(flat.mean()), float(flat.std())
         if scale <= 1e-12 * max(1.0, abs(middle)):
             scale = 1.0
@@ -124,7 +137,11 @@ class History:
             scale=scale,
             logarithmic=logarithmic,
             sign=self._sign,
+            since_best=len(raw) - 1 - int(np.nanargmin(raw)),
         )
+
+    def _signed(self) -> Floats:
+        return signed(self.problem, self.told) if self._partial else np.array(self._values)
 
     def _by_row(self, values: Floats) -> Floats:
         """The mean of each row's replicates that have a number; NaN where none has."""

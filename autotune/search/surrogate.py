@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from autotune.search.bounds import Bounds, past_bound
 from autotune.search.contract import Observation, Problem
+from autotune.search.feasibility import Feasibility
 from autotune.search.features import Features
 from autotune.search.gaussian_process import Floats, GaussianProcess, Integers
 from autotune.search.history import History, Targets, chosen
@@ -33,13 +35,6 @@ class Prediction:
     success: Floats
     """The probability that the configuration does not fail."""
 
-    def joined(self, other: Prediction) -> Prediction:
-        return Prediction(
-            np.concatenate([self.mean, other.mean]),
-            np.concatenate([self.spread, other.spread]),
-            np.concatenate([self.success, other.success]),
-        )
-
 
 class Surrogate:
     """The process as it was fitted to the first ``due`` observations, conditioned on all since.
@@ -50,9 +45,17 @@ class Surrogate:
     """
 
     def __init__(
-        self, problem: Problem, features: Features, first: Sequence[Observation], pool: Pool
+        self,
+        problem: Problem,
+        features: Features,
+        first: Sequence[Observation],
+        pool: Pool,
+        *,
+        success: bool = True,
     ) -> None:
         """Fit to the observations ``first`` and watch the pool's columns.
+
+        Without ``success`` it is not modelled whether a configuration fails or is past a bound.
 
         Raises ``numpy.linalg.LinAlgError`` where rounding defeats the process.
         """
@@ -71,6 +74,9 @@ class Surrogate:
             values = (values - values.mean()) / (values.std() or 1.0)
             self._process.fit(self._inputs, values - _centred(self._inputs.expected), known)
         self._posterior = Posterior(self._process, self._inputs, known)
+        self._problem = problem
+        self._feasibility = Feasibility(features, pool, self._unexplained(first)) if success else None
+        self._bounds = Bounds(problem, features, pool, first) if success else None
         self._expected = np.zeros(0)
         """Of the columns that are watched."""
 
@@ -83,13 +89,11 @@ class Surrogate:
             self._inputs = self._inputs.joined(inputs)
             self._rows = np.concatenate([self._rows, new])
             self._seen = len(history)
-        self._share = float(targets.failed.mean())
-        self._values = np.column_stack(
-            [
-                targets.values[self._rows] - _centred(self._inputs.expected),
-                targets.failed[self._rows] - self._share,
-            ]
-        )
+        if self._feasibility and self._bounds:
+            self._feasibility.learn(self._unexplained(history.told))
+            self._bounds.learn(history.told)
+        values = targets.values[self._rows] - _centred(self._inputs.expected)
+        self._values = values[:, None]
         self._shift = float(self._inputs.expected.mean())
 
     def predict(self, columns: Integers, pending: Sequence[Configuration]) -> Prediction:
@@ -109,22 +113,29 @@ class Surrogate:
             self._posterior.add(flying, np.zeros(len(flying)))
             values = np.vstack([values, believed])
         try:
-            return self._predicted(values, columns)
+            mean, spread = self._predicted(values, columns)
         finally:
             self._posterior.drop(len(pending))
+        return Prediction(mean, spread, self._success(columns, len(mean)))
 
-    def _predicted(self, values: Floats, columns: Integers) -> Prediction:
+    def _success(self, columns: Integers, count: int) -> Floats:
+        if not (self._feasibility and self._bounds):
+            return np.ones(count)
+        return self._feasibility.success(columns) * np.exp(self._bounds.log_probability(columns))
+
+    def _unexplained(self, observations: Sequence[Observation]) -> list[Observation]:
+        """Without those that failed by a metric that was measured: the bounds' model has them."""
+        return [o for o in observations if not past_bound(self._problem, o)]
+
+    def _predicted(self, values: Floats, columns: Integers) -> tuple[Floats, Floats]:
         mean, spread = self._posterior.predict(values, columns)
-        found = self._prediction(mean, spread, self._expected[columns])
+        mean = mean[:, 0] + self._expected[columns] - self._shift
         if not self._pool.fresh:
-            return found
+            return mean, spread
         fresh = self._features.of(self._pool.fresh)
-        mean, spread = self._posterior.predict_at(values, fresh)
-        return found.joined(self._prediction(mean, spread, fresh.expected))
-
-    def _prediction(self, mean: Floats, spread: Floats, expected: Floats) -> Prediction:
-        success = np.clip(1.0 - self._share - mean[:, 1], 0.01, 1.0)
-        return Prediction(mean[:, 0] + expected - self._shift, spread, success)
+        there, doubt = self._posterior.predict_at(values, fresh)
+        there = there[:, 0] + fresh.expected - self._shift
+        return np.concatenate([mean, there]), np.concatenate([spread, doubt])
 
 
 def _centred(expected: Floats) -> Floats:

@@ -1,0 +1,219 @@
+"""The probability that a configuration does not fail, learned from those that did.
+
+Each cause of failure has a *demand* of its own that a configuration makes and a limit to it: a Gaussian
+process over the demand, of which a success says that it is below the limit and a failure that it is above
+(:mod:`~autotune.search.censored`). Memory that was measured is the demand itself: then the successes say how
+it grows, and a few of them place the limit. Demands mostly grow or fall with a knob over its whole range,
+as sizes do, which is why their length scales are expected to be long.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import log_ndtr, ndtr, ndtri
+
+from autotune.search.censored import CensoredProcess, Known
+from autotune.search.contract import Observation
+from autotune.search.features import Features
+from autotune.search.gaussian_process import Floats, GaussianProcess, Inputs, Integers, Prior
+from autotune.search.pool import Pool
+from autotune.status import Status
+
+DEMAND = Prior(smooth_weight=0.1, code_weight=0.2, smooth_variance=2.0, code_variance=0.05, noise=1e-3)
+"""Trends over the whole range, little beside them, and hardly any noise."""
+MEMORY = "memory"
+"""The resource of which :attr:`~autotune.status.Status.OUT_OF_MEMORY` says that it did not suffice."""
+MEASURED = 3
+"""Successes whose memory is known, from which it is learned as a number."""
+ALIKE = 3
+"""Failures of one status from which they have a model of their own; rarer ones share one."""
+MOST = 200
+"""Trials that a model of failures learns from."""
+REACH = 3.0
+"""How far above what is known to fit a limit may be, in standard deviations of the demand."""
+NODES = 24
+"""Places at which the distribution of an unknown limit is evaluated."""
+TINY = 1e-9
+"""The least probability."""
+
+
+class Cause(ABC):
+    """What one kind of failure depends on: a process over the demand, centred and standardised."""
+
+    def __init__(
+        self, features: Features, statuses: frozenset[Status], observations: Sequence[Observation]
+    ) -> None:
+        """Learn from those of ``observations`` that concern the cause.
+
+        Raises ``numpy.linalg.LinAlgError`` where rounding defeats the process.
+        """
+        self.statuses = statuses
+        self.features = features
+        rows = _thinned([o for o in observations if self.concerns(o)])
+        self.standardise(rows)
+        process = GaussianProcess(features.groups, features.cell_sizes, DEMAND)
+        self.process = CensoredProcess(process, self._inputs(rows), self.known(rows))
+
+    def concerns(self, observation: Observation) -> bool:
+        """Whether the observation says anything about this cause; another failure hides what it would."""
+        return not observation.status.failed or observation.status in self.statuses
+
+    def learn(self, observation: Observation) -> None:
+        """Learn from one observation more."""
+        if self.concerns(observation):
+            self.process.add(self._inputs([observation]), self.known([observation]))
+
+    @abstractmethod
+    def standardise(self, observations: Sequence[Observation]) -> None:
+        """Choose the scale of the demand."""
+
+    @abstractmethod
+    def known(self, observations: Sequence[Observation]) -> Known:
+        """What each of them says of its demand."""
+
+    @abstractmethod
+    def log_success(self, demand: Floats, spread: Floats) -> Floats:
+        """Logarithm of the probability that a demand of this mean and spread is within the limit."""
+
+    def _inputs(self, observations: Sequence[Observation]) -> Inputs:
+        return self.features.of([o.configuration for o in observations])
+
+
+class Hidden(Cause):
+    """A failure that is only seen to happen: the limit is where the scale of the demand is put."""
+
+    def standardise(self, observations: Sequence[Observation]) -> None:
+        failures = sum(o.status.failed for o in observations)
+        share = (failures + 1.0) / (len(observations) + 2.0)
+        variance = DEMAND.smooth_variance + DEMAND.code_variance
+        self._limit = -math.sqrt(variance) * float(ndtri(share))
+
+    def known(self, observations: Sequence[Observation]) -> Known:
+        sides = [1 if o.status.failed else -1 for o in observations]
+        return Known(np.full(len(sides), self._limit), np.array(sides))
+
+    def log_success(self, demand: Floats, spread: Floats) -> Floats:
+        return np.asarray(log_ndtr((self._limit - demand) / spread))
+
+
+class Memory(Cause):
+    """Memory that ran out, where successes say how much they used.
+
+    Its logarithm is modelled, since it is made of factors. A trial that ran out is censored: it needed more
+    than any trial is known to have had. The limit is between that and the least demand of the failures;
+    how probable each place is follows from what the successes say of those demands.
+    """
+
+    @classmethod
+    def is_measured(cls, observations: Sequence[Observation]) -> bool:
+        """Whether enough successes say what they used, and not all the same."""
+        used = {_used(o) for o in observations if not o.status.failed} - {0.0}
+        return len(used) >= MEASURED
+
+    def concerns(self, observation: Observation) -> bool:
+        ran_out = observation.status in self.statuses
+        return ran_out or (not observation.status.failed and _used(observation) > 0.0)
+
+    def standardise(self, observations: Sequence[Observation]) -> None:
+        used = np.log([_used(o) for o in observations if not o.status.failed])
+        self._centre, self._scale = float(used.mean()), float(used.std())
+        self._had = max(self._standard(o) for o in observations if _used(o) > 0.0)
+
+    def known(self, observations: Sequence[Observation]) -> Known:
+        failed = np.array([o.status.failed for o in observations])
+        numbers = [self._had if o.status.failed else self._standard(o) for o in observations]
+        return Known(np.array(numbers), failed.astype(int))
+
+    def learn(self, observation: Observation) -> None:
+        if self.concerns(observation) and _used(observation) > 0.0:
+            self._had = max(self._had, self._standard(observation))
+        super().learn(observation)
+
+    def log_success(self, demand: Floats, spread: Floats) -> Floats:
+        sites, ran_out = self.process.sites, self.process.known.sides > 0
+        limits = self._had + np.linspace(0.0, REACH, NODES)
+        short = (sites.others[ran_out, None] - limits) / sites.spread[ran_out, None]
+        weights = log_ndtr(short).sum(axis=0)
+        weights = np.exp(weights - weights.max())
+        within = ndtr((limits - demand[:, None]) / spread[:, None])
+        return np.asarray(np.log(np.maximum(within @ (weights / weights.sum()), TINY)))
+
+    def _standard(self, observation: Observation) -> float:
+        return (math.log(_used(observation)) - self._centre) / self._scale
+
+
+class Feasibility:
+    """The probability of success over a pool, as it follows from the first trials and all since."""
+
+    def __init__(self, features: Features, pool: Pool, first: Sequence[Observation]) -> None:
+        """Learn from the observations ``first``.
+
+        A cause that none of them shows is not modelled before the next of these is made. Raises
+        ``numpy.linalg.LinAlgError`` where rounding defeats a process.
+        """
+        self._features = features
+        self._pool = pool
+        self._seen = len(first)
+        self._causes = [kind(features, statuses, first) for kind, statuses in _causes(first)]
+        self._watched = 0
+
+    def learn(self, observations: Sequence[Observation]) -> None:
+        """Learn those of all ``observations`` that came since."""
+        for observation in observations[self._seen :]:
+            for cause in self._causes:
+                cause.learn(observation)
+        self._seen = len(observations)
+
+    def success(self, columns: Integers) -> Floats:
+        """The probability at columns of the pool, and then at what is fresh in it."""
+        total = np.zeros(len(columns) + len(self._pool.fresh))
+        if self._causes and self._watched < len(self._pool):
+            new = self._pool.inputs(self._watched)
+            for cause in self._causes:
+                cause.process.watch(new)
+            self._watched = len(self._pool)
+        for cause in self._causes:
+            total[: len(columns)] += cause.log_success(*cause.process.predict(columns))
+            if self._pool.fresh:
+                fresh = self._features.of(self._pool.fresh)
+                total[len(columns) :] += cause.log_success(*cause.process.predict_at(fresh))
+        return np.maximum(np.exp(total), TINY)
+
+
+def _causes(observations: Sequence[Observation]) -> list[tuple[type[Cause], frozenset[Status]]]:
+    """The kinds of failure to tell apart: those seen often enough, and all others together."""
+    counts = Counter(o.status for o in observations if o.status.failed)
+    found: list[tuple[type[Cause], frozenset[Status]]] = []
+    if counts[Status.OUT_OF_MEMORY] and Memory.is_measured(observations):
+        found.append((Memory, frozenset([Status.OUT_OF_MEMORY])))
+        del counts[Status.OUT_OF_MEMORY]
+    often = [status for status, count in counts.items() if count >= ALIKE]
+    found += [(Hidden, frozenset([status])) for status in sorted(often)]
+    rest = frozenset(counts) - frozenset(often)
+    return [*found, (Hidden, rest)] if any(counts[status] for status in rest) else found
+
+
+def _thinned(observations: list[Observation]) -> list[Observation]:
+    """At most :data:`MOST` of them, spread evenly over successes and failures in equal parts."""
+    if len(observations) <= MOST:
+        return observations
+    failed = np.array([o.status.failed for o in observations])
+    parts = [np.flatnonzero(failed), np.flatnonzero(~failed)]
+    fewer = min(len(part) for part in parts)
+    rows = [_even(part, max(MOST // 2, MOST - fewer)) for part in parts]
+    return [observations[i] for i in np.sort(np.concatenate(rows))]
+
+
+def _even(rows: Integers, most: int) -> Integers:
+    return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(int)]
+
+
+def _used(observation: Observation) -> float:
+    """The memory that it is known to have had, in bytes; 0 where nothing is known."""
+    used = float(observation.resources.get(MEMORY, 0.0))
+    return used if math.isfinite(used) and used > 0.0 else 0.0
