@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import ClassVar
 
@@ -13,7 +14,8 @@ from numpy.typing import NDArray
 from autotune.search.assemble import assemble, at
 from autotune.search.contract import Problem, Proposal, Strategy
 from autotune.search.untried import untried
-from autotune.space.configuration import Configuration
+from autotune.space.configuration import Configuration, Value
+from autotune.space.knob import Knob
 from autotune.space.space import Space
 
 GOLDEN = 618_033_988_749_894_848_204_586_834_365, 10**30
@@ -68,32 +70,71 @@ class Grid(Strategy):
 
 def _walk(space: Space) -> Iterator[tuple[Configuration | None, int]]:
     """Every point of the grid once, with its level of refinement; ``None`` for an infeasible one."""
-    feasible = space.feasible
-    if feasible.size is None:
+    if space.feasible.size is None:
         return
-    if not space.continuous:
-        for index in strided(feasible.size, _spreading(space)):
-            yield space.configuration(feasible[index]), 0
+    riding = _riding(space)
+    if not riding:
+        for index in _Lattice(space, 0, 0).walk():
+            yield space.configuration(space.feasible[index]), 0
         return
     for level in range(1, MAX_LEVEL):
-        for index, ticks in _refined(feasible.size, len(space.continuous), level):
-            wish = dict(feasible[index])
-            for name, tick in zip(space.continuous, ticks, strict=True):
-                wish[name] = at(space.knob(name), tick / 2**level)
-            yield assemble(space, wish), level
+        lattice = _Lattice(space, len(riding), level)
+        for point in lattice.walk():
+            index, ticks = lattice.split(point)
+            if level == 1 or any(tick % 2 for tick in ticks):  # else a coarser grid has it
+                wish = dict(space.feasible[index])
+                for knob, tick in zip(riding, ticks, strict=True):
+                    wish[knob.name] = _at(knob, tick / 2**level)
+                yield assemble(space, wish), level
 
 
-def _refined(size: int, continuous: int, level: int) -> Iterator[tuple[int, list[int]]]:
-    """Points of the grid of ``level`` that no coarser grid has: the discrete index, and a tick a range."""
-    sides = 2**level + 1
-    for point in strided(size * sides**continuous):
-        rest, index = divmod(point, size)
+def _riding(space: Space) -> list[Knob]:
+    """The knobs that are not in the feasible set: ranges, and what exists only for some value of one."""
+    counted = {knob.name for knob in space.feasible.knobs}
+    return [knob for knob in space.knobs if knob.name not in counted and len(knob.cells) <= 1]
+
+
+def _at(knob: Knob, fraction: float) -> Value:
+    if not knob.cells:
+        return at(knob, fraction)
+    count = len(knob.cells[0].values)
+    return knob.join([min(int(fraction * count), count - 1)])
+
+
+@dataclass(frozen=True)
+class _Lattice:
+    """The feasible set crossed with ``riding`` ranges of 2^``level`` + 1 ticks each, numbered from 0."""
+
+    space: Space
+    riding: int
+    level: int
+
+    @property
+    def size(self) -> int:
+        return len(self.space.feasible) * int((2**self.level + 1) ** self.riding)
+
+    def split(self, point: int) -> tuple[int, list[int]]:
+        """The index in the feasible set, and the ticks, of a point."""
+        rest, index = divmod(point, len(self.space.feasible))
         ticks = []
-        for _ in range(continuous):
-            rest, tick = divmod(rest, sides)
+        for _ in range(self.riding):
+            rest, tick = divmod(rest, 2**self.level + 1)
             ticks.append(tick)
-        if level == 1 or any(tick % 2 for tick in ticks):
-            yield index, ticks
+        return index, ticks
+
+    def walk(self) -> Iterator[int]:
+        """Every point once, in the order that spreads best from the beginning."""
+        knobs = self.space.feasible.knobs
+        cells = [(knob.ordered, len(cell.values)) for knob in knobs for cell in knob.cells]
+        cells += [(True, 2**self.level + 1)] * self.riding
+
+        def worth(multiple: int) -> float:
+            first = [self.split(point) for point in islice(strided(self.size, multiple), HEADS[-1])]
+            discrete = self.space.feasible.matrix([index for index, _ in first])
+            ticks = np.array([ticks for _, ticks in first], dtype=np.int64).reshape(len(first), self.riding)
+            return alikeness(np.hstack([discrete, ticks]), cells)
+
+        return strided(self.size, min(range(1, STRIDES + 1), key=worth))
 
 
 def strided(size: int, multiple: int = 1) -> Iterator[int]:
@@ -105,19 +146,6 @@ def strided(size: int, multiple: int = 1) -> Iterator[int]:
     for _ in range(size):
         yield position
         position = (position + stride) % size
-
-
-def _spreading(space: Space) -> int:
-    """The multiple of the golden section whose stride spreads best over the knobs of ``space``."""
-    feasible = space.feasible
-    size = len(feasible)
-    cells = [(knob.ordered, len(cell.values)) for knob in feasible.knobs for cell in knob.cells]
-
-    def worth(multiple: int) -> float:
-        first = list(islice(strided(size, multiple), HEADS[-1]))
-        return alikeness(feasible.matrix(first), cells)
-
-    return min(range(1, STRIDES + 1), key=worth)
 
 
 def alikeness(rows: NDArray[np.int64], cells: Sequence[tuple[bool, int]]) -> float:

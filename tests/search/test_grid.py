@@ -75,3 +75,26 @@ def test_a_range_is_refined_while_the_choices_beside_it_go_round() -> None:
     seen = first(space, 15)
     assert Counter(c["kind"] for c in seen) == {"a": 5, "b": 5, "c": 5}
     assert {c["rate"] for c in seen} == {0.0, 0.25, 0.5, 0.75, 1.0}
+
+
+def test_ranges_and_choices_are_spread_together() -> None:
+    space = Space([FloatRange("x", 0.0, 1.0), FloatRange("y", 0.0, 1.0), Choice("kind", tuple("abcdefg"))])
+    seen = first(space, 63)  # 3 x 3 x 7
+    for name in ("x", "y", "kind"):
+        assert len(set(Counter(c[name] for c in seen).values())) == 1
+    early = Counter((c["x"], c["y"]) for c in seen[:18])
+    assert len(early) == 9
+
+
+def test_a_knob_that_hangs_on_a_range_is_visited_too() -> None:
+    space = Space(
+        [
+            FloatRange("rate", 0.0, 1.0),
+            Choice("decay", ("none", "step", "cosine"), when="rate > 0.4"),
+            Flag("warm", when="rate > 0.9"),
+        ]
+    )
+    seen = first(space, 12)
+    assert {c.get("decay") for c in seen} == {None, "none", "step", "cosine"}
+    assert {c.get("warm") for c in seen} == {None, False, True}
+    assert all(c in space for c in seen)
