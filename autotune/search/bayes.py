@@ -9,7 +9,9 @@ import numpy as np
 
 from autotune.search.acquisition import log_expected_improvement
 from autotune.search.contract import Observation, Option, Problem, Proposal, Strategy
+from autotune.search.cost import Cost, emphasis
 from autotune.search.features import Features
+from autotune.search.gaussian_process import Floats, Integers
 from autotune.search.history import History, Targets
 from autotune.search.pool import Pool, Pools
 from autotune.search.surrogate import Surrogate, fit_due
@@ -36,16 +38,22 @@ class Bayes(Strategy):
     too sure of it, so that the search does not polish the first good region it meets; next to nothing
     after some hundred tries.
 
+    With ``cost``, the improvement expected is divided by the seconds expected, less and less as the budget is
+    spent (:mod:`~autotune.search.cost`). ``rebuild`` asks for the same and names the knobs that need a new
+    build, separated by commas. ``benchmarks/results/cost.md`` says what they save.
+
     Failures multiply the improvement expected nearby by the probability of success.
     """
 
     name: ClassVar[str] = "bayes"
-    defaults: ClassVar[dict[str, Option]] = {"initial": 3, "candidates": 1500}
+    defaults: ClassVar[dict[str, Option]] = {"initial": 3, "candidates": 1500, "cost": False, "rebuild": ""}
 
     def __init__(self, problem: Problem, seed: int = 0) -> None:
         super().__init__(problem, seed)
         self.features = Features(problem.space)
         self._pools = Pools(self.features)
+        rebuild = str(self.options["rebuild"]).replace(",", " ").split()
+        self._cost = Cost(self.features, rebuild) if self.options["cost"] or rebuild else None
         self._history = History(problem)
         self._surrogate: Surrogate | None = None
         self._pool: Pool | None = None
@@ -54,6 +62,8 @@ class Bayes(Strategy):
 
     def learn(self, observations: Sequence[Observation]) -> None:
         self._history.learn(observations)
+        if self._cost is not None:
+            self._cost.learn(observations)
 
     def propose(self, n: int, rng: np.random.Generator) -> Iterator[Proposal]:
         targets = self._history.targets()
@@ -93,6 +103,9 @@ class Bayes(Strategy):
             return None
         goal = targets.best - AMBITION / len(targets.values)
         gain = log_expected_improvement(expected.mean, expected.spread, goal) + np.log(expected.success)
+        seconds = self._seconds(pool, columns)
+        if self._cost is not None:
+            gain -= emphasis(self.problem, len(self.usable), self._cost.seconds) * np.log(seconds)
         gain = np.round(gain / TIE) * TIE
         for i in np.argsort(-gain, kind="stable"):
             configuration = pool[columns[i]] if i < len(columns) else pool.fresh[i - len(columns)]
@@ -106,9 +119,19 @@ class Bayes(Strategy):
                         "spread": float(expected.spread[i]) * targets.scale,
                         "success": float(expected.success[i]),
                         "log_gain": float(gain[i]),
+                        **({"seconds": float(seconds[i])} if self._cost else {}),
                     },
                 )
         return None
+
+    def _seconds(self, pool: Pool, columns: Integers) -> Floats:
+        """What each candidate is expected to cost; all 1 where cost does not count."""
+        if self._cost is None:
+            return np.ones(len(columns) + len(pool.fresh))
+        inputs = pool.inputs(0).taken(columns)
+        if pool.fresh:
+            inputs = inputs.joined(self.features.of(pool.fresh))
+        return np.exp(self._cost.predict(inputs))
 
     def _current(self) -> tuple[Surrogate, Pool]:
         """The surrogate and its candidates, made anew when a fit is due."""

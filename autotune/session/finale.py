@@ -65,7 +65,7 @@ def defend(spec: StudySpec, executor: Executor, ledger: Ledger, progress: Progre
             contender.entrant = executor.entrant(contender.what, contender.label)
             stack.callback(contender.entrant.close)
             contender.failure = contender.entrant.failure
-        rounds = _read_in_rounds(spec, contenders)
+        rounds = read_in_rounds(spec, contenders)
     progress.defended(rounds)
     outcomes = {c.label: _outcome(spec, c) for c in contenders}
     verdict = judge(spec, [_standing(spec, c, outcomes[c.label]) for c in contenders])
@@ -98,7 +98,7 @@ def _contenders(spec: StudySpec, executor: Executor, ledger: Ledger) -> list[Con
     return [*default, *finalists, *(Contender(b.name, b) for b in executor.baselines())]
 
 
-def _read_in_rounds(spec: StudySpec, contenders: Sequence[Contender]) -> int:
+def read_in_rounds(spec: StudySpec, contenders: Sequence[Contender]) -> int:
     """One reading of each in a new random order, again and again; how many rounds there were."""
     rng = np.random.default_rng(spec.search.seed)
     deadline = time.monotonic() + _seconds(spec)

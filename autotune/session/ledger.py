@@ -56,7 +56,7 @@ class Ledger:
         self._running: dict[int, TrialRecord] = {}
         self._to_retry: list[TrialRecord] = []
         budget = spec.budget.trials
-        problem = Problem(spec.space, spec.metrics, budget, spec.search.options)
+        problem = Problem(spec.space, spec.metrics, budget, spec.search.options, seconds=spec.budget.time)
         self.strategy = make_strategy(spec.search.strategy, problem, spec.search.seed)
         self._bury_dead_sessions()
         self._searched_before = _seconds_searched(store, study.record.id)

@@ -1,0 +1,141 @@
+"""What a trial will cost: seconds, learned from the trials so far.
+
+Some configurations take much longer to compile and to measure than others. Where two promise the same, the
+cheaper one leaves time for another try. E. H. Lee, V. Perrone, C. Archambeau and M. Seeger (*Cost-aware
+Bayesian optimization*, 2020) divide the expected improvement by the cost to the power alpha, which falls
+from 1 to 0 while the budget is spent: cheap tries first, and in the end whatever is best, whatever it costs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune import errors
+from autotune.errors import InputError
+from autotune.search.contract import Observation, Problem
+from autotune.search.features import Features
+from autotune.search.gaussian_process import Floats, Inputs, Integers
+
+RIDGE = 1.0
+"""What holds each effect to nothing, in observations: the model is there from the first trials on."""
+FREE = 1e-6
+"""The same for the mean, which nothing holds."""
+EMPHASIS = 0.5
+"""How much cost counts where no budget says how far the search has come: half of it, on the logarithm."""
+
+
+def emphasis(problem: Problem, tries: int, seconds: float = 0.0) -> float:
+    """``alpha``: the power of the cost that the expected improvement is divided by.
+
+    It is the part of the budget that is left after ``tries`` that cost ``seconds``: of that in time, where
+    there is one, or else of that in tries.
+    """
+    if problem.seconds is not None:
+        return max(0.0, 1.0 - seconds / problem.seconds)
+    if problem.budget is not None:
+        return max(0.0, 1.0 - tries / problem.budget)
+    return EMPHASIS
+
+
+class Cost:
+    """The logarithm of a trial's seconds as a sum of what each knob adds.
+
+    Effects multiply: twice the unrolled iterations are twice the code, whatever the other knobs say. So
+    the logarithm is taken to be additive in the knobs: linear in the place of each value, and a deviation of
+    each value of a discrete knob from that, by ridge regression. It is updated trial by trial, at a cost that
+    does not grow with their number. A failed trial teaches as well: its seconds were spent. Trials without
+    seconds teach nothing.
+
+    ``rebuild`` names the knobs that need a new build; none means that every trial makes one. A configuration
+    whose build was made before is expected to cost what such trials cost in the mean. So the other knobs are
+    tried inside a build, as far as that pays. A continuous knob that needs a new build always makes one.
+    """
+
+    def __init__(self, features: Features, rebuild: Sequence[str] = ()) -> None:
+        """Raises :class:`~autotune.errors.InputError` where ``rebuild`` names what is no knob."""
+        self._features = features
+        self._cells = _cells(features, rebuild)
+        self._ends = np.concatenate([[0], np.cumsum(features.cell_sizes + 1)]).astype(int)
+        """Where the one-hot code of each cell begins; the last place of each is for what does not exist."""
+        self._built: set[bytes] = set()
+        self._gram: Floats | None = None
+        self._moment: Floats = np.zeros(0)
+        self._again: list[float] = []
+        self.seconds = 0.0
+        """What all trials have cost together."""
+
+    def learn(self, observations: Sequence[Observation]) -> None:
+        """Take in further trials, in the order in which they finished."""
+        for observation in observations:
+            inputs = self._features.of([observation.configuration])
+            again = bool(self._again_at(inputs)[0])
+            self._built.update(self._builds(inputs))
+            if not (observation.seconds > 0.0 and math.isfinite(observation.seconds)):
+                continue
+            self.seconds += observation.seconds
+            if again:
+                self._again.append(math.log(observation.seconds))
+            else:
+                self._take(self._design(inputs)[0], math.log(observation.seconds))
+
+    def predict(self, inputs: Inputs) -> Floats:
+        """The logarithm of the seconds that each will cost; shape (n,), all 0 where nothing is known."""
+        if self._gram is None:
+            return np.zeros(len(inputs))
+        hold = np.full(len(self._moment), RIDGE)
+        hold[0] = FREE
+        effects = np.linalg.solve(self._gram + np.diag(hold), self._moment)
+        smooth = inputs.smooth.shape[1]
+        found = effects[0] + inputs.smooth @ effects[1 : 1 + smooth]
+        found += effects[1 + smooth :][self._places(inputs)].sum(axis=1)
+        if self._again:
+            found = np.where(self._again_at(inputs), sum(self._again) / len(self._again), found)
+        return np.asarray(found)
+
+    def _take(self, row: Floats, seconds: float) -> None:
+        if self._gram is None:
+            self._gram = np.zeros((len(row), len(row)))
+            self._moment = np.zeros(len(row))
+        self._gram += np.outer(row, row)
+        self._moment += seconds * row
+
+    def _design(self, inputs: Inputs) -> Floats:
+        hot = np.zeros((len(inputs), int(self._ends[-1])))
+        np.put_along_axis(hot, self._places(inputs), 1.0, axis=1)
+        return np.hstack([np.ones((len(inputs), 1)), inputs.smooth, hot])
+
+    def _places(self, inputs: Inputs) -> Integers:
+        codes = np.where(inputs.codes < 0, self._features.cell_sizes, inputs.codes)
+        return np.asarray(self._ends[:-1] + codes)
+
+    # -- builds
+
+    def _again_at(self, inputs: Inputs) -> NDArray[np.bool_]:
+        """Whether the build of each was made before; shape (n,)."""
+        if not self._cells:
+            return np.zeros(len(inputs), dtype=bool)
+        return np.array([build in self._built for build in self._builds(inputs)], dtype=bool)
+
+    def _builds(self, inputs: Inputs) -> list[bytes]:
+        """What tells the builds apart: the values of the knobs that need one."""
+        return [row.tobytes() for row in inputs.codes[:, self._cells].astype(np.int64)]
+
+
+def _cells(features: Features, rebuild: Sequence[str]) -> list[int]:
+    """The columns of these knobs' cells; empty where nothing can be known to have the same build."""
+    known = [knob.name for knob in features.space.knobs]
+    if unknown := [name for name in rebuild if name not in known]:
+        hint = errors.nearest(unknown[0], known)
+        raise InputError(
+            errors.Problem(
+                f"there is no knob {unknown[0]!r} to rebuild for", expected=", ".join(known), hint=hint
+            )
+        )
+    if any(knob.name in rebuild for knob in features.floating):
+        return []
+    owners = [knob.name for knob in features.discrete for _ in knob.cells]
+    return [column for column, name in enumerate(owners) if name in rebuild]

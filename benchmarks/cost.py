@@ -1,0 +1,177 @@
+"""Whether counting what a trial costs saves time, with the compile times that were recorded on real GPUs.
+
+    python -m benchmarks.cost --spaces DIR --seeds 10 --jobs 2 --out benchmarks/results/cost.md
+
+A trial costs the seconds that its compilation, its verification and its benchmark took when it was recorded.
+What is counted are the seconds until a search has found a configuration within 5 % of the optimum; one that
+has not after 220 tries counts with all that it spent. Beside ``bayes`` stand its options:
+
+``cost``     every configuration is compiled anew, as it was recorded.
+``rebuild``  the knobs named ``block_size_...`` are taken to be set when the kernel is launched: what
+             differs from an earlier configuration in them alone needs no compilation, with or without it.
+
+The recordings of the second way are of kernels that were compiled anew each time: that it need not have been
+so is an assumption, which only serves to give knobs of which some are cheap and some are not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import platform
+import statistics
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+
+from autotune.errors import AutotuneError
+from autotune.measure.recording import Entry, Recording, read_recording
+from autotune.search.contract import Observation, Option, Problem
+from autotune.search.registry import make_strategy
+from autotune.space.space import Space
+from autotune.space.spec import MetricSpec
+from benchmarks.search_efficiency import recorded_space, recordings, space_name
+
+TRIES = 220
+NEAR = 1.05
+CHEAP = "block_size_"
+"""How the names of the knobs begin that are taken to need no compilation."""
+WAYS = ("anew", "launch")
+"""Every configuration compiled anew; or only where a knob differs that is not set at the launch."""
+
+
+@dataclass(frozen=True)
+class Line:
+    space: str
+    way: str
+    counted: bool
+    seed: int
+    seconds: float
+    tries: int
+    builds: int
+    found: bool
+
+
+@lru_cache(maxsize=1)
+def _opened(path: Path) -> tuple[Recording, Space]:
+    recording = read_recording(path)
+    return recording, recorded_space(recording)
+
+
+def run(path: Path, way: str, counted: bool, seed: int) -> Line | None:
+    """One search; ``None`` where the space has no knobs of both kinds."""
+    recording, space = _opened(path)
+    building = [k.name for k in space.knobs if way == "anew" or not k.name.startswith(CHEAP)]
+    if way == "launch" and len(building) in (0, len(space.knobs)):
+        return None
+    options: dict[str, Option] = {}
+    if counted:
+        options = {"cost": True} if way == "anew" else {"rebuild": ",".join(building)}
+    problem = Problem(space, (MetricSpec("time", "minimize", "s"),), TRIES, options)
+    strategy = make_strategy("bayes", problem, seed)
+    goal = NEAR * min(e.time for e in recording.entries if e.time is not None)
+    best, spent, tries, built = math.inf, 0.0, 0, set()
+    while best > goal and tries < TRIES and (proposals := strategy.ask()):
+        configuration = proposals[0].configuration
+        entry = recording.find(configuration)
+        assert entry is not None
+        build = tuple(configuration[name] for name in building)
+        seconds = _seconds(entry, compiled=build in built)
+        built.add(build)
+        spent += seconds
+        tries += 1
+        metrics = {} if entry.time is None else {"time": entry.time}
+        best = min(best, *metrics.values(), best)
+        strategy.tell([Observation(configuration, entry.status, metrics, seconds=seconds)])
+    return Line(space_name(path), way, counted, seed, spent, tries, len(built), best <= goal)
+
+
+def _seconds(entry: Entry, compiled: bool) -> float:
+    measured = entry.verification_seconds + entry.benchmark_seconds
+    return measured if compiled else measured + entry.compile_seconds
+
+
+def report(lines: Sequence[Line], command: str) -> str:
+    head = [
+        "# What counting the cost of a trial saves",
+        "",
+        f"`{command}`",
+        "",
+        f"Python {platform.python_version()}, numpy {np.__version__},"
+        f" seeds 0 to {max(x.seed for x in lines)}, recordings of GPUs; no GPU was used here."
+        " Seconds, builds and tries until a configuration within 5 % of the optimum was found: medians over"
+        " seeds, quartiles of the seconds in brackets. The ratio is of the seconds with the option to those"
+        " without, seed by seed: its geometric mean.",
+        "",
+    ]
+    return "\n".join([*head, *_table(lines)]) + "\n"
+
+
+def _table(lines: Sequence[Line]) -> Iterator[str]:
+    yield "| space | compiled | option | seconds | builds | tries | not found | ratio |"
+    yield "|---|---|---|---|---|---|---|---|"
+    words = {"anew": "always", "launch": "for other knobs than the block's"}
+    for way, space in product(WAYS, dict.fromkeys(line.space for line in lines)):
+        some = [x for x in lines if (x.space, x.way) == (space, way)]
+        plain = {x.seed: x.seconds for x in some if not x.counted}
+        for counted in (False, True):
+            mine = [x for x in some if x.counted == counted]
+            if not mine:
+                continue
+            low, middle, high = np.percentile([x.seconds for x in mine], [25, 50, 75])
+            ratio = math.exp(statistics.fmean(math.log(x.seconds / plain[x.seed]) for x in mine))
+            option = ("`cost`" if way == "anew" else "`rebuild`") if counted else "none"
+            yield (
+                f"| {space} | {words[way]} | {option} | {middle:.1f} ({low:.1f} to {high:.1f})"
+                f" | {statistics.median(x.builds for x in mine):.0f}"
+                f" | {statistics.median(x.tries for x in mine):.0f}"
+                f" | {sum(not x.found for x in mine)} | {f'{ratio:.2f}' if counted else ''} |"
+            )
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--spaces", type=Path, required=True, help="directory of recordings")
+    parser.add_argument("--only", default="", help="names of recordings, separated by commas; default: all")
+    parser.add_argument("--ways", default=",".join(WAYS))
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--out", type=Path, help="the table; default: standard output")
+    return parser.parse_args()
+
+
+def main() -> int:
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ.setdefault(variable, "1")
+    options = arguments()
+    paths = [path for _, path in recordings(options.spaces, options.only)]
+    todo = list(product(paths, options.ways.split(","), (False, True), range(options.seeds)))
+    lines: list[Line] = []
+    with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
+        for line in pool.map(run, *zip(*todo, strict=True)):
+            lines += [line] if line is not None else []
+            print(".", end="", flush=True, file=sys.stderr)
+    only = f" --only {options.only}" if options.only else ""
+    text = report(lines, f"python -m benchmarks.cost --spaces DIR{only} --seeds {options.seeds}")
+    if options.out:
+        options.out.write_text(text)
+    else:
+        print(text)
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except AutotuneError as error:
+        raise SystemExit(str(error)) from None

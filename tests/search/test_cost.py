@@ -1,0 +1,158 @@
+"""What trials cost, learned from their seconds."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from autotune.errors import InputError
+from autotune.search.contract import Observation, Problem
+from autotune.search.cost import Cost, emphasis
+from autotune.search.features import Features
+from autotune.search.registry import make_strategy
+from autotune.space.configuration import Configuration
+from autotune.space.knobs import Choice, FloatRange, OrderedValues
+from autotune.space.space import Space
+from autotune.space.spec import MetricSpec
+from autotune.status import Status
+
+TIME = MetricSpec("time", "minimize", "s")
+SPACE = Space(
+    [
+        OrderedValues("unroll", (1, 2, 4, 8, 16)),
+        Choice("layout", ("row", "column", "tiled")),
+        OrderedValues("threads", (1, 2, 4, 8)),
+    ]
+)
+
+
+def seconds_of(configuration: Configuration) -> float:
+    """Effects that multiply."""
+    unroll = configuration["unroll"]
+    assert isinstance(unroll, int)
+    return 0.5 * math.sqrt(unroll) * (3.0 if configuration["layout"] == "tiled" else 1.0)
+
+
+def told(configuration: Configuration, seconds: float, status: Status = Status.OK) -> Observation:
+    metrics = {"time": 1.0} if status is Status.OK else {}
+    return Observation(configuration, status, metrics, seconds=seconds)
+
+
+def drawn(count: int, space: Space = SPACE) -> list[Configuration]:
+    return space.sample(np.random.default_rng(0), count)
+
+
+def test_learns_what_multiplies_from_few_trials() -> None:
+    features = Features(SPACE)
+    cost = Cost(features)
+    cost.learn([told(c, seconds_of(c)) for c in drawn(30)])
+    rest = SPACE.sample(np.random.default_rng(1), 30)
+    expected = np.log([seconds_of(c) for c in rest])
+    assert np.abs(cost.predict(features.of(rest)) - expected).max() < 0.25
+
+
+def test_knows_nothing_at_first_and_the_mean_from_the_first_trial_on() -> None:
+    features = Features(SPACE)
+    inputs = features.of(drawn(5))
+    cost = Cost(features)
+    assert cost.predict(inputs).tolist() == [0.0] * 5
+    cost.learn([told(drawn(1)[0], 0.0), told(drawn(1)[0], math.inf)])
+    assert cost.predict(inputs).tolist() == [0.0] * 5
+    cost.learn([told(drawn(1)[0], 8.0)])
+    assert cost.predict(inputs) == pytest.approx(np.log(8.0), abs=1e-3)
+
+
+def test_a_failed_trial_has_cost_its_seconds() -> None:
+    features = Features(SPACE)
+    cost = Cost(features)
+    cost.learn([told(drawn(1)[0], 8.0, Status.INFEASIBLE)])
+    assert cost.seconds == 8.0
+    assert cost.predict(features.of(drawn(1)))[0] == pytest.approx(np.log(8.0), abs=1e-3)
+
+
+def test_a_build_that_was_made_is_cheap() -> None:
+    features = Features(SPACE)
+    cost = Cost(features, ["unroll", "layout"])
+    one = {"unroll": 4, "layout": "row", "threads": 1}
+    cost.learn([told(SPACE.configuration(one), 10.0)])
+    cost.learn([told(SPACE.configuration(one | {"threads": 2}), 0.1)])
+    same = SPACE.configuration(one | {"threads": 8})
+    other = SPACE.configuration(one | {"unroll": 8})
+    assert np.exp(cost.predict(features.of([same, other]))) == pytest.approx([0.1, 10.0], rel=1e-3)
+
+
+def test_a_build_with_a_continuous_knob_is_always_new() -> None:
+    space = Space([FloatRange("x", 0.0, 1.0), Choice("layout", ("row", "column"))])
+    features = Features(space)
+    cost = Cost(features, ["x"])
+    cost.learn([told(c, 2.0) for c in drawn(5, space)])
+    assert np.exp(cost.predict(features.of(drawn(5, space)))) == pytest.approx([2.0] * 5, rel=1e-3)
+
+
+def test_told_at_once_is_as_told_one_by_one() -> None:
+    features = Features(SPACE)
+    observations = [told(c, seconds_of(c)) for c in drawn(20)]
+    whole, parts = Cost(features, ["unroll"]), Cost(features, ["unroll"])
+    whole.learn(observations)
+    for one in observations:
+        parts.learn([one])
+    inputs = features.of(drawn(20))
+    assert whole.predict(inputs).tolist() == parts.predict(inputs).tolist()
+
+
+def test_an_unknown_knob_is_named() -> None:
+    with pytest.raises(InputError, match="'unrol'"):
+        Cost(Features(SPACE), ["unrol"])
+
+
+def test_cost_counts_less_as_the_budget_is_spent() -> None:
+    by_tries = Problem(SPACE, (TIME,), 100)
+    assert [emphasis(by_tries, tries) for tries in (0, 50, 100, 200)] == [1.0, 0.5, 0.0, 0.0]
+    by_time = Problem(SPACE, (TIME,), 100, seconds=60.0)
+    assert emphasis(by_time, 50, seconds=15.0) == 0.75
+    assert 0 < emphasis(Problem(SPACE, (TIME,)), 1000) < 1
+
+
+def builds(options: dict[str, float | int | str | bool]) -> int:
+    """How many builds a search of 20 tries makes, where a new one costs a hundred times as much."""
+    space = Space(
+        [
+            OrderedValues("unroll", tuple(range(1, 17))),
+            Choice("layout", ("row", "column", "tiled")),
+            OrderedValues("threads", tuple(range(1, 17))),
+        ]
+    )
+    strategy = make_strategy("bayes", Problem(space, (TIME,), 60, options))
+    made: set[tuple[object, object]] = set()
+    for _ in range(20):
+        configuration = strategy.ask()[0].configuration
+        build = configuration["unroll"], configuration["layout"]
+        seconds = 0.1 if build in made else 10.0
+        made.add(build)
+        threads = configuration["threads"]
+        assert isinstance(threads, int)
+        time = seconds_of(configuration) + abs(threads - 11)
+        strategy.tell([Observation(configuration, Status.OK, {"time": time}, seconds=seconds)])
+    assert len(strategy.taken) == 20
+    return len(made)
+
+
+def test_cheap_knobs_are_tried_inside_expensive_ones() -> None:
+    assert builds({"rebuild": "unroll, layout"}) < builds({})
+
+
+def test_a_resumed_search_goes_on_the_same() -> None:
+    problem = Problem(SPACE, (TIME,), 40, {"cost": True})
+    first = make_strategy("bayes", problem, seed=3)
+    observations = []
+    for _ in range(12):
+        configuration = first.ask()[0].configuration
+        observations.append(told(configuration, seconds_of(configuration)))
+        first.tell(observations[-1:])
+    second = make_strategy("bayes", problem, seed=3)
+    second.restore(12, [o.configuration for o in observations], observations)
+    mine, other = first.ask()[0], second.ask()[0]
+    assert mine.configuration == other.configuration
+    assert mine.reason["seconds"] == other.reason["seconds"]
