@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -107,19 +107,20 @@ class Bandit(Strategy):
                     f"or {REGIONS!r}",
                 )
             )
-        problem = Problem(self.space, self.problem.metrics, self.problem.budget)
+        problem = replace(self.problem, options={})
         return [Arm(name, make_strategy(name, problem, self.seed)) for name in names]
 
     def _regions(self) -> list[Arm]:
         parts = regions(self.space, str(self.options["knob"]))
-        inside, metrics, budget = str(self.options["inside"]), self.problem.metrics, self.problem.budget
+        inside = str(self.options["inside"])
         options: dict[str, Option] = {}
         if isinstance(usual := strategy_class(inside).defaults.get("initial"), int):
-            options["initial"] = max(usual // len(parts), FEWEST)
-        return [
-            Arm(part.label, make_strategy(inside, Problem(part.space, metrics, budget, options), self.seed))
-            for part in parts
-        ]
+            options["initial"] = max(usual // max(len(parts), 1), FEWEST)
+        arms = []
+        for part in parts:
+            problem = replace(self.problem, space=part.space, options=options)
+            arms.append(Arm(part.label, make_strategy(inside, problem, self.seed)))
+        return arms
 
     # -- proposing
 

@@ -9,7 +9,7 @@ import pytest
 
 from autotune.errors import InputError
 from autotune.search.bandit import Bandit, Window, credit
-from autotune.search.contract import Observation, Proposal
+from autotune.search.contract import Observation, Problem, Proposal
 from autotune.search.regions import regions
 from autotune.space.knobs import (
     Assignment,
@@ -22,7 +22,7 @@ from autotune.space.knobs import (
 )
 from autotune.space.space import Space
 from autotune.status import Status
-from tests.search.spaces import CASES, Case, observe, problem
+from tests.search.spaces import CASES, TIME, Case, observe, problem
 
 LIGHT = "evolution,policy,random"
 
@@ -206,6 +206,11 @@ def test_regions_without_anything_feasible_are_left_out() -> None:
         [Choice("k", ("a", "b", "c")), OrderedValues("n", (1, 2))], constraints=["k != 'b' or n > 2"]
     )
     assert [part.label for part in regions(space)] == ["k == 'a'", "k == 'c'"]
+
+
+def test_has_no_region_to_propose_from_where_nothing_is_feasible() -> None:
+    space = Space([Choice("k", ("a", "b")), OrderedValues("n", (1, 2))], constraints=["n > 2"])
+    assert Bandit(Problem(space, (TIME,), options={"arms": "regions"})).ask(3) == []
 
 
 def test_regions_of_a_recorded_space_hold_its_rows() -> None:
