@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +14,7 @@ from autotune.cli.options import json_option, print_json, store_option, study_op
 
 if TYPE_CHECKING:
     from autotune.session.result import Result
+    from autotune.space.configuration import Configuration, Value
 
 
 @click.command("best")
@@ -24,20 +25,21 @@ if TYPE_CHECKING:
     default="yaml",
     help="yaml; json (with metrics and speed-up); env (KNOB=value lines); flags (--knob=value).",
 )
+@click.option("--front", is_flag=True, help="With several goals: every configuration that none other beats.")
 @study_option
 @store_option
 @json_option
-def command(form: str, study: str | None, store: str | None, as_json: bool) -> int:
-    """Print the best configuration of a study: the defended winner, or the best so far."""
+def command(form: str, front: bool, study: str | None, store: str | None, as_json: bool) -> int:
+    """Print the best configuration of a study: the defended winner by its first goal, or the best so far."""
     from autotune.session.result import load_result
     from autotune.store.store import Store
 
     with Store.open(store, readonly=True) as opened:
         result = load_result(opened, opened.study(study))
     if as_json or form == "json":
-        print_json(result.to_document())
+        print_json(front_document(result) if front else result.to_document())
     elif result.best is not None:
-        click.echo(FORMS[form](result))
+        click.echo(FRONTS[form](result) if front else FORMS[form](result))
     if result.best is None:
         click.echo(f"autotune: study {result.study.name} has no configuration that succeeded", err=True)
         return NOTHING_SUCCEEDED
@@ -47,27 +49,75 @@ def command(form: str, study: str | None, store: str | None, as_json: bool) -> i
 def as_yaml(result: Result) -> str:
     from autotune.report.summary import headline
 
-    lines = [f"# {headline(result)}"]
-    lines += [f"{name}: {_flow(value)}" for name, value in _plain(result).items()]
-    return "\n".join(lines)
+    return f"# {headline(result)}\n{_yaml(_best(result))}"
 
 
 def as_env(result: Result) -> str:
-    return "\n".join(f"{name.upper()}={shlex.quote(_word(value))}" for name, value in _plain(result).items())
+    return _env(_best(result))
 
 
 def as_flags(result: Result) -> str:
-    return " ".join(shlex.quote(f"--{name}={_word(value)}") for name, value in _plain(result).items())
+    return _flags(_best(result))
+
+
+def front_as_yaml(result: Result) -> str:
+    """A document a configuration, with what was measured of it as a comment."""
+    from autotune.report.summary import say_goals
+
+    return "\n---\n".join(
+        f"# trial {trial.number}: {say_goals(result, trial)}\n{_yaml(trial.configuration)}"
+        for trial in result.front
+    )
+
+
+def front_as_env(result: Result) -> str:
+    """A block a configuration, with an empty line between them."""
+    return "\n\n".join(_env(trial.configuration) for trial in result.front)
+
+
+def front_as_flags(result: Result) -> str:
+    """A line a configuration."""
+    return "\n".join(_flags(trial.configuration) for trial in result.front)
+
+
+def front_document(result: Result) -> dict[str, Any]:
+    from autotune.session.result import front_document as document
+
+    goals = {goal.name: goal.goal for goal in result.goals}
+    return {"study": result.study.name, "goals": goals, "front": [document(trial) for trial in result.front]}
 
 
 FORMS: dict[str, Callable[[Result], str]] = {"yaml": as_yaml, "env": as_env, "flags": as_flags}
+FRONTS: dict[str, Callable[[Result], str]] = {
+    "yaml": front_as_yaml,
+    "env": front_as_env,
+    "flags": front_as_flags,
+}
 
 
-def _plain(result: Result) -> dict[str, object]:
+def _yaml(configuration: Mapping[str, Value]) -> str:
+    return "\n".join(f"{name}: {_flow(value)}" for name, value in _plain(configuration).items())
+
+
+def _env(configuration: Mapping[str, Value]) -> str:
+    words = _plain(configuration).items()
+    return "\n".join(f"{name.upper()}={shlex.quote(_word(value))}" for name, value in words)
+
+
+def _flags(configuration: Mapping[str, Value]) -> str:
+    words = _plain(configuration).items()
+    return " ".join(shlex.quote(f"--{name}={_word(value)}") for name, value in words)
+
+
+def _best(result: Result) -> Configuration:
+    assert result.best is not None
+    return result.best
+
+
+def _plain(configuration: Mapping[str, Value]) -> dict[str, object]:
     from autotune.space.configuration import plain
 
-    assert result.best is not None
-    return {name: plain(value) for name, value in result.best.items()}
+    return {name: plain(value) for name, value in configuration.items()}
 
 
 def _flow(value: object) -> str:

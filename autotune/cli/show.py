@@ -62,6 +62,7 @@ def describe(store: Store, result: Result, top: int) -> dict[str, Any]:
         **result.to_document(),
         "metric": goal.name,
         "unit": goal.unit,
+        "goals": {each.name: each.unit for each in result.goals},
         "differs": result.study.differs,
         "parent": result.study.parent_id,
         "top": [_trial(t) for t in ranked[:top]],
@@ -113,10 +114,13 @@ def say_study(document: dict[str, Any], *, failures: bool) -> str:
         lines.append(f"speed-up {say_ratio(s['estimate'], s['low'], s['high'])} over {s['against']}")
     if document["remark"]:
         lines.append(document["remark"])
-    lines.append(f"best by {name}:")
+    best = {row["trial"] for row in document["front"]}
+    lines.append(f"best by {name}:" + ("  (*: on the front)" if best else ""))
     for row in document["top"]:
-        knobs = " ".join(f"{k}={_short(v)}" for k, v in row["configuration"].items())
-        lines.append(f"  #{row['trial']:<5} {say_value(row['metrics'][name]['value'], unit):>12}  {knobs}")
+        mark = "*" if row["trial"] in best else " "
+        value = say_value(row["metrics"][name]["value"], unit)
+        lines.append(f"  #{row['trial']:<5}{mark}{value:>12}  {_knobs(row)}")
+    lines += _front(document)
     if document["failed"]:
         lines.append(f"failed: {len(document['failed'])}" + ("" if failures else "  (--failures lists them)"))
     if failures:
@@ -125,6 +129,24 @@ def say_study(document: dict[str, Any], *, failures: bool) -> str:
             lines.append(f"  #{row['trial']:<5} {row['status']:14} {first}")
     lines.append("one trial: autotune trial NUMBER --study " + f"{document['study']}#{document['study_id']}")
     return "\n".join(lines)
+
+
+def _front(document: dict[str, Any]) -> list[str]:
+    """With several goals, every trial that no other beats in all of them."""
+    from autotune.report.numbers import say_value
+
+    if not document["front"]:
+        return []
+    goals = document["goals"]
+    lines = [f"front of {' and '.join(goals)}: {len(document['front'])}"]
+    for row in document["front"]:
+        values = [f"{say_value(row['metrics'][name]['value'], unit):>12}" for name, unit in goals.items()]
+        lines.append(f"  #{row['trial']:<5}*{' '.join(values)}  {_knobs(row)}")
+    return lines
+
+
+def _knobs(row: dict[str, Any]) -> str:
+    return " ".join(f"{name}={_short(value)}" for name, value in row["configuration"].items())
 
 
 def _short(value: object) -> str:

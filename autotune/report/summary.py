@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from autotune.report.numbers import say_estimate, say_ratio
+from autotune.report.numbers import say_estimate, say_ratio, say_value
 from autotune.session.result import Comparison, Result
 from autotune.space.configuration import Value, plain
+from autotune.store.records import TrialRecord
 
 
 def summarize(result: Result, *, space: str = "", program: str = "autotune", store_option: str = "") -> str:
     """The lines that ``autotune search`` ends with."""
     lines = ["", headline(result)]
     if result.best is not None:
-        lines += ["", *_configuration(result), *_metrics(result), *_standing(result)]
+        lines += ["", *_configuration(result), *_metrics(result), *_standing(result), *_front(result)]
     lines += [
         "",
         _tried(result),
@@ -57,6 +58,21 @@ def say_knob(value: Value) -> str:
 def _metrics(result: Result) -> list[str]:
     units = {m["name"]: m["unit"] for m in result.study.metrics}
     return ["", *(f"{name:14} {say_estimate(e, units.get(name, ''))}" for name, e in result.metrics.items())]
+
+
+def say_goals(result: Result, trial: TrialRecord) -> str:
+    """What a trial measured of each goal: ``time 4.1 ms, energy 2 J``."""
+    values = [(g, trial.metrics[g.name].value) for g in result.goals if g.name in trial.metrics]
+    return ", ".join(f"{goal.name} {say_value(value, goal.unit)}" for goal, value in values)
+
+
+def _front(result: Result) -> list[str]:
+    """With several goals: how many configurations are on the front, and which of them were measured again."""
+    goals = [goal.name for goal in result.goals]
+    if len(goals) < 2:
+        return []
+    others = f"{len(result.front)} configurations that none beats in {' and '.join(goals)}"
+    return [f"{'front':14} {others}", f"{'':14} (the winner, and what was measured again, is by {goals[0]})"]
 
 
 def _standing(result: Result) -> list[str]:
@@ -110,6 +126,7 @@ def _next(result: Result, space: str, program: str, store_option: str) -> list[s
     study = f"--study {result.study.name}{store_option}"
     commands = [
         (f"{program} best --format flags {study}", "the winner as compiler flags (or yaml, json, env)"),
+        *([(f"{program} best --front {study}", "the whole front")] if len(result.goals) > 1 else []),
         (f"{program} show {study}", "every trial, the failures and why"),
         (
             f"{program} search {space or result.study.name} {_more(result)}{store_option}",

@@ -14,6 +14,7 @@ from autotune.search.features import Features
 from autotune.search.gaussian_process import Floats, Integers
 from autotune.search.history import History, Targets
 from autotune.search.pool import Pool, Pools
+from autotune.search.several import Several
 from autotune.search.surrogate import Surrogate, fit_due
 from autotune.search.untried import untried
 
@@ -42,7 +43,9 @@ class Bayes(Strategy):
     spent (:mod:`~autotune.search.cost`). ``rebuild`` asks for the same and names the knobs that need a new
     build, separated by commas. ``benchmarks/results/cost.md`` says what they save.
 
-    Failures multiply the improvement expected nearby by the probability of success.
+    Failures multiply the improvement expected nearby by the probability of success, and so do the bounds of
+    metrics. With several goals it is the hypervolume of their front that is to grow
+    (:class:`~autotune.search.several.Several`); earlier studies do not teach then.
     """
 
     name: ClassVar[str] = "bayes"
@@ -57,6 +60,10 @@ class Bayes(Strategy):
         self._history = History(problem)
         self._surrogate: Surrogate | None = None
         self._pool: Pool | None = None
+        count = int(self.options["candidates"])
+        self._several: Several | None = None
+        if len(problem.goals) > 1:
+            self._several = Several(problem, self.features, self._pools, count, seed)
         self._fitted = -1
         """How many observations the surrogate was fitted to."""
 
@@ -64,6 +71,8 @@ class Bayes(Strategy):
         self._history.learn(observations)
         if self._cost is not None:
             self._cost.learn(observations)
+        if self._several is not None:
+            self._several.learn(observations)
 
     def propose(self, n: int, rng: np.random.Generator) -> Iterator[Proposal]:
         targets = self._history.targets()
@@ -92,6 +101,11 @@ class Bayes(Strategy):
 
         Also ``None`` where rounding defeats the process, so that a bad model never ends a search.
         """
+        if self._several is not None:
+            ambition = AMBITION / len(targets.values)
+            pending = list(self.pending.values())
+            found = self._several.choose(pending, self.taken, rng, ambition=ambition, likely=0.5)
+            return Proposal(found[0], {"strategy": self.name, **found[1]}) if found else None
         best = [self._history.configurations[i] for i in targets.best_first[:INCUMBENTS]]
         try:
             surrogate, pool = self._current()

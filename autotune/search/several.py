@@ -4,8 +4,8 @@ Each goal has a Gaussian process of its own over the same candidates. Given inde
 the expected hypervolume improvement (Emmerich, Giannakoglou and Naujoks, IEEE Transactions on Evolutionary
 Computation 10(4), 2006) has a closed form: what the front leaves free is cut into boxes
 (:func:`~autotune.search.pareto.free_boxes`), and in each box the expectation is a product over the goals
-(Yang, Emmerich, Deutz and Bäck, Journal of Global Optimization 75, 2019). It is computed as a logarithm, which
-keeps an order among the hopeless (Ament et al., NeurIPS 2023).
+(Yang, Emmerich, Deutz and Bäck, Journal of Global Optimization 75, 2019). It is computed as a logarithm,
+which keeps an order among the hopeless (Ament et al., NeurIPS 2023).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ INCUMBENTS = 4
 """Points of the front all of whose neighbours are candidates: those that contribute most to it."""
 MARGIN = 0.1
 """The reference point lies behind the worst of the front by this part of the front's extent."""
-LEAST_MARGIN = 0.1
-"""And at least by so many standard deviations of the goal."""
+LEAST_EXTENT = 1.0
+"""And at least so many standard deviations of a goal behind its best: the first fronts are a point or two."""
 LONGEST = {2: 64, 3: 16}
 """Points of the front that the improvement is computed over, by the number of goals; 8 with more goals."""
 TIE = 1e-7
@@ -43,10 +43,10 @@ def reference_point(front: Floats) -> Floats:
 
     The margin is a tenth of its extent, which for fronts of some ten points is about the distance of two
     neighbours, so that ends and middle count alike (Ishibuchi et al., Evolutionary Computation 26(3), 2018).
-    Where the front has hardly an extent it is a part of the spread of all that was measured.
+    Where the front has little extent yet, the spread of all that was measured stands for it.
     """
     nadir, ideal = front.max(axis=0), front.min(axis=0)
-    return np.asarray(nadir + np.maximum(MARGIN * (nadir - ideal), LEAST_MARGIN))
+    return np.asarray(np.maximum(nadir + MARGIN * (nadir - ideal), ideal + LEAST_EXTENT))
 
 
 def log_hypervolume_improvement(mean: Floats, spread: Floats, front: Floats, reference: Floats) -> Floats:
@@ -116,12 +116,19 @@ class Several:
             history.learn(observations)
 
     def choose(
-        self, pending: Sequence[Configuration], taken: set[str], ambition: float, rng: np.random.Generator
+        self,
+        pending: Sequence[Configuration],
+        taken: set[str],
+        rng: np.random.Generator,
+        *,
+        ambition: float,
+        likely: float,
     ) -> tuple[Configuration, Mapping[str, object]] | None:
         """The best candidate that is not ``taken`` and why; ``None`` without one, and before a success.
 
         Also ``None`` where rounding defeats a process, so that a bad model never ends a search. The front is
-        taken to be better than it is by ``ambition``, in standard deviations.
+        taken to be better than it is by ``ambition``, in standard deviations. What succeeds with a smaller
+        probability than ``likely`` comes last.
         """
         known = self._known()
         if known is None:
@@ -138,7 +145,7 @@ class Several:
             self._fitted = -1
             return None
         gain = self._gain(expected, front, ambition)
-        for i in np.argsort(-gain, kind="stable"):
+        for i in np.lexsort((-gain, -np.minimum(expected[0].success, likely))):
             configuration = pool[columns[i]] if i < len(columns) else pool.fresh[i - len(columns)]
             if configuration.hash not in taken:
                 return configuration, self._reason(expected, targets, int(i), float(gain[i]))

@@ -22,6 +22,7 @@ from autotune.provenance.environment import Environment
 from autotune.search.contract import Observation, Problem
 from autotune.search.registry import make_strategy
 from autotune.session.budget import Spent
+from autotune.session.front import GrowingFront
 from autotune.session.opening import OpenedStudy
 from autotune.session.progress import Best
 from autotune.session.result import better
@@ -50,6 +51,7 @@ class Ledger:
         self.earlier = 0
         self._environment = environment
         self._since_improvement = 0
+        self._front = GrowingFront(spec.goals)
         self._trials = 0
         self._told = -1
         self._renewed = 0.0
@@ -210,10 +212,12 @@ class Ledger:
         if self.best is None or better(goal, estimate.value, self.best.estimate.value):
             self.best = Best(number, configuration, estimate)
             self._since_improvement = 0
+        if self._front.improves(outcome.metrics):
+            self._since_improvement = 0
 
 
 def observe(configuration: Configuration, outcome: Ended) -> Observation:
-    """What a strategy is told of an outcome. A failure carries no metrics, but by how much a bound was missed."""
+    """What a strategy is told of an outcome: of a failure no metrics, but by how much it missed a bound."""
     usable = {} if outcome.status.failed else outcome.metrics
     wrong = outcome.metrics if outcome.status is Status.WRONG else {}
     return Observation(

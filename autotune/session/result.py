@@ -61,6 +61,18 @@ class Result:
     trials: Sequence[TrialRecord] = ()
 
     @property
+    def goals(self) -> tuple[MetricSpec, ...]:
+        """The metrics with a goal, the first of which judges :attr:`best`."""
+        return tuple(MetricSpec(**m) for m in self.study.metrics if m["goal"])
+
+    @property
+    def front(self) -> tuple[TrialRecord, ...]:
+        """The trials that no other beats in every goal, as measured while searching (not measured again)."""
+        from autotune.session.front import front_of
+
+        return front_of(self.trials, self.goals)
+
+    @property
     def vendor(self) -> Comparison | None:
         """The comparison with the strongest baseline, the one that is hardest to beat."""
         return min(self.baselines, key=lambda c: c.estimate, default=None)
@@ -88,6 +100,7 @@ class Result:
             "vendor": vendor.to_document() if vendor else None,
             "baselines": [c.to_document() for c in self.baselines],
             "trial": self.trial,
+            "front": [front_document(t) for t in self.front] if len(self.goals) > 1 else [],
             "defended": self.defended,
             "is_default": self.is_default,
             "trials": sum(self.statuses.values()),
@@ -97,6 +110,12 @@ class Result:
             "remark": self.remark,
             "store": self.store,
         }
+
+
+def front_document(trial: TrialRecord) -> dict[str, Any]:
+    """A trial of the front as JSON."""
+    metrics = {name: estimate_document(e) for name, e in trial.metrics.items()}
+    return {"trial": trial.number, "configuration": plain(trial.configuration), "metrics": metrics}
 
 
 def estimate_document(estimate: Estimate) -> dict[str, float | int]:

@@ -137,7 +137,9 @@ class Session:
             self._run(trial)
 
     def _collect(self, ledger: Ledger) -> None:
-        self.executor.incumbent = ledger.best.estimate if ledger.best else None
+        # With several goals a trial that is slower beyond doubt may still be on their front.
+        alone = len(self.spec.goals) == 1
+        self.executor.incumbent = ledger.best.estimate if ledger.best and alone else None
         for event in self.executor.poll(POLL_SECONDS):
             if isinstance(event, Started):
                 ledger.started(event.trial_id, event.worker)

@@ -1,0 +1,110 @@
+"""Bounds of metrics: learned from what was measured on both sides of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from autotune.search.bounds import Bounds, past_bound
+from autotune.search.contract import Observation, Problem
+from autotune.search.features import Features
+from autotune.search.pool import Pools
+from autotune.search.registry import make_strategy
+from autotune.space.configuration import Configuration
+from autotune.space.knobs import IntegerRange
+from autotune.space.space import Space
+from autotune.space.spec import MetricSpec
+from autotune.status import Status
+
+TIME = MetricSpec("time", "minimize", "s")
+SPACE = Space([IntegerRange("x", 0, 40), IntegerRange("y", 0, 40)])
+
+
+def error(x: int) -> float:
+    return 1e-8 * 1.3**x
+
+
+def observed(problem: Problem, configuration: Configuration, *, measured: bool = True) -> Observation:
+    """Faster with a larger x, which has a larger error too."""
+    x, y = int(str(configuration["x"])), int(str(configuration["y"]))
+    metrics = {"time": 100.0 - x + y, "error": error(x)}
+    told = Observation(configuration, Status.OK, metrics)
+    limit = problem.metrics[1].at_most
+    if limit is not None and metrics["error"] > limit:
+        return replace(told, status=Status.WRONG, metrics={}, bounded=metrics if measured else {})
+    return told
+
+
+def problem(bound: MetricSpec) -> Problem:
+    return Problem(SPACE, (TIME, bound))
+
+
+def model(given: Problem, xs: range, later: range = range(0)) -> dict[int, float]:
+    """The probability that the bound holds, by x, as learned from some values of x and then others."""
+    features = Features(SPACE)
+    pool = Pools(features).draw(features, np.random.default_rng(0), 2000)
+    told = [observed(given, SPACE.configuration({"x": x, "y": 0})) for x in (*xs, *later)]
+    bounds = Bounds(given, features, pool, told[: len(xs)])
+    bounds.learn(told)
+    columns = np.arange(len(pool))
+    likely = np.exp(bounds.log_probability(columns))
+    return {
+        int(str(pool[c]["x"])): float(p) for c, p in zip(columns, likely, strict=True) if pool[c]["y"] == 0
+    }
+
+
+@pytest.mark.parametrize("xs", [range(0, 41, 5), range(0, 16, 5)])
+def test_the_probability_falls_where_the_bound_is(xs: range) -> None:
+    likely = model(problem(MetricSpec("error", at_most=error(20))), xs, range(16, 41, 6))
+    assert min(p for x, p in likely.items() if x < 16) > 0.75
+    assert max(p for x, p in likely.items() if x > 26) < 0.5
+
+
+def test_a_bound_below_and_one_on_both_sides() -> None:
+    lower = model(problem(MetricSpec("error", at_least=error(20))), range(0, 41, 5))
+    assert max(p for x, p in lower.items() if x < 16) < 0.1 < 0.9 < min(p for x, p in lower.items() if x > 24)
+    both = model(problem(MetricSpec("error", at_least=error(10), at_most=error(30))), range(0, 41, 4))
+    assert max(p for x, p in both.items() if not 8 <= x <= 32) < 0.2 < 0.8 < both.get(20, 1.0)
+
+
+def test_without_values_nothing_is_said() -> None:
+    likely = model(problem(MetricSpec("error", at_most=1.0)), range(1))
+    assert set(likely.values()) == {1.0}
+
+
+def test_one_absurd_value_does_not_hide_the_bound() -> None:
+    metric = MetricSpec("error", at_most=20.0, at_least=-5.0)
+    features = Features(SPACE)
+    pool = Pools(features).draw(features, np.random.default_rng(0), 500)
+    told = [
+        Observation(SPACE.configuration({"x": x, "y": 0}), Status.OK, {"error": float(x)})
+        for x in range(0, 20, 3)
+    ]
+    absurd = SPACE.configuration({"x": 40, "y": 0})
+    told.append(Observation(absurd, Status.WRONG, bounded={"error": 1e30}))
+    bounds = Bounds(problem(metric), features, pool, told)
+    likely = np.exp(bounds.log_probability(np.arange(len(pool))))
+    low = [
+        float(p) for c, p in enumerate(likely) if int(str(pool[c]["x"])) < 12 and int(str(pool[c]["y"])) < 3
+    ]
+    assert min(low) > 0.6
+
+
+def test_a_wrong_trial_is_explained_by_a_measured_bound_only() -> None:
+    given = problem(MetricSpec("error", at_most=error(20)))
+    c = SPACE.configuration({"x": 30, "y": 0})
+    assert past_bound(given, observed(given, c))
+    assert not past_bound(given, observed(given, c, measured=False))
+    assert not past_bound(given, Observation(c, Status.CRASHED))
+
+
+def test_a_search_that_hears_what_was_measured_finds_the_edge() -> None:
+    given = problem(MetricSpec("error", at_most=error(20)))
+    strategy = make_strategy("auto", given, 0)
+    for _ in range(25):
+        strategy.tell([observed(given, p.configuration) for p in strategy.ask(1)])
+    best = min(strategy.told, key=lambda o: o.metrics.get("time", 1e9))
+    assert best.metrics["time"] <= 100.0 - 20 + 1
+    assert sum(o.status is Status.WRONG for o in strategy.told) <= 12
