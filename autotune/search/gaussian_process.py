@@ -49,6 +49,9 @@ class Inputs:
     def __len__(self) -> int:
         return len(self.smooth)
 
+    def taken(self, rows: Integers) -> Inputs:
+        return Inputs(self.smooth[rows], self.codes[rows], self.expected[rows])
+
     def joined(self, other: Inputs) -> Inputs:
         return Inputs(
             np.vstack([self.smooth, other.smooth]),
