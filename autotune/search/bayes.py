@@ -15,13 +15,16 @@ from autotune.search.gaussian_process import Floats, Integers
 from autotune.search.history import History, Targets
 from autotune.search.pool import Pool, Pools
 from autotune.search.several import Several
-from autotune.search.surrogate import Surrogate, fit_due
+from autotune.search.surrogate import REFITS, Surrogate, fit_due
+from autotune.search.transfer import Belief, Transfer
 from autotune.search.untried import untried
 
 INCUMBENTS = 4
 """The best configurations, all of whose neighbours are candidates."""
 AMBITION = 30.0
 """The improvement asked for falls as this over the number of observations, in standard deviations."""
+KNOWN = 100.0
+"""As so many observations count earlier studies that are fully believed."""
 DRAWS = 64
 """Of so many random configurations the first tries take the one that is expected to be best beforehand."""
 TIE = 1e-7
@@ -60,6 +63,8 @@ class Bayes(Strategy):
         self._history = History(problem)
         self._surrogate: Surrogate | None = None
         self._pool: Pool | None = None
+        self._transfer = Transfer(problem, self.features)
+        self._belief: Belief | None = None
         count = int(self.options["candidates"])
         self._several: Several | None = None
         if len(problem.goals) > 1:
@@ -77,7 +82,11 @@ class Bayes(Strategy):
     def propose(self, n: int, rng: np.random.Generator) -> Iterator[Proposal]:
         targets = self._history.targets()
         for _ in range(n):
-            if targets is None or len(self.taken) < int(self.options["initial"]):
+            chosen: Proposal | None
+            taught = self._transfer.opening(self.taken, self.known) if self._transfer else None
+            if taught is not None:
+                chosen = Proposal(taught[0], {"strategy": self.name, **taught[1]})
+            elif targets is None or len(self.taken) < int(self.options["initial"]):
                 chosen = self._newcomer("initial", rng)
             else:
                 chosen = self._modelled(targets, rng) or self._newcomer("newcomer", rng)
@@ -115,7 +124,8 @@ class Bayes(Strategy):
         except np.linalg.LinAlgError:
             self._fitted = -1
             return None
-        goal = targets.best - AMBITION / len(targets.values)
+        trust = self._belief.trust if self._belief else 0.0
+        goal = targets.best - AMBITION / (len(targets.values) + KNOWN * trust)
         gain = log_expected_improvement(expected.mean, expected.spread, goal) + np.log(expected.success)
         seconds = self._seconds(pool, columns)
         if self._cost is not None:
@@ -134,6 +144,7 @@ class Bayes(Strategy):
                         "success": float(expected.success[i]),
                         "log_gain": float(gain[i]),
                         **({"seconds": float(seconds[i])} if self._cost else {}),
+                        **(self._belief.reason if self._belief else {}),
                     },
                 )
         return None
@@ -152,9 +163,11 @@ class Bayes(Strategy):
         due = fit_due(len(self.usable))
         if self._surrogate is None or self._pool is None or due != self._fitted:
             # To the first ``due`` observations alone, so that a resumed search has the same process.
-            self._pool = self._pools.draw(
-                np.random.default_rng((self.seed, due)), int(self.options["candidates"])
-            )
-            self._surrogate = Surrogate(self.problem, self.features, self.usable[:due], self._pool)
+            turn = due // max(1, due // REFITS)
+            self._belief = self._transfer.belief(self.usable[:due], turn)
+            features = self.features.informed(self._belief.expected) if self._belief else self.features
+            rng = np.random.default_rng((self.seed, due))
+            self._pool = self._pools.draw(features, rng, int(self.options["candidates"]))
+            self._surrogate = Surrogate(self.problem, features, self.usable[:due], self._pool)
             self._fitted = due
         return self._surrogate, self._pool
