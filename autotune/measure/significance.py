@@ -97,19 +97,21 @@ def winner(
     confidence: float = 0.95,
     *,
     goal: Goal = "minimize",
+    within: float = math.inf,
 ) -> Judgement:
     """Pick the winner among ``candidates`` against ``default``.
 
     The default stays unless a candidate is better with the confidence. Among those that are, the best
-    wins; where others cannot be told from it, the one nearest the default does. Where there is no
-    usable default, nothing is proven: the best candidate, or its nearest tie, is named.
+    wins; where others cannot be told from it, the one nearest the default does, of those whose estimate is
+    worse by at most the part ``within``: too few rounds for the noise are no reason to give more away. Where
+    there is no usable default, nothing is proven: the best candidate, or its nearest tie, is named.
 
     Raises ``ValueError`` where there is neither a default nor a candidate with two readings.
     """
     check_confidence(confidence)
     candidates = [c for c in candidates if _readable(c)]
     if default is None or not _readable(default):
-        return _best_without_default(candidates, confidence, goal)
+        return _best_without_default(candidates, confidence, goal, within)
     among = 1 - (1 - confidence) / max(len(candidates), 1)
     ratios: dict[str, Ratio] = {}
     proven: list[tuple[float, Contestant]] = []
@@ -125,7 +127,7 @@ def winner(
     if not proven:
         return Judgement(default.label, False, ratios=ratios, reason="no better than the default")
     proven.sort(key=lambda pair: -pair[0])
-    chosen, tied = _nearest_tie([c for _, c in proven], confidence, goal)
+    chosen, tied = _nearest_tie([c for _, c in proven], confidence, goal, within)
     reason = "better than the default" + (", the nearest to it of those that tie" if tied else "")
     return Judgement(chosen.label, True, ratios.get(chosen.label), ratios, tied, reason)
 
@@ -172,30 +174,36 @@ def _signed_rank(n: int, confidence: float) -> int:
     return int(np.searchsorted(np.cumsum(chances), tail * (1 + 1e-12), side="right"))
 
 
-def _best_without_default(candidates: Sequence[Contestant], confidence: float, goal: Goal) -> Judgement:
+def _best_without_default(
+    candidates: Sequence[Contestant], confidence: float, goal: Goal, within: float
+) -> Judgement:
     if not candidates:
         raise ValueError("nobody was read often enough to be judged")
     sign = 1 if goal == "minimize" else -1
     ranked = sorted(candidates, key=lambda c: sign * float(np.nanmedian(c.values)))
-    chosen, tied = _nearest_tie(ranked, confidence, goal)
+    chosen, tied = _nearest_tie(ranked, confidence, goal, within)
     return Judgement(chosen.label, True, tied=tied, reason="there is no default to compare with")
 
 
 def _nearest_tie(
-    ranked: Sequence[Contestant], confidence: float, goal: Goal
+    ranked: Sequence[Contestant], confidence: float, goal: Goal, within: float
 ) -> tuple[Contestant, tuple[str, ...]]:
-    """The nearest to the default of those that the first of ``ranked`` does not beat; and all of them.
+    """Whom the first of ``ranked`` does not beat: the nearest to the default of those ``within``; and all.
 
     Each is held against the best at the plain confidence, not a corrected one: to take two for equal that
     are not would give speed away.
     """
     best, *others = ranked
-    tied = [best]
+    tied, alike = [best], [best]
     for other in others:
-        gains, _ = _gains(other.values, best.values, goal)
-        if len(gains) < 2 or paired_shift(gains, confidence)[1] <= 0:
+        gains, is_ratio = _gains(other.values, best.values, goal)
+        estimate, low, _ = paired_shift(gains, confidence) if len(gains) > 1 else (0.0, 0.0, 0.0)
+        if low <= 0:
             tied.append(other)
-    chosen = min(tied, key=lambda c: c.distance)  # of equally near ones the first, which is the better
+            most = math.log1p(within) if is_ratio else within * abs(float(np.nanmedian(best.values)))
+            if estimate <= most:
+                alike.append(other)
+    chosen = min(alike, key=lambda c: c.distance)  # of equally near ones the first, which is the better
     return chosen, tuple(c.label for c in tied) if len(tied) > 1 else ()
 
 

@@ -37,6 +37,7 @@ def judge(spec: StudySpec, standings: Sequence[Standing]) -> dict[str, Any]:
     """
     goal = spec.goals[0].goal or "minimize"
     confidence = spec.measure.confidence
+    within = spec.measure.precision / 2  # what the finale reads each contender to
     default = next((s for s in standings if s.is_default), None)
     finalists = [s for s in standings if s.configuration is not None and not s.is_default]
     try:
@@ -45,6 +46,7 @@ def judge(spec: StudySpec, standings: Sequence[Standing]) -> dict[str, Any]:
             [s.contestant for s in finalists],
             confidence,
             goal=goal,
+            within=within,
         )
     except ValueError:
         return {"configuration": None, "remark": "no finalist could be measured again"}
@@ -65,7 +67,7 @@ def judge(spec: StudySpec, standings: Sequence[Standing]) -> dict[str, Any]:
         ],
         "ratios": {label: asdict(ratio) for label, ratio in judgement.ratios.items()},
         "tied": list(judgement.tied),
-        "remark": _remark(judgement, default, won),
+        "remark": _remark(judgement, default, won, within),
         "confidence": confidence,
     }
 
@@ -85,7 +87,7 @@ def _against(label: str, ratio: Ratio | None) -> dict[str, Any] | None:
     return {"against": label, "estimate": ratio.estimate, "low": ratio.low, "high": ratio.high}
 
 
-def _remark(judgement: Judgement, default: Standing | None, won: Standing) -> str:
+def _remark(judgement: Judgement, default: Standing | None, won: Standing, within: float) -> str:
     if default is None:
         return "the default is not feasible: there is nothing to compare with"
     if not default.values:
@@ -94,5 +96,8 @@ def _remark(judgement: Judgement, default: Standing | None, won: Standing) -> st
         return "no better than the default: no finalist was shown to be better"
     if judgement.tied:
         others = ", ".join(label for label in judgement.tied if label != won.label)
-        return f"cannot be told from {others}; of these it is the nearest to the default"
+        return (
+            f"cannot be told from {others}; of those within {100 * within:.2g} % of the best"
+            " it is the nearest to the default"
+        )
     return ""

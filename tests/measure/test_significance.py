@@ -97,6 +97,20 @@ def test_ties_go_to_the_nearest_to_the_default() -> None:
     assert alone.winner == "far" and alone.tied == ()
 
 
+def test_a_tie_for_want_of_rounds_gives_no_more_away_than_is_allowed() -> None:
+    rng = np.random.default_rng(0)
+    noise = rng.normal(1, 0.05, (3, 12))
+    for sign in (1, -1):  # ratios, and differences where none can be formed
+        default = Contestant("default", tuple(sign * 2.0**sign * noise[0]))
+        far = Contestant("far", tuple(sign * noise[1]), 0.9)
+        near = Contestant("near", tuple(sign * (1 + 0.02 * sign) * noise[1][::-1]), 0.1)
+        assert winner(default, [far, near]).winner == "near"
+        careful = winner(default, [far, near], within=0.005)
+        assert careful.winner == "far" and set(careful.tied) == {"near", "far"}
+        assert winner(None, [far, near], within=0.005).winner == "far"
+        assert winner(default, [far, near], within=0.1).winner == "near"
+
+
 def test_without_a_default_the_best_is_named_and_nothing_proven() -> None:
     quick = Contestant("quick", tuple(1 + 0.001 * i for i in range(12)), 0.5)
     slow = Contestant("slow", tuple(2 + 0.001 * i for i in range(12)), 0.1)
