@@ -159,8 +159,9 @@ class Transfer:
         model = self.models[len(known) % len(self.models)]
         for configuration in model.best_first[: len(model.best_first) // 2 + 1]:
             if configuration.hash not in taken and self._switched(configuration) not in tried:
-                return configuration, {"kind": "best elsewhere", "sources": {model.label: 1.0}}
-        return None
+                return configuration, _reason(model)
+        best = model.best_first[0]
+        return None if best.hash in taken else (best, _reason(model))
 
     def belief(self, observations: Sequence[Observation], turn: int) -> Belief | None:
         """After these tries, from which alone it follows; ``None`` where the sources are to be left aside.
@@ -214,6 +215,10 @@ def _model(problem: Problem, features: Features, source: Source) -> SourceModel 
         return SourceModel(features, source.label, history, targets)
     except np.linalg.LinAlgError:
         return None
+
+
+def _reason(model: SourceModel) -> Reason:
+    return {"kind": "best elsewhere", "sources": {model.label: 1.0}}
 
 
 def _keys(codes: Integers) -> list[bytes]:

@@ -7,33 +7,30 @@ before it runs and after, and the strategy learns only what is on disk.
 
 from __future__ import annotations
 
-import math
 import os
 import socket
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, TypeAlias
 
 import psutil
 
 from autotune.measure.outcome import Outcome
 from autotune.provenance.environment import Environment
-from autotune.search.contract import Observation, Problem
+from autotune.search.contract import Problem
 from autotune.search.registry import make_strategy
 from autotune.session.budget import Spent
 from autotune.session.front import GrowingFront
+from autotune.session.observing import Ended, observe, observe_record
 from autotune.session.opening import OpenedStudy
 from autotune.session.progress import Best
 from autotune.session.result import better
+from autotune.session.sources import lessons
 from autotune.space.configuration import Configuration
 from autotune.space.spec import StudySpec
 from autotune.status import Status
-from autotune.store.records import NewTrial, ResultRecord, TrialRecord
+from autotune.store.records import NewTrial, TrialRecord
 from autotune.store.store import Store
-
-Ended: TypeAlias = Outcome | TrialRecord | ResultRecord
-"""What came of a trial: as it was measured, or as it is read back."""
 
 LEASE_SECONDS = 60.0
 """How long a trial may stay without a sign of life before another session takes it for lost."""
@@ -58,14 +55,29 @@ class Ledger:
         self._running: dict[int, TrialRecord] = {}
         self._to_retry: list[TrialRecord] = []
         budget = spec.budget.trials
-        problem = Problem(spec.space, spec.metrics, budget, spec.search.options, seconds=spec.budget.time)
+        learned = lessons(spec, store, study.record)
+        self.notes = (*study.notes, *learned.notes)
+        """What the user should be told as the search begins."""
+        problem = Problem(
+            spec.space,
+            spec.metrics,
+            budget,
+            spec.search.options,
+            sources=learned.sources,
+            seconds=spec.budget.time,
+        )
         self.strategy = make_strategy(spec.search.strategy, problem, spec.search.seed)
         self._bury_dead_sessions()
         self._searched_before = _seconds_searched(store, study.record.id)
         self._began = time.time()
         self.session_id = store.open_session(
             study.record.id,
-            {"search": asdict(spec.search), "measure": asdict(spec.measure), "process": _process_started()},
+            {
+                "search": asdict(spec.search),
+                "measure": asdict(spec.measure),
+                "process": _process_started(),
+                **learned.settings,
+            },
             environment.hash,
             os.getpid(),
             socket.gethostname(),
@@ -214,37 +226,6 @@ class Ledger:
             self._since_improvement = 0
         if self._front.improves(outcome.metrics):
             self._since_improvement = 0
-
-
-def observe(configuration: Configuration, outcome: Ended) -> Observation:
-    """What a strategy is told of an outcome: of a failure no metrics, but by how much it missed a bound."""
-    usable = {} if outcome.status.failed else outcome.metrics
-    wrong = outcome.metrics if outcome.status is Status.WRONG else {}
-    return Observation(
-        configuration=configuration,
-        status=outcome.status,
-        metrics={name: e.value for name, e in usable.items() if math.isfinite(e.value)},
-        errors={name: e.error for name, e in usable.items()},
-        resources={} if outcome.peak_memory is None else {"memory": float(outcome.peak_memory)},
-        bounded={name: e.value for name, e in wrong.items() if math.isfinite(e.value)},
-        seconds=sum(outcome.phases.values()),
-        **_progress(outcome),
-    )
-
-
-def _progress(outcome: Ended) -> dict[str, Any]:
-    """The part of its resource that a trial used, and its curve over it, where it was followed."""
-    step, steps = outcome.facts.get("step"), outcome.facts.get("steps")
-    curve = outcome.facts.get("curve")
-    if not (isinstance(step, int) and isinstance(steps, int) and isinstance(curve, list)):
-        return {}
-    early = outcome.status is Status.PRUNED and step < steps
-    return {"fraction": step / steps if early else 1.0, "curve": tuple((at / steps, v) for at, v in curve)}
-
-
-def observe_record(trial: TrialRecord | ResultRecord) -> Observation:
-    """What a strategy is told of a trial that is read back: the same as when it finished."""
-    return observe(trial.configuration, trial)
 
 
 def _order_told(trial: TrialRecord) -> int:

@@ -202,7 +202,7 @@ class Session:
                 replayed=ledger.study.record.replayed,
             )
         )
-        for text in filter(None, (*ledger.study.notes, self.executor.remark)):
+        for text in filter(None, (*ledger.notes, self.executor.remark)):
             self.progress.note(text)
 
     def _worth_defending(self, ledger: Ledger) -> bool:

@@ -15,7 +15,7 @@ import pytest
 import autotune
 from autotune.errors import InputError
 from autotune.measure.reports import Reporter
-from autotune.session.ledger import observe_record
+from autotune.session.observing import observe_record
 from autotune.session.progress import Progress
 from autotune.space.reader import parse_spec
 from autotune.space.spec import StudySpec

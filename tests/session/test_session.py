@@ -11,7 +11,7 @@ import pytest
 import autotune
 from autotune.search.contract import Problem
 from autotune.search.registry import make_strategy
-from autotune.session.ledger import observe_record
+from autotune.session.observing import observe_record
 from autotune.space.reader import parse_spec
 from autotune.space.spec import StudySpec
 from autotune.status import Status

@@ -1,0 +1,150 @@
+"""Which earlier studies may teach a search: found in the store once, then written down.
+
+A study learns from the same sources, and the same trials of them, in all its sessions: what its first
+session chose stands in that session's settings. So a resumed search proposes what an unbroken one would,
+whatever has joined the store meanwhile, and its proposals can be derived again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from autotune.search.contract import Source
+from autotune.session.observing import observe_record
+from autotune.space.spec import MetricSpec, StudySpec
+from autotune.status import Status
+from autotune.store.records import StudyRecord
+from autotune.store.store import Store
+
+MOST_STUDIES = 8
+"""The newest ones that may teach; each costs a model."""
+MOST_TRIALS = 2000
+"""Of each, the first so many."""
+LEAST_TRIALS = 8
+"""Successes below which a study has nothing to teach."""
+SETTING = "sources"
+"""Under this name a session's settings hold what was chosen."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A study to learn from, and how many of its results."""
+
+    study: StudyRecord
+    trials: int
+
+    @property
+    def document(self) -> dict[str, int]:
+        return {"study": self.study.id, "trials": self.trials}
+
+
+@dataclass(frozen=True)
+class Lessons:
+    """What a search learns from."""
+
+    sources: tuple[Source, ...] = ()
+    settings: Mapping[str, object] = field(default_factory=dict)
+    """What the session's settings are to hold."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should be told."""
+        return tuple(_say(source) for source in self.sources)
+
+
+def lessons(spec: StudySpec, store: Store, study: StudyRecord) -> Lessons:
+    """The sources of ``study``: those that an earlier session of it wrote down, else the newest that fit.
+
+    None where the space file says ``transfer: false``, and for several goals, of which none is the best.
+    """
+    if not spec.search.transfer or len(spec.goals) != 1:
+        return Lessons()
+    recorded = _recorded(store, study.id)
+    chosen = list(_fitting(spec, store, study)) if recorded is None else recorded
+    return Lessons(
+        sources=tuple(_source(store, one) for one in chosen),
+        settings={SETTING: [one.document for one in chosen]},
+    )
+
+
+def _recorded(store: Store, study_id: int) -> list[Chosen] | None:
+    """``None`` where no session of the study has chosen yet."""
+    for session in store.sessions(study_id):
+        documents: Sequence[Mapping[str, int]] | None = session.settings.get(SETTING)
+        if documents is not None:
+            return [Chosen(store.study(d["study"]), d["trials"]) for d in documents]
+    return None
+
+
+def _fitting(spec: StudySpec, store: Store, study: StudyRecord) -> Iterator[Chosen]:
+    """The newest studies of the same thing that were made elsewhere, or of another version of it."""
+    count = 0
+    for other in reversed(store.studies()):
+        successes = sum(other.counts.get(str(status), 0) for status in (Status.OK, Status.PRUNED))
+        if successes < LEAST_TRIALS or not _alike(spec, study, other):
+            continue
+        finished = sum(number for status, number in other.counts.items() if Status(status).finished)
+        yield Chosen(other, min(finished, MOST_TRIALS))
+        count += 1
+        if count == MOST_STUDIES:
+            return
+
+
+def _alike(spec: StudySpec, study: StudyRecord, other: StudyRecord) -> bool:
+    """Whether ``other`` measured the same metric of the same thing under other conditions.
+
+    The same thing has the same name or objective and shares a knob. Recordings have names of their own: there
+    it is what has the very same knobs. Under the same conditions (the same key) it would be the study itself.
+    """
+    if other.id == study.id or other.key == study.key or other.replayed != study.replayed:
+        return False
+    if not any(_same_goal(metric, spec.goals[0]) for metric in other.metrics):
+        return False
+    if _identity(other).get("resource", "") != _identity(study).get("resource", ""):
+        return False
+    mine, theirs = {knob.name for knob in spec.space.knobs}, _knobs(other)
+    if other.name == study.name or other.objective == study.objective:
+        return bool(mine & theirs)
+    return study.replayed and mine == theirs
+
+
+def _same_goal(metric: Mapping[str, Any], goal: MetricSpec) -> bool:
+    return (metric.get("name"), metric.get("goal")) == (goal.name, goal.goal)
+
+
+def _identity(study: StudyRecord) -> Mapping[str, Any]:
+    identity: Mapping[str, Any] = study.document.get("identity", {})
+    return identity
+
+
+def _knobs(study: StudyRecord) -> set[str]:
+    return set(study.document.get("space", {}).get("knobs", {}))
+
+
+def _source(store: Store, chosen: Chosen) -> Source:
+    nobody, start = -1, -1
+    _, results = store.results_of_others(chosen.study.id, nobody, start)
+    return Source(
+        label=chosen.study.label,
+        observations=tuple(observe_record(result) for result in results[: chosen.trials]),
+        facts={
+            "device": _device(store.environment(chosen.study.environment_hash)),
+            "workload": ", ".join(f"{name} {value}" for name, value in chosen.study.workload.items()),
+        },
+    )
+
+
+def _device(environment: Mapping[str, Any]) -> str:
+    """The GPUs where there are any, else the processor."""
+    gpus = [str(gpu.get("name", "")) for gpu in environment.get("gpus", {}).get("devices", ())]
+    processor = environment.get("machine", {}).get("processor", {}).get("name", "")
+    return ", ".join(dict.fromkeys(filter(None, gpus))) or str(processor)
+
+
+def _say(source: Source) -> str:
+    where = "; ".join(filter(None, source.facts.values()))
+    return f"learning from {len(source.observations)} trials of study {source.label}" + (
+        f" ({where})" if where else ""
+    )
