@@ -1,0 +1,57 @@
+"""The front of a study: which trials are on it, and what improves it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from autotune.measure.outcome import Estimate
+from autotune.session.front import GrowingFront, front_of
+from autotune.space.configuration import Configuration
+from autotune.space.spec import MetricSpec
+from autotune.status import Status
+from autotune.store.records import TrialRecord
+
+TIME, RATE = MetricSpec("time", "minimize", "s"), MetricSpec("rate", "maximize", "1/s")
+
+
+def estimates(**values: float) -> Mapping[str, Estimate]:
+    return {name: Estimate(value, value, value, 1) for name, value in values.items()}
+
+
+def trial(number: int, status: Status = Status.OK, **values: float) -> TrialRecord:
+    own = Configuration({"x": number})
+    return TrialRecord(number, 1, number, 1, 1, "search", own, own.hash, status, metrics=estimates(**values))
+
+
+TRIALS = [
+    trial(0, time=2.0, rate=5.0),
+    trial(1, time=1.0, rate=3.0),
+    trial(2, time=3.0, rate=5.0),
+    trial(3, time=0.1, rate=9.0, status=Status.WRONG),
+    trial(4, time=0.5),
+    trial(5, time=1.0, rate=3.0),
+]
+
+
+def test_the_front_starts_with_the_best_by_the_first_goal() -> None:
+    assert [t.number for t in front_of(TRIALS, (TIME, RATE))] == [1, 5, 0]
+    assert [t.number for t in front_of(TRIALS, (RATE, TIME))] == [0, 1, 5]
+
+
+def test_with_one_goal_it_is_the_best_trial() -> None:
+    assert [t.number for t in front_of(TRIALS, (TIME,))] == [4]
+
+
+def test_nothing_that_succeeded_has_no_front() -> None:
+    assert front_of([TRIALS[3], TRIALS[4]], (TIME, RATE)) == () == front_of([], (TIME,))
+
+
+def test_a_front_grows_by_what_it_does_not_beat() -> None:
+    front = GrowingFront((TIME, RATE))
+    assert front.improves(estimates(time=2.0, rate=5.0))
+    assert not front.improves(estimates(time=2.0, rate=5.0))
+    assert not front.improves(estimates(time=3.0, rate=4.0))
+    assert front.improves(estimates(time=3.0, rate=6.0))
+    assert front.improves(estimates(time=1.0, rate=7.0))
+    assert not front.improves(estimates(time=2.0, rate=6.0))
+    assert not front.improves(estimates(time=0.5))
