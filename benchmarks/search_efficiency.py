@@ -23,6 +23,9 @@ budget). A proposal that is not recorded is told to Optuna and SMAC3 as a failur
 (``optuna-tpe-r``), and always for skopt and HEBO, a random new configuration takes its place, as it does of
 a repeat. ``own:optuna-tpe`` is autotune's strategy of that name, which keeps Optuna's sampler inside the
 feasible set.
+
+``--transfer`` lets our strategies learn from the other recordings of the same kernel (the names are alike up
+to the first ``-``); :mod:`benchmarks.known_elsewhere` says how. The strategy is then called ``NAME+SOURCES``.
 """
 
 from __future__ import annotations
@@ -49,6 +52,7 @@ from autotune.space.configuration import Value, plain
 from autotune.space.knobs import Choice, Flag, OrderedValues
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
+from benchmarks.known_elsewhere import MISLEADING, Elsewhere
 from benchmarks.peers import recorded
 from benchmarks.peers.client import Found, PeerError, find, is_peer
 from benchmarks.score import Judge
@@ -70,6 +74,7 @@ class Search:
     tries: int = TRIES
     flight: int = 1
     peer: Found | None = None
+    elsewhere: Elsewhere | None = None
 
     @property
     def space(self) -> str:
@@ -77,7 +82,8 @@ class Search:
 
     @property
     def label(self) -> str:
-        return self.strategy if self.flight == 1 else f"{self.strategy}@{self.flight}"
+        name = self.strategy if self.elsewhere is None else f"{self.strategy}+{self.elsewhere.label}"
+        return name if self.flight == 1 else f"{name}@{self.flight}"
 
 
 def space_name(recording: Path) -> str:
@@ -137,7 +143,10 @@ def run(search: Search) -> dict[str, object]:
 def _run_own(search: Search) -> tuple[list[dict[str, object]], float]:
     """What one of autotune's strategies tried, and the processor time that it took."""
     recording, space = _opened(search.recording)
-    problem = Problem(space, (MetricSpec("time", "minimize", "s"),), search.tries)
+    # A recording has no default: nobody uses the first value of each knob.
+    metrics = (MetricSpec("time", "minimize", "s"),)
+    sources = search.elsewhere.sources(search, run) if search.elsewhere else ()
+    problem = Problem(space, metrics, search.tries, default_first=False, sources=sources)
     tried: list[dict[str, object]] = []
     began = time.process_time()
     strategy = make_strategy(search.strategy.removeprefix(OWN), problem, search.seed)
@@ -173,7 +182,8 @@ def searches(options: argparse.Namespace, peers: Mapping[str, Found]) -> Iterato
                 continue
             search = Search(recording, strategy, seed, options.tries, peer=peers[strategy])
         else:
-            search = Search(recording, strategy, seed, options.tries, int(flight or options.flight))
+            count = int(flight or options.flight)
+            search = Search(recording, strategy, seed, options.tries, count, elsewhere=options.elsewhere)
         if (search.space, search.label, seed) not in done:
             yield search
 
@@ -201,12 +211,19 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=5, help="seeds 0 to N-1")
     parser.add_argument("--tries", type=int, default=TRIES)
     parser.add_argument("--flight", type=int, default=1, help="trials in flight at a time")
+    parser.add_argument("--transfer", action="store_true", help="learn from other recordings of the kernel")
+    parser.add_argument("--source-tries", type=int, default=TRIES, help="of each source's search; 0: all")
+    parser.add_argument("--misleading", default="", choices=MISLEADING, help="one more source: its times")
     parser.add_argument("--peer-python", action="append", default=[], help="an interpreter that has peers")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--out", type=Path, required=True, help="written to line by line, and added to")
     options = parser.parse_args()
     options.strategies = options.strategies.split(",")
     options.recordings = [path for _, path in recordings(options.spaces, options.only)]
+    options.elsewhere = None
+    if options.transfer or options.misleading:
+        others = tuple(path for _, path in recordings(options.spaces)) if options.transfer else ()
+        options.elsewhere = Elsewhere(others, options.source_tries, options.misleading)
     return options
 
 
