@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -11,11 +11,12 @@ from autotune.search.acquisition import log_expected_improvement
 from autotune.search.contract import Observation, Option, Problem, Proposal, Strategy
 from autotune.search.cost import Cost, emphasis
 from autotune.search.features import Features
-from autotune.search.gaussian_process import Floats, Integers
+from autotune.search.gaussian_process import Floats, Inputs, Integers
 from autotune.search.history import History, Targets
 from autotune.search.pool import Pool, Pools
 from autotune.search.several import Several
 from autotune.search.surrogate import REFITS, Surrogate, fit_due
+from autotune.search.threads import one_thread
 from autotune.search.transfer import Belief, Transfer
 from autotune.search.untried import untried
 
@@ -25,6 +26,14 @@ AMBITION = 30.0
 """The improvement asked for falls as this over the number of observations, in standard deviations."""
 KNOWN = 100.0
 """As so many observations count earlier studies that are fully believed."""
+PATIENCE = 6
+"""Tries without a new best after which the model is no longer trusted alone, and one try in ..."""
+WAY_OUT = 4
+"""... so many is random. A model that is wrong about where the best region lies does not find out by itself
+on a plateau, where each next try looks as good as the last."""
+LIKELY = 0.75
+"""What succeeds less probably is tried only where nothing else is left. The ambition makes log-improvements
+differ by more than any probability can weigh."""
 DRAWS = 64
 """Of so many random configurations the first tries take the one that is expected to be best beforehand."""
 TIE = 1e-7
@@ -72,6 +81,10 @@ class Bayes(Strategy):
         self._fitted = -1
         """How many observations the surrogate was fitted to."""
 
+    def ask(self, n: int = 1) -> list[Proposal]:
+        with one_thread():
+            return super().ask(n)
+
     def learn(self, observations: Sequence[Observation]) -> None:
         self._history.learn(observations)
         if self._cost is not None:
@@ -88,22 +101,47 @@ class Bayes(Strategy):
                 chosen = Proposal(taught[0], {"strategy": self.name, **taught[1]})
             elif targets is None or len(self.taken) < int(self.options["initial"]):
                 chosen = self._newcomer("initial", rng)
+            elif self._stuck(targets):
+                chosen = self._newcomer("way out", rng, self._likely(targets))
             else:
                 chosen = self._modelled(targets, rng) or self._newcomer("newcomer", rng)
             if chosen is None:
                 return
             yield chosen
 
-    def _newcomer(self, kind: str, rng: np.random.Generator) -> Proposal | None:
+    def _stuck(self, targets: Targets) -> bool:
+        """Whether it is time for a try that the model has no say in."""
+        if self._several is not None:
+            return False  # the first goal's best says little of the front
+        waited = targets.since_best + len(self.pending)
+        return waited >= PATIENCE and waited % WAY_OUT == 0
+
+    def _newcomer(
+        self, kind: str, rng: np.random.Generator, likely: Callable[[Inputs], Floats] | None = None
+    ) -> Proposal | None:
         """Of some that were not tried, drawn at random, the first of those expected to be best."""
         drawn = untried(self.space, rng, self.taken, self.known)
         left = [configuration for _, configuration in zip(range(DRAWS), drawn, strict=False)]
         if not left:
             return None
-        best = int(np.argmin(self.features.of(left).expected))
+        inputs = self.features.of(left)
+        doubt = -np.minimum(likely(inputs), LIKELY) if likely else np.zeros(len(left))
+        best = int(np.lexsort((inputs.expected, doubt))[0])
         return Proposal(left[best], {"strategy": self.name, "kind": kind})
 
     # -- with a model
+
+    def _likely(self, targets: Targets) -> Callable[[Inputs], Floats] | None:
+        """The probability of success, for what is proposed without regard to the goal."""
+        if self._several is not None or not targets.failed.any():
+            return None
+        try:
+            surrogate, _ = self._current()
+            surrogate.learn(self._history, targets)
+        except np.linalg.LinAlgError:
+            self._fitted = -1
+            return None
+        return surrogate.success_at
 
     def _modelled(self, targets: Targets, rng: np.random.Generator) -> Proposal | None:
         """The candidate with the largest expected improvement that was not tried; ``None`` without one.
@@ -113,7 +151,7 @@ class Bayes(Strategy):
         if self._several is not None:
             ambition = AMBITION / len(targets.values)
             pending = list(self.pending.values())
-            found = self._several.choose(pending, self.taken, rng, ambition=ambition, likely=0.5)
+            found = self._several.choose(pending, self.taken, rng, ambition=ambition, likely=LIKELY)
             return Proposal(found[0], {"strategy": self.name, **found[1]}) if found else None
         best = [self._history.configurations[i] for i in targets.best_first[:INCUMBENTS]]
         try:
@@ -125,13 +163,13 @@ class Bayes(Strategy):
             self._fitted = -1
             return None
         trust = self._belief.trust if self._belief else 0.0
-        goal = targets.best - AMBITION / (len(targets.values) + KNOWN * trust)
+        goal = targets.best - AMBITION / (len(targets.instructive) + KNOWN * trust)
         gain = log_expected_improvement(expected.mean, expected.spread, goal) + np.log(expected.success)
         seconds = self._seconds(pool, columns)
         if self._cost is not None:
             gain -= emphasis(self.problem, len(self.usable), self._cost.seconds) * np.log(seconds)
         gain = np.round(gain / TIE) * TIE
-        for i in np.argsort(-gain, kind="stable"):
+        for i in np.lexsort((-gain, -np.minimum(expected.success, LIKELY))):
             configuration = pool[columns[i]] if i < len(columns) else pool.fresh[i - len(columns)]
             if configuration.hash not in self.taken:
                 return Proposal(

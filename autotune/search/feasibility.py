@@ -179,9 +179,16 @@ class Feasibility:
             self._watched = len(self._pool)
         for cause in self._causes:
             total[: len(columns)] += cause.log_success(*cause.process.predict(columns))
-            if self._pool.fresh:
-                fresh = self._features.of(self._pool.fresh)
-                total[len(columns) :] += cause.log_success(*cause.process.predict_at(fresh))
+        found = np.maximum(np.exp(total), TINY)
+        if self._pool.fresh and self._causes:
+            found[len(columns) :] = self.success_at(self._features.of(self._pool.fresh))
+        return found
+
+    def success_at(self, inputs: Inputs) -> Floats:
+        """The probability at any ``inputs``."""
+        total = np.zeros(len(inputs))
+        for cause in self._causes:
+            total += cause.log_success(*cause.process.predict_at(inputs))
         return np.maximum(np.exp(total), TINY)
 
 

@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from autotune.search.contract import Observation, Problem
 from autotune.search.gaussian_process import Floats, Integers
 from autotune.search.loss import FIRST, failures_as_worst, signed
 from autotune.space.configuration import Configuration
+from autotune.status import Status
 
 MOST = 300
 """Configurations that a surrogate learns from: beyond them the best half, and an even part of the rest."""
@@ -26,6 +28,8 @@ class Targets:
     """Shape (rows,): standardised losses with the slow side cut and failures as bad as the worst success."""
     failed: Floats
     """Shape (rows,): 1 where the configuration failed (or had no number), else 0."""
+    ran_out: NDArray[np.bool_]
+    """Shape (rows,): whether the configuration ran out of memory."""
     known: Floats
     """Shape (rows,): the variance that the readings of each leave, on the scale of ``values``."""
     middle: float
@@ -39,6 +43,15 @@ class Targets:
     def best(self) -> float:
         """The lowest target of a success."""
         return float(self.values[self.failed == 0.0].min())
+
+    @property
+    def instructive(self) -> Integers:
+        """The rows that say something about the goal: all but those that ran out of memory.
+
+        The best often lies just below that limit, and a process that is told of bad values beyond it would
+        bend down to it. Other failures mostly stand among configurations that are no good either.
+        """
+        return np.flatnonzero(~self.ran_out)
 
     @property
     def best_first(self) -> Integers:
@@ -72,6 +85,7 @@ class History:
         self._middle = HighWater()
         self._log_middle = HighWater()
         self._partial = False
+        self._ran_out: list[bool] = []
 
     def __len__(self) -> int:
         """How many rows there are."""
@@ -92,6 +106,8 @@ class History:
             row = self._rows.setdefault(configuration.hash, len(self._rows))
             if row == len(self.configurations):
                 self.configurations.append(configuration)
+                self._ran_out.append(False)
+            self._ran_out[row] |= observation.status is Status.OUT_OF_MEMORY
             self._row_of.append(row)
             error = observation.errors.get(self._goal.name, 0.0) if self._goal else 0.0
             self._errors.append(error if math.isfinite(error) else 0.0)
@@ -125,13 +141,14 @@ class History:
         cut = self._cut(losses, logarithmic)
         if spared is not None and spared.size:
             cut = max(cut, float(values[spared].max()))
-        flat = failures_as_worst(np.minimum(values, cut))
-        middle, scale = float(flat.mean()), float(flat.std())
+        flat = np.minimum(values, cut)
+        middle, scale = float(np.nanmean(flat)), float(np.nanstd(flat))
         if scale <= 1e-12 * max(1.0, abs(middle)):
             scale = 1.0
         return Targets(
-            values=(flat - middle) / scale,
+            values=(failures_as_worst(flat) - middle) / scale,
             failed=failed.astype(float),
+            ran_out=failed & np.array(self._ran_out),
             known=np.nan_to_num(self._by_row(variances)) / scale**2,
             middle=middle,
             scale=scale,

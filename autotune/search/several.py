@@ -82,9 +82,20 @@ class Front:
 
     def foremost(self, count: int) -> Front:
         """The ``count`` points that contribute most, ends before others; the largest contribution first."""
-        gains = contributions(self.points, self.reference)
-        gains[self.points.argmin(axis=0)] = np.inf
+        short = self.thinned()
+        gains = contributions(short.points, self.reference)
+        gains[short.points.argmin(axis=0)] = np.inf
         kept = np.argsort(-gains, kind="stable")[:count]
+        return Front(short.rows[kept], short.points[kept])
+
+    def thinned(self) -> Front:
+        """At most about :data:`LONGEST` points: the ends, and others spread evenly along the first goal."""
+        most = LONGEST.get(self.points.shape[1], 8)
+        if len(self.rows) <= most:
+            return self
+        along = np.argsort(self.points[:, 0], kind="stable")
+        even = along[np.linspace(0, len(along) - 1, most).astype(int)]
+        kept = np.union1d(even, self.points.argmin(axis=0))
         return Front(self.rows[kept], self.points[kept])
 
 
@@ -181,8 +192,8 @@ class Several:
         """The logarithm of the hypervolume expected at each candidate, times its chance of success."""
         mean = np.column_stack([one.mean for one in expected])
         spread = np.column_stack([one.spread for one in expected])
-        short = front.foremost(LONGEST.get(len(expected), 8))
-        gain = log_hypervolume_improvement(mean, spread, short.points - ambition, front.reference)
+        points = front.thinned().points - ambition
+        gain = log_hypervolume_improvement(mean, spread, points, front.reference)
         gain += np.log(expected[0].success)
         return np.asarray(np.round(gain / TIE) * TIE)
 

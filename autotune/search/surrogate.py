@@ -11,7 +11,7 @@ from autotune.search.bounds import Bounds, past_bound
 from autotune.search.contract import Observation, Problem
 from autotune.search.feasibility import Feasibility
 from autotune.search.features import Features
-from autotune.search.gaussian_process import Floats, GaussianProcess, Integers
+from autotune.search.gaussian_process import Floats, GaussianProcess, Inputs, Integers
 from autotune.search.history import History, Targets, chosen
 from autotune.search.pool import Pool
 from autotune.search.posterior import Posterior
@@ -39,9 +39,9 @@ class Prediction:
 class Surrogate:
     """The process as it was fitted to the first ``due`` observations, conditioned on all since.
 
-    A failure counts as bad as the worst success. The probability of success is the mean that the same
-    process gives to an indicator. Nothing is kept that would not follow from the observations alone, so
-    that a resumed search predicts the same.
+    A failure counts as bad as the worst success, and what ran out of memory not at all.
+    :class:`~autotune.search.feasibility.Feasibility` learns from both how probable success is. Nothing
+    is kept that would not follow from the observations alone, so that a resumed search predicts the same.
     """
 
     def __init__(
@@ -64,7 +64,9 @@ class Surrogate:
         self._process = GaussianProcess(features.groups, features.cell_sizes)
         history = History.of(problem, first)
         targets = history.targets()
-        self._rows = chosen(targets) if targets else np.arange(len(history))
+        self._rows = np.arange(len(history))
+        if targets:
+            self._rows = np.intersect1d(chosen(targets), targets.instructive)
         self._seen = len(history)
         self._inputs = features.of([history.configurations[i] for i in self._rows])
         known = np.zeros(len(self._rows))
@@ -83,11 +85,12 @@ class Surrogate:
     def learn(self, history: History, targets: Targets) -> None:
         """Condition on the configurations of ``history`` that came since; ``targets`` are of all its rows."""
         if len(history) > self._seen:
-            new = np.arange(self._seen, len(history))
-            inputs = self._features.of(history.configurations[self._seen :])
-            self._posterior.add(inputs, targets.known[new])
-            self._inputs = self._inputs.joined(inputs)
-            self._rows = np.concatenate([self._rows, new])
+            new = targets.instructive[targets.instructive >= self._seen]
+            if new.size:
+                inputs = self._features.of([history.configurations[i] for i in new])
+                self._posterior.add(inputs, targets.known[new])
+                self._inputs = self._inputs.joined(inputs)
+                self._rows = np.concatenate([self._rows, new])
             self._seen = len(history)
         if self._feasibility and self._bounds:
             self._feasibility.learn(self._unexplained(history.told))
@@ -117,6 +120,10 @@ class Surrogate:
         finally:
             self._posterior.drop(len(pending))
         return Prediction(mean, spread, self._success(columns, len(mean)))
+
+    def success_at(self, inputs: Inputs) -> Floats:
+        """The probability that nothing fails at any ``inputs``, bounds of metrics aside."""
+        return self._feasibility.success_at(inputs) if self._feasibility else np.ones(len(inputs))
 
     def _success(self, columns: Integers, count: int) -> Floats:
         if not (self._feasibility and self._bounds):

@@ -1,0 +1,239 @@
+"""Failures teach: where the limit is, from a few tries; measured memory teaches more."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import truncnorm
+
+from autotune.search.censored import CensoredProcess, Known, propagate
+from autotune.search.contract import Observation, Problem
+from autotune.search.feasibility import Feasibility
+from autotune.search.features import Features
+from autotune.search.gaussian_process import GaussianProcess, Inputs, Prior
+from autotune.search.pool import Pool, Pools
+from autotune.search.posterior import Posterior
+from autotune.search.registry import make_strategy
+from autotune.space.configuration import Configuration
+from autotune.space.knobs import Choice, IntegerRange, OrderedValues
+from autotune.space.space import Space
+from autotune.status import Status
+from tests.search.spaces import TIME
+
+POWERS = (1, 2, 4, 8, 16, 32, 64)
+SPACE = Space(
+    [
+        OrderedValues("m", POWERS),
+        OrderedValues("n", POWERS),
+        IntegerRange("depth", 1, 4),
+        Choice("layout", ("row", "column")),
+    ]
+)
+LIMIT = 600.0
+
+
+def memory(values: Mapping[str, Any]) -> float:
+    return float(values["m"] * values["n"] * values["depth"] + 16 * values["m"])
+
+
+def observe(
+    configuration: Configuration, measured: bool, failure: Status = Status.OUT_OF_MEMORY
+) -> Observation:
+    need = memory(configuration)
+    if need > LIMIT:
+        return Observation(configuration, failure)
+    used = {"memory": need} if measured else {}
+    return Observation(configuration, Status.OK, {"time": 1.0}, resources=used)
+
+
+def drawn(count: int, measured: bool, seed: int = 0) -> list[Observation]:
+    rng = np.random.default_rng(seed)
+    return [observe(configuration, measured) for configuration in SPACE.sample(rng, count)]
+
+
+def learned(first: Sequence[Observation], space: Space = SPACE) -> tuple[Feasibility, Pool]:
+    features = Features(space)
+    pool = Pools(features).draw(features, np.random.default_rng(0), 400)
+    return Feasibility(features, pool, first), pool
+
+
+def agreement(model: Feasibility, pool: Pool) -> float:
+    """The share of the pool that is told apart rightly."""
+    columns = np.arange(len(pool))
+    fits = np.array([memory(pool[i]) <= LIMIT for i in columns])
+    return float(np.mean((model.success(columns) > 0.5) == fits))
+
+
+def test_without_failures_everything_is_expected_to_succeed() -> None:
+    model, pool = learned([o for o in drawn(30, True) if not o.status.failed])
+    assert np.array_equal(model.success(np.arange(len(pool))), np.ones(len(pool)))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("measured", "share"), [(True, 0.93), (False, 0.85)])
+def test_a_few_tries_tell_where_the_limit_is(measured: bool, share: float, seed: int) -> None:
+    model, pool = learned(drawn(25, measured, seed))
+    assert agreement(model, pool) >= share
+
+
+def test_measured_memory_teaches_more_than_failures_alone() -> None:
+    found = {m: np.mean([agreement(*learned(drawn(20, m, s))) for s in range(4)]) for m in (True, False)}
+    assert found[True] > found[False]
+
+
+def test_what_was_tried_is_remembered() -> None:
+    observations = drawn(25, False)
+    model, _ = learned(observations)
+    inputs = Features(SPACE).of([o.configuration for o in observations])
+    failed = np.array([o.status.failed for o in observations])
+    assert ((model.success_at(inputs) < 0.5) == failed).mean() >= 0.95
+
+
+def test_one_at_a_time_or_all_at_once_is_the_same() -> None:
+    observations = drawn(30, True)
+    one, pool = learned(observations[:20])
+    other, _ = learned(observations[:20])
+    for end in range(21, 31):
+        one.learn(observations[:end])
+    other.learn(observations)
+    columns = np.arange(len(pool))
+    assert one.success(columns) == pytest.approx(other.success(columns), rel=1e-9)
+
+
+def test_what_comes_later_is_learned() -> None:
+    observations = drawn(60, False, seed=1)
+    model, pool = learned(observations[:12])
+    before = agreement(model, pool)
+    model.learn(observations)
+    assert agreement(model, pool) > before
+
+
+def test_two_causes_of_failure_are_told_apart() -> None:
+    """Large tiles run out of memory; one layout does not compile."""
+
+    def told(configuration: Configuration) -> Observation:
+        if configuration["layout"] == "column" and configuration["depth"] > 2:
+            return Observation(configuration, Status.INFEASIBLE)
+        return observe(configuration, True)
+
+    model, pool = learned([told(c) for c in SPACE.sample(np.random.default_rng(2), 36)])
+    columns = np.arange(len(pool))
+    fits = np.array([not told(pool[i]).status.failed for i in columns])
+    assert np.mean((model.success(columns) > 0.5) == fits) >= 0.88
+
+
+@pytest.mark.parametrize("used", [0.0, math.nan, 5.0])
+def test_memory_that_says_nothing_does_no_harm(used: float) -> None:
+    """The host's memory, say, where it was the device's that ran out."""
+    observations = [
+        o
+        if o.status.failed
+        else Observation(o.configuration, o.status, o.metrics, resources={"memory": used})
+        for o in drawn(30, False)
+    ]
+    assert agreement(*learned(observations)) >= 0.8
+
+
+def test_only_failures() -> None:
+    model, pool = learned([o for o in drawn(40, True) if o.status.failed])
+    success = model.success(np.arange(len(pool)))
+    assert np.isfinite(success).all() and (success < 0.5).mean() > 0.5
+
+
+def test_a_search_finds_the_optimum_at_the_limit_in_few_failures() -> None:
+    best = max(memory(c) for c in SPACE.feasible if memory(c) <= LIMIT)
+    strategy = make_strategy("bayes", Problem(SPACE, (TIME,), 40), seed=0)
+    failures, reached = 0, 0.0
+    for _ in range(40):
+        configuration = strategy.ask()[0].configuration
+        observation = observe(configuration, measured=True)
+        if observation.status.failed:
+            failures += 1
+        else:
+            reached = max(reached, memory(configuration))
+            observation = Observation(
+                configuration,
+                Status.OK,
+                {"time": 1e3 / memory(configuration)},
+                resources=observation.resources,
+            )
+        strategy.tell([observation])
+    assert reached >= 0.9 * best
+    assert failures <= 8
+
+
+# -- expectation propagation
+
+
+def line(count: int) -> Inputs:
+    places = np.linspace(0.0, 1.0, count)[:, None]
+    return Inputs(places, np.zeros((count, 0), dtype=int), np.zeros(count))
+
+
+def process(noise: float = 1e-3) -> GaussianProcess:
+    prior = Prior(noise=noise, code_variance=1e-6)
+    return GaussianProcess(np.zeros(1, dtype=int), np.zeros(0, dtype=int), prior)
+
+
+def exact(model: GaussianProcess, known: Known, inputs: Inputs, accept: Callable[..., Any]) -> Any:
+    """The mean given what is known, by drawing from the prior and keeping what agrees."""
+    view = model.view(inputs)
+    covariance = model.covariance(view, view) + model.noise * np.eye(len(inputs))
+    rng = np.random.default_rng(0)
+    drawn = rng.multivariate_normal(np.zeros(len(inputs)), covariance, size=200_000)
+    return drawn[accept(drawn)].mean(axis=0)
+
+
+def test_one_step_has_the_moments_of_a_truncated_normal() -> None:
+    model, inputs = process(), line(1)
+    known = Known(np.array([0.4]), np.array([1]))
+    sites = propagate(model, inputs, known)
+    spread = math.sqrt(model.variance + model.noise)
+    truncated = truncnorm(0.4 / spread, math.inf, scale=spread)
+    precision = 1.0 / spread**2 + 1.0 / sites.variances[0]
+    assert 1.0 / precision == pytest.approx(truncated.var(), rel=1e-4)
+    assert sites.means[0] / sites.variances[0] / precision == pytest.approx(truncated.mean(), rel=1e-4)
+
+
+def test_several_steps_have_the_mean_that_sampling_finds() -> None:
+    model, inputs = process(0.05), line(4)
+    known = Known(np.array([0.2, 0.0, 0.0, 0.5]), np.array([-1, 1, 1, -1]))
+    sites = propagate(model, inputs, known)
+    view = model.view(inputs)
+    prior = model.covariance(view, view) + model.noise * np.eye(4)
+    mean = prior @ np.linalg.solve(prior + np.diag(sites.variances), sites.means)
+    sampled = exact(model, known, inputs, lambda d: ((d - known.numbers) * known.sides > 0.0).all(axis=1))
+    assert mean == pytest.approx(sampled, abs=0.05)
+
+
+def test_numbers_alone_make_an_ordinary_process() -> None:
+    model, inputs = process(), line(6)
+    numbers = np.sin(4.0 * inputs.smooth[:, 0])
+    censored = CensoredProcess(model, inputs, Known(numbers, np.zeros(6, dtype=int)))
+    mean, _ = censored.predict_at(line(11))
+    ordinary, _ = Posterior(model, inputs, np.zeros(6)).predict_at(numbers[:, None], line(11))
+    assert mean == pytest.approx(ordinary[:, 0], abs=1e-6)
+
+
+def test_a_censored_value_pulls_up_but_not_to_its_number() -> None:
+    """Numbers 0, 1, 2, 3 on a line and then 'more than 2.5': 4 is as likely as before, 1 is not."""
+    inputs = line(5)
+    known = Known(np.array([0.0, 0.5, 1.0, 1.5, 1.0]), np.array([0, 0, 0, 0, 1]))
+    mean, _ = CensoredProcess(process(), inputs, known).predict_at(line(5))
+    assert mean[4] > 1.4
+
+
+def test_adding_a_value_comes_near_to_learning_all_at_once() -> None:
+    inputs = line(8)
+    known = Known(np.zeros(8), np.array([-1, -1, -1, -1, 1, 1, 1, 1]))
+    rows = np.array([0, 7, 2, 5, 1, 6, 3, 4])
+    whole = CensoredProcess(process(), inputs.taken(rows), Known(known.numbers, known.sides[rows]))
+    part = CensoredProcess(process(), inputs.taken(rows[:6]), Known(np.zeros(6), known.sides[rows[:6]]))
+    for row in rows[6:]:
+        part.add(inputs.taken(np.array([row])), Known(np.zeros(1), known.sides[[row]]))
+    assert np.array_equal(part.predict_at(inputs)[0] > 0.0, known.sides > 0)
+    assert part.predict_at(inputs)[0] == pytest.approx(whole.predict_at(inputs)[0], abs=1.0)
