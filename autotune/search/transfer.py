@@ -209,7 +209,7 @@ def _model(problem: Problem, features: Features, source: Source) -> SourceModel 
     """``None`` where too little of the source lies in this space, or rounding defeats its process."""
     history = History.of(problem, [o for o in source.observations if o.configuration in problem.space])
     targets = history.targets()
-    if targets is None or len(targets.succeeded) < LEAST:
+    if targets is None or (targets.failed == 0.0).sum() < LEAST:
         return None
     try:
         return SourceModel(features, source.label, history, targets)
