@@ -1,9 +1,9 @@
 """What was learned on other devices, for :mod:`benchmarks.search_efficiency` with ``--transfer``.
 
 Each other recording of the same kernel becomes a source: the tries of a search by ``auto`` on it, as they
-would stand in a store (``--source-tries 0``: everything that was recorded). ``--misleading`` adds the first of
-them once more, with its times negated (the best is said to be the worst) or shuffled over its configurations. A
-kernel that was recorded once has only itself to be misled by.
+would stand in a store (``--source-tries 0``: everything that was recorded). ``--misleading`` adds the first
+of them once more, with its times negated (the best is said to be the worst) or shuffled over its
+configurations. A kernel that was recorded once has only itself to be misled by.
 """
 
 from __future__ import annotations
