@@ -57,7 +57,7 @@ class Bayes(Strategy):
 
     Failures multiply the improvement expected nearby by the probability of success, and so do the bounds of
     metrics. With several goals it is the hypervolume of their front that is to grow
-    (:class:`~autotune.search.several.Several`); earlier studies do not teach then.
+    (:class:`~autotune.search.several.Several`); earlier studies only suggest the first tries.
     """
 
     name: ClassVar[str] = "bayes"

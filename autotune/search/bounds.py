@@ -85,9 +85,14 @@ class Bounds:
         for metric in self._metrics:
             total[: len(columns)] += metric.log_probability(columns)
         if self._pool.fresh:
-            fresh = self._features.of(self._pool.fresh)
-            for metric in self._metrics:
-                total[len(columns) :] += metric.log_probability_at(fresh)
+            total[len(columns) :] = self.log_probability_at(self._features.of(self._pool.fresh))
+        return total
+
+    def log_probability_at(self, inputs: Inputs) -> Floats:
+        """The same at any ``inputs``."""
+        total = np.zeros(len(inputs))
+        for metric in self._metrics:
+            total += metric.log_probability_at(inputs)
         return total
 
 

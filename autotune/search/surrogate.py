@@ -122,8 +122,10 @@ class Surrogate:
         return Prediction(mean, spread, self._success(columns, len(mean)))
 
     def success_at(self, inputs: Inputs) -> Floats:
-        """The probability that nothing fails at any ``inputs``, bounds of metrics aside."""
-        return self._feasibility.success_at(inputs) if self._feasibility else np.ones(len(inputs))
+        """The probability that nothing fails, and that all bounds hold, at any ``inputs``."""
+        if not (self._feasibility and self._bounds):
+            return np.ones(len(inputs))
+        return self._feasibility.success_at(inputs) * np.exp(self._bounds.log_probability_at(inputs))
 
     def _success(self, columns: Integers, count: int) -> Floats:
         if not (self._feasibility and self._bounds):
