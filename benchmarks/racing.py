@@ -368,9 +368,9 @@ def _by_space(lines: Sequence[Line]) -> Iterator[str]:
 
 def _recorded(paths: Sequence[Path]) -> Iterator[str]:
     yield "Medians over configurations; noise is the interquartile range over 1.35, over the median."
-    yield "A fixed 32 is counted as 32 where fewer were recorded, and chooses by what there is. What drifts in"
-    yield "a recording (the halves of the W7800's) does not cancel in the finale, as it does on a machine: its"
-    yield "configurations were not read side by side."
+    yield "A fixed 32 is counted as 32 where fewer were recorded, and chooses by what there is. What"
+    yield "drifts in a recording (the halves of the W7800's) does not cancel in the finale, as it does on a"
+    yield "machine: its configurations were not read side by side."
     yield ""
     yield "| space | readings | noise | first over median | second | last | halves apart (90th percentile) |"
     yield "|---|---|---|---|---|---|---|"
