@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -134,6 +135,7 @@ def main() -> None:
     parser.add_argument("--strategies", default=STRATEGIES, help=f"of {', '.join(strategy_names())}")
     parser.add_argument("--families", default=",".join(FAMILIES))
     parser.add_argument("--instances", type=int, default=3, help="instances of each family")
+    parser.add_argument("--first", type=int, default=0, help="number of the first instance")
     parser.add_argument("--seeds", type=int, default=20, help="seeds 0 to N-1")
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
@@ -143,13 +145,18 @@ def main() -> None:
     todo = [
         Search(family, instance, name, seed)
         for family, instance, name, seed in product(
-            families, range(options.instances), names, range(options.seeds)
+            families, range(options.first, options.first + options.instances), names, range(options.seeds)
         )
     ]
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
-        runs = list(pool.map(run, todo, chunksize=max(1, options.seeds)))
+        runs = []
+        for one in pool.map(run, todo, chunksize=max(1, options.seeds)):
+            runs.append(one)
+            if one.search.seed == options.seeds - 1:
+                print(f"{len(runs)}/{len(todo)} {one.search}", file=sys.stderr, flush=True)
     packages = ", ".join(f"{name} {version(name)}" for name in ("autotune", "numpy", "scipy", "optuna"))
-    print(f"{packages}, Python {python_version()}; {options.instances} instances, {options.seeds} seeds\n")
+    numbers = f"instances {options.first} to {options.first + options.instances - 1}"
+    print(f"{packages}, Python {python_version()}; {numbers}, {options.seeds} seeds\n")
     print("\n".join(rows(runs, names)))
 
 

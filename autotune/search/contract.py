@@ -43,6 +43,8 @@ class Problem:
     """Earlier studies to learn from; a strategy may leave them aside."""
     seconds: float | None = None
     """How long the trials may take together, where that is known."""
+    default_first: bool = True
+    """Whether the space's default is a configuration that somebody uses, and so the first to try."""
 
     @property
     def goals(self) -> tuple[MetricSpec, ...]:
@@ -55,7 +57,8 @@ class Observation:
 
     ``errors`` holds the standard error of a mean where it is known; ``resources`` what was used
     of a bounded resource (peak memory in bytes, say); ``seconds`` what the trial cost.
-    ``bounded`` holds what was measured of a trial that is ``wrong``: no result, but how far it is past a bound.
+    ``bounded`` holds what was measured of a trial that is ``wrong``: no result, but how far past a bound
+    it is.
 
     A trial that was stopped early used a ``fraction`` of its resource, and its metrics are those of that
     moment. ``curve`` holds ``(fraction, value)`` of the judged metric at the rungs that a trial has passed.
@@ -172,7 +175,7 @@ class Strategy(ABC):
 
     def _opening(self) -> list[Proposal]:
         default = self._default
-        if default.hash in self.taken or default not in self.space:
+        if not self.problem.default_first or default.hash in self.taken or default not in self.space:
             return []
         self._take(default)
         return [Proposal(default, {"strategy": self.name, "kind": "default"})]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from autotune.search.contract import Observation, Problem
 from autotune.search.gaussian_process import Floats, Integers
-from autotune.search.loss import FIRST, failures_as_worst, signed
+from autotune.search.loss import failures_as_worst, signed
 from autotune.space.configuration import Configuration
 from autotune.status import Status
 
@@ -82,8 +81,6 @@ class History:
         self._row_of: list[int] = []
         self._values: list[float] = []
         self._errors: list[float] = []
-        self._middle = HighWater()
-        self._log_middle = HighWater()
         self._partial = False
         self._ran_out: list[bool] = []
 
@@ -112,11 +109,7 @@ class History:
             error = observation.errors.get(self._goal.name, 0.0) if self._goal else 0.0
             self._errors.append(error if math.isfinite(error) else 0.0)
         if not self._partial:
-            for value in signed(self.problem, observations).tolist():
-                self._values.append(value)
-                if not math.isnan(value):
-                    self._middle.add(value)
-                    self._log_middle.add(self._logarithm(value))
+            self._values.extend(signed(self.problem, observations).tolist())
 
     def values(self) -> Floats:
         """Shape (rows,): the goal, lower is better, the mean of replicates; NaN where there is no number."""
@@ -138,7 +131,7 @@ class History:
         errors = np.array(self._errors)
         variances = np.square(errors / metric if logarithmic else errors)
         failed = np.isnan(values)
-        cut = self._cut(losses, logarithmic)
+        cut = self._cut(losses)
         if spared is not None and spared.size:
             cut = max(cut, float(values[spared].max()))
         flat = np.minimum(values, cut)
@@ -168,52 +161,16 @@ class History:
         counts = np.bincount(rows[there], minlength=len(self))
         return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
-    def _logarithm(self, loss: float) -> float:
-        own = self._sign * loss
-        return self._sign * math.log(own) if own > 0.0 else -math.inf
-
-    def _cut(self, losses: Floats, logarithmic: bool) -> float:
-        """Where the slow side is cut: as far above the middle as the best is below.
+    @staticmethod
+    def _cut(losses: Floats) -> float:
+        """Where the slow side is cut: as far above the median as the best is below.
 
         The times of a kernel spread over orders of magnitude and only their fast end matters. A process
-        that must also explain the slow end spends its length scales there.
-
-        The middle is the highest at which the running median ever stood. A search crowds around the best:
-        the median of all of it sinks to what it likes already, and a cut there would hide how the rest
-        of the space differs.
+        that must also explain the slow end spends its length scales there. As the search crowds around the
+        best the median sinks, and with it what the process has to tell apart.
         """
         known = losses[~np.isnan(losses)]
-        middle = self._log_middle if logarithmic else self._middle
-        if self._partial:
-            middle = HighWater()
-            for value in known.tolist():
-                middle.add(value)
-        return 2.0 * middle.value - float(known.min())
-
-
-class HighWater:
-    """The highest that the running median of some values ever stood, from the fifth value on."""
-
-    def __init__(self) -> None:
-        self._ordered: list[float] = []
-        self._highest = -math.inf
-
-    def add(self, value: float) -> None:
-        insort(self._ordered, value)
-        if len(self._ordered) >= FIRST:
-            self._highest = max(self._highest, self._median)
-
-    @property
-    def value(self) -> float:
-        """With fewer values than five it is their median."""
-        return self._highest if len(self._ordered) >= FIRST else self._median
-
-    @property
-    def _median(self) -> float:
-        half = len(self._ordered) // 2
-        if len(self._ordered) % 2:
-            return self._ordered[half]
-        return 0.5 * (self._ordered[half - 1] + self._ordered[half])
+        return 2.0 * float(np.median(known)) - float(known.min())
 
 
 def chosen(targets: Targets, most: int = MOST) -> Integers:

@@ -90,8 +90,8 @@ def free_boxes(points: Floats, reference: Floats) -> tuple[Floats, Floats]:
     """What ``points`` leave undominated below ``reference``, as disjoint boxes: lower and upper corners.
 
     Both of shape (boxes, goals); a lower corner may be minus infinity. A point adds to the hypervolume what
-    it dominates of each box. ``n`` points leave ``n + 1`` boxes where there are two goals, and a factor of up to
-    ``n + 1`` more for each goal more.
+    it dominates of each box. ``n`` points leave ``n + 1`` boxes where there are two goals, and a factor of
+    up to ``n + 1`` more for each goal more.
     """
     goals = len(reference)
     inside = points[np.all(points < reference, axis=1)]
