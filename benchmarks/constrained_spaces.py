@@ -11,7 +11,6 @@ signed-rank test over all pairs says how sure it is that the strategy is better 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from collections import defaultdict
@@ -30,6 +29,7 @@ from autotune.search.registry import make_strategy, strategy_names
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
 from benchmarks.known_optima import FAMILIES, Instance
+from benchmarks.running import one_thread_each
 
 BUDGETS = (60, 120)
 STRATEGIES = "auto,bayes,evolution,bandit,policy,optuna-tpe,grid,random"
@@ -127,8 +127,7 @@ def _by_instance(
 
 
 def main() -> None:
-    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(variable, "1")  # read by the workers, which are spawned
+    one_thread_each()
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

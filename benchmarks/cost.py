@@ -38,6 +38,7 @@ from autotune.search.contract import Observation, Option, Problem
 from autotune.search.registry import make_strategy
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
+from benchmarks.running import one_thread_each
 from benchmarks.search_efficiency import recorded_space, recordings, space_name
 
 TRIES = 220
@@ -151,8 +152,7 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ.setdefault(variable, "1")
+    one_thread_each()
     options = arguments()
     paths = [path for _, path in recordings(options.spaces, options.only)]
     todo = list(product(paths, options.ways.split(","), (False, True), range(options.seeds)))

@@ -13,7 +13,6 @@ remembered for the others.
 from __future__ import annotations
 
 import argparse
-import os
 import platform
 import statistics
 import tempfile
@@ -25,8 +24,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ.setdefault(variable, "1")
+from benchmarks.running import one_thread_each
 
 EPOCHS = 27
 BUDGET = 60 * EPOCHS
@@ -192,6 +190,7 @@ def _median(epochs: list[int | None]) -> float:
 
 
 def main() -> None:
+    one_thread_each()
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

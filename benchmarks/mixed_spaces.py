@@ -26,14 +26,13 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.metadata import version
 from itertools import product
-from multiprocessing import get_context
 from pathlib import Path
+from typing import cast
 
 from autotune.errors import AutotuneError
 from autotune.search.contract import Observation, Problem
@@ -45,6 +44,7 @@ from autotune.status import Status
 from benchmarks.mixed_tasks import TASKS, Task
 from benchmarks.peers.client import Client, Found, PeerError, find, is_peer
 from benchmarks.peers.described import described
+from benchmarks.running import append_lines, one_thread_each
 
 METHODS = "auto,random,optuna-tpe,optuna-mtpe,optuna-gp,skopt-gp,smac,hebo"
 TRIALS = 60
@@ -200,27 +200,24 @@ def arguments() -> argparse.Namespace:
     return options
 
 
+def _figure(line: Mapping[str, object]) -> str:
+    losses = cast(list[float | None], line["losses"])
+    best = min((loss for loss in losses if loss is not None), default=None)
+    return f"{best} in {line['seconds']} s"
+
+
 def main() -> int:
-    # One thread a search: the searches themselves run beside one another.
-    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(variable, "1")
+    one_thread_each()
     options = arguments()
     peers, failures = found_peers(options)
-    todo = list(searches(options, peers))
-    with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool, options.out.open("a") as out:
-        futures = {pool.submit(run, search): search for search in todo}
-        for count, future in enumerate(as_completed(futures), 1):
-            search = futures[future]
-            head = f"{count}/{len(todo)} {search.method} {search.task} seed {search.seed}:"
-            try:
-                line = future.result()
-            except PeerError as error:
-                failures.append(f"{head} {error}")
-                continue
-            out.write(json.dumps(line) + "\n")
-            out.flush()
-            best = min((loss for loss in line["losses"] if loss is not None), default=None)  # type: ignore[attr-defined]
-            print(f"{head} {best} in {line['seconds']} s", flush=True)
+    failures += append_lines(
+        run,
+        list(searches(options, peers)),
+        options.jobs,
+        options.out,
+        named=lambda search: f"{search.method} {search.task} seed {search.seed}",
+        figure=_figure,
+    )
     for failure in failures:
         print(f"NOT RUN: {failure}", file=sys.stderr)
     return 1 if failures else 0

@@ -49,6 +49,7 @@ from autotune.session.verdict import Standing, judge
 from autotune.space.configuration import Configuration
 from autotune.space.space import Space
 from autotune.space.spec import MeasureSettings, MetricSpec, ReplayObjective, SearchSettings, StudySpec
+from benchmarks.running import one_thread_each
 from benchmarks.search_efficiency import recorded_space, recordings, space_name
 
 TRIES = 220
@@ -404,8 +405,7 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ.setdefault(variable, "1")
+    one_thread_each()
     options = arguments()
     paths = [path for _, path in recordings(options.spaces, options.only)]
     orders = options.orders.split(",")

@@ -36,12 +36,10 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
 from itertools import product
-from multiprocessing import get_context
 from pathlib import Path
 
 from autotune.errors import AutotuneError
@@ -55,6 +53,7 @@ from autotune.space.spec import MetricSpec
 from benchmarks.known_elsewhere import MISLEADING, Elsewhere
 from benchmarks.peers import recorded
 from benchmarks.peers.client import Found, PeerError, find, is_peer
+from benchmarks.running import append_lines, one_thread_each
 from benchmarks.score import Judge
 
 TRIES = 220
@@ -228,28 +227,19 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    # One thread a search: the searches themselves run beside one another. Spawned workers read this
-    # when they load their linear algebra; forked ones would inherit what is loaded already.
-    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(variable, "1")
+    one_thread_each()
     options = arguments()
     if not options.recordings:
         raise SystemExit(f"there is no recording in {options.spaces}")
     peers, failures = found_peers(options)
-    todo = list(searches(options, peers))
-    with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool, options.out.open("a") as out:
-        futures = {pool.submit(run, search): search for search in todo}
-        for number, future in enumerate(as_completed(futures), 1):
-            search = futures[future]
-            head = f"{number}/{len(todo)} {search.label} {search.space} seed {search.seed}:"
-            try:
-                line = future.result()
-            except PeerError as error:
-                failures.append(f"{head} {error}")
-                continue
-            out.write(json.dumps(line) + "\n")
-            out.flush()
-            print(f"{head} {line['seconds']} s", flush=True)
+    failures += append_lines(
+        run,
+        list(searches(options, peers)),
+        options.jobs,
+        options.out,
+        named=lambda search: f"{search.label} {search.space} seed {search.seed}",
+        figure=lambda line: f"{line['seconds']} s",
+    )
     for failure in failures:
         print(f"NOT RUN: {failure}", file=sys.stderr)
     return 1 if failures else 0

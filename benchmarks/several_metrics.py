@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import platform
 import statistics
 import sys
@@ -42,6 +41,7 @@ from autotune.space.configuration import Configuration
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
+from benchmarks.running import one_thread_each
 from benchmarks.search_efficiency import recorded_space, recordings
 
 AFTER = (50, 100, 200)
@@ -239,8 +239,7 @@ def report(found: Mapping[Search, Found], spaces: Mapping[str, Path], seeds: int
 
 
 def main() -> int:
-    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ.setdefault(variable, "1")
+    one_thread_each()
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -32,8 +33,9 @@ class Optuna(Peer):
         self.distributions = {knob.name: self._distribution(knob) for knob in self.knobs}
         self.asked: tuple[Any, dict[str, Any]] | None = None
 
+    @abstractmethod
     def sampler(self) -> Any:
-        raise NotImplementedError
+        """The sampler to be compared."""
 
     def ask(self) -> dict[str, Any]:
         self._give_up()

@@ -1,0 +1,53 @@
+"""What benchmarks of many searches share: workers of one thread each, lines kept as they come."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TypeVar
+
+from benchmarks.peers.client import PeerError
+
+Search = TypeVar("Search")
+Line = Mapping[str, object]
+
+
+def one_thread_each() -> None:
+    """One thread a search, unless the user says otherwise: the searches themselves run beside one another.
+
+    Spawned workers read this when they load their linear algebra; what is loaded already stays as it is.
+    """
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(variable, "1")
+
+
+def append_lines(
+    run: Callable[[Search], Line],
+    todo: Sequence[Search],
+    jobs: int,
+    out: Path,
+    named: Callable[[Search], str],
+    figure: Callable[[Line], str],
+) -> list[str]:
+    """Run all of ``todo`` in ``jobs`` workers; append a JSON line for each to ``out`` as soon as it is there.
+
+    Returns what could not be run, a line each: a peer that gives up does not end the others.
+    """
+    failures = []
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool, out.open("a") as file:
+        futures = {pool.submit(run, search): search for search in todo}
+        for number, future in enumerate(as_completed(futures), 1):
+            head = f"{number}/{len(todo)} {named(futures[future])}:"
+            try:
+                line = future.result()
+            except PeerError as error:
+                failures.append(f"{head} {error}")
+                continue
+            file.write(json.dumps(line) + "\n")
+            file.flush()
+            print(f"{head} {figure(line)}", flush=True)
+    return failures
