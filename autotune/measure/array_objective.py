@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +15,9 @@ from autotune.measure.objective import Context, Objective, WrongAnswer
 
 READING_SECONDS = 1e-3
 """A reading lasts at least so long: ten thousand times what reading the clock takes."""
+
+VARIATIONS = 8
+"""So many ragged shapes, each with data of its own: what is wrong for every other one passes once in 256."""
 
 TOLERANCES: Mapping[str, float] = {
     "float16": 1e-2,
@@ -44,7 +47,7 @@ class ArrayObjective(Objective):
     Subclasses say how inputs are made, what outputs there are, what is right (``reference``) and how
     the kernel is called. A check runs the kernel once on fresh inputs with poisoned outputs between
     guard bands: it is ``wrong`` where it writes outside an output, changes an input, leaves an element
-    unwritten, or errs by more than ``tolerance``.
+    unwritten, or errs by more than ``tolerance``. It does the same for what :meth:`vary` gives.
 
     ``error`` is the largest error of any output over the largest magnitude of its reference.
     """
@@ -72,8 +75,32 @@ class ArrayObjective(Objective):
         """Run the kernel once: this is what is timed."""
         raise NotImplementedError(f"{type(self).__name__} must define call()")
 
+    def vary(self, rng: np.random.Generator) -> Mapping[str, Any] | None:
+        """Facts of another workload, small and ragged, that what was loaded must be right for as well.
+
+        Default: ``None``, there is none.
+        """
+        return None
+
     def check(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float]:
-        """Run the kernel on fresh inputs against the reference; ``{"error": ...}``."""
+        """Run the kernel on fresh inputs against the reference, and on variations of the workload.
+
+        Returns ``{"error": ...}`` of the workload itself.
+        """
+        error = self._check(loaded, rng)
+        for _ in range(VARIATIONS):
+            facts = self.vary(rng)
+            if facts is None:
+                break
+            other = replace(self.context, workload={**self.context.workload, **facts})
+            try:
+                type(self)(other)._check(loaded, rng)
+            except WrongAnswer as wrong:
+                shape = ", ".join(f"{name} {value}" for name, value in facts.items())
+                raise WrongAnswer(f"where the workload has {shape}: {wrong}") from wrong
+        return {"error": error}
+
+    def _check(self, loaded: Any, rng: np.random.Generator) -> float:
         inputs = self.make_inputs(rng)
         expected = self.reference({name: array.copy() for name, array in inputs.items()})
         before = {name: fingerprint(array) for name, array in inputs.items()}
@@ -85,7 +112,7 @@ class ArrayObjective(Objective):
             output.verify(name)
         unchanged(before, inputs)
         errors = [self._error(name, output.array, expected) for name, output in guarded.items()]
-        return {"error": max(errors, default=0.0)}
+        return max(errors, default=0.0)
 
     def measure(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float]:
         """Seconds a call: the mean over as many calls as the clock needs. Each ``rng`` has fresh inputs."""
@@ -126,4 +153,4 @@ class ArrayObjective(Objective):
         return scaled_error(name, answer, np.asarray(expected[name]), allowed)
 
 
-__all__ = ["READING_SECONDS", "TOLERANCES", "ArrayObjective", "WrongAnswer"]
+__all__ = ["READING_SECONDS", "TOLERANCES", "VARIATIONS", "ArrayObjective", "WrongAnswer"]
