@@ -1,0 +1,208 @@
+"""Objectives that are kernels over tensors on a device: inputs, guarded outputs, an oracle, its clock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from autotune.measure import array_objective
+from autotune.measure.gpu.apparatus import find_apparatus
+from autotune.measure.gpu.tensors import (
+    GuardedTensor,
+    Tensor,
+    copies,
+    tensor_bytes,
+    tensor_error,
+    unchanged,
+)
+from autotune.measure.gpu.timing import Apparatus, Caches, Timer, most_sets, plan, rough_seconds
+from autotune.measure.gpu.work import Work
+from autotune.measure.objective import Context, Objective, WrongAnswer
+
+TOLERANCES: Mapping[str, float] = {
+    **array_objective.TOLERANCES,
+    "float8_e4m3fn": 0.07,
+    "float8_e5m2": 0.13,
+}
+"""Largest error, over the largest value of the reference, that rounding may explain; else none."""
+
+CHECKS = 3
+"""How often a kernel is run against its reference on a GPU: a missing barrier does not show every time."""
+
+
+@dataclass
+class _Round:
+    """What one trial is read with."""
+
+    loaded: Any
+    rng: np.random.Generator
+    timer: Timer
+    seconds: float
+    """Roughly, of a call."""
+
+
+class DeviceObjective(Objective):
+    """Base class of kernels over ``torch`` tensors. Metrics: ``time`` (seconds a call) and ``error``.
+
+    Subclasses say how inputs are made, what outputs there are, what is right (``reference``), what the
+    problem costs at least (``work``) and how the kernel is called. ``call`` launches on PyTorch's current
+    stream, may be captured in a CUDA graph, and so neither waits for the device nor copies to the host.
+
+    A check runs the kernel on fresh inputs with poisoned outputs between guard bands: it is ``wrong``
+    where it writes outside an output, changes an input, leaves an element unwritten, or errs by more
+    than ``tolerance``. ``error`` is the largest error of any output over its reference's largest magnitude.
+
+    The workload may say ``device`` (``cuda:1``; default: the first GPU, else the CPU) and ``caches``:
+    ``cold`` (default on a GPU: each call finds its inputs in memory only) or ``warm``.
+    """
+
+    tolerance: ClassVar[float | Mapping[str, float] | None] = None
+    """The largest ``error`` that is right, for all outputs or by name; ``None``: by :data:`TOLERANCES`."""
+
+    caches: ClassVar[Caches | None] = None
+    """What a call finds where the workload does not say; ``None``: cold on a GPU, else warm."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._device: Any = None
+        self._apparatus: Apparatus | None = None
+        self._round: _Round | None = None
+
+    # -- what a subclass says ------------------------------------------------------------------
+
+    def make_inputs(self, rng: np.random.Generator) -> Mapping[str, Tensor]:
+        """Fresh random inputs by name, on :attr:`device`; :meth:`generator` makes PyTorch's from ``rng``."""
+        raise NotImplementedError(f"{type(self).__name__} must define make_inputs()")
+
+    def outputs(self) -> Mapping[str, tuple[tuple[int, ...], Any]]:
+        """Shape and ``torch.dtype`` of each output by name."""
+        raise NotImplementedError(f"{type(self).__name__} must define outputs()")
+
+    def reference(self, inputs: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        """The right outputs in float64 or exact, on whatever device. ``inputs`` are copies."""
+        raise NotImplementedError(f"{type(self).__name__} must define reference()")
+
+    def call(self, loaded: Any, inputs: Mapping[str, Tensor], outputs: Mapping[str, Tensor]) -> None:
+        """Launch the kernel once: this is what is timed."""
+        raise NotImplementedError(f"{type(self).__name__} must define call()")
+
+    def work(self) -> Work | None:
+        """The least bytes and operations of the problem; ``None`` where nobody counted them."""
+        return None
+
+    # -- the device ----------------------------------------------------------------------------
+
+    @property
+    def device(self) -> Any:
+        """The ``torch.device``. The first use of it loads PyTorch, but makes no context on a GPU."""
+        if self._device is None:
+            import torch
+
+            named = self.context.workload.get("device")
+            self._device = torch.device(named or ("cuda:0" if torch.cuda.is_available() else "cpu"))
+        return self._device
+
+    def generator(self, rng: np.random.Generator) -> Any:
+        """A ``torch.Generator`` on the device, seeded from ``rng``."""
+        import torch
+
+        return torch.Generator(device=self.device).manual_seed(int(rng.integers(2**62)))
+
+    @property
+    def apparatus(self) -> Apparatus:
+        """What times, flushes and captures on the device."""
+        if self._apparatus is None:
+            self._apparatus = find_apparatus(self.device)
+        return self._apparatus
+
+    # -- checking ------------------------------------------------------------------------------
+
+    def check(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float]:
+        """Run the kernel on fresh inputs against the reference; ``{"error": ...}``."""
+        inputs = self.make_inputs(rng)
+        expected = self.reference(copies(inputs))
+        before = copies(inputs)
+        guarded = self._guarded()
+        errors = [0.0]
+        for _ in range(CHECKS if self.device.type == "cuda" else 1):
+            for output in guarded.values():
+                output.poison()
+            self.call(loaded, inputs, {name: output.tensor for name, output in guarded.items()})
+            self.apparatus.events.synchronise()
+            for name, output in guarded.items():
+                output.verify(name)
+            unchanged(before, inputs)
+            errors += [self._error(name, output.tensor, expected) for name, output in guarded.items()]
+        return {"error": max(errors)}
+
+    def _error(self, name: str, answer: Tensor, expected: Mapping[str, Tensor]) -> float:
+        if name not in expected:
+            raise TypeError(f"reference() gives no {name!r}; it gives {', '.join(expected) or 'nothing'}")
+        allowed = self.tolerance
+        if isinstance(allowed, Mapping):
+            allowed = allowed.get(name)
+        if allowed is None:
+            allowed = TOLERANCES.get(str(answer.dtype).removeprefix("torch."), 0.0)
+        return tensor_error(name, answer, expected[name], allowed)
+
+    def _guarded(self) -> dict[str, GuardedTensor]:
+        return {
+            name: GuardedTensor(shape, dtype, self.device) for name, (shape, dtype) in self.outputs().items()
+        }
+
+    # -- measuring -----------------------------------------------------------------------------
+
+    def measure(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float]:
+        """One reading, in seconds a call. Each ``rng`` has fresh inputs."""
+        this = self._round
+        if this is None or this.loaded is not loaded or this.rng is not rng:
+            this = self._round = self._begin(loaded, rng)
+        return {"time": this.timer.read()}
+
+    def _begin(self, loaded: Any, rng: np.random.Generator) -> _Round:
+        """Fresh tensors, as many sets of them as the plan of a reading asks for."""
+        earlier, self._round = self._round, None  # its tensors may go before the new ones come
+        if earlier is not None and earlier.loaded is not loaded:
+            earlier = None
+        known = earlier.seconds if earlier is not None else 0.0
+        del earlier
+        first, outputs = self.make_inputs(rng), self._guarded()
+        sets = [(first, outputs)]
+        calls = [self._bind(loaded, first, outputs)]
+        seconds = known or rough_seconds(self.apparatus, calls[0])
+        caches = self._caches()
+        size = tensor_bytes(first) + tensor_bytes({name: o.tensor for name, o in outputs.items()})
+        most = most_sets(size, self.apparatus.free_bytes(), caches)
+        chosen = plan(seconds, most, caches, self.apparatus.events.resolution)
+        for _ in range(chosen.sets - 1):
+            sets.append((self.make_inputs(rng), self._guarded()))
+            calls.append(self._bind(loaded, *sets[-1]))
+        timer = Timer(self.apparatus, calls, chosen, caches, partial(self._replayed, outputs))
+        return _Round(loaded, rng, timer, seconds)
+
+    def _bind(self, loaded: Any, inputs: Mapping[str, Tensor], outputs: Mapping[str, GuardedTensor]) -> Any:
+        return partial(self.call, loaded, inputs, {name: output.tensor for name, output in outputs.items()})
+
+    def _replayed(self, outputs: Mapping[str, GuardedTensor], replay: Any) -> str:
+        """Whether replaying a graph writes the outputs; work on another stream is not in it."""
+        for output in outputs.values():
+            output.poison()
+        replay()
+        self.apparatus.events.synchronise()
+        if any(output.untouched() for output in outputs.values()):
+            return "replaying its CUDA graph writes no output: does it launch on the current stream?"
+        return ""
+
+    def _caches(self) -> Caches:
+        default = self.caches or ("cold" if self.device.type == "cuda" else "warm")
+        declared = self.context.workload.get("caches", default)
+        if declared not in ("cold", "warm"):
+            raise ValueError(f"the workload's caches must be cold or warm, not {declared!r}")
+        return "warm" if declared == "warm" else "cold"
+
+
+__all__ = ["CHECKS", "TOLERANCES", "DeviceObjective", "Work", "WrongAnswer"]

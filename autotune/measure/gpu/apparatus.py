@@ -1,0 +1,98 @@
+"""The devices that a :class:`~autotune.measure.gpu.timing.Timer` works on: a GPU under CUDA, and the CPU."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+from autotune.measure.gpu.events import CudaEvents, EventSource, HostEvents
+from autotune.measure.gpu.timing import Apparatus, CannotCapture
+
+FLUSHES = 2
+"""The buffer that is written to flush a cache is so many times as large as the cache."""
+
+_UNKNOWN_L2 = 64 << 20
+
+
+class CudaApparatus:
+    """A GPU through ``torch.cuda``."""
+
+    def __init__(self, device: Any) -> None:
+        import torch
+
+        self.device = device
+        self.events: EventSource = CudaEvents(device)
+        properties = torch.cuda.get_device_properties(device)
+        self.flush_bytes = FLUSHES * (getattr(properties, "L2_cache_size", 0) or _UNKNOWN_L2)
+        self._buffer: Any = None
+        khz = getattr(properties, "clock_rate", 0) or 1_500_000
+        self._cycles_per_second = khz * 1e3
+
+    def flush(self) -> None:
+        import torch
+
+        if self._buffer is None:
+            self._buffer = torch.empty(self.flush_bytes, dtype=torch.uint8, device=self.device)
+        self._buffer.zero_()
+
+    def hold(self, seconds: float) -> None:
+        import torch
+
+        sleep = getattr(torch.cuda, "_sleep", None)  # not documented, and only an improvement
+        if sleep is not None:
+            sleep(int(seconds * self._cycles_per_second))
+
+    def capture(self, run: Callable[[], None]) -> Callable[[], None]:
+        import torch
+
+        graph = torch.cuda.CUDAGraph()
+        torch.cuda.synchronize(self.device)
+        gc.collect()  # a tensor that is freed while a graph is captured makes the capture fail
+        try:
+            with torch.cuda.device(self.device), torch.cuda.graph(graph):
+                run()
+        except RuntimeError as error:
+            torch.cuda.synchronize(self.device)  # raises where the device is gone, and not only the graph
+            raise CannotCapture(
+                f"it cannot be captured in a CUDA graph: {str(error).splitlines()[0]}"
+            ) from error
+        replay: Callable[[], None] = graph.replay
+        return replay
+
+    def free_bytes(self) -> int:
+        import torch
+
+        return int(torch.cuda.mem_get_info(self.device)[0])
+
+
+class HostApparatus:
+    """The CPU: a call has done its work when it returns, so that nothing has to be held or replayed."""
+
+    def __init__(self, last_level_bytes: int = 32 << 20) -> None:
+        self.events: EventSource = HostEvents()
+        self.flush_bytes = FLUSHES * last_level_bytes
+        self._buffer: Any = None
+
+    def flush(self) -> None:
+        import torch
+
+        if self._buffer is None:
+            self._buffer = torch.empty(self.flush_bytes, dtype=torch.uint8)
+        self._buffer.zero_()
+
+    def hold(self, seconds: float) -> None:
+        return
+
+    def capture(self, run: Callable[[], None]) -> Callable[[], None]:
+        raise CannotCapture("the CPU has no graphs")
+
+    def free_bytes(self) -> int:
+        import psutil
+
+        return int(psutil.virtual_memory().available)
+
+
+def find_apparatus(device: Any) -> Apparatus:
+    """What measures on ``device`` (a ``torch.device``)."""
+    return CudaApparatus(device) if device.type == "cuda" else HostApparatus()

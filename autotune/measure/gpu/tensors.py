@@ -1,0 +1,135 @@
+"""Output tensors between guard bands, and the comparison of an answer with its reference.
+
+The sibling of :mod:`autotune.measure.guarded` for PyTorch, with the same rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from autotune.measure.guarded import scaled_error
+from autotune.measure.objective import WrongAnswer
+
+Tensor = Any
+"""A ``torch.Tensor``. PyTorch is heavy and optional, and nothing here is imported with it."""
+
+GUARD_BYTES = 256 * 1024
+"""Before and behind each output: what a tile that sticks out of its matrix writes fits into it."""
+
+ALIGNMENT = 256
+"""Of the first element, in bytes, as vector loads and CUDA's own allocations have it."""
+
+GUARD_BYTE = 0xA5
+POISON_BYTE = 0xCB
+NAN_BYTE = 0xFF
+"""A floating-point number all of whose bytes are 0xFF is NaN in every format, of eight bits as well."""
+
+
+class GuardedTensor:
+    """An output that notices writes outside itself.
+
+    ``tensor`` has the shape and type asked for, contiguous and aligned; a guard band ends right before its
+    first and begins right behind its last byte.
+    """
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any, device: Any) -> None:
+        import torch
+
+        count = 1
+        for length in shape:
+            count *= int(length)
+        size = count * dtype.itemsize
+        self._raw = torch.empty(size + 2 * GUARD_BYTES + ALIGNMENT, dtype=torch.uint8, device=device)
+        start = GUARD_BYTES + (-(self._raw.data_ptr() + GUARD_BYTES)) % ALIGNMENT
+        self._before = self._raw[start - GUARD_BYTES : start]
+        self._bytes = self._raw[start : start + size]
+        self._behind = self._raw[start + size : start + size + GUARD_BYTES]
+        self._poison = NAN_BYTE if dtype.is_floating_point or dtype.is_complex else POISON_BYTE
+        self.tensor: Tensor = self._bytes.view(dtype).reshape(tuple(shape))
+
+    def poison(self) -> None:
+        """Fill the guards, and the tensor with what no kernel computes: NaN, or bytes of 0xCB."""
+        self._before.fill_(GUARD_BYTE)
+        self._behind.fill_(GUARD_BYTE)
+        self._bytes.fill_(self._poison)
+
+    def untouched(self) -> bool:
+        """Whether every byte of it is still poison."""
+        return self._bytes.numel() > 0 and bool((self._bytes == self._poison).all())
+
+    def verify(self, name: str) -> None:
+        """Raise :class:`WrongAnswer` where a guard was written to."""
+        for band, side in ((self._before, "before"), (self._behind, "behind")):
+            changed = band != GUARD_BYTE
+            if bool(changed.any()):
+                places = changed.nonzero()
+                first = GUARD_BYTES - int(places[-1]) if side == "before" else int(places[0]) + 1
+                raise WrongAnswer(f"writes outside its buffer: byte {first} {side} {name} was changed")
+
+
+def copies(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Copies that share no memory with their originals, in the same layout."""
+    return {name: tensor.clone() for name, tensor in tensors.items()}
+
+
+def unchanged(before: Mapping[str, Tensor], after: Mapping[str, Tensor]) -> None:
+    """Raise :class:`WrongAnswer` where an input is not, byte by byte, what it was."""
+    for name, tensor in after.items():
+        if not bool((_bytes(before[name]) == _bytes(tensor)).all()):
+            raise WrongAnswer(f"changes its input {name}")
+
+
+def tensor_bytes(tensors: Mapping[str, Tensor]) -> int:
+    """How much memory they take together."""
+    return sum(int(tensor.numel()) * int(tensor.element_size()) for tensor in tensors.values())
+
+
+def tensor_error(name: str, answer: Tensor, reference: Tensor, tolerance: float) -> float:
+    """The largest error of ``answer`` over the largest magnitude of ``reference``.
+
+    As :func:`autotune.measure.guarded.scaled_error`, computed in float64 on the answer's device. Raises
+    :class:`WrongAnswer` with the first bad element where the error is past ``tolerance``.
+    """
+    if tuple(answer.shape) != tuple(reference.shape):
+        raise WrongAnswer(f"{name} has shape {tuple(answer.shape)}, its reference {tuple(reference.shape)}")
+    answer, reference = _wide(answer), _wide(reference.to(answer.device))
+    worst = _largest_error(answer, reference)
+    if worst <= tolerance:
+        return worst
+    return scaled_error(name, answer.cpu().numpy(), reference.cpu().numpy(), tolerance)  # names the element
+
+
+def _largest_error(answer: Tensor, reference: Tensor) -> float:
+    import torch
+
+    if answer.numel() == 0:
+        return 0.0
+    if not (_is_inexact(answer) or _is_inexact(reference)):
+        return float((answer != reference).any())
+    answer, reference = (x if x.is_complex() else x.to(torch.float64) for x in (answer, reference))
+    magnitudes = reference.abs()
+    finite = magnitudes[torch.isfinite(magnitudes)]
+    scale = float(finite.max()) if finite.numel() else 1.0
+    errors = (answer - reference).abs() / (scale or 1.0)
+    agree = (answer == reference) | (torch.isnan(answer) & torch.isnan(reference))
+    return float(errors.nan_to_num(nan=float("inf")).masked_fill(agree, 0.0).max())
+
+
+def _wide(tensor: Tensor) -> Tensor:
+    """In a type that numpy has and nothing is lost in."""
+    import torch
+
+    if tensor.is_complex():
+        return tensor.to(torch.complex128)
+    return tensor.to(torch.float64) if tensor.is_floating_point() else tensor
+
+
+def _is_inexact(tensor: Tensor) -> bool:
+    return bool(tensor.is_floating_point() or tensor.is_complex())
+
+
+def _bytes(tensor: Tensor) -> Tensor:
+    import torch
+
+    return tensor.detach().contiguous().reshape(-1).view(torch.uint8)
