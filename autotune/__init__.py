@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from autotune.measure.array_objective import ArrayObjective
     from autotune.measure.objective import (
         Baseline,
+        Code,
         Context,
         Diverged,
         Infeasible,
@@ -46,6 +47,7 @@ _HOME = {
     "StoreError": "autotune.errors",
     "ArrayObjective": "autotune.measure.array_objective",
     "Baseline": "autotune.measure.objective",
+    "Code": "autotune.measure.objective",
     "Context": "autotune.measure.objective",
     "Diverged": "autotune.measure.objective",
     "Infeasible": "autotune.measure.objective",
@@ -99,6 +101,7 @@ __all__ = [
     "AskTell",
     "AutotuneError",
     "Baseline",
+    "Code",
     "Configuration",
     "Context",
     "Diverged",

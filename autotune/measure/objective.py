@@ -79,6 +79,21 @@ class Context:
 
 
 @dataclass(frozen=True)
+class Code:
+    """What is known of a prepared configuration before it runs; each part may be missing."""
+
+    fingerprint: str = ""
+    """Equal for configurations whose runs are the same: the same machine code, launched in the same way. The
+    first of them is measured, and the others share what came of it. Empty: nothing is shared."""
+    resources: Mapping[str, float] = field(default_factory=dict)
+    """What it takes, by name: ``registers``, ``spilled_bytes``, ``shared_bytes`` ...; strategies see it."""
+    facts: Mapping[str, object] = field(default_factory=dict)
+    """What else is worth keeping with the trial, as JSON."""
+    hopeless: str = ""
+    """Why running it is not worth a launch, where that is sure; its trial then ends as ``pruned``."""
+
+
+@dataclass(frozen=True)
 class Baseline:
     """Something to hold a winner against, measured like a trial but not a configuration of the space.
 
@@ -114,6 +129,10 @@ class Objective:
     def prepare(self, configuration: Configuration) -> Any:
         """Compile or otherwise make ready. Must return something picklable; default: the configuration."""
         return configuration
+
+    def code(self, prepared: Any) -> Code:
+        """What is known of what :meth:`prepare` has just made; called in the same process. Default: nothing."""
+        return Code()
 
     def load(self, prepared: Any) -> Any:
         """Open what :meth:`prepare` made, in the measuring process. Default: ``prepared`` itself."""

@@ -8,6 +8,20 @@ from dataclasses import dataclass, field
 from autotune.status import Status
 
 
+CODE = "code"
+"""In the facts of a trial: the fingerprint of the code that it ran."""
+
+RESOURCES = "resources"
+"""In the facts of a trial: what its code takes, a number by name (registers, say)."""
+
+SAME_CODE_AS = "same_code_as"
+"""In the facts of a trial that was not measured: the number of the trial whose code, and result, it has."""
+
+TIMELINE = "timeline"
+"""In the facts of a trial: ``{stage: [began, ended, lane]}`` in seconds since the epoch, the stages being
+``prepare`` and ``measure``; the lanes of a stage are the workers that are at it side by side."""
+
+
 @dataclass(frozen=True)
 class Reading:
     """One raw measurement of one metric.

@@ -18,8 +18,8 @@ import numpy as np
 
 from autotune.measure.bounds import beyond_bounds, beyond_doubt
 from autotune.measure.memory import PeakMemory
-from autotune.measure.objective import Baseline, Objective, Signal
-from autotune.measure.outcome import Estimate, Outcome, Reading
+from autotune.measure.objective import Baseline, Code, Objective, Signal
+from autotune.measure.outcome import CODE, RESOURCES, Estimate, Outcome, Reading
 from autotune.measure.readings import Clock, named_values
 from autotune.measure.repetition import Decision, RepetitionRule, Verdict
 from autotune.measure.reports import SILENT, Curve, Reporter, Stopped
@@ -164,13 +164,21 @@ class Runner:
     def prepare(
         self, configuration: Configuration, seal: Callable[[Any], Any] = lambda made: made
     ) -> tuple[Outcome, Any]:
-        """``(outcome, prepared)``; ``seal`` (pickling, say) is part of the phase and may fail as well."""
+        """``(outcome, prepared)``; ``seal`` (pickling, say) is part of the phase and may fail as well.
+
+        The outcome is ``ok``, ``pruned`` where the objective says that running it is hopeless, or a failure.
+        """
         trial = self._trial()
         prepared: list[Any] = []
 
         def prepare() -> Outcome:
             with trial.during("prepare"):
-                prepared.append(seal(self.objective.prepare(configuration)))
+                made = self.objective.prepare(configuration)
+                code = self.objective.code(made)
+                trial.facts |= _facts_of(code)
+                prepared.append(seal(made))
+            if code.hopeless:
+                return trial.outcome(Status.PRUNED, code.hopeless)
             return trial.outcome(Status.OK)
 
         outcome = self._typed(trial, prepare)
@@ -370,6 +378,18 @@ class Runner:
                 exit_code=failure.exit_code,
                 signal=failure.signal,
             )
+
+
+def _facts_of(code: Code) -> dict[str, object]:
+    """What a trial keeps of what its compiler said."""
+    if not isinstance(code, Code):
+        raise TypeError(f"code() must return an autotune.Code; it returned a {type(code).__name__}")
+    facts = dict(code.facts)
+    if code.fingerprint:
+        facts[CODE] = code.fingerprint
+    if code.resources:
+        facts[RESOURCES] = {str(name): float(value) for name, value in code.resources.items()}
+    return facts
 
 
 def _judged(decision: Decision) -> tuple[Status, str]:

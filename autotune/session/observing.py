@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, TypeAlias
 
-from autotune.measure.outcome import Outcome
+from autotune.measure.outcome import RESOURCES, Outcome
 from autotune.search.contract import Observation
 from autotune.space.configuration import Configuration
 from autotune.status import Status
@@ -24,11 +24,20 @@ def observe(configuration: Configuration, outcome: Ended) -> Observation:
         status=outcome.status,
         metrics={name: e.value for name, e in usable.items() if math.isfinite(e.value)},
         errors={name: e.error for name, e in usable.items()},
-        resources={} if outcome.peak_memory is None else {"memory": float(outcome.peak_memory)},
+        resources=_resources(outcome),
         bounded={name: e.value for name, e in wrong.items() if math.isfinite(e.value)},
         seconds=sum(outcome.phases.values()),
         **_progress(outcome),
     )
+
+
+def _resources(outcome: Ended) -> dict[str, float]:
+    """The memory that it had, and what its compiler says that its code takes."""
+    named = outcome.facts.get(RESOURCES)
+    resources = {str(k): float(v) for k, v in named.items()} if isinstance(named, dict) else {}
+    if outcome.peak_memory is not None:
+        resources["memory"] = float(outcome.peak_memory)
+    return resources
 
 
 def _progress(outcome: Ended) -> dict[str, Any]:
