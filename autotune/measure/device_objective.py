@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -54,7 +54,8 @@ class DeviceObjective(Objective):
 
     A check runs the kernel on fresh inputs with poisoned outputs between guard bands: it is ``wrong``
     where it writes outside an output, changes an input, leaves an element unwritten, or errs by more
-    than ``tolerance``. ``error`` is the largest error of any output over its reference's largest magnitude.
+    than ``tolerance``. It does the same for what :meth:`vary` gives. ``error`` is the largest error of any
+    output over its reference's largest magnitude.
 
     The workload may say ``device`` (``cuda:1``; default: the first GPU, else the CPU) and ``caches``:
     ``cold`` (default on a GPU: each call finds its inputs in memory only) or ``warm``.
@@ -90,6 +91,13 @@ class DeviceObjective(Objective):
         """Launch the kernel once: this is what is timed."""
         raise NotImplementedError(f"{type(self).__name__} must define call()")
 
+    def vary(self, rng: np.random.Generator) -> Mapping[str, Any] | None:
+        """Facts of another workload, small and ragged, that what was loaded must be right for as well.
+
+        Default: ``None``, there is none.
+        """
+        return None
+
     def work(self) -> Work | None:
         """The least bytes and operations of the problem; ``None`` where nobody counted them."""
         return None
@@ -122,7 +130,25 @@ class DeviceObjective(Objective):
     # -- checking ------------------------------------------------------------------------------
 
     def check(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float]:
-        """Run the kernel on fresh inputs against the reference; ``{"error": ...}``."""
+        """Run the kernel on fresh inputs against the reference, and on variations of the workload.
+
+        Returns ``{"error": ...}`` of the workload itself.
+        """
+        error = self._check(loaded, rng)
+        for _ in range(array_objective.VARIATIONS):
+            facts = self.vary(rng)
+            if facts is None:
+                break
+            other = type(self)(replace(self.context, workload={**self.context.workload, **facts}))
+            other._device, other._apparatus = self.device, self.apparatus
+            try:
+                other._check(loaded, rng)
+            except WrongAnswer as wrong:
+                shape = ", ".join(f"{name} {value}" for name, value in facts.items())
+                raise WrongAnswer(f"where the workload has {shape}: {wrong}") from wrong
+        return {"error": error}
+
+    def _check(self, loaded: Any, rng: np.random.Generator) -> float:
         inputs = self.make_inputs(rng)
         expected = self.reference(copies(inputs))
         before = copies(inputs)
@@ -137,7 +163,7 @@ class DeviceObjective(Objective):
                 output.verify(name)
             unchanged(before, inputs)
             errors += [self._error(name, output.tensor, expected) for name, output in guarded.items()]
-        return {"error": max(errors)}
+        return max(errors)
 
     def _error(self, name: str, answer: Tensor, expected: Mapping[str, Tensor]) -> float:
         if name not in expected:

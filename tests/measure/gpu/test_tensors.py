@@ -1,0 +1,98 @@
+"""Guarded tensors, and the comparison of tensors, against the same for arrays."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from autotune.measure.gpu.tensors import ALIGNMENT, GUARD_BYTES, GuardedTensor, tensor_error, unchanged
+from autotune.measure.guarded import scaled_error
+from autotune.measure.objective import WrongAnswer
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: make test-torch installs it")
+pytestmark = pytest.mark.torch
+
+DTYPES = [
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "float8_e4m3fn",
+    "float8_e5m2",
+    "int32",
+    "uint8",
+    "bool",
+]
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_poison_is_not_a_number_in_every_format(name: str) -> None:
+    dtype = getattr(torch, name)
+    guarded = GuardedTensor((3, 5), dtype, "cpu")
+    guarded.poison()
+    guarded.verify("out")
+    assert guarded.tensor.dtype == dtype and tuple(guarded.tensor.shape) == (3, 5)
+    assert guarded.tensor.is_contiguous() and guarded.tensor.data_ptr() % ALIGNMENT == 0
+    if dtype.is_floating_point:
+        assert bool(guarded.tensor.to(torch.float64).isnan().all())
+    assert guarded.untouched()
+    guarded.tensor[2, 4] = 1
+    assert not guarded.untouched()
+
+
+@pytest.mark.parametrize("offset", [-1, 15, -GUARD_BYTES, 15 + GUARD_BYTES - 1])
+def test_a_single_byte_outside_is_noticed(offset: int) -> None:
+    guarded = GuardedTensor((3, 5), torch.uint8, "cpu")
+    guarded.poison()
+    raw = guarded._raw
+    raw[guarded.tensor.data_ptr() - raw.data_ptr() + offset] = 0
+    side = "before" if offset < 0 else "behind"
+    with pytest.raises(WrongAnswer, match=f"byte {abs(offset) if offset < 0 else offset - 14} {side} out"):
+        guarded.verify("out")
+
+
+def test_an_empty_output_has_nothing_to_write() -> None:
+    guarded = GuardedTensor((0, 4), torch.float32, "cpu")
+    guarded.poison()
+    guarded.verify("out")
+    assert not guarded.untouched()
+    assert tensor_error("out", guarded.tensor, torch.zeros(0, 4), 0.0) == 0
+
+
+ANY = st.floats(allow_nan=True, allow_infinity=True, width=32)
+
+
+@settings(deadline=None)
+@given(hnp.arrays(np.float32, 5, elements=ANY), hnp.arrays(np.float32, 5, elements=ANY), st.floats(0, 2))
+def test_errors_are_those_of_arrays(answer: Any, reference: Any, tolerance: float) -> None:
+    try:
+        expected = scaled_error("x", answer, reference, tolerance)
+    except WrongAnswer as wrong:
+        with pytest.raises(WrongAnswer) as caught:
+            tensor_error("x", torch.from_numpy(answer), torch.from_numpy(reference), tolerance)
+        assert str(caught.value).split("[")[0] == str(wrong).split("[")[0]
+    else:
+        found = tensor_error("x", torch.from_numpy(answer), torch.from_numpy(reference), tolerance)
+        assert math.isclose(found, expected, rel_tol=1e-12)
+
+
+def test_integers_agree_or_are_wrong() -> None:
+    right = torch.arange(6).reshape(2, 3)
+    assert tensor_error("kept", right.to(torch.int32), right, 0.0) == 0
+    wrong = right.clone()
+    wrong[1, 2] = 7
+    with pytest.raises(WrongAnswer, match=r"kept\[1, 2\] is 7 instead of 5"):
+        tensor_error("kept", wrong, right, 0.0)
+
+
+def test_a_changed_bit_of_an_input_is_noticed_even_where_it_is_nan() -> None:
+    before = torch.tensor([1.0, float("nan")])
+    unchanged({"x": before}, {"x": before.clone()})
+    with pytest.raises(WrongAnswer, match="changes its input x"):
+        unchanged({"x": before}, {"x": torch.tensor([1.0, 2.0])})
