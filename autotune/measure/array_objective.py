@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from autotune.measure.gpu.work import Work
 from autotune.measure.guarded import Array, GuardedArray, fingerprint, scaled_error, unchanged
 from autotune.measure.objective import Context, Objective, WrongAnswer
 
@@ -74,6 +75,10 @@ class ArrayObjective(Objective):
     def call(self, loaded: Any, inputs: Mapping[str, Array], outputs: dict[str, Array]) -> None:
         """Run the kernel once: this is what is timed."""
         raise NotImplementedError(f"{type(self).__name__} must define call()")
+
+    def work(self) -> Work | None:
+        """The least bytes and operations of the problem; ``None`` where nobody counted them."""
+        return None
 
     def vary(self, rng: np.random.Generator) -> Mapping[str, Any] | None:
         """Facts of another workload, small and ragged, that what was loaded must be right for as well.
