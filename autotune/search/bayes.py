@@ -32,8 +32,9 @@ WAY_OUT = 4
 """... so many is random. A model that is wrong about where the best region lies does not find out by itself
 on a plateau, where each next try looks as good as the last."""
 LIKELY = 0.75
-"""What succeeds less probably is tried only where nothing else is left. The ambition makes log-improvements
-differ by more than any probability can weigh."""
+"""What succeeds less probably than this part of all tries did is tried only where nothing else is left. The
+ambition makes log-improvements differ by more than any probability can weigh. Where most has failed so far,
+little is likely, and to keep to that would be to stay at the few points that succeeded."""
 DRAWS = 64
 """Of so many random configurations the first tries take the one that is expected to be best beforehand."""
 TIE = 1e-7
@@ -125,14 +126,14 @@ class Bayes(Strategy):
         if not left:
             return None
         inputs = self.features.of(left)
-        doubt = -np.minimum(likely(inputs), LIKELY) if likely else np.zeros(len(left))
+        doubt = -likely(inputs) if likely else np.zeros(len(left))
         best = int(np.lexsort((inputs.expected, doubt))[0])
         return Proposal(left[best], {"strategy": self.name, "kind": kind})
 
     # -- with a model
 
     def _likely(self, targets: Targets) -> Callable[[Inputs], Floats] | None:
-        """The probability of success, for what is proposed without regard to the goal."""
+        """The probability of success as far as it matters, for proposals without regard to the goal."""
         if self._several is not None or not targets.failed.any():
             return None
         try:
@@ -141,7 +142,7 @@ class Bayes(Strategy):
         except np.linalg.LinAlgError:
             self._fitted = -1
             return None
-        return surrogate.success_at
+        return lambda inputs: np.minimum(surrogate.success_at(inputs), LIKELY * targets.likelihood)
 
     def _modelled(self, targets: Targets, rng: np.random.Generator) -> Proposal | None:
         """The candidate with the largest expected improvement that was not tried; ``None`` without one.
@@ -150,8 +151,9 @@ class Bayes(Strategy):
         """
         if self._several is not None:
             ambition = AMBITION / len(targets.values)
+            likely = LIKELY * targets.likelihood
             pending = list(self.pending.values())
-            found = self._several.choose(pending, self.taken, rng, ambition=ambition, likely=LIKELY)
+            found = self._several.choose(pending, self.taken, rng, ambition=ambition, likely=likely)
             return Proposal(found[0], {"strategy": self.name, **found[1]}) if found else None
         best = [self._history.configurations[i] for i in targets.best_first[:INCUMBENTS]]
         try:
@@ -169,7 +171,7 @@ class Bayes(Strategy):
         if self._cost is not None:
             gain -= emphasis(self.problem, len(self.usable), self._cost.seconds) * np.log(seconds)
         gain = np.round(gain / TIE) * TIE
-        for i in np.lexsort((-gain, -np.minimum(expected.success, LIKELY))):
+        for i in np.lexsort((-gain, -np.minimum(expected.success, LIKELY * targets.likelihood))):
             configuration = pool[columns[i]] if i < len(columns) else pool.fresh[i - len(columns)]
             if configuration.hash not in self.taken:
                 return Proposal(

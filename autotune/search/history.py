@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from autotune.search.contract import Observation, Problem
 from autotune.search.gaussian_process import Floats, Integers
 from autotune.search.loss import failures_as_worst, signed
 from autotune.space.configuration import Configuration
-from autotune.status import Status
 
 MOST = 300
 """Configurations that a surrogate learns from: beyond them the best half, and an even part of the rest."""
@@ -24,11 +22,9 @@ class Targets:
     """One target a row, as a process learns it, and how to read its predictions."""
 
     values: Floats
-    """Shape (rows,): standardised losses with the slow side cut and failures as bad as the worst success."""
+    """Shape (rows,): standardised losses with the slow side cut; failures stand at the worst success."""
     failed: Floats
     """Shape (rows,): 1 where the configuration failed (or had no number), else 0."""
-    ran_out: NDArray[np.bool_]
-    """Shape (rows,): whether the configuration ran out of memory."""
     known: Floats
     """Shape (rows,): the variance that the readings of each leave, on the scale of ``values``."""
     middle: float
@@ -45,12 +41,17 @@ class Targets:
 
     @property
     def instructive(self) -> Integers:
-        """The rows that say something about the goal: all but those that ran out of memory.
+        """The rows that say something about the goal: the successes.
 
-        The best often lies just below that limit, and a process that is told of bad values beyond it would
-        bend down to it. Other failures mostly stand among configurations that are no good either.
+        A failure has no value. Were it told as a bad one, a whole region would look bad for it, and the best
+        often lies just below a limit.
         """
-        return np.flatnonzero(~self.ran_out)
+        return np.flatnonzero(self.failed == 0.0)
+
+    @property
+    def likelihood(self) -> float:
+        """How probable success is where nothing is known: the share that did, with one of each added."""
+        return float((len(self.instructive) + 1) / (len(self.values) + 2))
 
     @property
     def best_first(self) -> Integers:
@@ -82,7 +83,6 @@ class History:
         self._values: list[float] = []
         self._errors: list[float] = []
         self._partial = False
-        self._ran_out: list[bool] = []
 
     def __len__(self) -> int:
         """How many rows there are."""
@@ -103,8 +103,6 @@ class History:
             row = self._rows.setdefault(configuration.hash, len(self._rows))
             if row == len(self.configurations):
                 self.configurations.append(configuration)
-                self._ran_out.append(False)
-            self._ran_out[row] |= observation.status is Status.OUT_OF_MEMORY
             self._row_of.append(row)
             error = observation.errors.get(self._goal.name, 0.0) if self._goal else 0.0
             self._errors.append(error if math.isfinite(error) else 0.0)
@@ -141,7 +139,6 @@ class History:
         return Targets(
             values=(failures_as_worst(flat) - middle) / scale,
             failed=failed.astype(float),
-            ran_out=failed & np.array(self._ran_out),
             known=np.nan_to_num(self._by_row(variances)) / scale**2,
             middle=middle,
             scale=scale,

@@ -39,9 +39,9 @@ class Prediction:
 class Surrogate:
     """The process as it was fitted to the first ``due`` observations, conditioned on all since.
 
-    A failure counts as bad as the worst success, and what ran out of memory not at all.
-    :class:`~autotune.search.feasibility.Feasibility` learns from both how probable success is. Nothing
-    is kept that would not follow from the observations alone, so that a resumed search predicts the same.
+    Failures say nothing about the goal: :class:`~autotune.search.feasibility.Feasibility` learns from them
+    how probable success is. Nothing is kept that would not follow from the observations alone, so that a
+    resumed search predicts the same.
     """
 
     def __init__(
