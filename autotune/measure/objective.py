@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from autotune.measure.readings import Sample
 from autotune.measure.reports import SILENT, Reporter
 from autotune.space.configuration import Configuration
 from autotune.status import Status
@@ -131,7 +132,7 @@ class Objective:
         return configuration
 
     def code(self, prepared: Any) -> Code:
-        """What is known of what :meth:`prepare` has just made; called in the same process. Default: nothing."""
+        """What is known of what :meth:`prepare` has just made, in the same process. Default: nothing."""
         return Code()
 
     def load(self, prepared: Any) -> Any:
@@ -142,8 +143,8 @@ class Objective:
         """Verify the answer on fresh inputs from ``rng``; raise :class:`WrongAnswer`, or return metrics."""
         return {}
 
-    def measure(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float] | float | None:
-        """Take one reading: a number for the first goal, or a number a metric."""
+    def measure(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float] | float | Sample | None:
+        """Take one reading: a number for the first goal, a number a metric, or these in a ``Sample``."""
         raise NotImplementedError(f"{type(self).__name__} must define measure()")
 
     def baselines(self) -> tuple[Baseline, ...]:

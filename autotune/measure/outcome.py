@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from autotune.status import Status
 
-
 CODE = "code"
 """In the facts of a trial: the fingerprint of the code that it ran."""
 

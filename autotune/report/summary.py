@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from autotune.measure.outcome import SAME_CODE_AS
 from autotune.report.numbers import say_estimate, say_ratio, say_value
 from autotune.session.result import Comparison, Result
 from autotune.space.configuration import Value, plain
@@ -107,6 +108,8 @@ def _tried(result: Result) -> str:
     other = ", ".join(f"{n} {s}" for s, n in result.statuses.items() if s in ("pruned", "lost") and n)
     parts = [f"{total} trials", f"failed: {failed}" if failed else "none failed"]
     parts += [other] if other else []
+    same = sum(SAME_CODE_AS in trial.facts for trial in result.trials)
+    parts += [f"{same} with the code of another, not measured again"] if same else []
     return f"{'tried':14} {'; '.join(parts)}; ended by: {result.reason}"
 
 

@@ -13,24 +13,26 @@ from __future__ import annotations
 
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from autotune.measure.objective import Baseline, Context, Objective
 from autotune.measure.outcome import Estimate, Outcome, Reading, Report
 from autotune.measure.reports import Curve
+from autotune.session.same_code import Known
 from autotune.space.configuration import Configuration
 from autotune.space.spec import ReplayObjective, StudySpec
 
 
 @dataclass(frozen=True)
 class Ticket:
-    """A trial to run. ``seed`` makes its random inputs."""
+    """A trial to run."""
 
     trial_id: int
     configuration: Configuration
     seed: int
+    """The trial's number in its study, which makes its random inputs."""
     curve: Curve | None = None
     """How its one run is followed; ``None``: it is read until it is known well enough."""
 
@@ -97,6 +99,9 @@ class Executor(ABC):
 
     listener: Listener = staticmethod(unheard)
     """Called in :meth:`poll` for each report of a ticket that has a curve, in the order of reporting."""
+
+    def remember(self, known: Mapping[str, Known]) -> None:  # noqa: B027 - not all compile
+        """Which code was measured before, by its fingerprint: it is not measured again."""
 
     @abstractmethod
     def submit(self, ticket: Ticket) -> None:

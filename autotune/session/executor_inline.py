@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,7 @@ from autotune.measure.replay import ReplayedObjective
 from autotune.measure.reports import FOLDER, Reporter, whole_run
 from autotune.measure.runner import Runner
 from autotune.session.executor import Entrant, Event, Executor, Finished, Started, Ticket
+from autotune.session.same_code import Known, SameCode
 from autotune.space.configuration import Configuration
 from autotune.space.spec import StudySpec
 from autotune.status import Status
@@ -40,6 +42,10 @@ class InlineExecutor(Executor):
         self._waiting: deque[Ticket] = deque()
         self._begun: Ticket | None = None
         self._given_up: list[Event] = []
+        self._same_code: SameCode[Ticket] = SameCode()
+
+    def remember(self, known: Mapping[str, Known]) -> None:
+        self._same_code = SameCode(known)
 
     def submit(self, ticket: Ticket) -> None:
         self._waiting.append(ticket)
@@ -82,10 +88,15 @@ class InlineExecutor(Executor):
         begun, prepared = self._runner.prepare(ticket.configuration)
         if begun.status is not Status.OK:
             return begun
+        if ticket.curve is None and (known := self._same_code.known(begun)):
+            return known.shared(begun)
         outcome = self._runner.measure(
             lambda: prepared, ticket.seed, self.incumbent, reporter=self._reporter(ticket)
         )
-        return replace(outcome, phases={**begun.phases, **outcome.phases}, peak_memory=None)
+        phases, facts = {**begun.phases, **outcome.phases}, {**begun.facts, **outcome.facts}
+        outcome = replace(outcome, phases=phases, facts=facts, peak_memory=None)
+        self._same_code.ended(ticket.seed, outcome)
+        return outcome
 
     def _reporter(self, ticket: Ticket) -> Reporter | None:
         if ticket.curve is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -57,6 +58,8 @@ class Slot(Generic[Job]):
         self.role = role
         self.worker: Worker | None = None
         self.job: Job | None = None
+        self.began = 0.0
+        """When it was given, in seconds since the epoch."""
         self.ends_when_idle = False
         self.failed_starts = 0
         """In a row."""
@@ -93,7 +96,7 @@ class Slot(Generic[Job]):
 
     def give(self, job: Job, request: Request, seconds: float) -> None:
         assert self.worker is not None and self.job is None
-        self.job = job
+        self.job, self.began = job, time.time()
         self.worker.ask(request, seconds)
 
     def attend(self) -> Answer | Ready | Death | None:

@@ -4,7 +4,7 @@
 
     submit ─▶ to prepare ─▶ [preparer] ┐
                             [preparer] ├─▶ to measure ─▶ [measurer] ─▶ Finished
-                            [preparer] ┘
+                            [preparer] ┘ └──── same code as another ────────▲
 
 All runs in the caller's thread, in :meth:`WorkerExecutor.poll`: there is one wait, for all workers at once.
 """
@@ -15,14 +15,14 @@ import select
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from autotune.errors import AutotuneError
 from autotune.measure.capture import tail_text
 from autotune.measure.limits import sweep_groups
 from autotune.measure.messages import Decided, Measure, Measured, Prepare, Prepared, Setup
 from autotune.measure.objective import Baseline, Context
-from autotune.measure.outcome import Outcome
+from autotune.measure.outcome import TIMELINE, Outcome
 from autotune.measure.ownership import make_scratch
 from autotune.measure.postmortem import after_memory_kill, outcome_of, start_failure
 from autotune.measure.process import Death
@@ -31,6 +31,7 @@ from autotune.measure.turns import LOOK_AGAIN_SECONDS, find_place
 from autotune.session.executor import Entrant, Event, Executor, Finished, Started, Ticket
 from autotune.session.executor_entrant import WorkerEntrant
 from autotune.session.executor_slot import MEASURE, PREPARE, Slot, WorkerFactory
+from autotune.session.same_code import Known, SameCode
 from autotune.space.configuration import Configuration, Value
 from autotune.space.spec import StudySpec
 from autotune.status import Status
@@ -53,6 +54,10 @@ class Flight:
     preparation: Outcome | None = None
     """How preparing it ended; ``None`` where nothing is, or not yet, prepared."""
     prepared: bytes | None = None
+    same_code: SameCode[Flight] | None = None
+    """Where it stands for all that have its code, of the source that it was prepared from."""
+    timeline: dict[str, list[float]] = field(default_factory=dict)
+    """As :data:`autotune.measure.outcome.TIMELINE` says."""
 
 
 class WorkerExecutor(Executor):
@@ -91,6 +96,7 @@ class WorkerExecutor(Executor):
         self._preparers: list[Slot[Flight]] = []
         self._to_prepare: deque[Flight] = deque()
         self._to_measure: deque[Flight] = deque()
+        self._same_code: SameCode[Flight] = SameCode()
         self._events: list[Event] = []
         self._entrants: list[WorkerEntrant] = []
         self._closed = False
@@ -109,6 +115,9 @@ class WorkerExecutor(Executor):
         self.capacity = 1 + max(count, 1)
 
     # -- the contract --------------------------------------------------------------------------
+
+    def remember(self, known: Mapping[str, Known]) -> None:
+        self._same_code = SameCode(known)
 
     def submit(self, ticket: Ticket) -> None:
         flight = Flight(ticket)
@@ -129,7 +138,8 @@ class WorkerExecutor(Executor):
             self._wait(until - now)
 
     def cancel(self) -> None:
-        self._lose("given up before it was finished", [*self._to_prepare, *self._to_measure])
+        waiting = [*self._to_prepare, *self._to_measure, *self._same_code.release()]
+        self._lose("given up before it was finished", waiting)
         self._to_prepare.clear()
         self._to_measure.clear()
         for slot in self._slots:
@@ -139,7 +149,9 @@ class WorkerExecutor(Executor):
 
     def reload(self) -> None:
         """What is being measured is measured to its end with the code that it was prepared by."""
-        stale = [*self._to_prepare, *self._to_measure, *(s.take() for s in self._preparers if s.job)]
+        stale = [*self._to_prepare, *self._to_measure, *self._same_code.release()]
+        self._same_code = SameCode()
+        stale += [slot.take() for slot in self._preparers if slot.job]
         self._lose("the objective's source has changed", stale)
         self._to_prepare.clear()
         self._to_measure.clear()
@@ -228,17 +240,28 @@ class WorkerExecutor(Executor):
 
     def _prepared(self, slot: Slot[Flight], answer: Prepared) -> None:
         outcome = self._settled(slot, answer.outcome, answer.leftovers)
-        flight = slot.take()
+        flight = self._taken(slot)
         self._retire(slot, outcome, answer.leftovers)
         if outcome.status is not Status.OK:
             self._finish(flight, outcome)
             return
         flight.preparation, flight.prepared = outcome, answer.prepared
+        self._admit(flight, outcome)
+
+    def _admit(self, flight: Flight, preparation: Outcome) -> None:
+        """Let a prepared trial wait to be measured, unless its code was, or is about to be."""
+        if flight.ticket.curve is None:
+            flight.same_code = self._same_code
+            if known := self._same_code.known(preparation):
+                self._end(flight, known.shared(preparation))
+                return
+            if self._same_code.waits(preparation, flight):
+                return
         self._to_measure.append(flight)
 
     def _measured(self, slot: Slot[Flight], answer: Measured) -> None:
         outcome = self._settled(slot, answer.outcome, answer.leftovers)
-        flight = slot.take()
+        flight = self._taken(slot)
         self._retire(slot, outcome, answer.leftovers)
         self._finish(flight, outcome)
 
@@ -246,7 +269,7 @@ class WorkerExecutor(Executor):
         name, was_ready = slot.name, slot.worker is not None and slot.worker.ready is not None
         slot.stop()
         if slot.job is not None:
-            self._finish(slot.take(), replace(outcome_of(death, slot.role), worker=name))
+            self._finish(self._taken(slot), replace(outcome_of(death, slot.role), worker=name))
         elif not was_ready:
             slot.failed_starts += 1
             if slot.failed_starts == MOST_FAILED_STARTS:
@@ -286,7 +309,22 @@ class WorkerExecutor(Executor):
                 stderr=tail_text(stderr.encode()),
                 facts={**before.facts, **outcome.facts},
             )
-        self._events.append(Finished(flight.ticket.trial_id, outcome))
+        self._end(flight, outcome)
+        if flight.same_code is not None:
+            for other in flight.same_code.ended(flight.ticket.seed, outcome):
+                assert other.preparation is not None
+                self._admit(other, other.preparation)
+
+    def _end(self, flight: Flight, outcome: Outcome) -> None:
+        facts = {**outcome.facts, TIMELINE: flight.timeline} if flight.timeline else outcome.facts
+        self._events.append(Finished(flight.ticket.trial_id, replace(outcome, facts=facts)))
+
+    def _taken(self, slot: Slot[Flight]) -> Flight:
+        """The flight that the slot's worker was at, with when that was."""
+        flight = slot.take()
+        lane = self._preparers.index(slot) if slot.role == PREPARE else 0
+        flight.timeline[slot.role] = [round(slot.began, 4), round(time.time(), 4), lane]
+        return flight
 
     def _lose(self, why: str, flights: Iterable[Flight]) -> None:
         lost = Outcome(Status.LOST, message=why)

@@ -23,11 +23,12 @@ from autotune.measure.statistics import estimate
 from autotune.session.executor import Entrant, Executor
 from autotune.session.ledger import Ledger
 from autotune.session.progress import Progress
+from autotune.session.same_code import code_of
 from autotune.session.verdict import Standing, judge
 from autotune.space.configuration import Configuration
 from autotune.space.spec import StudySpec
 from autotune.status import Status
-from autotune.store.records import NewTrial, Purpose
+from autotune.store.records import NewTrial, Purpose, TrialRecord
 
 MIN_ROUNDS, MAX_ROUNDS = 12, 60
 """Below the first no interval is trusted; past the second more rounds hardly narrow it."""
@@ -93,9 +94,22 @@ def _contenders(spec: StudySpec, executor: Executor, ledger: Ledger) -> list[Con
         for t in trials
         if t.hash not in taken and ledger.metric.name in t.metrics and t.configuration in spec.space
     ]
-    usable.sort(key=lambda t: sign * t.metrics[ledger.metric.name].value)
-    finalists = [Contender(f"trial {t.number}", t.configuration) for t in usable[: spec.measure.finalists]]
+    usable.sort(key=lambda t: (sign * t.metrics[ledger.metric.name].value, t.number))
+    different = _without_same_code(usable, [t for t in trials if t.hash in taken])
+    finalists = [Contender(f"trial {t.number}", t.configuration) for t in different[: spec.measure.finalists]]
     return [*default, *finalists, *(Contender(b.name, b) for b in executor.baselines())]
+
+
+def _without_same_code(trials: Sequence[TrialRecord], taken: Sequence[TrialRecord]) -> list[TrialRecord]:
+    """Those whose code none before them has, nor one of ``taken``: to read it twice decides nothing."""
+    seen = {code_of(trial) for trial in taken}
+    different = []
+    for trial in trials:
+        code = code_of(trial)
+        if not code or code not in seen:
+            different.append(trial)
+        seen.add(code)
+    return different
 
 
 def read_in_rounds(spec: StudySpec, contenders: Sequence[Contender]) -> int:

@@ -25,6 +25,7 @@ from autotune.session.observing import Ended, observe, observe_record
 from autotune.session.opening import OpenedStudy
 from autotune.session.progress import Best
 from autotune.session.result import better
+from autotune.session.same_code import Known, known_codes
 from autotune.session.sources import lessons
 from autotune.space.configuration import Configuration
 from autotune.space.spec import StudySpec
@@ -180,6 +181,10 @@ class Ledger:
         """End the session; what is still in flight becomes lost and is tried again by the next one."""
         self.store.close_session(self.session_id, reason)
         self.store.expire(self.study.record.id, time.time())
+
+    def known_codes(self) -> dict[str, Known]:
+        """Which code earlier sessions have measured, of what is as it is now."""
+        return known_codes(self.store.trials(self.study.record.id, purpose="search"), self.study.segment.id)
 
     # -- standing where the last session stood -------------------------------------------------
 

@@ -64,6 +64,7 @@ class Session:
             self._stopping = make_stopping(self.spec, self.store, study.record.id, ledger.session_id)
             if self._stopping is not None:
                 self.executor.listener = self._stopping.hear
+            self.executor.remember(ledger.known_codes())
             try:
                 self._announce(ledger)
                 reason = self._search(ledger)
