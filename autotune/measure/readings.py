@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from types import TracebackType
 
 from autotune.provenance.pressure import pressure
@@ -13,6 +14,24 @@ _GROWING = ("cpu_stall", "memory_stall", "io_stall", "steal", "own_switches")
 
 _LEVELS = ("runnable", "frequency_mhz")
 """What a reading's context holds as it stands at its end."""
+
+
+MOST_DISCARDED = 20
+"""Readings of one trial that do not count because of the device; then it is left as it is."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What ``measure`` may return in place of plain numbers, where more is known of a reading."""
+
+    values: Mapping[str, float]
+    """By metric."""
+    context: Mapping[str, float] = field(default_factory=dict)
+    """What the device looked like, as numbers; stored with the reading."""
+    discarded: str = ""
+    """Why the reading does not count (``"throttled"``): it is kept and taken again. Empty: it counts."""
+    facts: Mapping[str, object] = field(default_factory=dict)
+    """What is to be kept with the trial, as JSON; of several samples the last one counts."""
 
 
 class Clock:

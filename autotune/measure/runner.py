@@ -17,10 +17,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from autotune.measure.bounds import beyond_bounds, beyond_doubt
+from autotune.measure.gpu.failures import classify
 from autotune.measure.memory import PeakMemory
 from autotune.measure.objective import Baseline, Code, Objective, Signal
 from autotune.measure.outcome import CODE, RESOURCES, Estimate, Outcome, Reading
-from autotune.measure.readings import Clock, named_values
+from autotune.measure.readings import MOST_DISCARDED, Clock, Sample, named_values
 from autotune.measure.repetition import Decision, RepetitionRule, Verdict
 from autotune.measure.reports import SILENT, Curve, Reporter, Stopped
 from autotune.measure.statistics import estimate, suspicions
@@ -81,6 +82,8 @@ class _Trial:
     readings: list[Reading] = field(default_factory=list)
     checked: dict[str, Estimate] = field(default_factory=dict)
     facts: dict[str, object] = field(default_factory=dict)
+    discarded: dict[str, int] = field(default_factory=dict)
+    """How many readings the objective said not to count, and why."""
     phase: str = ""
 
     @contextmanager
@@ -103,6 +106,17 @@ class _Trial:
     def add(self, reading: Reading) -> None:
         self.readings.append(reading)
         self.notes.reading(reading)
+
+    def discard(self, why: str) -> None:
+        self.discarded[why] = self.discarded.get(why, 0) + 1
+        self.facts |= {"discarded": dict(self.discarded)}
+
+    @property
+    def stays_spoilt(self) -> str:
+        """Why there is no use in reading on; empty where there is."""
+        count = sum(self.discarded.values())
+        why = " and ".join(self.discarded)
+        return f"{count} readings were discarded as {why}" if count >= MOST_DISCARDED else ""
 
     def values(self, metric: str) -> list[float]:
         return [r.value for r in self.readings if r.metric == metric and not r.discarded]
@@ -233,7 +247,8 @@ class Runner:
                 clock = self._entered_clock
                 if self.settings.warmup and self.curve is None and clock.last_seconds < SHORT_SECONDS:
                     self._read_once(trial, self._entered, rng, clock, discarded="warm-up")
-                self._read_once(trial, self._entered, rng, clock)
+                while not self._read_once(trial, self._entered, rng, clock):
+                    self._must_go_on(trial)
             metrics = trial.estimates(self.settings.confidence)
             status, message = beyond_bounds(self.metrics, metrics) or (Status.OK, "")
             return trial.outcome(status, message, metrics=metrics)
@@ -330,29 +345,50 @@ class Runner:
         goal = self.goal.goal or "minimize"
         while True:
             self._read_once(trial, loaded, rng, clock)
-            decision = self.rule.decide(trial.values(self.goal.name), incumbent, goal)
+            values = trial.values(self.goal.name)
+            if not values:
+                self._must_go_on(trial)
+                continue
+            decision = self.rule.decide(values, incumbent, goal)
             if decision.stop:
                 return decision
             if reason := beyond_doubt(self.metrics, trial.values):
                 return Decision(Verdict.BOUNDED, reason)
+            if spoilt := trial.stays_spoilt:
+                return Decision(Verdict.CAPPED, spoilt)
             if time.monotonic() + 1.5 * clock.last_seconds > deadline:
-                n = len(trial.values(self.goal.name))
-                return Decision(Verdict.CAPPED, f"the time limit allows {n} readings")
+                return Decision(Verdict.CAPPED, f"the time limit allows {len(values)} readings")
 
     def _read_once(
         self, trial: _Trial, loaded: Any, rng: np.random.Generator, clock: Clock, discarded: str = ""
-    ) -> None:
+    ) -> bool:
+        """Whether the reading counts."""
+        sample = Sample({})
         if self.curve is not None:
             values = self._run(loaded, rng, Reporter(self.curve), clock)
         else:
             with clock:
                 returned = self.objective.measure(loaded, rng)
+            if isinstance(returned, Sample):
+                sample = returned
             values = self._values(returned)
+        if sample.discarded and not discarded:
+            trial.discard(sample.discarded)
+        trial.facts |= sample.facts
+        discarded = discarded or sample.discarded
+        context = {**clock.context, **sample.context}
         for name, value in values.items():
-            trial.add(Reading(name, value, clock.at, discarded, clock.context))
+            trial.add(Reading(name, value, clock.at, discarded, context))
+        return not discarded
+
+    def _must_go_on(self, trial: _Trial) -> None:
+        """A device that lets nothing count is no fault of the configuration, which is tried again later."""
+        if spoilt := trial.stays_spoilt:
+            raise _Failed(Status.LOST, f"nothing of it counts: {spoilt}")
 
     def _values(self, returned: object) -> dict[str, float]:
-        values = named_values(returned, self.goal.name)
+        plain = returned.values if isinstance(returned, Sample) else returned
+        values = named_values(plain, self.goal.name)
         if self.goal.name not in values:
             known = ", ".join(values) or "nothing"
             raise TypeError(f"measure() must return the metric {self.goal.name!r}; it returned {known}")
@@ -407,6 +443,8 @@ def failed(error: BaseException) -> _Failed:
     if isinstance(error, Signal):
         message = describe(error, with_type=False)
         return _Failed(error.status, message, error.stderr, error.exit_code, error.signal)
+    if (found := classify(error)) is not None:
+        return _Failed(found.status, f"{found.name} ({describe(error)})", _trace(error))
     if any(kind.__name__ in ("MemoryError", "OutOfMemoryError") for kind in type(error).__mro__):
         return _Failed(Status.OUT_OF_MEMORY, describe(error), _trace(error))
     return _Failed(Status.CRASHED, describe(error), _trace(error))

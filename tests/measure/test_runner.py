@@ -12,6 +12,7 @@ import pytest
 
 from autotune.measure.objective import Baseline, Context, Objective
 from autotune.measure.outcome import Estimate, Outcome
+from autotune.measure.readings import MOST_DISCARDED, Sample
 from autotune.measure.runner import Runner
 from autotune.space.configuration import Configuration
 from autotune.space.spec import MeasureSettings, MetricSpec
@@ -194,3 +195,48 @@ def test_notes_are_written_while_it_goes() -> None:
     assert reader.read(0.0).readings == ()
     notes.close()
     reader.close()
+
+
+def throttled(value: float) -> Sample:
+    return Sample({"time": value}, {"sm_clock_mhz": 900.0}, "throttled", {"device": "hot"})
+
+
+def test_a_discarded_reading_is_kept_counted_and_taken_again() -> None:
+    tape = [throttled(9.0), *noisy()]
+    outcome = measure(Tape([1.0, 1.0, *tape]), replace(SETTINGS, max_readings=5))
+    assert outcome.status is Status.OK and outcome.metrics["time"].n == 5
+    bad = [r for r in outcome.readings if r.discarded == "throttled"]
+    assert [r.value for r in bad] == [9.0] and bad[0].context["sm_clock_mhz"] == 900
+    assert outcome.facts["discarded"] == {"throttled": 1} and outcome.facts["device"] == "hot"
+    assert outcome.metrics["time"].high < 2
+
+
+def test_a_device_that_lets_nothing_count_is_no_fault_of_the_configuration() -> None:
+    outcome = measure(Tape([throttled(9.0)] * 100))
+    assert outcome.status is Status.LOST and not outcome.metrics
+    assert outcome.message == f"nothing of it counts: {MOST_DISCARDED} readings were discarded as throttled"
+
+
+def test_readings_end_where_the_device_lets_few_count() -> None:
+    outcome = measure(Tape([1.0, 1.0, 1.0, 1.1, *[throttled(9.0)] * 100]))
+    assert outcome.status is Status.OK and outcome.metrics["time"].n == 2
+    assert outcome.facts["stopped"] == f"capped: {MOST_DISCARDED} readings were discarded as throttled"
+
+
+def test_an_entrants_discarded_reading_is_taken_again() -> None:
+    runner = Runner(Tape([1.0, 1.0, 1.0, throttled(9.0), 1.0]), METRICS, SETTINGS)
+    runner.enter(CONFIGURATION, lambda: CONFIGURATION, seed=0)
+    assert [r.discarded for r in runner.read(1).readings] == ["warm-up", "throttled", ""]
+
+
+def test_what_cuda_says_decides_what_came_of_a_trial() -> None:
+    class OutOfResources(Exception):
+        __module__ = "triton.runtime.errors"
+
+    class Refused(Tape):
+        def measure(self, loaded: Any, rng: np.random.Generator) -> Any:
+            raise OutOfResources("shared memory")
+
+    outcome = measure(Refused([]))
+    assert outcome.status is Status.INFEASIBLE
+    assert outcome.message == "OutOfResources (OutOfResources: shared memory)"

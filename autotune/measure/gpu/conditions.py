@@ -1,0 +1,121 @@
+"""In what state a GPU was while it was read, and which readings do not count for it. Pure."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+THROTTLED = "throttled"
+"""Why a reading is discarded."""
+
+REASONS: Mapping[str, int] = {
+    "idle": 0x1,
+    "application_clocks": 0x2,
+    "power_cap": 0x4,
+    "hardware_slowdown": 0x8,
+    "sync_boost": 0x10,
+    "thermal": 0x20,
+    "hardware_thermal": 0x40,
+    "power_brake": 0x80,
+    "display_clocks": 0x100,
+}
+"""NVML's bits of ``nvmlClocksEventReasons``."""
+
+ABNORMAL = ("hardware_slowdown", "thermal", "hardware_thermal", "power_brake")
+"""Reasons that have nothing to do with what is read: too hot, or too little power from outside.
+
+``power_cap`` is not among them: a kernel that draws as much as the board may is slowed down wherever
+it runs, and that is its true speed.
+"""
+
+LEAST_CLOCK = 0.75
+"""Of the steady clock; below it a reading is discarded. nvbench holds readings against the same share."""
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """How a GPU stands at one moment; ``None`` is unknown."""
+
+    sm_clock_mhz: float | None = None
+    memory_clock_mhz: float | None = None
+    temperature_c: float | None = None
+    power_watts: float | None = None
+    throttle_reasons: int | None = None
+    """NVML's bit mask, see :data:`REASONS`."""
+
+    def numbers(self) -> dict[str, float]:
+        """What is known, by name, as a reading's context holds it."""
+        named = {
+            "sm_clock_mhz": self.sm_clock_mhz,
+            "memory_clock_mhz": self.memory_clock_mhz,
+            "temperature_c": self.temperature_c,
+            "power_watts": self.power_watts,
+            "throttle_reasons": self.throttle_reasons,
+        }
+        return {name: float(value) for name, value in named.items() if value is not None}
+
+
+def reasons_in(mask: int | None) -> tuple[str, ...]:
+    """The names of the reasons in NVML's mask."""
+    return tuple(name for name, bit in REASONS.items() if mask is not None and mask & bit)
+
+
+def why_throttled(
+    before: Conditions, after: Conditions, steady_mhz: float | None, least: float = LEAST_CLOCK
+) -> str:
+    """Why a reading between two moments does not count, in a few words; empty where it does.
+
+    ``steady_mhz``: the SM clock that this kernel came to in its warm-up; ``None`` is unknown.
+    """
+    for conditions in (before, after):
+        abnormal = [reason for reason in reasons_in(conditions.throttle_reasons) if reason in ABNORMAL]
+        if abnormal:
+            return abnormal[0].replace("_", " ")
+    clock = after.sm_clock_mhz
+    if clock is not None and steady_mhz and clock < least * steady_mhz:
+        return f"the clock fell to {clock:.0f} MHz from {steady_mhz:.0f}"
+    return ""
+
+
+def together(before: Conditions, after: Conditions) -> Conditions:
+    """What a reading's context says: clocks, temperature and power behind it, and reasons from both ends."""
+    masks = [c.throttle_reasons for c in (before, after) if c.throttle_reasons is not None]
+    mask = None
+    for found in masks:
+        mask = (mask or 0) | found
+    return Conditions(
+        after.sm_clock_mhz, after.memory_clock_mhz, after.temperature_c, after.power_watts, mask
+    )
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """When a kernel has been run for long enough to be read: its time and the clock have become steady.
+
+    Clocks need some hundred milliseconds to rise, and a power cap as long to pull them down again; a
+    kernel's first milliseconds can be wrong by a third either way.
+    """
+
+    least_seconds: float = 0.2
+    most_seconds: float = 2.0
+    window: int = 5
+    """Pieces; the last so many are held against the so many before them."""
+    tolerance: float = 0.01
+
+    def done(self, at: Sequence[float], times: Sequence[float], clocks: Sequence[float | None]) -> bool:
+        """Whether to stop, ``at[-1]`` seconds after the beginning. ``times``: a call's, of each piece."""
+        if not at or at[-1] < self.least_seconds:
+            return False
+        if at[-1] >= self.most_seconds:
+            return True
+        return self._steady(times) and self._steady([clock for clock in clocks if clock is not None])
+
+    def _steady(self, values: Sequence[float]) -> bool:
+        if not values:
+            return True  # unknown: the other one decides
+        if len(values) < 2 * self.window:
+            return False
+        late = statistics.median(values[-self.window :])
+        early = statistics.median(values[-2 * self.window : -self.window])
+        return abs(late - early) <= self.tolerance * abs(late)
