@@ -1,0 +1,199 @@
+"""``triton-attention``: softmax(Q K' / sqrt(d)) V without ever writing the scores, in Triton.
+
+The forward pass of T. Dao, *FlashAttention-2*, arXiv:2307.08691: a program has one block of queries, goes
+over the keys, and keeps each query's maximum, its sum of exponentials and the output so far.
+
+Workload: ``batch``, ``heads``, ``length`` (of queries), ``keys`` (default: as many), ``head_dim`` (any
+positive integers), ``causal`` (query i sees keys up to i; needs as many keys as queries), ``dtype``
+(``float16``, ``bfloat16``, ``float32``), ``precision`` of float32 (``tf32`` or ``ieee``).
+The oracle is the definition in float64. Vendor baseline: torch's scaled dot product attention.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import torch
+import triton
+import triton.language as tl
+from triton_compile import Launch
+from triton_objective import Shape, TritonObjective, float_type
+
+from autotune.measure.device_objective import Work
+from autotune.measure.objective import Context, Infeasible
+from autotune.space.configuration import Configuration
+
+TOLERANCES: Mapping[str, float] = {"float16": 2e-3, "bfloat16": 1e-2, "tf32": 2e-3, "ieee": 1e-5}
+
+
+@triton.jit
+def attend(
+    k, v, queries, top, total, result, begin, end, keys, row, scale,
+    D: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr,
+    MASKED: tl.constexpr, CAUSAL: tl.constexpr, STAGES: tl.constexpr, PRECISION: tl.constexpr,
+    WIDEN: tl.constexpr,
+):  # fmt: skip
+    """Add the keys from ``begin`` to ``end``; where not MASKED, all exist and every query sees them."""
+    lanes = tl.arange(0, BLOCK_N)
+    dims = tl.arange(0, BLOCK_D)
+    offsets = (begin + lanes)[:, None] * D + dims[None, :]
+    for start in tl.range(begin, end, BLOCK_N, num_stages=STAGES):
+        key = start + lanes
+        if MASKED:
+            inside = (key < keys)[:, None] & (dims < D)[None, :]
+        else:
+            inside = (dims < D)[None, :]
+        k_values = tl.load(k + offsets, mask=inside, other=0.0)
+        if WIDEN:
+            k_values = k_values.to(tl.float32)
+        scores = tl.dot(queries, tl.trans(k_values), input_precision=PRECISION) * scale
+        if MASKED:
+            scores = tl.where((key < keys)[None, :], scores, float("-inf"))
+            if CAUSAL:
+                scores = tl.where(key[None, :] <= row[:, None], scores, float("-inf"))
+        higher = tl.maximum(top, tl.max(scores, 1))
+        shrink = tl.exp2(top - higher)
+        powers = tl.exp2(scores - higher[:, None])
+        total = total * shrink + tl.sum(powers, 1)
+        v_values = tl.load(v + offsets, mask=inside, other=0.0)
+        powers = powers.to(v_values.dtype)
+        if WIDEN:
+            powers = powers.to(tl.float32)
+            v_values = v_values.to(tl.float32)
+        result = tl.dot(powers, v_values, result * shrink[:, None], input_precision=PRECISION)
+        top = higher
+        offsets += BLOCK_N * D
+    return top, total, result
+
+
+@triton.jit
+def attention(
+    q, k, v, o, length, keys, scale,
+    D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr,
+    CAUSAL: tl.constexpr, SPLIT: tl.constexpr, REVERSED: tl.constexpr, STAGES: tl.constexpr,
+    PRECISION: tl.constexpr, WIDEN: tl.constexpr,
+):  # fmt: skip
+    """One block of queries of one head. SPLIT: blocks of keys that need no mask have a loop of their own;
+    REVERSED: the last queries, which see the most keys, come first."""
+    tile = tl.program_id(0)
+    if REVERSED:
+        tile = tl.num_programs(0) - 1 - tile
+    head = tl.program_id(1).to(tl.int64)
+    q += head * length * D
+    o += head * length * D
+    k += head * keys * D
+    v += head * keys * D
+
+    row = tile * BLOCK_M + tl.arange(0, BLOCK_M)
+    dims = tl.arange(0, BLOCK_D)
+    inside = (row < length)[:, None] & (dims < D)[None, :]
+    offsets = row.to(tl.int64)[:, None] * D + dims[None, :]
+    queries = tl.load(q + offsets, mask=inside, other=0.0)
+    if WIDEN:
+        queries = queries.to(tl.float32)
+
+    top = tl.full((BLOCK_M,), float("-inf"), tl.float32)
+    total = tl.zeros((BLOCK_M,), tl.float32)
+    result = tl.zeros((BLOCK_M, BLOCK_D), tl.float32)
+    if CAUSAL:
+        end = min(keys, (tile + 1) * BLOCK_M)
+        whole = min(keys, tile * BLOCK_M + 1) // BLOCK_N * BLOCK_N  # all rows see the keys before that
+    else:
+        end = keys
+        whole = keys // BLOCK_N * BLOCK_N
+    first = 0
+    if SPLIT:
+        top, total, result = attend(
+            k, v, queries, top, total, result, 0, whole, keys, row, scale,
+            D, BLOCK_N, BLOCK_D, False, CAUSAL, STAGES, PRECISION, WIDEN,
+        )  # fmt: skip
+        first = whole
+    top, total, result = attend(
+        k, v, queries, top, total, result, first, end, keys, row, scale,
+        D, BLOCK_N, BLOCK_D, True, CAUSAL, STAGES, PRECISION, WIDEN,
+    )  # fmt: skip
+    tl.store(o + offsets, (result / total[:, None]).to(o.dtype.element_ty), mask=inside)
+
+
+class Attention(TritonObjective):
+    """o = attention of q to k and v. Metrics: ``time`` in seconds, ``error`` over the largest entry of o."""
+
+    sources: ClassVar[tuple[str, ...]] = ("triton_objective.py", "triton_compile.py")
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        work = context.workload
+        self.batch, self.heads, self.length, self.head_dim = (
+            int(work[name]) for name in ("batch", "heads", "length", "head_dim")
+        )
+        self.keys = int(work.get("keys", self.length))
+        self.causal = bool(work.get("causal", False))
+        if self.causal and self.keys != self.length:
+            raise Infeasible(f"causal needs as many keys as queries, not {self.keys} and {self.length}")
+        self.dtype = float_type(context)
+        self.precision = str(work.get("precision", "tf32"))
+        if self.precision not in ("tf32", "ieee"):
+            raise Infeasible(f"precision is tf32 or ieee, not {self.precision}")
+        self.arithmetic = (
+            self.precision if self.dtype is torch.float32 else str(self.dtype).removeprefix("torch.")
+        )
+        self.tolerance = TOLERANCES[self.arithmetic]
+
+    def inputs(self) -> Mapping[str, Shape]:
+        of_keys = ((self.batch, self.heads, self.keys, self.head_dim), self.dtype)
+        return {"q": self.outputs()["o"], "k": of_keys, "v": of_keys}
+
+    def outputs(self) -> Mapping[str, Shape]:
+        return {"o": ((self.batch, self.heads, self.length, self.head_dim), self.dtype)}
+
+    def reference(self, inputs: Mapping[str, torch.Tensor]) -> Mapping[str, torch.Tensor]:
+        """The definition, a head at a time: the scores of all of them would not fit."""
+        q, k, v = (inputs[name].double().flatten(0, 1) for name in "qkv")
+        o = torch.empty_like(q)
+        unseen = torch.ones(self.length, self.keys, dtype=torch.bool, device=q.device).triu(1)
+        for head in range(q.shape[0]):
+            scores = q[head] @ k[head].T / math.sqrt(self.head_dim)
+            if self.causal:
+                scores.masked_fill_(unseen, -math.inf)
+            o[head] = torch.softmax(scores, dim=1) @ v[head]
+        return {"o": o.view(self.batch, self.heads, self.length, self.head_dim)}
+
+    def work(self) -> Work:
+        """The two products; exponentials are few beside them."""
+        pairs = self.length * (self.length + 1) // 2 if self.causal else self.length * self.keys
+        heads = self.batch * self.heads
+        moved = 2 * heads * (self.length + self.keys) * self.head_dim * self.dtype.itemsize
+        arithmetic = "float32" if self.arithmetic == "ieee" else self.arithmetic
+        return Work(moved, 4 * heads * pairs * self.head_dim, arithmetic)
+
+    def launches(self, configuration: Configuration) -> tuple[Launch, ...]:
+        block_m, block_n = int(configuration["block_m"]), int(configuration["block_n"])
+        # 16 is the least that a tensor core multiplies.
+        block_d = max(16, triton.next_power_of_2(self.head_dim))
+        stages = int(configuration["stages"])
+        return (
+            Launch(
+                attention,
+                (triton.cdiv(self.length, block_m), self.batch * self.heads),
+                {
+                    "q": "q", "k": "k", "v": "v", "o": "o", "length": self.length, "keys": self.keys,
+                    "scale": math.log2(math.e) / math.sqrt(self.head_dim),
+                },
+                {
+                    "D": self.head_dim, "BLOCK_M": block_m, "BLOCK_N": block_n, "BLOCK_D": block_d,
+                    "CAUSAL": self.causal, "SPLIT": bool(configuration["split"]),
+                    "REVERSED": bool(configuration["reversed"]), "STAGES": stages,
+                    "PRECISION": self.precision, "WIDEN": self.widens(self.dtype),
+                },
+                warps=int(configuration["warps"]),
+                stages=stages,
+            ),
+        )  # fmt: skip
+
+    def library(self, inputs: Mapping[str, torch.Tensor]) -> Any:
+        """torch's scaled dot product attention, which chooses among its own kernels."""
+        return torch.nn.functional.scaled_dot_product_attention(
+            inputs["q"], inputs["k"], inputs["v"], is_causal=self.causal
+        )

@@ -1,0 +1,288 @@
+"""What all Triton kernels here have in common: compiling ahead, launching, and the interpreter.
+
+An objective says what its inputs and outputs are and which launches a configuration stands for. On a
+machine with a GPU they are compiled in the preparing process (without a context on the device), and
+infeasible ones are known there. Without a GPU the kernels can be run by Triton's interpreter, to see
+whether their answers are right::
+
+    TRITON_INTERPRET=1  and in the space file  workload: {interpret: true, ...}
+
+What takes how long in the interpreter says nothing of a GPU. So it is used only when it is asked for twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+import triton
+from triton_compile import Binary, Launch, compile_launch
+
+from autotune.measure.device_objective import DeviceObjective
+from autotune.measure.objective import Baseline, Code, Context, Infeasible
+from autotune.space.configuration import Configuration
+
+Shape = tuple[tuple[int, ...], torch.dtype]
+"""Shape and type of a tensor."""
+
+Tensors = Mapping[str, torch.Tensor]
+
+TYPES: Mapping[torch.dtype, str] = {
+    torch.float16: "fp16",
+    torch.bfloat16: "bf16",
+    torch.float32: "fp32",
+    torch.float64: "fp64",
+    torch.float8_e4m3fn: "fp8e4nv",
+    torch.float8_e5m2: "fp8e5",
+    torch.int32: "i32",
+    torch.int64: "i64",
+}
+"""What Triton calls PyTorch's types."""
+
+FLOATS: Mapping[str, torch.dtype] = {
+    "float32": torch.float32,
+    "float16": torch.float16,
+    "bfloat16": torch.bfloat16,
+}
+
+FENCE_BYTES = 64 * 1024
+"""NaN before and behind each input: a kernel that reads past its end computes NaN."""
+
+SOME_MULTIPROCESSORS = 4
+"""Where there is no GPU to count them on: few, so that each program has several pieces of work."""
+
+INTERPRETER = "Triton's interpreter on the CPU: its times say nothing of a GPU"
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A configuration that was compiled for a device, or (without binaries) that is to be interpreted."""
+
+    configuration: Configuration
+    binaries: tuple[Binary, ...] = ()
+
+
+@dataclass
+class Kernel:
+    """What runs: the launches of a configuration in their order, with what starts each; scratch memory."""
+
+    starts: tuple[tuple[Callable[..., Any], Launch], ...]
+    scratch: Tensors = field(default_factory=dict)
+
+    def __call__(self, inputs: Tensors, outputs: Tensors) -> None:
+        for start, launch in self.starts:
+            values = [self._value(value, inputs, outputs) for value in launch.arguments.values()]
+            start(*values, *launch.constants.values())
+
+    def _value(self, value: str | int | float, inputs: Tensors, outputs: Tensors) -> Any:
+        if not isinstance(value, str):
+            return value
+        for tensors in (outputs, inputs, self.scratch):
+            if value in tensors:
+                return tensors[value]
+        raise KeyError(f"no input, output or scratch tensor is called {value!r}")
+
+
+@dataclass(frozen=True)
+class LibraryCall:
+    """A baseline of PyTorch's. What it returns is copied to the outputs only where they are looked at."""
+
+    function: Callable[[Tensors, Tensors], Any]
+    copies: bool = False
+
+    def __call__(self, inputs: Tensors, outputs: Tensors) -> None:
+        returned = self.function(inputs, outputs)
+        if not self.copies or returned is None:
+            return
+        tensors = returned if isinstance(returned, tuple) else (returned,)
+        for output, tensor in zip(outputs.values(), tensors, strict=True):
+            if tensor.data_ptr() != output.data_ptr():
+                output.copy_(tensor.reshape(output.shape))
+
+
+class TritonObjective(DeviceObjective):
+    """Base class of Triton kernels: subclasses define the problem, ``launches`` and ``library``.
+
+    Workload: ``interpret`` (whether to be content with the interpreter, default no), besides that of
+    :class:`~autotune.measure.device_objective.DeviceObjective`.
+    """
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        known = context.device.get("compute_capability")
+        self.capability: float | None = float(known) if known is not None else None
+        self.interpreted = bool(triton.knobs.runtime.interpret)
+        wanted = bool(context.workload.get("interpret", False))
+        if self.interpreted and not wanted:
+            raise Infeasible(
+                "TRITON_INTERPRET is set, and times in Triton's interpreter say nothing of a GPU; to try the "
+                "kernels out all the same write  interpret: true  in the workload, of small sizes"
+            )
+        if wanted and not self.interpreted:
+            raise Infeasible("interpret: true in the workload needs TRITON_INTERPRET=1 in the environment")
+        if not self.interpreted and self.device.type == "cuda" and self.capability is None:
+            major, minor = torch.cuda.get_device_capability(self.device)
+            self.capability = float(f"{major}.{minor}")
+        if not self.interpreted and self.capability is None:
+            raise Infeasible(
+                "there is no GPU here; Triton's interpreter can try the kernels out, though its times say "
+                "nothing: set TRITON_INTERPRET=1 and write  interpret: true  in the workload, of small sizes"
+            )
+
+    # -- what a subclass says ----------------------------------------------------------------
+
+    def inputs(self) -> Mapping[str, Shape]:
+        """Shape and type of each input by name."""
+        raise NotImplementedError(f"{type(self).__name__} must define inputs()")
+
+    def launches(self, configuration: Configuration) -> tuple[Launch, ...]:
+        """The launches that a configuration stands for, in their order."""
+        raise NotImplementedError(f"{type(self).__name__} must define launches()")
+
+    def scratch(self, configuration: Configuration) -> Mapping[str, Shape]:
+        """Memory that the launches hand things over in; default: none."""
+        return {}
+
+    def library(self, inputs: Tensors) -> Any:
+        """The same with PyTorch: the output, or a tuple of them in their order."""
+        raise NotImplementedError(f"{type(self).__name__} must define library()")
+
+    def library_into(self, inputs: Tensors, outputs: Tensors) -> Any:
+        """The same as :meth:`library`, written to ``outputs`` where PyTorch can do that; else returned."""
+        return self.library(inputs)
+
+    def widens(self, dtype: torch.dtype) -> bool:
+        """Whether factors of a product have to be float32: the interpreter multiplies bfloat16 as if it were
+        whole numbers. They keep the values that they were rounded to."""
+        return self.interpreted and dtype is torch.bfloat16
+
+    # -- inputs ------------------------------------------------------------------------------
+
+    def make_inputs(self, rng: np.random.Generator) -> Tensors:
+        """Fresh random inputs, each between bands of NaN."""
+        made = {}
+        for name, (shape, dtype) in self.inputs().items():
+            made[name] = fenced(self.random(name, shape, rng).to(dtype))
+        return made
+
+    def random(self, name: str, shape: tuple[int, ...], rng: np.random.Generator) -> torch.Tensor:
+        """Values of the input ``name`` in float32; default: standard normal."""
+        return torch.randn(shape, generator=self.generator(rng), device=self.device)
+
+    def programs(self, most: int, per_multiprocessor: int) -> int:
+        """How many programs share ``most`` pieces of work; 0 a multiprocessor: each piece has its own."""
+        if per_multiprocessor == 0:
+            return most
+        return min(most, per_multiprocessor * int(self.context.device.get("sm_count", SOME_MULTIPROCESSORS)))
+
+    # -- the way of a configuration ----------------------------------------------------------
+
+    def prepare(self, configuration: Configuration) -> Prepared:
+        """Compile all launches for the device; :class:`Infeasible` where it lacks the resources they need."""
+        launches = self.launches(configuration)
+        if self.interpreted:
+            return Prepared(configuration)
+        types = self._types(configuration)
+        binaries = tuple(self._compile(launch, types)[1] for launch in launches)
+        for binary in binaries:
+            self._fits(binary)
+        return Prepared(configuration, binaries)
+
+    def code(self, prepared: Prepared) -> Code:
+        """Of several kernels the most that any of them takes; registers and spilled bytes are of a thread."""
+        binaries = prepared.binaries
+        if not binaries:
+            return Code(facts={"runs_in": INTERPRETER})
+        taken = {
+            "registers": [binary.registers for binary in binaries],
+            "spilled_bytes": [binary.spilled_bytes for binary in binaries],
+            "shared_bytes": [binary.shared_bytes for binary in binaries],
+        }
+        resources = {name: max(numbers) for name, numbers in taken.items() if None not in numbers}
+        seconds = sum(binary.seconds for binary in binaries)
+        return Code("-".join(binary.code for binary in binaries), resources, {"compile_seconds": seconds})
+
+    def load(self, prepared: Prepared) -> Kernel:
+        """What can be called. Scratch memory is full of NaN, so that nothing of an earlier trial is in it."""
+        if not self.interpreted and self.device.type != "cuda":
+            raise Infeasible("there is no GPU here to run it on")
+        configuration = prepared.configuration
+        types = self._types(configuration)
+        starts = tuple((self._start(launch, types), launch) for launch in self.launches(configuration))
+        scratch = {
+            name: torch.full(shape, float("nan"), dtype=dtype, device=self.device)
+            for name, (shape, dtype) in self.scratch(configuration).items()
+        }
+        return Kernel(starts, scratch)
+
+    def call(
+        self, loaded: Kernel | LibraryCall, inputs: Tensors, outputs: Mapping[str, torch.Tensor]
+    ) -> None:
+        loaded(inputs, outputs)
+
+    def check(self, loaded: Kernel | LibraryCall, rng: np.random.Generator) -> Mapping[str, float]:
+        if isinstance(loaded, LibraryCall):
+            loaded = replace(loaded, copies=True)
+        return super().check(loaded, rng)
+
+    def _start(self, launch: Launch, types: Mapping[str, str]) -> Callable[..., Any]:
+        if self.interpreted:
+            interpreted: Callable[..., Any] = launch.kernel[launch.grid]
+            return interpreted
+        compiled, _ = self._compile(launch, types)  # from the cache
+        start: Callable[..., Any] = compiled[(*launch.grid, 1, 1)[:3]]
+        return start
+
+    def _compile(self, launch: Launch, types: Mapping[str, str]) -> tuple[Any, Binary]:
+        assert self.capability is not None
+        return compile_launch(launch, types, self.capability, self.context.cache / "triton")
+
+    def _types(self, configuration: Configuration) -> dict[str, str]:
+        tensors = {**self.scratch(configuration), **self.inputs(), **self.outputs()}
+        return {name: TYPES[dtype] for name, (_, dtype) in tensors.items()}
+
+    def _fits(self, binary: Binary) -> None:
+        limits = self.context.device
+        shared = limits.get("shared_memory_bytes")
+        if shared is not None and binary.shared_bytes > shared:
+            raise Infeasible(
+                f"{binary.name} needs {binary.shared_bytes:,} bytes of shared memory, a block has {shared:,}"
+            )
+        threads = limits.get("max_threads")
+        if threads is not None and binary.threads > threads:
+            raise Infeasible(f"{binary.name} needs {binary.threads} threads, a block has {threads}")
+
+    # -- baselines ---------------------------------------------------------------------------
+
+    def baselines(self) -> tuple[Baseline, ...]:
+        """PyTorch as it comes and, on a GPU, as ``torch.compile`` tunes it."""
+        library = Baseline("torch", "PyTorch as it comes: the vendor's library where there is one")
+        if self.device.type != "cuda":
+            return (library,)
+        return library, Baseline("torch-compile", "torch.compile, mode max-autotune, without CUDA graphs")
+
+    def load_baseline(self, baseline: Baseline) -> LibraryCall:
+        if baseline.name == "torch-compile":
+            compiled = torch.compile(self.library, mode="max-autotune-no-cudagraphs", dynamic=False)
+            return LibraryCall(lambda inputs, outputs: compiled(inputs))
+        return LibraryCall(self.library_into)
+
+
+def float_type(context: Context) -> torch.dtype:
+    """The workload's ``dtype``, default ``float32``."""
+    name = str(context.workload.get("dtype", "float32"))
+    if name not in FLOATS:
+        raise Infeasible(f"the dtype of this kernel is one of {', '.join(FLOATS)}, not {name}")
+    return FLOATS[name]
+
+
+def fenced(values: torch.Tensor) -> torch.Tensor:
+    """The same values in contiguous memory with bands of NaN before and behind them."""
+    band = FENCE_BYTES // values.element_size()
+    memory = torch.full((values.numel() + 2 * band,), float("nan"), device=values.device).to(values.dtype)
+    inside = memory[band : band + values.numel()].view(values.shape)
+    inside.copy_(values)
+    return inside
