@@ -16,6 +16,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from autotune.errors import AutotuneError
 from autotune.measure.capture import tail_text
@@ -41,7 +42,7 @@ MOST_PREPARERS = 8
 MOST_FAILED_STARTS = 3
 """A machine may be out of memory or processes for a moment; an objective that kills its process stays so."""
 
-_SUSPECT = frozenset({Status.WRONG, Status.CRASHED, Status.OUT_OF_MEMORY})
+_SUSPECT = frozenset({Status.WRONG, Status.CRASHED, Status.OUT_OF_MEMORY, Status.LOST})
 """After these a worker is replaced: what wrote elsewhere, or failed half-way, may have spoilt its process
 or the device's context, and the next configuration would pay for it."""
 
@@ -73,7 +74,11 @@ class WorkerExecutor(Executor):
     """
 
     def __init__(
-        self, spec: StudySpec, device: Mapping[str, Value], prepare_workers: int | None = None
+        self,
+        spec: StudySpec,
+        device: Mapping[str, Value],
+        prepare_workers: int | None = None,
+        compiled: Path | None = None,
     ) -> None:
         sweep_groups()
         self.spec = spec
@@ -82,7 +87,7 @@ class WorkerExecutor(Executor):
         self.cores = self._place.cores
         self.remark = self._place.remark
         self._turn = self._place.turn
-        context = Context(spec.workload, device, make_scratch(spec.name), spec.search.seed)
+        context = Context(spec.workload, device, make_scratch(spec.name), spec.search.seed, compiled)
         setup = Setup(
             spec.objective,
             context,

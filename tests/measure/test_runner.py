@@ -230,7 +230,7 @@ def test_an_entrants_discarded_reading_is_taken_again() -> None:
 
 
 def test_what_cuda_says_decides_what_came_of_a_trial() -> None:
-    class OutOfResources(Exception):
+    class OutOfResources(Exception):  # noqa: N818 - as Triton calls it
         __module__ = "triton.runtime.errors"
 
     class Refused(Tape):

@@ -71,8 +71,8 @@ ERRORS: Mapping[int, CudaError] = {
     ),
     999: CudaError("CUDA_ERROR_UNKNOWN", _CRASHED, "unknown error"),
 }
-"""By number. Those that are the configuration's fault and spoil the context make it ``crashed``; what the
-device refuses before it begins is ``infeasible``; what is the machine's fault is ``lost``, and tried again."""
+"""By number. What is the configuration's fault and spoils the context makes it ``crashed``; what the device
+refuses before it begins is ``infeasible``; what is the machine's fault is ``lost``, and tried again."""
 
 STICKY = frozenset({214, 220, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 999})
 """After these, every further call in the process fails: it has to end."""
