@@ -6,12 +6,20 @@ from collections.abc import Iterator
 
 import pytest
 
-from autotune.measure.turns import VARIABLE
+from autotune.measure import compile_cache, turns
 
 
 @pytest.fixture(autouse=True, scope="session")
 def locks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Searches of a test take no turns with whatever else measures on this machine, which may be slow."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(VARIABLE, str(tmp_path_factory.mktemp("locks")))
+        patch.setenv(turns.VARIABLE, str(tmp_path_factory.mktemp("locks")))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def compiled() -> Iterator[None]:
+    """Nothing comes from the user's cache, nor goes there."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(compile_cache.VARIABLE, "off")
         yield

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 @click.option("--strategy", help="What proposes: auto, bayes, random, grid, evolution, optuna-tpe ...")
 @click.option("--seed", type=int, help="Seed of the strategy.")
 @click.option("--fresh", is_flag=True, help="Begin a new study instead of going on with the last one.")
+@click.option("--no-cache", is_flag=True, help="Compile all anew, and keep nothing for other searches.")
 @store_option
 @json_option
 def command(
@@ -39,6 +40,7 @@ def command(
     strategy: str | None,
     seed: int | None,
     fresh: bool,
+    no_cache: bool,
     store: str | None,
     as_json: bool,
 ) -> int:
@@ -56,7 +58,7 @@ def command(
         find_space(space), trials=trials, time=seconds, patience=patience, strategy=strategy, seed=seed
     )
     with Store.open(store) as opened, make_progress(quiet=as_json) as progress:
-        session = open_session(spec, opened, fresh=fresh, progress=progress)
+        session = open_session(spec, opened, fresh=fresh, cache=not no_cache, progress=progress)
         with interruptible(session):
             result = session.run()
     if as_json:

@@ -7,13 +7,19 @@ import hashlib
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 from autotune.measure.array_objective import ArrayObjective
+from autotune.measure.c_identity import compilation_key
+from autotune.measure.compile_cache import CompileCache, Compiled, write_whole
+from autotune.measure.elf import code_fingerprint
 from autotune.measure.guarded import Array
-from autotune.measure.objective import Infeasible
+from autotune.measure.objective import Code, Infeasible
 from autotune.space.configuration import Configuration
 
 MACHINE_FLAGS = ("-march=native", "-std=gnu11", "-shared", "-fPIC")
@@ -32,30 +38,57 @@ Kernel = Callable[..., None]
 _MOST_MESSAGE = 2000
 
 
-def compile_c(source: Path, flags: Sequence[str], folder: Path) -> Path:
+@dataclass(frozen=True)
+class Library(os.PathLike[str]):
+    """A shared library in the session's folder, and what making it took."""
+
+    path: str
+    seconds: float = 0.0
+    """That gcc took when it was compiled, in this search or an earlier one; 0 where that is not known."""
+    cached: bool = False
+    """Whether it was compiled before, and nothing had to be now."""
+
+    def __fspath__(self) -> str:
+        return self.path
+
+
+def compile_c(source: Path, flags: Sequence[str], folder: Path, cache: CompileCache | None = None) -> Library:
     """Compile one file to a shared library in ``folder``, named by the hash of all that goes in.
 
-    What is there already is not compiled again. Raises :class:`Infeasible` where there is no compiler
-    or it refuses, with what it said.
+    What is there already, or in the ``cache`` of all searches, is not compiled again. Raises
+    :class:`Infeasible` where there is no compiler or it refuses, with what it said.
     """
-    command = [_compiler(), *MACHINE_FLAGS, *flags]
-    identity = "\0".join([source.read_text(), *command])
-    library = folder / f"{source.stem}-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.so"
-    if not library.exists():
-        unfinished = library.with_suffix(f".{os.getpid()}")
-        # Libraries come last: the linker takes from them what the source before them needs.
-        sources, libraries = [str(source)], [flag for flag in flags if flag.startswith("-l")]
-        done = subprocess.run(
-            [*command, *sources, "-o", str(unfinished), *libraries],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-        )
-        if done.returncode:
-            raise Infeasible(f"gcc refused it: {done.stderr.strip()[-_MOST_MESSAGE:]}")
-        unfinished.replace(library)  # atomic: two preparers may compile the same
-    return library
+    compiler, wanted = _compiler(), [*MACHINE_FLAGS, *flags]
+    key = compilation_key(compiler, wanted, source)
+    name = key or hashlib.sha256("\0".join([source.read_text(), compiler, *wanted]).encode()).hexdigest()
+    path = folder / f"{source.stem}-{name[:16]}.so"
+    if key is not None and path.exists():
+        return Library(str(path), cached=True)
+    made = partial(_run_compiler, compiler, wanted, source, path)
+    compiled = made() if key is None or cache is None else cache.get_or_make(key, made)
+    if not path.exists():
+        write_whole(path, compiled.content)
+    seconds = compiled.facts.get("compile_seconds")
+    return Library(str(path), seconds if isinstance(seconds, float) else 0.0, compiled.cached)
+
+
+def _run_compiler(compiler: str, flags: Sequence[str], source: Path, path: Path) -> Compiled:
+    unfinished = path.with_suffix(f".{os.getpid()}")
+    # Libraries come last: the linker takes from them what the source before them needs.
+    libraries = [flag for flag in flags if flag.startswith("-l")]
+    start = time.perf_counter()
+    done = subprocess.run(
+        [compiler, *flags, str(source), "-o", str(unfinished), *libraries],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    seconds = time.perf_counter() - start
+    if done.returncode:
+        raise Infeasible(f"gcc refused it: {done.stderr.strip()[-_MOST_MESSAGE:]}")
+    unfinished.replace(path)  # atomic: two preparers may compile the same
+    return Compiled(path.read_bytes(), {"compile_seconds": seconds})
 
 
 def _compiler() -> str:
@@ -91,20 +124,27 @@ class CompiledC(ArrayObjective):
         """The sizes and other numbers of the workload."""
         raise NotImplementedError(f"{type(self).__name__} must define arguments()")
 
-    def prepare(self, configuration: Configuration) -> str:
-        """Compile; the path of the shared library."""
-        return str(compile_c(self.source, self.flags(configuration), self.context.cache))
+    def prepare(self, configuration: Configuration) -> Library:
+        """Compile."""
+        flags = self.flags(configuration)
+        return compile_c(self.source, flags, self.context.cache, self.compile_cache)
 
-    def load(self, prepared: str) -> Kernel:
-        return c_function(Path(prepared), self.function, self.signature)
+    def code(self, prepared: Library) -> Code:
+        """The code decides, for no knob is used but by the compiler."""
+        content = Path(prepared).read_bytes()
+        facts = {"compile_seconds": round(prepared.seconds, 4), "compiled_before": prepared.cached}
+        return Code(code_fingerprint(content), facts=facts)
+
+    def load(self, prepared: Library) -> Kernel:
+        return c_function(prepared, self.function, self.signature)
 
     def call(self, loaded: Kernel, inputs: Mapping[str, Array], outputs: dict[str, Array]) -> None:
         loaded(*inputs.values(), *outputs.values(), *self.arguments())
 
 
-def c_function(library: Path, name: str, signature: tuple[Any, ...]) -> Kernel:
+def c_function(library: os.PathLike[str], name: str, signature: tuple[Any, ...]) -> Kernel:
     """A function of a library that takes arrays where its signature has pointers."""
-    function = getattr(ctypes.CDLL(str(library)), name)
+    function = getattr(ctypes.CDLL(os.fspath(library)), name)
     function.restype = None
     function.argtypes = signature
     arrays = sum(1 for kind in signature if kind is ctypes.c_void_p)

@@ -17,11 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
+from autotune.measure.compile_cache import CompileCache
 from autotune.measure.readings import Sample
 from autotune.measure.reports import SILENT, Reporter
 from autotune.space.configuration import Configuration
@@ -77,6 +79,8 @@ class Context:
     one is used when the objective's source changes, so that nothing stale is ever measured."""
     seed: int = 0
     """Seeds fresh random inputs; another one for each trial and each round."""
+    compiled: Path | None = None
+    """The folder of :attr:`Objective.compile_cache`; ``None``: nothing is kept between searches."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +125,11 @@ class Objective:
 
     def __init__(self, context: Context) -> None:
         self.context = context
+
+    @cached_property
+    def compile_cache(self) -> CompileCache:
+        """What was compiled in this and in earlier searches, by all that went in: for :meth:`prepare`."""
+        return CompileCache(self.context.compiled)
 
     @property
     def prepares(self) -> bool:

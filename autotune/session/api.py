@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from autotune.measure.compile_cache import cache_folder
 from autotune.measure.objective import Objective
 from autotune.provenance.environment import Environment, capture
 from autotune.session.asktell import AskTell
@@ -31,6 +32,7 @@ def search(
     store: str | Path | None = None,
     fresh: bool = False,
     objective: Measurable | None = None,
+    cache: bool = True,
     progress: Progress | None = None,
 ) -> Result:
     """Search a space and return the defended winner; what was searched before is not repeated.
@@ -39,14 +41,15 @@ def search(
     ``patience`` bound the study as a whole and override the file's ``budget:``. ``store`` is a
     path or URL (default: ``AUTOTUNE_STORE`` or ``results/autotune.db``). ``fresh`` begins a new
     study. ``objective`` is a Python callable or objective measured in this very process, in the place of the
-    file's: quick, but a configuration that crashes takes this process along.
+    file's: quick, but a configuration that crashes takes this process along. Without ``cache`` nothing that
+    other searches have compiled is used, and nothing is kept for them.
 
     Raises :class:`autotune.errors.InputError` for bad input and :class:`autotune.errors.StoreError`
     where the store fails.
     """
     spec = load_spec(space, trials=trials, time=time, patience=patience, strategy=strategy, seed=seed)
     with Store.open(None if store is None else str(store)) as opened:
-        session = open_session(spec, opened, fresh=fresh, objective=objective, progress=progress)
+        session = open_session(spec, opened, fresh=fresh, objective=objective, cache=cache, progress=progress)
         return session.run()
 
 
@@ -56,11 +59,12 @@ def open_session(
     *,
     fresh: bool = False,
     objective: Measurable | None = None,
+    cache: bool = True,
     progress: Progress | None = None,
 ) -> Session:
     """A session that is ready to run, for callers who want to stop it themselves."""
     environment = capture_environment(spec)
-    executor: Executor = make_executor(spec, objective)
+    executor: Executor = make_executor(spec, objective, cache_folder() if cache else None)
     return Session(spec, store, executor, environment, fresh=fresh, progress=progress or Progress())
 
 

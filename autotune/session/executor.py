@@ -15,6 +15,7 @@ import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from autotune.measure.objective import Baseline, Context, Objective
@@ -138,9 +139,12 @@ class Executor(ABC):
 Measurable = type[Objective] | Objective | Callable[..., Any]
 
 
-def make_executor(spec: StudySpec, objective: Measurable | None = None) -> Executor:
+def make_executor(
+    spec: StudySpec, objective: Measurable | None = None, compiled: Path | None = None
+) -> Executor:
     """The executor for a study: worker processes, or this process for a replay or a given ``objective``.
 
+    ``compiled`` is the folder of what other searches have compiled; ``None``: all is compiled anew.
     Raises :class:`autotune.errors.InputError` where the objective cannot be used.
     """
     from autotune.provenance.device import device_facts
@@ -148,13 +152,14 @@ def make_executor(spec: StudySpec, objective: Measurable | None = None) -> Execu
     if objective is None and not isinstance(spec.objective, ReplayObjective):
         from autotune.session.executor_workers import WorkerExecutor
 
-        return WorkerExecutor(spec, device_facts())
+        return WorkerExecutor(spec, device_facts(), compiled=compiled)
 
     from autotune.measure.ownership import make_scratch
 
     scratch = make_scratch(spec.name)
     try:
-        return _inline(spec, Context(spec.workload, device_facts(), scratch, spec.search.seed), objective)
+        context = Context(spec.workload, device_facts(), scratch, spec.search.seed, compiled)
+        return _inline(spec, context, objective)
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         raise
