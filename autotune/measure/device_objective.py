@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -11,6 +12,9 @@ import numpy as np
 
 from autotune.measure import array_objective
 from autotune.measure.gpu.apparatus import find_apparatus
+from autotune.measure.gpu.monitor import Monitor
+from autotune.measure.gpu.nvml import open_nvml
+from autotune.measure.gpu.peaks import device_uuid, known_peaks
 from autotune.measure.gpu.tensors import (
     GuardedTensor,
     Tensor,
@@ -20,8 +24,9 @@ from autotune.measure.gpu.tensors import (
     unchanged,
 )
 from autotune.measure.gpu.timing import Apparatus, Caches, Timer, most_sets, plan, rough_seconds
-from autotune.measure.gpu.work import Work
+from autotune.measure.gpu.work import Peaks, Roofline, Work, roofline
 from autotune.measure.objective import Context, Objective, WrongAnswer
+from autotune.measure.readings import Sample
 
 TOLERANCES: Mapping[str, float] = {
     **array_objective.TOLERANCES,
@@ -43,10 +48,17 @@ class _Round:
     timer: Timer
     seconds: float
     """Roughly, of a call."""
+    roof: Roofline | None
+    facts: dict[str, object]
+    """What is to be stored with the trial."""
+    times: list[float] = field(default_factory=list)
 
 
 class DeviceObjective(Objective):
     """Base class of kernels over ``torch`` tensors. Metrics: ``time`` (seconds a call) and ``error``.
+
+    On a GPU that counts energy ``energy`` (joules a call) is a further one, where the workload has
+    ``energy: true``; each reading then takes up to two seconds.
 
     Subclasses say how inputs are made, what outputs there are, what is right (``reference``), what the
     problem costs at least (``work``) and how the kernel is called. ``call`` launches on PyTorch's current
@@ -71,6 +83,8 @@ class DeviceObjective(Objective):
         super().__init__(context)
         self._device: Any = None
         self._apparatus: Apparatus | None = None
+        self._monitor: Monitor | None = None
+        self._peaks: Peaks | None = None
         self._round: _Round | None = None
 
     # -- what a subclass says ------------------------------------------------------------------
@@ -127,6 +141,14 @@ class DeviceObjective(Objective):
             self._apparatus = find_apparatus(self.device)
         return self._apparatus
 
+    @property
+    def monitor(self) -> Monitor:
+        """What warms the device up and watches it."""
+        if self._monitor is None:
+            uuid = device_uuid(self.device) if self.device.type == "cuda" else ""
+            self._monitor = Monitor(open_nvml(uuid) if uuid else None)
+        return self._monitor
+
     # -- checking ------------------------------------------------------------------------------
 
     def check(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float]:
@@ -182,12 +204,47 @@ class DeviceObjective(Objective):
 
     # -- measuring -----------------------------------------------------------------------------
 
-    def measure(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float]:
+    def measure(self, loaded: Any, rng: np.random.Generator) -> Sample:
         """One reading, in seconds a call. Each ``rng`` has fresh inputs."""
-        this = self._round
+        this, fresh = self._round, False
         if this is None or this.loaded is not loaded or this.rng is not rng:
-            this = self._round = self._begin(loaded, rng)
-        return {"time": this.timer.read()}
+            this, fresh = self._begin(loaded, rng), True
+            self._round = this
+        timer, monitor = this.timer, self.monitor
+        if self.device.type == "cuda" and (fresh or monitor.asleep):
+            batch_seconds = this.seconds * timer.plan.calls
+            monitor.warm_up(timer.batch, self.apparatus.events.synchronise, batch_seconds)
+            this.facts |= {"warmed": round(monitor.warmed, 3), **monitor.company()}
+        watched = monitor.watch(timer.read)
+        this.times.append(watched.seconds)
+        values = {"time": watched.seconds, **self._energy(this)}
+        facts = {**this.facts, **self._share(this)} | ({"throttled": watched.why} if watched.why else {})
+        return Sample(values, watched.context, watched.discarded, facts)
+
+    def _energy(self, this: _Round) -> dict[str, float]:
+        if not self.context.workload.get("energy"):
+            return {}
+        timer = this.timer
+        batch_seconds = this.seconds * timer.plan.calls
+        found = self.monitor.energy(timer.batch, self.apparatus.events.synchronise, batch_seconds)
+        if found is None:
+            this.facts["energy"] = "not known: this device counts none, or too seldom for the time it was run"
+            return {}
+        this.facts["energy"] = {"seconds": round(found.seconds, 3), "steps": found.steps}
+        return {"energy": found.joules / timer.plan.calls, "power": found.watts}
+
+    def _share(self, this: _Round) -> dict[str, object]:
+        """How near the readings so far come to what the device could reach."""
+        if this.roof is None:
+            return {}
+        share = round(this.roof.share(statistics.median(this.times)), 4)
+        return {"roofline": {"floor": this.roof.floor, "bound": this.roof.bound, "share": share}}
+
+    def _roof(self) -> Roofline | None:
+        work = self.work()
+        if work is not None and self._peaks is None:
+            self._peaks = known_peaks(self.device, self.apparatus, self.context.cache)
+        return roofline(work, self._peaks) if work is not None and self._peaks is not None else None
 
     def _begin(self, loaded: Any, rng: np.random.Generator) -> _Round:
         """Fresh tensors, as many sets of them as the plan of a reading asks for."""
@@ -208,7 +265,7 @@ class DeviceObjective(Objective):
             sets.append((self.make_inputs(rng), self._guarded()))
             calls.append(self._bind(loaded, *sets[-1]))
         timer = Timer(self.apparatus, calls, chosen, caches, partial(self._replayed, outputs))
-        return _Round(loaded, rng, timer, seconds)
+        return _Round(loaded, rng, timer, seconds, self._roof(), {"timing": timer.describe()})
 
     def _bind(self, loaded: Any, inputs: Mapping[str, Tensor], outputs: Mapping[str, GuardedTensor]) -> Any:
         return partial(self.call, loaded, inputs, {name: output.tensor for name, output in outputs.items()})

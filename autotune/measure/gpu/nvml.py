@@ -6,7 +6,6 @@ driver or a single answer is missing, that is ``None``, and a measurement goes o
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from autotune.measure.gpu.conditions import Conditions
@@ -40,14 +39,12 @@ class Nvml:
         return None if millijoules is None else millijoules / 1000
 
     def others(self) -> int | None:
-        """How many other processes have a context on the device.
+        """How many processes have a context on the device, besides this one, which must have one.
 
-        In a container, NVML may list processes by numbers that mean nothing here, or none at all.
+        They are only counted: in a container their numbers are those of another world.
         """
         processes = self._ask("nvmlDeviceGetComputeRunningProcesses")
-        if processes is None:
-            return None
-        return len([process for process in processes if process.pid != os.getpid()])
+        return None if processes is None else max(0, len(processes) - 1)
 
     def utilisation(self) -> int | None:
         """Per cent of the last sample period (up to a second) in which some kernel ran."""

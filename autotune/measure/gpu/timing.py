@@ -128,6 +128,20 @@ class Timer:
     def captured(self) -> bool:
         return self.batch != self._launch
 
+    def describe(self) -> dict[str, object]:
+        """What is to be known of its readings, as JSON."""
+        known: dict[str, object] = {
+            "caches": self.caches,
+            "calls": self.plan.calls,
+            "batches": self.plan.batches,
+            "launched": "graph" if self.captured else "calls",
+        }
+        if self.caches == "cold":
+            known |= {"sets": self.plan.sets, "flushed_bytes": self._apparatus.flush_bytes}
+        if self.graph_problem:
+            known["no_graph"] = self.graph_problem
+        return known
+
     def read(self) -> float:
         """Seconds a call: one reading."""
         events = self._apparatus.events

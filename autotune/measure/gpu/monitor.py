@@ -1,0 +1,139 @@
+"""The device while it is measured: warmed up, watched between readings, its energy counted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from autotune.measure.gpu.conditions import (
+    THROTTLED,
+    Conditions,
+    WarmUp,
+    together,
+    why_throttled,
+)
+from autotune.measure.gpu.energy import PIECE_SECONDS, Energy, Look, energy_per_run, enough
+
+PIECES_SECONDS = 10e-3
+"""A warm-up is timed in pieces of about so long."""
+
+COLD_START = WarmUp()
+"""Of the first kernel in a process: the device may have been idle for long."""
+
+GOES_ON = WarmUp(least_seconds=0.02, most_seconds=0.5, window=1, tolerance=0.02)
+"""Of a further kernel, and between the readings of one: only its own power has to settle."""
+
+AWAKE_SECONDS = 1.0
+"""A device that has been idle for longer than this is warmed up from the beginning."""
+
+PAUSE_SECONDS = 0.5
+"""After a reading that was discarded: what throttles a device does not pass at once."""
+
+
+class Watcher(Protocol):
+    """What can be asked about a device; :class:`autotune.measure.gpu.nvml.Nvml` for one."""
+
+    def conditions(self) -> Conditions: ...
+
+    def joules(self) -> float | None: ...
+
+    def others(self) -> int | None: ...
+
+    def utilisation(self) -> int | None: ...
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What is known of a reading besides its number."""
+
+    seconds: float
+    context: Mapping[str, float]
+    discarded: str = ""
+    why: str = ""
+    """Of what was discarded, in words."""
+
+
+@dataclass
+class Monitor:
+    """Watches one device through a process's life."""
+
+    watcher: Watcher | None = None
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    steady_mhz: float | None = None
+    """The SM clock at the end of the last warm-up."""
+    warmed: float = 0.0
+    """Seconds that the last warm-up took."""
+    _last: float | None = field(default=None, init=False)
+    """When the device was last busy."""
+    _paused: bool = field(default=False, init=False)
+
+    def warm_up(self, run: Callable[[], None], synchronise: Callable[[], None], seconds: float) -> None:
+        """Run the kernel of about ``seconds`` a call until its time and the clock are steady."""
+        rule = COLD_START if self.asleep else GOES_ON
+        count = max(1, round(PIECES_SECONDS / max(seconds, 1e-9))) if seconds < PIECES_SECONDS else 1
+        count = min(count, 10_000)
+        at: list[float] = []
+        times: list[float] = []
+        clocks: list[float | None] = []
+        begun = self.clock()
+        while not rule.done(at, times, clocks):
+            start = self.clock()
+            for _ in range(count):
+                run()
+            synchronise()
+            end = self.clock()
+            at.append(end - begun)
+            times.append((end - start) / count)
+            clocks.append(self._conditions().sm_clock_mhz)
+        self.steady_mhz = clocks[-1]
+        self.warmed = at[-1]
+        self._last = self.clock()
+
+    def watch(self, read: Callable[[], float]) -> Watched:
+        """Take a reading, and say what the device was like meanwhile and whether the reading counts."""
+        before = self._conditions()
+        seconds = read()
+        after = self._conditions()
+        self._last = self.clock()
+        why = why_throttled(before, after, self.steady_mhz)
+        if why:
+            self.sleep(PAUSE_SECONDS)
+            self._last = None  # and warm it up again
+        return Watched(seconds, together(before, after).numbers(), THROTTLED if why else "", why)
+
+    @property
+    def asleep(self) -> bool:
+        """Whether the device has to be warmed up again before a reading."""
+        return self._last is None or self.clock() - self._last > AWAKE_SECONDS
+
+    def energy(
+        self, run: Callable[[], None], synchronise: Callable[[], None], seconds: float
+    ) -> Energy | None:
+        """Joules a run, watching the counter while the kernel runs again and again; ``None`` is unknown."""
+        if self.watcher is None or self.watcher.joules() is None:
+            return None
+        count = max(1, min(10_000, round(PIECE_SECONDS / max(seconds, 1e-9))))
+        looks: list[Look] = []
+        while not enough(looks):
+            for _ in range(count if looks else 0):
+                run()
+            synchronise()
+            joules = self.watcher.joules()
+            if joules is None:
+                return None
+            looks.append(Look(self.clock(), joules, count * len(looks)))
+        self._last = self.clock()
+        return energy_per_run(looks)
+
+    def company(self) -> Mapping[str, int]:
+        """Who else is on the device, where there is anybody: processes, and per cent of the time in use."""
+        others = self.watcher.others() if self.watcher is not None else None
+        if self.watcher is None or not others:
+            return {}
+        return {"other_processes": others, "utilisation": self.watcher.utilisation() or 0}
+
+    def _conditions(self) -> Conditions:
+        return self.watcher.conditions() if self.watcher is not None else Conditions()

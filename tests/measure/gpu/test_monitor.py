@@ -1,0 +1,164 @@
+"""A device that is warmed up and watched: a scripted one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from autotune.measure.gpu.conditions import REASONS, Conditions
+from autotune.measure.gpu.monitor import AWAKE_SECONDS, COLD_START, GOES_ON, PAUSE_SECONDS, Monitor
+from autotune.measure.gpu.nvml import open_device
+
+GOOD = Conditions(1980, 2619, 60, 500.0, 0)
+
+
+@dataclass
+class Scripted:
+    """A device at constant power whose kernel takes a millisecond; its clock is the test's."""
+
+    state: Conditions = GOOD
+    now: float = 100.0
+    counts: bool = True
+    slept: list[float] = field(default_factory=list)
+    ran: int = 0
+
+    def run(self) -> None:
+        self.ran += 1
+        self.now += 1e-3
+
+    def synchronise(self) -> None:
+        return
+
+    def clock(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+    def conditions(self) -> Conditions:
+        return self.state
+
+    def joules(self) -> float | None:
+        return 500 * (self.now // 0.1 * 0.1) if self.counts else None
+
+    def others(self) -> int | None:
+        return 2
+
+    def utilisation(self) -> int | None:
+        return 37
+
+
+def monitor_of(device: Scripted) -> Monitor:
+    return Monitor(device, device.clock, device.sleep)
+
+
+def test_the_first_warm_up_is_long_and_the_next_short_until_the_device_has_idled() -> None:
+    device = Scripted()
+    monitor = monitor_of(device)
+    lasted = []
+    for idle in (0.0, 0.0, 2 * AWAKE_SECONDS):
+        device.now += idle
+        start = device.now
+        monitor.warm_up(device.run, device.synchronise, 1e-3)
+        lasted.append(device.now - start)
+    assert lasted[0] >= COLD_START.least_seconds and lasted[2] >= COLD_START.least_seconds
+    assert GOES_ON.least_seconds <= lasted[1] < 2 * GOES_ON.least_seconds + 0.01
+    assert monitor.steady_mhz == 1980
+
+
+def test_a_reading_says_what_the_device_was_like() -> None:
+    device = Scripted()
+    monitor = monitor_of(device)
+    monitor.warm_up(device.run, device.synchronise, 1e-3)
+    watched = monitor.watch(lambda: 5e-6)
+    assert (watched.seconds, watched.discarded) == (5e-6, "")
+    assert watched.context["power_watts"] == 500 and not device.slept and not monitor.asleep
+
+
+@pytest.mark.parametrize(
+    "state",
+    [replace(GOOD, throttle_reasons=REASONS["hardware_thermal"]), replace(GOOD, sm_clock_mhz=900)],
+)
+def test_a_throttled_reading_is_discarded_and_the_device_warmed_up_again(state: Conditions) -> None:
+    device = Scripted()
+    monitor = monitor_of(device)
+    monitor.warm_up(device.run, device.synchronise, 1e-3)
+    device.state = state
+    watched = monitor.watch(lambda: 5e-6)
+    assert watched.discarded == "throttled" and watched.why
+    assert device.slept == [PAUSE_SECONDS] and monitor.asleep
+
+
+def test_energy_is_that_of_a_run() -> None:
+    device = Scripted()
+    found = monitor_of(device).energy(device.run, device.synchronise, 1e-3)
+    assert found is not None and found.joules == pytest.approx(0.5, rel=0.05) and found.steps >= 4
+
+
+def test_where_nothing_can_be_asked_readings_count_and_energy_is_unknown() -> None:
+    device = Scripted(counts=False)
+    blind = Monitor(None, device.clock, device.sleep)
+    blind.warm_up(device.run, device.synchronise, 1e-3)
+    assert blind.watch(lambda: 1.0).context == {} and not blind.company()
+    assert blind.energy(device.run, device.synchronise, 1e-3) is None
+    assert monitor_of(device).energy(device.run, device.synchronise, 1e-3) is None
+
+
+def test_company_is_noticed() -> None:
+    assert monitor_of(Scripted()).company() == {"other_processes": 2, "utilisation": 37}
+
+
+class Library:
+    """As much of pynvml as is asked: one device, which does not know its memory clock."""
+
+    NVML_CLOCK_SM, NVML_CLOCK_MEM, NVML_TEMPERATURE_GPU = 1, 2, 0
+
+    class NVMLError(Exception):
+        pass
+
+    def __init__(self) -> None:
+        self.open = 0
+
+    def nvmlInit(self) -> None:  # noqa: N802 - the library's names
+        self.open += 1
+
+    def nvmlShutdown(self) -> None:  # noqa: N802
+        self.open -= 1
+
+    def nvmlDeviceGetHandleByUUID(self, uuid: str) -> str:  # noqa: N802
+        if uuid != "GPU-1":
+            raise self.NVMLError
+        return "handle"
+
+    def nvmlDeviceGetClockInfo(self, handle: str, which: int) -> int:  # noqa: N802
+        if which == self.NVML_CLOCK_MEM:
+            raise self.NVMLError
+        return 1980
+
+    def nvmlDeviceGetTemperature(self, handle: str, sensor: int) -> int:  # noqa: N802
+        return 61
+
+    def nvmlDeviceGetPowerUsage(self, handle: str) -> int:  # noqa: N802
+        return 512_500
+
+    def nvmlDeviceGetCurrentClocksThrottleReasons(self, handle: str) -> int:  # noqa: N802
+        return 4
+
+    def nvmlDeviceGetTotalEnergyConsumption(self, handle: str) -> int:  # noqa: N802
+        return 1_234_500
+
+    def nvmlDeviceGetComputeRunningProcesses(self, handle: str) -> list[Any]:  # noqa: N802
+        return [object(), object()]
+
+
+def test_nvml_is_asked_for_the_device_with_that_uuid() -> None:
+    library = Library()
+    device = open_device(library, "GPU-1")
+    assert device is not None
+    assert device.conditions() == Conditions(1980, None, 61, 512.5, 4)
+    assert device.joules() == 1234.5 and device.others() == 1 and device.utilisation() is None
+    device.close()
+    assert open_device(library, "GPU-2") is None and library.open == 0
