@@ -1,4 +1,5 @@
 /* The kernels as a C programmer writes them, for gcc -O3 to make of them what it can: baselines, not tuned. */
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,4 +47,32 @@ void plain_stencil(const float *heat, const float *power, const float *c, float 
         from = to;
     }
     free(spare);
+}
+
+/* Each kept box goes over the later ones that are still there. */
+void plain_nms(const float *boxes, uint8_t *keep, int count, float limit)
+{
+    float *areas = malloc((count + 1) * sizeof *areas);
+    for (int i = 0; i < count; i++) {
+        areas[i] = (boxes[4 * i + 2] - boxes[4 * i]) * (boxes[4 * i + 3] - boxes[4 * i + 1]);
+        keep[i] = 1;
+    }
+    for (int i = 0; i < count; i++) {
+        const float *a = boxes + 4 * i;
+        if (!keep[i])
+            continue;
+        for (int j = i + 1; j < count; j++) {
+            const float *b = boxes + 4 * j;
+            if (!keep[j])
+                continue;
+            float left = a[0] > b[0] ? a[0] : b[0], top = a[1] > b[1] ? a[1] : b[1];
+            float right = a[2] < b[2] ? a[2] : b[2], bottom = a[3] < b[3] ? a[3] : b[3];
+            if (right <= left || bottom <= top)
+                continue;
+            float shared = (right - left) * (bottom - top);
+            if (shared / (areas[i] + areas[j] - shared) > limit)
+                keep[j] = 0;
+        }
+    }
+    free(areas);
 }
