@@ -1,0 +1,127 @@
+"""CUDA kernels on the CPU, for their answers: the same source, through g++ and ``emulation/emulator.cpp``.
+
+What a GPU does by chance is certain here: threads run in a random order between barriers, shared memory holds
+NaN until it is written, and a race in shared memory, a misaligned access and one outside every buffer
+make the launch fail. Nothing of its speed can be learned.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from autotune.measure.gpu.driver import Dimensions, pack
+from autotune.measure.gpu.nvrtc import CompilerRefusal
+from autotune.measure.objective import WrongAnswer
+
+FOLDER = Path(__file__).with_name("emulation")
+
+# The calls of ThreadSanitizer end in emulator.cpp: its own library is never linked.
+_KERNEL_FLAGS = (
+    "-std=c++17",
+    "-O1",
+    "-fPIC",
+    "-ffp-contract=off",
+    "-fno-strict-aliasing",
+    "-fsanitize=thread",
+)
+_RUNTIME_FLAGS = ("-std=c++17", "-O2", "-fPIC")
+
+
+class Emulator:
+    """A compiled source whose kernels can be launched on the CPU."""
+
+    def __init__(self, library: Path) -> None:
+        self._library = ctypes.CDLL(str(library))
+        self._launches = 0
+
+    def launch(
+        self,
+        kernel: str,
+        grid: Dimensions,
+        block: Dimensions,
+        shared_bytes: int,
+        arguments: Sequence[Any],
+        buffers: Sequence[tuple[int, int]],
+    ) -> None:
+        """Run one launch to its end. ``buffers``: address and bytes of all that the kernel may touch.
+
+        Raises :class:`WrongAnswer` for what a kernel must not do.
+        """
+        function = getattr(self._library, f"emulate_{kernel}")
+        function.restype = ctypes.c_char_p
+        addresses = (ctypes.c_void_p * len(buffers))(*(address for address, _ in buffers))
+        sizes = (ctypes.c_size_t * len(buffers))(*(size for _, size in buffers))
+        self._launches += 1
+        problem = function(
+            (ctypes.c_uint * 3)(*grid),
+            (ctypes.c_uint * 3)(*block),
+            ctypes.c_size_t(shared_bytes),
+            ctypes.c_uint(self._launches),
+            pack(arguments),
+            addresses,
+            sizes,
+            ctypes.c_size_t(len(buffers)),
+        )
+        if problem:
+            raise WrongAnswer(f"{kernel}, {problem.decode(errors='replace')}")
+
+
+def emulated(source: Path, kernels: Sequence[str], macros: Mapping[str, int | str], folder: Path) -> Path:
+    """Compile ``source`` for :class:`Emulator` into ``folder``; what is there already is not made again.
+
+    Raises :class:`CompilerRefusal` where g++ is missing or refuses it.
+    """
+    compiler = shutil.which("g++")
+    if compiler is None:
+        raise CompilerRefusal("no g++: without a GPU, CUDA kernels are compiled by it and emulated")
+    runtime = _object([compiler, *_RUNTIME_FLAGS], FOLDER / "emulator.cpp", folder)
+    entries = "\n".join(f"EMULATE({kernel})" for kernel in kernels)
+    text = f'#include "{FOLDER / "cuda.h"}"\n#line 1 "{source.name}"\n{source.read_text()}\n{entries}\n'
+    flags = [f"-D{name}={value}" for name, value in macros.items()]
+    return _made(
+        [compiler, *_KERNEL_FLAGS, *flags, "-x", "c++"], text, folder / f"{source.stem}.cpp", runtime
+    )
+
+
+def _object(command: Sequence[str], source: Path, folder: Path) -> Path:
+    key = _key(command, source.read_text(), (FOLDER / "cuda.h").read_text())
+    made = folder / f"{source.stem}-{key}.o"
+    if not made.exists():
+        _run([*command, "-c", str(source)], made)
+    return made
+
+
+def _made(command: Sequence[str], text: str, name: Path, runtime: Path) -> Path:
+    library = name.with_name(f"{name.stem}-{_key(command, text, runtime.name)}.so")
+    if not library.exists():
+        source = library.with_suffix(f".{os.getpid()}.cpp")
+        compiled = library.with_suffix(f".{os.getpid()}.o")
+        source.write_text(text)
+        try:
+            _run([*command, "-c", str(source)], compiled)
+            _run([command[0], "-shared", "-Wl,-Bsymbolic", str(compiled), str(runtime)], library)
+        finally:
+            source.unlink()
+            compiled.unlink(missing_ok=True)
+    return library
+
+
+def _run(command: Sequence[str], made: Path) -> None:
+    unfinished = made.with_name(f"{made.name}.{os.getpid()}")
+    done = subprocess.run(
+        [*command, "-o", str(unfinished)], capture_output=True, text=True, errors="replace", check=False
+    )
+    if done.returncode:
+        raise CompilerRefusal(done.stderr.strip())
+    unfinished.replace(made)  # atomic: two may make the same
+
+
+def _key(command: Sequence[str], *texts: str) -> str:
+    return hashlib.sha256("\0".join([*command, *texts]).encode()).hexdigest()[:16]
