@@ -16,8 +16,11 @@ ATTRIBUTES = {
     "registers": 12,
     "sm_count": 16,
     "l2_bytes": 38,
+    "sm_threads": 39,
     "major": 75,
     "minor": 76,
+    "sm_shared_memory_bytes": 81,
+    "sm_registers": 82,
     "shared_memory_bytes": 97,
 }
 """Numbers of ``CUdevice_attribute`` in cuda.h: per block, shared memory as far as a kernel may opt in."""

@@ -100,7 +100,10 @@ class Scope:
         if root in ROOTS:
             known = self.roots[root]
             expected = f"one of {listed(known)}" if known else f"nothing: no {root} facts are known"
-            return self.fail(node, f"the {root} has no fact {path!r}", expected, nearest(path, known))
+            hint = nearest(path, known)
+            if root == "device" and known.get("kind") == "cpu" and "gpu_name" not in known:
+                hint = "no GPU was found here; for one that is elsewhere its profile is used: --device h100"
+            return self.fail(node, f"the {root} has no fact {path!r}", expected, hint)
         if name in self.texts():
             hint = f"to mean the text, write '{name}' in quotes"
             return self.fail(node, f"there is no knob {name!r}", hint=hint)

@@ -32,8 +32,11 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
     case 12: *value = 65536; return 0;             /* MAX_REGISTERS_PER_BLOCK */
     case 16: *value = big ? 132 : 20; return 0;    /* MULTIPROCESSOR_COUNT */
     case 38: *value = 52428800; return 0;          /* L2_CACHE_SIZE */
+    case 39: *value = 2048; return 0;              /* MAX_THREADS_PER_MULTIPROCESSOR */
     case 75: *value = big ? 9 : 8; return 0;       /* COMPUTE_CAPABILITY_MAJOR */
     case 76: *value = big ? 0 : 6; return 0;       /* COMPUTE_CAPABILITY_MINOR */
+    case 81: *value = 233472; return 0;            /* MAX_SHARED_MEMORY_PER_MULTIPROCESSOR */
+    case 82: *value = 65536; return 0;             /* MAX_REGISTERS_PER_MULTIPROCESSOR */
     case 97: *value = 232448; return big ? 0 : 1;  /* MAX_SHARED_MEMORY_PER_BLOCK_OPTIN */
     }
     return 1; /* CUDA_ERROR_INVALID_VALUE */

@@ -1,0 +1,114 @@
+"""CUDA C to a cubin without a GPU, by each compiler that is here; and what the assembler says of it."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import asdict
+
+import pytest
+
+from autotune.measure.gpu.cuda_compiler import (
+    CompilerRefusal,
+    CudaCompiler,
+    NvccCompiler,
+    NvrtcCompiler,
+    architecture,
+    options,
+)
+from autotune.measure.gpu.nvrtc import find_nvrtc
+from autotune.measure.gpu.ptxas import read_log
+
+KERNEL = """
+extern "C" __global__ void scale(float *x, int n)
+{
+    __shared__ float held[64];
+    held[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    x[threadIdx.x] = held[n] * FACTOR;
+}
+extern "C" __global__ void nothing() {}
+"""
+
+LOG = """ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function 'f' for 'sm_90'
+ptxas info    : Function properties for f
+ptxas         .     80 bytes stack frame, 72 bytes spill stores, 96 bytes spill loads
+ptxas info    : Used 255 registers, used 1 barriers, 80 bytes cumulative stack size, 512 bytes smem
+ptxas info    : Compiling entry function 'g' for 'sm_90'
+ptxas info    : Function properties for g
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 14 registers, used 0 barriers
+"""
+
+
+def test_the_log_is_read() -> None:
+    found = {name: asdict(resources) for name, resources in read_log(LOG).items()}
+    assert found == {
+        "f": {
+            "registers": 255,
+            "spill_store_bytes": 72,
+            "spill_load_bytes": 96,
+            "stack_bytes": 80,
+            "shared_static_bytes": 512,
+        },
+        "g": {
+            "registers": 14,
+            "spill_store_bytes": 0,
+            "spill_load_bytes": 0,
+            "stack_bytes": 0,
+            "shared_static_bytes": 0,
+        },
+    }
+
+
+def test_a_log_of_another_form_is_refused() -> None:
+    with pytest.raises(ValueError, match="nothing of the registers or the stack of 'f'"):
+        read_log("Compiling entry function 'f' for 'sm_90'\nit went well\n")
+
+
+@pytest.mark.parametrize(("capability", "name"), [(7.5, "sm_75"), (9.0, "sm_90"), (12.1, "sm_121")])
+def test_architecture(capability: float, name: str) -> None:
+    assert architecture(capability) == name
+
+
+def _nvrtc() -> CudaCompiler:
+    nvrtc = find_nvrtc()
+    if nvrtc is None:
+        pytest.skip("NVRTC is not installed: pip install nvidia-cuda-nvrtc")
+    return NvrtcCompiler(nvrtc)
+
+
+def _nvcc() -> CudaCompiler:
+    nvcc = shutil.which("nvcc")
+    if nvcc is None:
+        pytest.skip("nvcc is not on the PATH")
+    return NvccCompiler(nvcc)
+
+
+@pytest.fixture(params=[_nvrtc, _nvcc], ids=["nvrtc", "nvcc"])
+def compiler(request: pytest.FixtureRequest) -> CudaCompiler:
+    found: CudaCompiler = request.param()
+    return found
+
+
+def test_a_cubin_and_what_its_kernels_take(compiler: CudaCompiler) -> None:
+    cubin, log = compiler.compile(KERNEL, "scale.cu", options("sm_90", {"FACTOR": "3.0f"}))
+    found = read_log(log)
+    assert cubin[:4] == b"\x7fELF" and set(found) == {"scale", "nothing"}
+    assert found["scale"].shared_static_bytes >= 256 and found["scale"].registers > 0
+    assert any(digit.isdigit() for digit in compiler.identity)
+
+
+def test_the_same_source_gives_the_same_bytes(compiler: CudaCompiler) -> None:
+    wanted = options("sm_90", {"FACTOR": "3.0f"})
+    first, second = (compiler.compile(KERNEL, "scale.cu", wanted)[0] for _ in range(2))
+    assert first == second, "else no two configurations could be seen to be the same code"
+
+
+def test_a_refusal_has_the_compilers_words(compiler: CudaCompiler) -> None:
+    with pytest.raises(CompilerRefusal, match=r'scale\.cu\(7\).*"FACTOR" is undefined'):
+        compiler.compile(KERNEL, "scale.cu", options("sm_90", {}))
+
+
+def test_no_compiler_newer_than_the_driver() -> None:
+    assert find_nvrtc(newest=1) is None

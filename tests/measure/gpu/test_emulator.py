@@ -1,0 +1,77 @@
+"""The emulator runs CUDA C as it is written, and names what a kernel must not do."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from autotune.measure.gpu.emulator import Emulator, emulated
+from autotune.measure.gpu.nvrtc import CompilerRefusal
+from autotune.measure.objective import WrongAnswer
+
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="the emulator compiles with g++")
+
+KERNEL = """
+extern "C" __global__ void reverse(const float *from, float *to, int count)
+{
+    extern __shared__ __align__(16) unsigned char shared_memory[];
+    float *held = reinterpret_cast<float *>(shared_memory);
+    int at = blockIdx.x * blockDim.x + threadIdx.x;
+    held[threadIdx.x] = at < count ? from[at] : 0.0f;
+    BARRIER
+    if (at < count)
+        to[at + SHIFT] = held[blockDim.x - 1 - threadIdx.x];
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("emulator")
+
+
+def run(cache: Path, text: str, shared: int = 64 * 4, count: int = 128, **macros: str) -> np.ndarray:
+    source = cache / "reverse.cu"
+    source.write_text(text)
+    library = emulated(source, ["reverse"], {"BARRIER": "__syncthreads();", "SHIFT": 0, **macros}, cache)
+    given, made = np.arange(count, dtype=np.float32), np.full(count, np.nan, dtype=np.float32)
+    arrays = (given, made)
+    arguments = [*(ctypes.c_void_p(array.ctypes.data) for array in arrays), ctypes.c_int(count)]
+    buffers = [(array.ctypes.data, array.nbytes) for array in arrays]
+    blocks = -(-count // 64)
+    Emulator(library).launch("reverse", (blocks, 1, 1), (64, 1, 1), shared, arguments, buffers)
+    return made
+
+
+def test_barriers_and_shared_memory_work(cache: Path) -> None:
+    expected = np.arange(128, dtype=np.float32).reshape(2, 64)[:, ::-1].reshape(-1)
+    assert (run(cache, KERNEL) == expected).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"macros": {"BARRIER": ";"}}, "with no barrier between"),
+        ({"macros": {"SHIFT": "1"}}, "writes 4 bytes outside every buffer"),
+        ({"shared": 63 * 4}, "byte 252 of shared memory, of which the block has 252"),
+        ({"text": KERNEL.replace("BARRIER", "if (threadIdx.x) __syncthreads(); else return;")},
+         "63 of 64 threads wait at a barrier"),
+        ({"text": KERNEL.replace("held[blockDim.x - 1 - threadIdx.x]", "*(float *)(shared_memory + 2)")},
+         "at an address that is no multiple of it"),
+    ],
+    ids=["race", "outside", "shared", "barrier", "misaligned"],
+)  # fmt: skip
+def test_what_a_kernel_must_not_do(cache: Path, change: dict[str, object], said: str) -> None:
+    given = {"text": KERNEL, **change}
+    macros = given.pop("macros", {})
+    with pytest.raises(WrongAnswer, match=said):
+        run(cache, **given, **macros)  # type: ignore[arg-type]
+
+
+def test_a_refusal_names_the_place(cache: Path) -> None:
+    with pytest.raises(CompilerRefusal, match=r"reverse\.cu:10"):
+        run(cache, KERNEL.replace("to[at", "two[at"))
