@@ -15,7 +15,7 @@ from autotune.search.gaussian_process import Floats, Inputs, Integers
 from autotune.search.history import History, Targets
 from autotune.search.pool import Pool, Pools
 from autotune.search.several import Several
-from autotune.search.surrogate import REFITS, Surrogate, fit_due
+from autotune.search.surrogate import Surrogate, fit_due
 from autotune.search.threads import one_thread
 from autotune.search.transfer import Belief, Transfer
 from autotune.search.untried import untried
@@ -97,7 +97,7 @@ class Bayes(Strategy):
         targets = self._history.targets()
         for _ in range(n):
             chosen: Proposal | None
-            taught = self._transfer.opening(self.taken, self.known) if self._transfer else None
+            taught = self._transfer.opening(self.usable, self.known, self.taken) if self._transfer else None
             if taught is not None:
                 chosen = Proposal(taught[0], {"strategy": self.name, **taught[1]})
             elif targets is None or len(self.taken) < int(self.options["initial"]):
@@ -203,8 +203,7 @@ class Bayes(Strategy):
         due = fit_due(len(self.usable))
         if self._surrogate is None or self._pool is None or due != self._fitted:
             # To the first ``due`` observations alone, so that a resumed search has the same process.
-            turn = due // max(1, due // REFITS)
-            self._belief = self._transfer.belief(self.usable[:due], turn)
+            self._belief = self._transfer.belief(self.usable[:due])
             features = self.features.informed(self._belief.expected) if self._belief else self.features
             rng = np.random.default_rng((self.seed, due))
             self._pool = self._pools.draw(features, rng, int(self.options["candidates"]))

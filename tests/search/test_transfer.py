@@ -10,7 +10,8 @@ import pytest
 from autotune.search.bayes import Bayes
 from autotune.search.contract import Observation, Problem, Proposal, Source
 from autotune.search.features import Features
-from autotune.search.transfer import Transfer
+from autotune.search.source_model import CONSISTENT, SourceModel
+from autotune.search.transfer import TAUGHT, Transfer
 from autotune.space.configuration import Configuration
 from autotune.space.knobs import Flag, IntegerRange
 from autotune.space.space import Space
@@ -44,8 +45,8 @@ def source(timing: Timing, label: str = "elsewhere", count: int = 60) -> Source:
     return Source(label, tuple(told(timing, c) for c in drawn))
 
 
-def searched(sources: tuple[Source, ...], tries: int) -> list[Proposal]:
-    strategy = Bayes(Problem(SPACE, TIME, sources=sources), seed=0)
+def searched(sources: tuple[Source, ...], tries: int, default_first: bool = True) -> list[Proposal]:
+    strategy = Bayes(Problem(SPACE, TIME, sources=sources, default_first=default_first), seed=0)
     found = []
     while len(found) < tries:
         found += (proposals := strategy.ask(1))
@@ -56,7 +57,7 @@ def searched(sources: tuple[Source, ...], tries: int) -> list[Proposal]:
 def beliefs(*sources: Source, tries: int = 8) -> dict[str, float]:
     transfer = Transfer(Problem(SPACE, TIME, sources=sources), Features(SPACE))
     drawn = SPACE.sample(np.random.default_rng(2), tries)
-    belief = transfer.belief([told(here, c) for c in drawn], turn=0)
+    belief = transfer.belief([told(here, c) for c in drawn])
     return dict(belief.reason.get("sources", {})) if belief else {}  # type: ignore[call-overload]
 
 
@@ -73,12 +74,55 @@ def test_the_better_of_two_sources_counts_more() -> None:
     assert found.get("wrong", 0.0) < 0.5 * found["right"]
 
 
-def test_the_best_elsewhere_comes_first_and_the_trials_name_the_source() -> None:
-    proposals = searched((source(slower),), 8)
+def test_the_first_try_owes_nothing_to_the_sources_and_the_second_is_the_best_elsewhere() -> None:
+    default, second, *later = searched((source(slower),), 8)
     best = min(source(slower).observations, key=lambda o: o.metrics["time"]).configuration
-    assert proposals[1].configuration == best  # the default is first
-    assert proposals[1].reason["kind"] == "best elsewhere"
-    assert any("sources" in p.reason and p.reason["kind"] == "expected improvement" for p in proposals)
+    assert default.reason["kind"] == "default" and "sources" not in default.reason
+    assert second.configuration == best
+    assert second.reason["kind"] == "best elsewhere" and second.reason["sources"] == {"elsewhere": 1.0}
+    assert any("sources" in p.reason and p.reason["kind"] == "expected improvement" for p in later)
+
+
+def test_then_a_switch_is_turned_around_the_best() -> None:
+    _, best, turned = (p.configuration for p in searched((source(slower),), 3))
+    assert turned == {**best, "fused": not best["fused"]}
+
+
+def test_what_is_good_on_two_devices_comes_before_what_is_best_on_one() -> None:
+    everywhere = SPACE.sample(np.random.default_rng(3), 200)
+    slow = [c for c in everywhere if here(c) > 3.0]
+    special = [min(slow, key=lambda c: c["x"]), max(slow, key=lambda c: c["x"])]  # best on one device each
+    sources = tuple(
+        Source(str(i), tuple(told(lambda c, one=one: 0.9 if c == one else here(c), c) for c in everywhere))
+        for i, one in enumerate(special)
+    )
+    second = searched(sources, 2)[1]
+    assert second.reason["kind"] == "best elsewhere" and set(second.reason["sources"]) == {"0", "1"}  # type: ignore[call-overload]
+    assert second.configuration == min(everywhere, key=here)
+
+
+def test_a_source_that_misleads_costs_one_try() -> None:
+    # The default lies where this source is at its best, and would not tell.
+    proposals = searched((source(opposite),), 12, default_first=False)
+    informed = [p for p in proposals if "sources" in p.reason]
+    assert [p.reason["kind"] for p in informed] == ["best elsewhere"]
+
+
+def test_a_source_whose_times_are_shuffled_is_left_out() -> None:
+    right = source(slower)
+    times = np.random.default_rng(4).permutation([o.metrics["time"] for o in right.observations])
+    shuffled = tuple(
+        Observation(o.configuration, o.status, {"time": float(t)})
+        for o, t in zip(right.observations, times, strict=True)
+    )
+    problem, features = Problem(SPACE, TIME), Features(SPACE)
+    assert SourceModel.of(problem, features, Source("shuffled", shuffled)) is None
+    model = SourceModel.of(problem, features, right)
+    assert model is not None and model.consistency > 2.0 * CONSISTENT
+
+
+def test_the_sources_are_left_aside_once_they_have_been_heard() -> None:
+    assert beliefs(source(slower), tries=TAUGHT - 1) and not beliefs(source(slower), tries=TAUGHT)
 
 
 def test_it_needs_fewer_tries_than_a_search_that_begins_from_nothing() -> None:
