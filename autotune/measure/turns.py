@@ -1,6 +1,7 @@
 """Several searches on one machine: each measures on cores of its own or, where none are left, in turns.
 
-A measurement beside another on the same core says nothing, so there is one at a time a core. A search
+A measurement beside another on the same core says nothing, so there is one at a time a core (and one a
+GPU: :mod:`autotune.measure.gpu.claims`). A search
 *claims* the physical cores that it measures on for as long as it runs, and others choose among the
 rest. One that finds too few shares cores with others, and every measurement waits for its *turn*.
 
@@ -67,18 +68,19 @@ class FileLock:
 
 
 class Turn:
-    """One measurement at a time on some cores, in the order in which the searches came.
+    """One measurement at a time on some cores, and on a GPU, in the order in which the searches came.
 
     To wait for the turn one holds the gate; who has just measured finds it shut, and comes after. All take
     the locks in one order, so that no two wait for each other.
     """
 
-    def __init__(self, folder: Path, physical: Sequence[int]) -> None:
-        self._gates = [FileLock(folder / f"autotune-core-{core}.gate") for core in sorted(physical)]
-        self._turns = [FileLock(folder / f"autotune-core-{core}.turn") for core in sorted(physical)]
+    def __init__(self, folder: Path, physical: Sequence[int], gpu: str = "") -> None:
+        names = [*(f"core-{core}" for core in sorted(physical)), *([f"gpu-{gpu}"] if gpu else [])]
+        self._gates = [FileLock(folder / f"autotune-{name}.gate") for name in names]
+        self._turns = [FileLock(folder / f"autotune-{name}.turn") for name in names]
         self._had = 0
         """How many of the locks are ours, gates first."""
-        self.held = not physical
+        self.held = not names
         """Whether it is our turn."""
 
     def begin(self) -> bool:
@@ -141,13 +143,16 @@ class Place:
             claim.close()
 
 
-def find_place(wanted: int, folder: Path | None = None) -> Place:
-    """Claim ``wanted`` cores to measure on; where others leave too few, share theirs. 0: not pinned."""
+def find_place(wanted: int, folder: Path | None = None, gpu: str = "") -> Place:
+    """Claim ``wanted`` cores to measure on; where others leave too few, share theirs. 0: not pinned.
+
+    Its turn is one on these cores and, where one is named, on a GPU.
+    """
     folder = folder or locks_folder()
     allowed = allowed_here()
     siblings = {cpu: siblings_here(cpu) for cpu in allowed}
     if wanted <= 0:
-        return Place(choose_cores(wanted, allowed, siblings), Turn(folder, ()))
+        return Place(choose_cores(wanted, allowed, siblings), Turn(folder, (), gpu))
     choosing = FileLock(folder / "autotune-cores.choosing")
     choosing.take(wait=True)  # others for as long as it takes to look at all cores
     try:
@@ -160,7 +165,7 @@ def find_place(wanted: int, folder: Path | None = None) -> Place:
         ours = set() if cores.shared else physical
         for core in claims.keys() - ours:
             claims[core].close()
-        return Place(cores, Turn(folder, sorted(physical)), tuple(claims[core] for core in ours))
+        return Place(cores, Turn(folder, sorted(physical), gpu), tuple(claims[core] for core in ours))
     finally:
         choosing.close()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import uuid
 
 ATTRIBUTES = {
     "max_threads": 1,
@@ -44,6 +45,9 @@ def _describe(driver: ctypes.CDLL, index: int) -> dict[str, object]:
         facts["name"] = name.value.decode(errors="replace")
     if not driver.cuDeviceTotalMem_v2(ctypes.byref(memory), device):
         facts["memory_bytes"] = memory.value
+    identity, ask = (ctypes.c_ubyte * 16)(), getattr(driver, "cuDeviceGetUuid", None)
+    if ask is not None and not ask(identity, device):
+        facts["uuid"] = f"GPU-{uuid.UUID(bytes=bytes(identity))}"
     for attribute, number in ATTRIBUTES.items():
         value = ctypes.c_int()
         if not driver.cuDeviceGetAttribute(ctypes.byref(value), number, device):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from autotune.measure.messages import Enter, Measured, Prepare, Prepared, Read, Ready, Request
@@ -34,13 +35,14 @@ class WorkerEntrant(Entrant):
         turn: Turn,
         settings: MeasureSettings,
         what: Configuration | Baseline,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self._settings = settings
         self._turn = turn
         self._payload: bytes | None = None
-        environment = what.environment if isinstance(what, Baseline) else None
+        own = what.environment if isinstance(what, Baseline) else {}
         with turn.taken():  # all of it happens on the measuring cores
-            self._worker = factory.start(cores, FINALE, environment)
+            self._worker = factory.start(cores, FINALE, {**(environment or {}), **own})
             started = self._worker.wait()
             if isinstance(started, Death):
                 message = start_failure(started)

@@ -53,8 +53,15 @@ class WorkerFactory:
 class Slot(Generic[Job]):
     """One worker after another, and the job that it is at."""
 
-    def __init__(self, factory: WorkerFactory, cores: tuple[int, ...], role: str) -> None:
+    def __init__(
+        self,
+        factory: WorkerFactory,
+        cores: tuple[int, ...],
+        role: str,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.cores = cores
+        self.environment = environment
         self.role = role
         self.worker: Worker | None = None
         self.job: Job | None = None
@@ -76,7 +83,7 @@ class Slot(Generic[Job]):
 
     def start(self) -> Ready:
         """Fill the slot and wait until its worker is ready. Raises where it cannot start."""
-        self.worker = self._factory.start(self.cores, self.role)
+        self.worker = self._factory.start(self.cores, self.role, self.environment)
         came = self.worker.wait()
         if isinstance(came, Ready):
             return came
@@ -87,7 +94,7 @@ class Slot(Generic[Job]):
         """Begin to start a worker where there is none."""
         if self.worker is None:
             self.ends_when_idle = False
-            self.worker = self._factory.start(self.cores, self.role)
+            self.worker = self._factory.start(self.cores, self.role, self.environment)
 
     @property
     def free(self) -> bool:

@@ -28,9 +28,10 @@ from autotune.measure.ownership import make_scratch
 from autotune.measure.postmortem import after_memory_kill, outcome_of, start_failure
 from autotune.measure.process import Death
 from autotune.measure.reports import whole_run
-from autotune.measure.turns import LOOK_AGAIN_SECONDS, find_place
+from autotune.measure.turns import LOOK_AGAIN_SECONDS
 from autotune.session.executor import Entrant, Event, Executor, Finished, Started, Ticket
 from autotune.session.executor_entrant import WorkerEntrant
+from autotune.session.executor_lane import Lane, cores_of, find_lanes, remark_on
 from autotune.session.executor_slot import MEASURE, PREPARE, Slot, WorkerFactory
 from autotune.session.same_code import Known, SameCode
 from autotune.space.configuration import Configuration, Value
@@ -62,13 +63,13 @@ class Flight:
 
 
 class WorkerExecutor(Executor):
-    """Runs trials in killable worker processes: some prepare, one measures.
+    """Runs trials in killable worker processes: some prepare, one measures, or one on each GPU.
 
     A worker that dies, hangs or leaves processes behind costs its own trial and is replaced. One that
     cannot even start ends the search with an error that shows what it printed. Where other searches leave
     no core, each measurement waits for its turn (:mod:`autotune.measure.turns`). ``prepare_workers`` is
     by default as many as there are cores beside the measuring ones, up to eight; none are used where
-    the objective has nothing to prepare.
+    the objective has nothing to prepare. ``lanes``: where to measure; ``None``: as the settings say.
 
     Raises :class:`autotune.errors.InputError` on construction where the objective cannot be used.
     """
@@ -79,14 +80,14 @@ class WorkerExecutor(Executor):
         device: Mapping[str, Value],
         prepare_workers: int | None = None,
         compiled: Path | None = None,
+        lanes: tuple[Lane, ...] | None = None,
     ) -> None:
         sweep_groups()
         self.spec = spec
         self.settings = spec.measure
-        self._place = find_place(spec.measure.cores)
-        self.cores = self._place.cores
-        self.remark = self._place.remark
-        self._turn = self._place.turn
+        self._lanes = find_lanes(spec.measure) if lanes is None else lanes
+        self.cores = cores_of(self._lanes)
+        self.remark = remark_on(self._lanes, spec.measure.gpus)
         context = Context(spec.workload, device, make_scratch(spec.name), spec.search.seed, compiled)
         setup = Setup(
             spec.objective,
@@ -97,7 +98,10 @@ class WorkerExecutor(Executor):
             curve=whole_run(spec),
         )
         self._factory = WorkerFactory(setup, self.cores)
-        self._measurer = Slot[Flight](self._factory, self.cores.measuring, MEASURE)
+        self._measurers = [
+            Slot[Flight](self._factory, lane.place.cores.measuring, MEASURE, lane.environment)
+            for lane in self._lanes
+        ]
         self._preparers: list[Slot[Flight]] = []
         self._to_prepare: deque[Flight] = deque()
         self._to_measure: deque[Flight] = deque()
@@ -106,7 +110,7 @@ class WorkerExecutor(Executor):
         self._entrants: list[WorkerEntrant] = []
         self._closed = False
         try:
-            self._ready = self._measurer.start()
+            self._ready = self._measurers[0].start()
         except BaseException:
             self.close()
             raise
@@ -114,10 +118,11 @@ class WorkerExecutor(Executor):
             min(len(self.cores.preparing), MOST_PREPARERS) if prepare_workers is None else prepare_workers
         )
         count = max(wanted, 1) if self._ready.prepares else 0
-        self._preparers = [Slot(self._factory, self.cores.preparing, PREPARE) for _ in range(count)]
-        # One is measured, and one for each preparer. With nothing to prepare, the next one waits, so
-        # that the measuring core does not stand idle while the session thinks.
-        self.capacity = 1 + max(count, 1)
+        seen = self._lanes[0].environment
+        self._preparers = [Slot(self._factory, self.cores.preparing, PREPARE, seen) for _ in range(count)]
+        # One is measured in each lane, and one for each preparer. With nothing to prepare, the next one
+        # waits, so that the measuring core does not stand idle while the session thinks.
+        self.capacity = len(self._lanes) + max(count, 1)
 
     # -- the contract --------------------------------------------------------------------------
 
@@ -133,8 +138,9 @@ class WorkerExecutor(Executor):
         while True:
             for slot in self._slots:
                 self._attend(slot)
-            if self._measurer.job is None and (self._turn.held or not self._to_measure):
-                self._turn.end()  # others may wait for it
+            for lane, measurer in self._measuring:
+                if measurer.job is None and (lane.turn.held or not self._to_measure):
+                    lane.turn.end()  # others may wait for it
             self._dispatch()
             now = time.monotonic()
             if self._events or now >= until or not self._in_flight:
@@ -162,14 +168,17 @@ class WorkerExecutor(Executor):
         self._to_measure.clear()
         for slot in self._preparers:
             slot.stop()
-        self._measurer.stop_when_idle()
+        for _, measurer in self._measuring:
+            measurer.stop_when_idle()
         self._factory.forget(make_scratch(self.spec.name))
 
     def baselines(self) -> tuple[Baseline, ...]:
         return self._ready.baselines
 
     def entrant(self, what: Configuration | Baseline, label: str) -> Entrant:
-        entrant = WorkerEntrant(self._factory, self.cores.measuring, self._turn, self.settings, what)
+        lane = self._lanes[0]  # the same for all, so that they can be compared
+        cores, turn = lane.place.cores.measuring, lane.turn
+        entrant = WorkerEntrant(self._factory, cores, turn, self.settings, what, lane.environment)
         self._entrants.append(entrant)
         return entrant
 
@@ -182,13 +191,18 @@ class WorkerExecutor(Executor):
         for entrant in self._entrants:
             entrant.close()
         self._factory.close()
-        self._place.close()
+        for lane in self._lanes:
+            lane.close()
 
     # -- one step ------------------------------------------------------------------------------
 
     @property
     def _slots(self) -> list[Slot[Flight]]:
-        return [self._measurer, *self._preparers]
+        return [*self._measurers, *self._preparers]
+
+    @property
+    def _measuring(self) -> Iterable[tuple[Lane, Slot[Flight]]]:
+        return zip(self._lanes, self._measurers, strict=True)
 
     @property
     def _in_flight(self) -> bool:
@@ -197,7 +211,8 @@ class WorkerExecutor(Executor):
     def _dispatch(self) -> None:
         """Hand waiting trials to idle workers; start workers that are missing."""
         if self._in_flight:
-            self._measurer.fill()
+            for _, measurer in self._measuring:
+                measurer.fill()
         for slot in self._preparers:
             if self._to_prepare:
                 slot.fill()
@@ -206,15 +221,16 @@ class WorkerExecutor(Executor):
                 self._events.append(Started(flight.ticket.trial_id, slot.name))
                 request = Prepare(flight.ticket.configuration, flight.ticket.seed)
                 slot.give(flight, request, self.settings.prepare_timeout)
-        if self._waits_for_turn and self._turn.begin():
-            flight = self._to_measure.popleft()
-            if flight.preparation is None:
-                self._events.append(Started(flight.ticket.trial_id, self._measurer.name))
-            self._measurer.give(flight, self._measure_request(flight), self.settings.timeout)
+        for lane, measurer in self._measuring:
+            if self._to_measure and measurer.free and lane.turn.begin():
+                flight = self._to_measure.popleft()
+                if flight.preparation is None:
+                    self._events.append(Started(flight.ticket.trial_id, measurer.name))
+                measurer.give(flight, self._measure_request(flight), self.settings.timeout)
 
     @property
     def _waits_for_turn(self) -> bool:
-        return bool(self._to_measure) and self._measurer.free
+        return bool(self._to_measure) and any(measurer.free for measurer in self._measurers)
 
     def _measure_request(self, flight: Flight) -> Measure:
         ticket, limit = flight.ticket, self.settings.timeout
@@ -288,6 +304,8 @@ class WorkerExecutor(Executor):
             facts["leftovers"] = "processes that it left behind were killed"
         if slot.cores:
             facts["cores"] = list(slot.cores)
+        if slot in self._measurers:
+            facts |= self._lanes[self._measurers.index(slot)].facts
         cap = slot.worker.setup.cap if slot.worker is not None else None
         if (
             slot.worker is not None
@@ -327,7 +345,7 @@ class WorkerExecutor(Executor):
     def _taken(self, slot: Slot[Flight]) -> Flight:
         """The flight that the slot's worker was at, with when that was."""
         flight = slot.take()
-        lane = self._preparers.index(slot) if slot.role == PREPARE else 0
+        lane = (self._preparers if slot.role == PREPARE else self._measurers).index(slot)
         flight.timeline[slot.role] = [round(slot.began, 4), round(time.time(), 4), lane]
         return flight
 

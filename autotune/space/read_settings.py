@@ -55,6 +55,7 @@ MEASURE: dict[str, Converter[Any]] = {
     "max_readings": integer(1),
     "reject": boolean,
     "cores": integer(0),
+    "gpus": integer(0),
     "finalists": integer(0),
 }
 BUDGET: dict[str, Converter[Any]] = {

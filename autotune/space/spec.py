@@ -140,6 +140,8 @@ class MeasureSettings:
     """Stop reading a configuration that is worse than the incumbent beyond doubt (``pruned``)."""
     cores: int = 1
     """Cores a measurement is pinned to; 0: not pinned."""
+    gpus: int = 0
+    """GPUs to measure on at once, one measurement each; 0: none is claimed."""
     finalists: int = 5
     """How many of the best are measured again beside the default at the end; 0: none."""
 

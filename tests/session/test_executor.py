@@ -233,7 +233,7 @@ def test_an_environment_reaches_its_baseline_only(workers: WorkerExecutor) -> No
 
 def test_giving_up_a_measurement_does_not_wait_for_it(workers: WorkerExecutor) -> None:
     submit(workers, 77)
-    while not workers._measurer.job:
+    while not workers._measurers[0].job:
         workers.poll(0.01)
     workers.cancel()
     assert collect(workers, 1)[1][77].status == "lost"

@@ -1,0 +1,90 @@
+"""Where a search measures: lanes, each with cores of its own and, where one is wanted, a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from autotune.measure.gpu.claims import VISIBLE, GpuClaim, find_gpus
+from autotune.measure.pinning import Cores
+from autotune.measure.turns import Place, Turn, find_place
+from autotune.provenance.device import query_gpus
+from autotune.provenance.gpus import GpuState, read_gpus
+from autotune.space.spec import MeasureSettings
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One measurement at a time goes through a lane. Close it in the end."""
+
+    place: Place
+    gpu: GpuClaim | None = None
+
+    @property
+    def turn(self) -> Turn:
+        return self.place.turn
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """For the workers that measure here."""
+        return {} if self.gpu is None else {VISIBLE: self.gpu.visible}
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        """Of a trial that was measured here."""
+        return {} if self.gpu is None else {"gpu": self.gpu.key}
+
+    def close(self) -> None:
+        self.place.close()
+        if self.gpu is not None:
+            self.gpu.close()
+
+
+def find_lanes(settings: MeasureSettings) -> tuple[Lane, ...]:
+    """A lane for each GPU that is wanted and there, one without a GPU where there is none."""
+    gpus = find_gpus(settings.gpus, query_gpus()) if settings.gpus else ()
+    if not gpus:
+        return (Lane(find_place(settings.cores)),)
+    return tuple(Lane(find_place(settings.cores, gpu=gpu.key), gpu) for gpu in gpus)
+
+
+def cores_of(lanes: Sequence[Lane]) -> Cores:
+    """The cores that all of them measure on, and those to prepare on beside them."""
+    measuring = {core for lane in lanes for core in lane.place.cores.measuring}
+    first = lanes[0].place.cores.preparing
+    preparing = [core for core in first if core not in measuring] or first
+    shared = any(lane.place.cores.shared for lane in lanes)
+    return Cores(tuple(sorted(measuring)), tuple(preparing), shared)
+
+
+def remark_on(lanes: Sequence[Lane], wanted_gpus: int) -> str:
+    """What the user should know of where is measured; empty where all is as asked for."""
+    remarks = [lane.place.remark for lane in lanes[:1] if lane.place.remark]
+    claims = [lane.gpu for lane in lanes if lane.gpu is not None]
+    if wanted_gpus and not claims:
+        remarks.append("there is no GPU here: the objective measures without one, if it can")
+    if any(claim.shared for claim in claims):
+        remarks.append("other searches measure on every GPU: this one takes turns with them")
+    if claims:
+        remarks += strangers(claims, *_states())
+    return "; ".join(remarks)
+
+
+def strangers(
+    claims: Sequence[GpuClaim], uuids: Sequence[str | None], states: Sequence[GpuState]
+) -> list[str]:
+    """What is said of GPUs that processes other than those of searches are using."""
+    said = []
+    for claim in claims:
+        for uuid, state in zip(uuids, states, strict=True):
+            if uuid == claim.key and state.processes and not claim.shared:
+                use = "" if state.utilization is None else f", in use {state.utilization} % of the time"
+                count = f"{state.processes} other process{'es' if state.processes > 1 else ''}"
+                said.append(f"{claim.name} ({claim.key}) has {count} on it{use}: readings may be disturbed")
+    return said
+
+
+def _states() -> tuple[list[str | None], list[GpuState]]:
+    gpus, states = read_gpus()
+    by_index = {device.index: device.uuid for device in gpus.devices}
+    return [by_index.get(state.index) for state in states], list(states)
