@@ -36,8 +36,9 @@ class Judgement:
     score: float
     tries: int
     """Distinct recorded configurations that were tried, at most :data:`MOST`."""
+    r10: float
+    """The best time after 10 tries, over the optimum."""
     r50: float
-    """The best time after 50 tries, over the optimum."""
     r200: float
 
 
@@ -95,6 +96,7 @@ class Judge:
         return Judgement(
             score=float(np.maximum(gain, -1).mean()),
             tries=len(places),
+            r10=float(best[9] / self.optimum),
             r50=float(best[49] / self.optimum),
             r200=float(best[199] / self.optimum),
         )

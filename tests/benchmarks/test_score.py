@@ -60,7 +60,7 @@ class TestSearch:
 
     def test_the_optimum_at_once_scores_one(self, judge: Judge) -> None:
         verdict = judge.judge(tried(TIMES.index(100.0)))
-        assert verdict.score == pytest.approx(1) and verdict.r50 == verdict.r200 == 1
+        assert verdict.score == pytest.approx(1) and verdict.r10 == verdict.r50 == verdict.r200 == 1
 
     def test_random_search_scores_about_nothing(self, judge: Judge) -> None:
         rng = np.random.default_rng(0)

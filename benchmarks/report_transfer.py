@@ -1,0 +1,121 @@
+"""The table of searches that learn from earlier studies.
+
+    python -m benchmarks.report_transfer RUNS.jsonl ... --spaces DIR --out benchmarks/results/transfer.md
+
+RUNS.jsonl is what ``benchmarks.search_efficiency`` wrote with and without ``--transfer`` and
+``--misleading``. What stands after the ``+`` of a strategy's name says where its sources came from. Each
+search is judged by :mod:`benchmarks.score` and compared with the one of its seed that began from nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from statistics import mean, median, stdev
+from typing import Any
+
+from autotune.errors import AutotuneError
+from autotune.measure.recording import read_recording
+from benchmarks.report_efficiency import versions
+from benchmarks.score import Judge, Judgement
+from benchmarks.search_efficiency import recordings
+
+Line = Mapping[str, Any]
+Verdicts = Mapping[int, Judgement]
+"""By seed."""
+
+SOURCES = {
+    "": "none",
+    "220": "the other GPUs",
+    "220+negated": "the other GPUs and a negated one",
+    "220+shuffled": "the other GPUs and a shuffled one",
+    "negated": "a negated one alone",
+    "shuffled": "a shuffled one alone",
+    "all": "the other GPUs, all of each recording",
+}
+"""What stands after the ``+``, in words and in the order of the rows."""
+
+
+def judged(lines: Iterable[Line], judges: Mapping[str, Judge]) -> dict[tuple[str, str], dict[int, Judgement]]:
+    """The verdicts by space and sources."""
+    found: dict[tuple[str, str], dict[int, Judgement]] = defaultdict(dict)
+    for line in lines:
+        _, _, sources = line["strategy"].partition("+")
+        if line["space"] in judges:
+            found[line["space"], sources][line["seed"]] = judges[line["space"]].judge(line["configs"])
+    return found
+
+
+def row(space: str, sources: str, verdicts: Verdicts, alone: Verdicts) -> str:
+    """The difference in score from ``alone`` is over the seeds that both have, with its standard error."""
+    scores = [v.score for v in verdicts.values()]
+    both = [verdicts[seed].score - alone[seed].score for seed in verdicts if seed in alone]
+    gain = f"{mean(both):+.3f} ± {stdev(both) / len(both) ** 0.5:.3f}" if sources and len(both) > 1 else ""
+    first = [v.r10 for v in verdicts.values()]
+    near = sum(r <= 1.05 for r in first)
+    cells = [
+        space,
+        SOURCES.get(sources, sources),
+        str(len(scores)),
+        f"{median(first):.3f}",
+        f"{near}/{len(first)}",
+        f"{mean(scores):.3f}",
+        gain,
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def table(found: Mapping[tuple[str, str], Verdicts]) -> list[str]:
+    """A block of rows for each space: from nothing first."""
+    order = {sources: place for place, sources in enumerate(SOURCES)}
+    keys = sorted(found, key=lambda key: (key[0], order.get(key[1], len(order)), key[1]))
+    return [
+        "| space | sources | seeds | best of 10 / optimum, median | within 5 % | score | gain |",
+        f"|{'---|' * 7}",
+        *(row(space, sources, found[space, sources], found.get((space, ""), {})) for space, sources in keys),
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("runs", type=Path, nargs="+")
+    parser.add_argument("--spaces", type=Path, required=True, help="directory of recordings")
+    parser.add_argument("--command", default="", help="what made the lines, to be shown above the table")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    lines = [json.loads(text) for path in options.runs for text in path.read_text().splitlines()]
+    judges = {name: Judge(read_recording(path)) for name, path in recordings(options.spaces)}
+    text = "\n".join(
+        [
+            "# Learning from studies of other GPUs",
+            "",
+            *([f"`{options.command}`", ""] if options.command else []),
+            "Recorded kernels: a replay, no GPU was used here. A source is a search of 220 tries by "
+            "`auto` on another GPU's recording of the kernel (four different ones; the seed chooses). A "
+            "negated source says that the best is the worst, a shuffled one has its times exchanged at "
+            "random. Beside others it is the first of them once more; alone it is all that the target's "
+            "own recording holds. `score` is that of `benchmarks/score.py`; `gain` its difference from "
+            "the search without sources, seed by seed, with the standard error of the mean.",
+            "",
+            f"{versions(lines)}; Python {platform.python_version()}.",
+            "",
+            *table(judged(lines, judges)),
+            "",
+        ]
+    )
+    print(text)
+    if options.out:
+        options.out.write_text(text)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except AutotuneError as error:
+        raise SystemExit(str(error)) from None

@@ -1,0 +1,18 @@
+"""The table of transfer: sources by name, gains over the seeds that both have."""
+
+from __future__ import annotations
+
+from benchmarks.report_transfer import table
+from benchmarks.score import Judgement
+
+
+def verdict(score: float, r10: float) -> Judgement:
+    return Judgement(score=score, tries=50, r10=r10, r50=1.0, r200=1.0)
+
+
+def test_a_row_says_how_near_ten_tries_come_and_what_sources_gain() -> None:
+    alone = {seed: verdict(0.5 + 0.1 * seed, 1.5) for seed in range(3)}
+    taught = {seed: verdict(0.7 + 0.1 * seed, r10) for seed, r10 in enumerate((1.01, 1.02, 1.2, 1.3))}
+    _, _, first, second = table({("gemm", "220"): taught, ("gemm", ""): alone})
+    assert first == "| gemm | none | 3 | 1.500 | 0/3 | 0.600 |  |"
+    assert second == "| gemm | the other GPUs | 4 | 1.110 | 2/4 | 0.850 | +0.200 ± 0.000 |"
