@@ -119,7 +119,7 @@ class TritonObjective(DeviceObjective):
         if self.interpreted and not wanted:
             raise Infeasible(
                 "TRITON_INTERPRET is set, and times in Triton's interpreter say nothing of a GPU; to try the "
-                "kernels out all the same write  interpret: true  in the workload, of small sizes"
+                "kernels out all the same write  interpret: true  in a small workload"
             )
         if wanted and not self.interpreted:
             raise Infeasible("interpret: true in the workload needs TRITON_INTERPRET=1 in the environment")
@@ -129,7 +129,7 @@ class TritonObjective(DeviceObjective):
         if not self.interpreted and self.capability is None:
             raise Infeasible(
                 "there is no GPU here; Triton's interpreter can try the kernels out, though its times say "
-                "nothing: set TRITON_INTERPRET=1 and write  interpret: true  in the workload, of small sizes"
+                "nothing: set TRITON_INTERPRET=1 and write  interpret: true  in a small workload"
             )
 
     # -- what a subclass says ----------------------------------------------------------------

@@ -1,0 +1,112 @@
+"""Triton kernels are compiled for a GPU that is elsewhere; what is not possible is refused and said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from autotune.errors import InputError
+from autotune.measure.objective import Infeasible
+from autotune.space.configuration import Configuration
+from tests.objectives.triton_child import NAMES, child, compile_only, construct, needs_triton, read_space
+
+pytestmark = [pytest.mark.torch, needs_triton]
+
+SMALL = {
+    "triton-gemm": {"block_m": 16, "block_n": 16, "block_k": 16, "warps": 1, "stages": 2},
+    "triton-attention": {"block_m": 16, "block_n": 16, "warps": 1, "stages": 1},
+    "triton-softmax": {"block": 128},
+    "triton-layer-norm": {"block": 128},
+    "triton-reduction": {"block_kept": 4, "block_reduced": 32},
+}
+"""Configurations that are compiled quickly."""
+
+
+@pytest.fixture(scope="module")
+def compiler() -> Iterator[ProcessPoolExecutor]:
+    with child(interpret=False) as process:
+        yield process
+
+
+def small(name: str, **knobs: int) -> Configuration:
+    return Configuration({**read_space(name).space.default(), **SMALL[name], **knobs})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_default_compiles_for_an_h200_without_one(
+    compiler: ProcessPoolExecutor, name: str, tmp_path: Path
+) -> None:
+    code = compiler.submit(compile_only, name, {}, read_space(name).space.default(), tmp_path).result()
+    resources = code["resources"]
+    assert 0 < resources["registers"] <= 255 and resources["spilled_bytes"] == 0
+    assert 0 < resources["shared_bytes"] <= 232_448
+    assert code["fingerprint"] and code["facts"]["compile_seconds"] > 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_size_of_one_compiles(compiler: ProcessPoolExecutor, name: str, tmp_path: Path) -> None:
+    ones = dict.fromkeys(("m", "n", "k", "rows", "columns", "batch", "heads", "length", "head_dim"), 1)
+    assert compiler.submit(compile_only, name, ones, small(name), tmp_path).result()["fingerprint"]
+
+
+def test_what_is_split_has_a_second_launch(compiler: ProcessPoolExecutor, tmp_path: Path) -> None:
+    split = compiler.submit(compile_only, "triton-gemm", {}, small("triton-gemm", split_k=2), tmp_path)
+    assert split.result()["launches"] == ["product", "sum_parts"]
+    parts = compiler.submit(
+        compile_only, "triton-reduction", {}, small("triton-reduction", parts=4), tmp_path
+    )
+    assert parts.result()["launches"] == ["sums", "sums"]
+
+
+def test_too_much_shared_memory_is_infeasible_before_a_launch(
+    compiler: ProcessPoolExecutor, tmp_path: Path
+) -> None:
+    default = read_space("triton-reduction").space.default()
+    compiled = compiler.submit(
+        compile_only, "triton-reduction", {}, default, tmp_path, shared_memory_bytes=1024
+    )
+    with pytest.raises(Infeasible, match="shared memory"):
+        compiled.result()
+
+
+def test_what_triton_refuses_is_infeasible(compiler: ProcessPoolExecutor, tmp_path: Path) -> None:
+    broken = Configuration({**read_space("triton-softmax").space.default(), "block": 300})
+    with pytest.raises(Infeasible, match="power of 2"):
+        compiler.submit(compile_only, "triton-softmax", {}, broken, tmp_path).result()
+
+
+def test_the_same_code_has_the_same_fingerprint(compiler: ProcessPoolExecutor, tmp_path: Path) -> None:
+    def fingerprint(m: int, stages: int) -> str:
+        workload = {"m": m, "n": 33, "k": 33}  # rows of an odd length cannot be copied ahead
+        configuration = small("triton-gemm", stages=stages)
+        made = compiler.submit(compile_only, "triton-gemm", workload, configuration, tmp_path)
+        return str(made.result()["fingerprint"])
+
+    assert fingerprint(33, stages=2) == fingerprint(33, stages=4)
+    assert fingerprint(33, stages=2) != fingerprint(65, stages=2)  # the same binary in another grid
+
+
+def test_without_a_gpu_and_without_the_interpreter_it_is_refused(compiler: ProcessPoolExecutor) -> None:
+    with pytest.raises(InputError, match="there is no GPU here"):
+        compiler.submit(construct, "triton-softmax", {}, with_gpu=False).result()
+    with pytest.raises(InputError, match="needs TRITON_INTERPRET=1"):
+        compiler.submit(construct, "triton-softmax", {"interpret": True}, with_gpu=True).result()
+
+
+def test_the_interpreter_is_not_timed_unasked() -> None:
+    with child(interpret=True) as interpreter:
+        with pytest.raises(InputError, match="say nothing of a GPU"):
+            interpreter.submit(construct, "triton-softmax", {}, with_gpu=True).result()
+        interpreter.submit(construct, "triton-softmax", {"interpret": True}, with_gpu=False).result()
+
+
+def test_a_type_that_the_device_lacks_is_refused(compiler: ProcessPoolExecutor, tmp_path: Path) -> None:
+    float8 = {"dtype": "float8_e4m3fn"}
+    compiled = compiler.submit(
+        compile_only, "triton-gemm", float8, small("triton-gemm"), tmp_path, compute_capability=8.0
+    )
+    with pytest.raises(InputError, match=r"needs compute capability 8\.9"):
+        compiled.result()

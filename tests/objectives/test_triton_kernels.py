@@ -1,0 +1,105 @@
+"""Every Triton kernel agrees with its oracle on ragged shapes, in Triton's interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.objectives.triton_child import (
+    NAMES,
+    check,
+    check_library,
+    child,
+    needs_triton,
+    read_space,
+    sampled,
+)
+
+pytestmark = [pytest.mark.torch, needs_triton]
+
+RAGGED: dict[str, list[dict[str, Any]]] = {
+    "triton-gemm": [
+        {"m": 65, "n": 70, "k": 45, "dtype": "float16"},
+        {"m": 33, "n": 17, "k": 129, "dtype": "bfloat16"},
+        {"m": 17, "n": 129, "k": 7, "dtype": "float32", "precision": "ieee", "b_order": "column"},
+        {"m": 31, "n": 33, "k": 35, "dtype": "float8_e4m3fn"},
+        {"m": 31, "n": 33, "k": 35, "dtype": "float8_e5m2", "b_order": "row"},
+        {"m": 1, "n": 1, "k": 1},
+    ],
+    "triton-softmax": [
+        {"rows": 7, "columns": 300},
+        {"rows": 9, "columns": 515, "dtype": "float16"},
+        {"rows": 3, "columns": 129, "dtype": "bfloat16"},
+        {"rows": 1, "columns": 1},
+    ],
+    "triton-layer-norm": [
+        {"rows": 7, "columns": 300, "dtype": "float32"},
+        {"rows": 9, "columns": 515, "dtype": "float16"},
+        {"rows": 3, "columns": 129, "dtype": "bfloat16"},
+        {"rows": 1, "columns": 1},
+    ],
+    "triton-reduction": [
+        {"rows": 133, "columns": 37, "axis": 0},
+        {"rows": 5, "columns": 301, "axis": 1, "dtype": "float16"},
+        {"rows": 1, "columns": 1001, "axis": 1, "dtype": "bfloat16"},
+        {"rows": 1, "columns": 1},
+    ],
+    "triton-attention": [
+        {"batch": 1, "heads": 2, "length": 75, "head_dim": 20, "causal": True},
+        {"batch": 2, "heads": 1, "length": 60, "keys": 131, "head_dim": 16, "causal": False},
+        {"batch": 1, "heads": 1, "length": 33, "head_dim": 5, "dtype": "bfloat16"},
+        {"batch": 1, "heads": 1, "length": 33, "head_dim": 32, "dtype": "float32", "precision": "ieee"},
+        {"batch": 1, "heads": 1, "length": 1, "head_dim": 1},
+    ],
+}
+
+CASES = [(name, workload) for name, workloads in RAGGED.items() for workload in workloads]
+
+
+@pytest.fixture(scope="module")
+def interpreter() -> Iterator[ProcessPoolExecutor]:
+    with child(interpret=True) as process:
+        yield process
+
+
+@pytest.mark.parametrize(("name", "workload"), CASES, ids=str)
+def test_the_default_and_others_are_right_on_ragged_shapes(
+    interpreter: ProcessPoolExecutor, name: str, workload: dict[str, Any]
+) -> None:
+    configurations = [read_space(name).space.default(), *(sampled(name, seed) for seed in range(3))]
+    for configuration in configurations:
+        error = interpreter.submit(check, name, workload, configuration).result()
+        assert error < 1e-2, dict(configuration)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_any_configuration_is_right_on_any_shape(interpreter: ProcessPoolExecutor, name: str) -> None:
+    shapes = {
+        "triton-gemm": {"m": 70, "n": 70, "k": 90},
+        "triton-attention": {"length": 90, "head_dim": 40},
+        "triton-reduction": {"rows": 400, "columns": 20},
+    }.get(name, {"rows": 20, "columns": 400})
+    fixed = {"batch": 1, "heads": 2} if name == "triton-attention" else {}
+
+    @settings(max_examples=6, deadline=None, database=None, derandomize=True)
+    @given(
+        seed=st.integers(0, 2**32 - 1),
+        shape=st.fixed_dictionaries({size: st.integers(1, most) for size, most in shapes.items()}),
+    )
+    def right(seed: int, shape: dict[str, int]) -> None:
+        assert interpreter.submit(check, name, {**fixed, **shape}, sampled(name, seed), seed).result() < 1e-2
+
+    right()
+
+
+@pytest.mark.parametrize(("name", "workload"), CASES, ids=str)
+def test_pytorch_is_a_baseline_and_right(
+    interpreter: ProcessPoolExecutor, name: str, workload: dict[str, Any]
+) -> None:
+    errors = interpreter.submit(check_library, name, workload).result()
+    assert list(errors) == ["torch"] and errors["torch"] < 1e-2

@@ -1,0 +1,138 @@
+"""What the tests of Triton kernels run in a process of its own: Triton decides on import if it interprets."""
+
+from __future__ import annotations
+
+import importlib.util
+import multiprocessing
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from autotune.measure.load import load_objective
+from autotune.measure.objective import Context
+from autotune.provenance.device import device_facts
+from autotune.space.configuration import Configuration
+from autotune.space.reader import read_spec
+from autotune.space.spec import PythonObjective, StudySpec
+
+ROOT = Path(__file__).parents[2]
+KERNELS = ROOT / "objectives" / "kernels"
+
+NAMES = ("triton-attention", "triton-gemm", "triton-layer-norm", "triton-reduction", "triton-softmax")
+
+
+MISSING = [package for package in ("torch", "triton") if importlib.util.find_spec(package) is None]
+
+needs_triton = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")
+
+
+@cache
+def read_space(name: str) -> StudySpec:
+    return read_spec(ROOT / "searchspaces" / f"{name}.yaml", device=device_facts("h200"))
+
+
+def sampled(name: str, seed: int) -> Configuration:
+    """Any configuration, but with few programs: the interpreter runs about a thousand a second."""
+    (configuration,) = read_space(name).space.sample(np.random.default_rng(seed), 1)
+    fewer = {"parts": min(8, int(configuration["parts"]))} if "parts" in configuration else {}
+    return Configuration({**configuration, **fewer})
+
+
+@contextmanager
+def child(interpret: bool) -> Iterator[ProcessPoolExecutor]:
+    """One process that runs the functions below, with Triton's interpreter or its compiler."""
+    environment = {"TRITON_INTERPRET": "1" if interpret else "0", "OMP_NUM_THREADS": "1"}
+    with ProcessPoolExecutor(
+        1, multiprocessing.get_context("spawn"), initializer=_set, initargs=(environment,)
+    ) as pool:
+        yield pool
+
+
+def _set(environment: Mapping[str, str]) -> None:
+    os.environ.update(environment)
+
+
+# -- in the child ------------------------------------------------------------------------------
+
+
+def check(name: str, workload: Mapping[str, Any], configuration: Configuration, seed: int = 0) -> float:
+    """The error of one configuration in the interpreter; raises what the check raises."""
+    with tempfile.TemporaryDirectory() as cache:
+        kernel = _objective(read_space(name), Path(cache), {**workload, "interpret": True})
+        loaded = kernel.load(kernel.prepare(configuration))
+        return float(kernel.check(loaded, np.random.default_rng(seed))["error"])
+
+
+def check_library(name: str, workload: Mapping[str, Any]) -> dict[str, float]:
+    """The errors of the baselines."""
+    with tempfile.TemporaryDirectory() as cache:
+        kernel = _objective(read_space(name), Path(cache), {**workload, "interpret": True})
+        return {
+            baseline.name: float(
+                kernel.check(kernel.load_baseline(baseline), np.random.default_rng(0))["error"]
+            )
+            for baseline in kernel.baselines()
+        }
+
+
+def check_planted(
+    name: str, fault: tuple[str, str], workload: Mapping[str, Any], configuration: Configuration, seed: int
+) -> float:
+    """As :func:`check`, of a copy of the kernel in which a fault was planted.
+
+    The right kernel runs first: what it leaves in memory that is given back must not hide the fault.
+    """
+    check(name, workload, configuration, seed)
+    spec = read_space(name)
+    assert isinstance(spec.objective, PythonObjective)
+    file, _, kind = Path(spec.objective.target).name.partition(":")
+    with tempfile.TemporaryDirectory() as folder:
+        for helper in ("triton_objective.py", "triton_compile.py"):
+            shutil.copy(KERNELS / helper, folder)
+        source = (KERNELS / file).read_text()
+        if fault[0] not in source:
+            raise LookupError(f"{file} has no {fault[0]!r}")
+        (Path(folder) / file).write_text(source.replace(*fault))
+        wrong = replace(spec, objective=PythonObjective(f"{file}:{kind}", Path(folder)))
+        kernel = _objective(wrong, Path(folder), {**workload, "interpret": True})
+        loaded = kernel.load(kernel.prepare(configuration))
+        return float(kernel.check(loaded, np.random.default_rng(seed))["error"])
+
+
+def compile_only(
+    name: str, workload: Mapping[str, Any], configuration: Configuration, cache: Path, **device: Any
+) -> dict[str, Any]:
+    """What the compiler says of a configuration, for an H200 with some facts replaced."""
+    kernel = _objective(read_space(name), cache, workload, **device)
+    prepared = kernel.prepare(configuration)
+    code = kernel.code(prepared)
+    return {
+        "fingerprint": code.fingerprint,
+        "resources": dict(code.resources),
+        "facts": dict(code.facts),
+        "launches": [binary.name for binary in prepared.binaries],
+    }
+
+
+def construct(name: str, workload: Mapping[str, Any], with_gpu: bool) -> None:
+    """Make the objective and nothing else; raises what it refuses."""
+    spec = read_space(name)
+    device = device_facts("h200") if with_gpu else {"kind": "cpu", "cores": 1}
+    load_objective(spec.objective, Context({**spec.workload, **workload}, device, Path("unused")))
+
+
+def _objective(spec: StudySpec, cache: Path, workload: Mapping[str, Any], **device: Any) -> Any:
+    facts = {**device_facts("h200"), **device}
+    return load_objective(
+        spec.objective, Context(workload={**spec.workload, **workload}, device=facts, cache=cache)
+    )
