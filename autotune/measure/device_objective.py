@@ -39,6 +39,10 @@ CHECKS = 3
 """How often a kernel is run against its reference on a GPU: a missing barrier does not show every time."""
 
 
+_Set = tuple[Mapping[str, Tensor], Mapping[str, GuardedTensor]]
+"""Inputs and outputs of one call."""
+
+
 @dataclass
 class _Round:
     """What one trial is read with."""
@@ -206,11 +210,14 @@ class DeviceObjective(Objective):
 
     def measure(self, loaded: Any, rng: np.random.Generator) -> Sample:
         """One reading, in seconds a call. Each ``rng`` has fresh inputs."""
-        this, fresh = self._round, False
-        if this is None or this.loaded is not loaded or this.rng is not rng:
-            this, fresh = self._begin(loaded, rng), True
-            self._round = this
-        timer, monitor = this.timer, self.monitor
+        held = self._round
+        fresh = held is None or held.loaded is not loaded or held.rng is not rng
+        del held  # its tensors may go before the new ones come
+        if fresh:
+            self._begin(loaded, rng)
+        assert self._round is not None
+        this, monitor = self._round, self.monitor
+        timer = this.timer
         if self.device.type == "cuda" and (fresh or monitor.asleep):
             batch_seconds = this.seconds * timer.plan.calls
             monitor.warm_up(timer.batch, self.apparatus.events.synchronise, batch_seconds)
@@ -246,26 +253,30 @@ class DeviceObjective(Objective):
             self._peaks = known_peaks(self.device, self.apparatus, self.context.cache)
         return roofline(work, self._peaks) if work is not None and self._peaks is not None else None
 
-    def _begin(self, loaded: Any, rng: np.random.Generator) -> _Round:
-        """Fresh tensors, as many sets of them as the plan of a reading asks for."""
-        earlier, self._round = self._round, None  # its tensors may go before the new ones come
-        if earlier is not None and earlier.loaded is not loaded:
-            earlier = None
-        known = earlier.seconds if earlier is not None else 0.0
-        del earlier
-        first, outputs = self.make_inputs(rng), self._guarded()
-        sets = [(first, outputs)]
-        calls = [self._bind(loaded, first, outputs)]
-        seconds = known or rough_seconds(self.apparatus, calls[0])
+    def _begin(self, loaded: Any, rng: np.random.Generator) -> None:
+        """Make a new round: fresh tensors, and how they are read."""
+        earlier, self._round = self._round, None
+        known = earlier.seconds if earlier is not None and earlier.loaded is loaded else 0.0
+        del earlier  # its tensors may go before the new ones come
+        sets: list[_Set] = [(self.make_inputs(rng), self._guarded())]
+        seconds = known or rough_seconds(self.apparatus, self._bind(loaded, *sets[0]))
+        timer = self._timer(loaded, rng, sets, seconds)
+        if not known and (launched_together := timer.read()) < 0.5 * seconds:
+            seconds = launched_together  # launching one by one had taken longer than running
+            timer = self._timer(loaded, rng, sets, seconds)
+        self._round = _Round(loaded, rng, timer, seconds, self._roof(), {"timing": timer.describe()})
+
+    def _timer(self, loaded: Any, rng: np.random.Generator, sets: list[_Set], seconds: float) -> Timer:
+        """A timer of a kernel of about ``seconds``; adds as many sets of tensors as its plan asks for."""
+        inputs, outputs = sets[0]
+        size = tensor_bytes(inputs) + tensor_bytes({name: o.tensor for name, o in outputs.items()})
         caches = self._caches()
-        size = tensor_bytes(first) + tensor_bytes({name: o.tensor for name, o in outputs.items()})
         most = most_sets(size, self.apparatus.free_bytes(), caches)
         chosen = plan(seconds, most, caches, self.apparatus.events.resolution)
-        for _ in range(chosen.sets - 1):
+        while len(sets) < chosen.sets:
             sets.append((self.make_inputs(rng), self._guarded()))
-            calls.append(self._bind(loaded, *sets[-1]))
-        timer = Timer(self.apparatus, calls, chosen, caches, partial(self._replayed, outputs))
-        return _Round(loaded, rng, timer, seconds, self._roof(), {"timing": timer.describe()})
+        calls = [self._bind(loaded, *one) for one in sets[: chosen.sets]]
+        return Timer(self.apparatus, calls, chosen, caches, partial(self._replayed, outputs))
 
     def _bind(self, loaded: Any, inputs: Mapping[str, Tensor], outputs: Mapping[str, GuardedTensor]) -> Any:
         return partial(self.call, loaded, inputs, {name: output.tensor for name, output in outputs.items()})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,11 @@ import numpy as np
 import pytest
 
 from autotune.measure.device_objective import DeviceObjective
-from autotune.measure.gpu.work import Work
+from autotune.measure.gpu.work import Peaks, Work
 from autotune.measure.objective import Context, WrongAnswer
+from autotune.measure.runner import Runner
+from autotune.space.spec import MeasureSettings, MetricSpec
+from autotune.status import Status
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: make test-torch installs it")
 pytestmark = pytest.mark.torch
@@ -140,3 +144,28 @@ def test_where_caches_are_cold_each_call_has_fresh_tensors() -> None:
 def test_caches_are_cold_or_warm() -> None:
     with pytest.raises(ValueError, match="must be cold or warm, not 'tepid'"):
         Kernel(context(caches="tepid")).measure(right, np.random.default_rng(0))
+
+
+def test_a_whole_trial_through_the_runner() -> None:
+    metrics = (MetricSpec("time", "minimize", "s"), MetricSpec("error", at_most=1e-6))
+    settings = MeasureSettings(min_readings=3, max_readings=4, warmup=1)
+    outcome = Runner(Kernel(context()), metrics, settings).measure(lambda: right, 1)
+    assert outcome.status is Status.OK and outcome.metrics["time"].n >= 3
+    timing = outcome.facts["timing"]
+    assert isinstance(timing, dict) and timing["caches"] == "warm" and timing["launched"] == "calls"
+    json.dumps(outcome.facts)
+
+
+def test_energy_that_is_not_counted_is_said_and_not_made_up() -> None:
+    sample = Kernel(context(energy=True)).measure(right, np.random.default_rng(0))
+    assert set(sample.values) == {"time"}
+    assert str(sample.facts["energy"]).startswith("not known")
+
+
+def test_known_peaks_give_the_share_of_the_roofline() -> None:
+    objective = Kernel(context())
+    objective._peaks = Peaks(bandwidth=160.0, operations={})  # its 160 bytes take a second
+    sample = objective.measure(right, np.random.default_rng(0))
+    roof = sample.facts["roofline"]
+    assert isinstance(roof, dict) and roof["floor"] == 1.0 and roof["bound"] == "memory"
+    assert roof["share"] == pytest.approx(1 / sample.values["time"], rel=1e-3)

@@ -101,6 +101,7 @@ def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_driver_is_asked_in_a_child(monkeypatch: pytest.MonkeyPatch) -> None:
     found = ask_driver()
     assert [gpu["name"] for gpu in found] == ["Big", "Small"]
+    assert found[0]["uuid"] == "GPU-28282828-2828-2828-2828-282828282828" != found[1]["uuid"]
     monkeypatch.setattr("autotune.provenance.device.query_gpus", lambda: found)
     assert device_facts("cuda:0") == FrozenMap(
         {

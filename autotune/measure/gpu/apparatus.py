@@ -6,6 +6,7 @@ import gc
 from collections.abc import Callable
 from typing import Any
 
+from autotune.errors import AutotuneError
 from autotune.measure.gpu.events import CudaEvents, EventSource, HostEvents
 from autotune.measure.gpu.timing import Apparatus, CannotCapture
 
@@ -52,7 +53,7 @@ class CudaApparatus:
         try:
             with torch.cuda.device(self.device), torch.cuda.graph(graph):
                 run()
-        except RuntimeError as error:
+        except (RuntimeError, AutotuneError) as error:
             torch.cuda.synchronize(self.device)  # raises where the device is gone, and not only the graph
             raise CannotCapture(
                 f"it cannot be captured in a CUDA graph: {str(error).splitlines()[0]}"
