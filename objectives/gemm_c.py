@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from autotune.measure.compiled_c import SINGLE_THREAD, CompiledC, Kernel
+from autotune.measure.gpu.work import Work
 from autotune.measure.objective import Baseline, Context, Infeasible
 from autotune.space.configuration import Configuration
 
@@ -80,6 +81,10 @@ class Gemm(CompiledC):
 
     def vary(self, rng: np.random.Generator) -> Mapping[str, Any]:
         return {size: int(rng.integers(1, 150)) for size in "mnk"}
+
+    def work(self) -> Work:
+        sizes = self.m * self.k + self.k * self.n + self.m * self.n
+        return Work(bytes=4 * sizes, operations=2 * self.m * self.n * self.k)
 
     # -- baselines ---------------------------------------------------------------------------
 

@@ -56,6 +56,9 @@ class ArrayObjective(Objective):
     tolerance: ClassVar[float | Mapping[str, float] | None] = None
     """The largest ``error`` that is right, for all outputs or by name; ``None``: by :data:`TOLERANCES`."""
 
+    variations: ClassVar[int] = VARIATIONS
+    """How many variations of the workload a check tries, where :meth:`vary` gives some."""
+
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._round: _Round | None = None
@@ -93,7 +96,7 @@ class ArrayObjective(Objective):
         Returns ``{"error": ...}`` of the workload itself.
         """
         error = self._check(loaded, rng)
-        for _ in range(VARIATIONS):
+        for _ in range(self.variations):
             facts = self.vary(rng)
             if facts is None:
                 break

@@ -120,7 +120,7 @@ static inline word overlaps_from(const problem *p, long i, long j)
 
 /* -- rows of the mask -------------------------------------------------------------------------- */
 
-/* Which boxes of word w, all of them later than i, overlap box i. */
+/* Which boxes of word w overlap box i. Bits of boxes up to i say nothing: what becomes of those is decided. */
 static inline __attribute__((always_inline)) word row_word(const problem *p, int i, int w)
 {
     int begin = w * WORD, first = larger(begin, i + 1), last = smaller(begin + WORD, p->count);
@@ -132,7 +132,7 @@ static inline __attribute__((always_inline)) word row_word(const problem *p, int
     }
     /* The columns go on to the end of their last word, with boxes that overlap nothing. */
     UNROLLED for (int v = 0; v < WORD; v += VECTOR) bits |= overlaps_from(p, i, begin + v) << v;
-    return bits & (word)(~(word)0 << (first - begin));
+    return bits;
 }
 
 static inline int is_suppressed(const problem *p, int i) { return p->suppressed[i / WORD] >> i % WORD & 1; }

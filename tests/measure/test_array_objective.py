@@ -110,6 +110,30 @@ def test_a_tolerance_of_ones_own() -> None:
         check(nearly, Strict)
 
 
+class Sized(Kernel):
+    """As many elements as the workload says; other numbers of them as well."""
+
+    def make_inputs(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        return {"x": rng.standard_normal(self.context.workload["size"], dtype=np.float32)}
+
+    def outputs(self) -> dict[str, Any]:
+        return {"out": ((self.context.workload["size"],), np.float32)}
+
+    def vary(self, rng: np.random.Generator) -> dict[str, Any]:
+        return {"size": int(rng.integers(1, 50))}
+
+
+def test_what_is_wrong_for_other_shapes_only_is_noticed() -> None:
+    def in_eights(x: np.ndarray, out: np.ndarray) -> None:
+        np.add(x, 1, out=out)
+        out[len(out) // 8 * 8 :] = 0
+
+    objective = Sized(Context({"size": 64, "name": "kept"}, {}, Path()))
+    assert objective.check(right, np.random.default_rng(0))["error"] == 0
+    with pytest.raises(WrongAnswer, match=r"where the workload has size \d+: out\[\d+\] is 0.0 instead"):
+        objective.check(in_eights, np.random.default_rng(0))
+
+
 def test_inputs_are_fresh_for_each_trial_and_kept_within_it() -> None:
     seen = []
     kernel = Kernel(CONTEXT)
