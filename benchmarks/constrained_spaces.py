@@ -76,7 +76,7 @@ def tried(
         assert configuration in instance.space, f"{name} left the feasible set"
         costs[configuration.hash] = instance.cost(configuration)
         metrics = {"time": costs[configuration.hash]}
-        strategy.tell([Observation(configuration, Status.OK, metrics)])
+        strategy.tell([Observation(configuration, Status.OK, metrics, reason=proposals[0].reason)])
     return list(costs.values())
 
 

@@ -44,7 +44,7 @@ from pathlib import Path
 
 from autotune.errors import AutotuneError
 from autotune.measure.recording import Entry, Recording, read_recording
-from autotune.search.contract import Observation, Problem
+from autotune.search.contract import Observation, Problem, Proposal
 from autotune.search.registry import make_strategy, strategy_names
 from autotune.space.configuration import Value, plain
 from autotune.space.knobs import Choice, Flag, OrderedValues
@@ -156,16 +156,16 @@ def _run_own(search: Search) -> tuple[list[dict[str, object]], float]:
             entry = recording.find(proposal.configuration)
             assert entry is not None, f"{search.strategy} proposed what is not recorded"
             tried.append({name: plain(value) for name, value in proposal.configuration.items()})
-            flying.append(_observation(proposal.configuration, entry))
+            flying.append(_observation(proposal, entry))
         if not flying:
             break
         strategy.tell([flying.pop(0)])
     return tried, time.process_time() - began
 
 
-def _observation(configuration: object, entry: Entry) -> Observation:
+def _observation(proposal: Proposal, entry: Entry) -> Observation:
     metrics = {} if entry.time is None else {"time": entry.time}
-    return Observation(configuration, entry.status, metrics)  # type: ignore[arg-type]
+    return Observation(proposal.configuration, entry.status, metrics, reason=proposal.reason)
 
 
 def searches(options: argparse.Namespace, peers: Mapping[str, Found]) -> Iterator[Search]:

@@ -1,7 +1,7 @@
 """The command line: one verb a file, loaded when it is called.
 
-Exit codes: 0 done, 2 bad input, 3 nothing feasible succeeded, 130 interrupted; 1 for a store that
-cannot be read or written.
+Exit codes: 0 done, 2 bad input, 3 nothing feasible succeeded, 4 a proposal does not follow from its record,
+130 interrupted; 1 for a store that cannot be read or written.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import click
 from autotune import __version__
 from autotune.errors import AutotuneError, InputError
 
-DONE, STORE_FAILED, BAD_INPUT, NOTHING_SUCCEEDED, INTERRUPTED = 0, 1, 2, 3, 130
+DONE, STORE_FAILED, BAD_INPUT, NOTHING_SUCCEEDED, DOES_NOT_FOLLOW, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 VERBS = {
     "search": ("search", "Search a space and defend the winner."),
@@ -22,6 +22,7 @@ VERBS = {
     "init": ("init", "Write a working space and objective to start from."),
     "show": ("show", "Show the studies of a store, or one study."),
     "trial": ("trial", "Show everything known about one trial."),
+    "derive": ("derive", "Derive the proposals of a study again from its record, and compare."),
     "best": ("best", "Print the best configuration of a study."),
     "export": ("export", "Write the trials of a study to a file."),
     "import": ("import_", "Make a replay space from a recorded search."),

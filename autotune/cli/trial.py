@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -46,15 +47,21 @@ def command(number: int, study: str | None, store: str | None, as_json: bool) ->
 
 def describe(store: Store, trial: TrialRecord) -> dict[str, Any]:
     """The trial, its readings, its study, segment, session and environment, as JSON."""
+    from autotune.report.reasons import expectations, say_reason
     from autotune.session.result import estimate_document
     from autotune.space.configuration import plain
+    from autotune.space.spec import MetricSpec
 
     study = store.study(trial.study_id)
+    metrics = [MetricSpec(**metric) for metric in study.metrics]
+    expected = expectations(trial.reason, metrics, _comparable(trial))
     document = asdict(trial)
     document |= {
         "configuration": plain(trial.configuration),
         "status": str(trial.status),
         "study": study.name,
+        "because": say_reason(trial.reason, metrics, _mentioned(store, trial)),
+        "expectations": [{**asdict(one), "said": one.say()} for one in expected],
         "replayed": study.replayed,
         "metrics": {name: estimate_document(e) for name, e in trial.metrics.items()},
         "readings": [asdict(reading) for reading in store.readings(trial.id)],
@@ -65,6 +72,20 @@ def describe(store: Store, trial: TrialRecord) -> dict[str, Any]:
     return document
 
 
+def _comparable(trial: TrialRecord) -> Mapping[str, float]:
+    """What can be held against a prediction: not what failed, nor what was stopped before its end."""
+    from autotune.session.observing import observe_record
+
+    observation = observe_record(trial)
+    return observation.metrics if observation.fraction == 1.0 else {}
+
+
+def _mentioned(store: Store, trial: TrialRecord) -> dict[str, int]:
+    """The numbers of the trials that its reason names by their hash."""
+    hashes = [str(trial.reason[key]) for key in ("parent", "other") if trial.reason.get(key)]
+    return store.numbers_of(trial.study_id, hashes)
+
+
 def say(document: dict[str, Any]) -> str:
     label = "  (REPLAYED from a recording)" if document["replayed"] else ""
     lines = [
@@ -73,7 +94,7 @@ def say(document: dict[str, Any]) -> str:
     ]
     if document["message"]:
         lines.append(f"  why      {document['message'].strip()}")
-    lines.append(f"  asked    {_pairs(document['reason'])}")
+    lines += _reason(document)
     lines += [f"  knob     {name} = {value}" for name, value in document["configuration"].items()]
     lines += [
         f"  metric   {name} = {m['value']:.6g} [{m['low']:.6g}, {m['high']:.6g}], {m['n']} readings"
@@ -113,8 +134,13 @@ def _curve(reports: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def _pairs(reason: dict[str, Any]) -> str:
-    return ", ".join(f"{key} {value}" for key, value in reason.items())
+def _reason(document: dict[str, Any]) -> list[str]:
+    """Why it was tried, what was known then, and what was predicted."""
+    said = [*document["because"]]
+    if document["knew"] and document["purpose"] == "search":
+        said.append(f"asked after {document['knew']} results, search {document['session_id']}")
+    lines = [f"  {'' if place else 'because':8} {text}" for place, text in enumerate(said)]
+    return lines + [f"  expected {expected['said']}" for expected in document["expectations"]]
 
 
 def _commit(segment: dict[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -119,7 +119,7 @@ class Advisor:
         if configuration is None:
             return None
         found = observation(trial, configuration, self.metrics, self._longest)
-        return None if found.status is Status.LOST else found
+        return None if found.status is Status.LOST else replace(found, reason=_reason(trial, configuration))
 
     # -- planning
 
@@ -196,3 +196,12 @@ def planned_for(trial: FrozenTrial) -> Mapping[str, Value] | None:
     """The values that were planned for a trial, by whichever process."""
     found = trial.system_attrs.get(PLAN_ATTR)
     return found["configuration"] if isinstance(found, dict) else None
+
+
+def _reason(trial: FrozenTrial, configuration: Configuration) -> Reason:
+    """Why ``configuration`` was planned for the trial; empty where it was not."""
+    found = trial.system_attrs.get(PLAN_ATTR)
+    if not isinstance(found, dict) or plain(configuration) != found["configuration"]:
+        return {}
+    reason: Reason = found["reason"]
+    return reason

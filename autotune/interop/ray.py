@@ -24,7 +24,7 @@ except ImportError as error:
 from autotune.errors import InputError, Problem
 from autotune.interop.ray_space import ray_space
 from autotune.interop.ray_trials import ITERATION, TuneTrial
-from autotune.search.contract import Option, Strategy
+from autotune.search.contract import Option, Reason, Strategy
 from autotune.search.contract import Problem as SearchProblem
 from autotune.search.registry import make_strategy, strategy_class
 from autotune.session.loading import load_spec
@@ -117,10 +117,10 @@ class AutotuneSearch(Searcher):  # type: ignore[misc]
             configuration = translation.configuration(self._points.pop(0))
             if configuration.hash not in strategy.taken:
                 strategy.restore(self._asks, [configuration], [])
-                return self._handed_out(trial_id, configuration)
+                return self._handed_out(trial_id, configuration, {})
         for proposal in strategy.ask(1):
             self._asks = strategy.asks
-            return self._handed_out(trial_id, proposal.configuration)
+            return self._handed_out(trial_id, proposal.configuration, proposal.reason)
         if not strategy.usable and not self._flying:
             rules = ", ".join(repr(rule.text) for rule in translation.space.constraints) or "the space"
             raise InputError(f"no configuration satisfies {rules}")
@@ -155,7 +155,8 @@ class AutotuneSearch(Searcher):  # type: ignore[misc]
         """Learn from a trial of elsewhere. With several metrics there is no telling which ``value`` is."""
         _, translation = self._ready()
         (goal,) = (metric for metric in self._metrics() if metric.goal)
-        trial = TuneTrial(translation.configuration(parameters), error, pruned, by_itself=not pruned)
+        configuration = translation.configuration(parameters)
+        trial = TuneTrial(configuration, error=error, pruned=pruned, by_itself=not pruned)
         for number, each in enumerate(intermediate_values or (), 1):
             trial.report({goal.name: each, ITERATION: number}, [goal])
         trial.report({goal.name: value}, [goal])
@@ -213,9 +214,9 @@ class AutotuneSearch(Searcher):  # type: ignore[misc]
         ]
         return (*found, *(replace(metric, goal=None) for metric in bounds.values()))
 
-    def _handed_out(self, trial_id: str, configuration: Configuration) -> dict[str, Any]:
+    def _handed_out(self, trial_id: str, configuration: Configuration, reason: Reason) -> dict[str, Any]:
         assert self._translation is not None
-        self._flying[trial_id] = TuneTrial(configuration)
+        self._flying[trial_id] = TuneTrial(configuration, reason)
         return self._translation.config(configuration)
 
     def _tell(self, trial: TuneTrial) -> None:

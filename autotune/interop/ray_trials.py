@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from autotune.interop.curves import curve, kept
-from autotune.search.contract import Observation
+from autotune.search.contract import Observation, Reason
 from autotune.space.configuration import Configuration
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
@@ -24,6 +24,8 @@ class TuneTrial:
     """What is known of a trial. It is an outcome only beside the others: see :meth:`observation`."""
 
     configuration: Configuration
+    reason: Reason = field(default_factory=dict)
+    """Why it was proposed."""
     error: bool = False
     pruned: bool = False
     last: int = 0
@@ -53,9 +55,9 @@ class TuneTrial:
         """
         status = self._status(metrics, longest)
         if status.failed:
-            return Observation(self.configuration, status)
+            return Observation(self.configuration, status, reason=self.reason)
         if longest < 2 or sum(metric.goal is not None for metric in metrics) > 1:
-            return Observation(self.configuration, status, self.metrics)
+            return Observation(self.configuration, status, self.metrics, reason=self.reason)
         early = status is Status.PRUNED and 0 < self.last < longest
         return Observation(
             self.configuration,
@@ -63,6 +65,7 @@ class TuneTrial:
             self.metrics,
             fraction=self.last / longest if early else 1.0,
             curve=curve(self.way, longest),
+            reason=self.reason,
         )
 
     def _status(self, metrics: Sequence[MetricSpec], longest: int) -> Status:

@@ -16,7 +16,6 @@ from autotune.search.contract import Observation, Option, Problem, Proposal, Str
 from autotune.search.loss import Floats, signed
 from autotune.search.regions import regions
 from autotune.search.registry import make_strategy, strategy_class
-from autotune.space.configuration import Configuration
 
 ELITE = 0.2
 """A try earns credit where it is among this share of the best so far."""
@@ -68,12 +67,9 @@ class Bandit(Strategy):
     (:func:`~autotune.search.regions.regions`; ``knob`` names it), each searched by the strategy ``inside``.
     All arms share what was proposed and are told everything, so that each builds on what others found.
 
-    A strategy is told what was measured and not who proposed it, so that a resumed search knows no less
-    than one that never stopped. For a region the configuration says it. For strategies the bandit
-    repeats its draw: that of the ``n``-th try is made with random numbers of its own from what was told
-    before. One at a time, this gives the arm that had the try. With several in flight the arm was
-    drawn knowing a little less, with the same random numbers: it is nearly always the same, where trials
-    finish in the order in which they began; where they do not, credit goes astray and the arms even out.
+    The arm that had a try stands in the reason of its proposal, which is told back with what was measured: so
+    credit goes where it belongs, also with several in flight and after a restart. For a region the
+    configuration says it, whoever proposed that. What nobody's arm had earns no credit.
     """
 
     name: ClassVar[str] = "bandit"
@@ -92,7 +88,6 @@ class Bandit(Strategy):
             arm.strategy.taken = self.taken
             arm.strategy.pending = self.pending
         self._window = Window(int(self.options["window"]))
-        self._opener = problem.space.configuration({})
         self._seen: set[str] = set()
         self._losses: list[float] = []
         """Of what was learned, the best first."""
@@ -169,19 +164,20 @@ class Bandit(Strategy):
         for observation in observations:  # one by one: a resumed search is told all at once
             if observation.configuration.hash in self._seen:
                 continue
-            number = self._arm_of(observation.configuration)
+            number = self._arm_of(observation)
             reward = self._reward(float(signed(self.problem, [observation])[0]))
             self._seen.add(observation.configuration.hash)
             if number is not None:
                 self._window.add(number, reward)
 
-    def _arm_of(self, configuration: Configuration) -> int | None:
-        """The arm that ``configuration``, told next, counts for; the default is nobody's."""
-        if self.by_region:
-            return next((i for i, arm in enumerate(self.arms) if configuration in arm.strategy.space), None)
-        if configuration == self._opener:
-            return None
-        return int(np.argmax(self._draws(len(self._seen))))
+    def _arm_of(self, observation: Observation) -> int | None:
+        """The arm that what was observed counts for; ``None`` for the default, and what others proposed."""
+        for number, arm in enumerate(self.arms):
+            if self.by_region and observation.configuration in arm.strategy.space:
+                return number
+            if not self.by_region and observation.reason.get("arm") == arm.name:
+                return number
+        return None
 
     def _reward(self, loss: float) -> float:
         """1 for a new best, falling with the rank to 0 outside the best fifth so far."""

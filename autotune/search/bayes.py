@@ -181,6 +181,8 @@ class Bayes(Strategy):
                         "kind": "expected improvement",
                         "predicted": targets.metric(float(expected.mean[i])),
                         "spread": float(expected.spread[i]) * targets.scale,
+                        "logarithmic": targets.logarithmic,
+                        "best": targets.metric(targets.best),
                         "success": float(expected.success[i]),
                         "log_gain": float(gain[i]),
                         **({"seconds": float(seconds[i])} if self._cost else {}),

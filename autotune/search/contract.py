@@ -26,7 +26,12 @@ Option: TypeAlias = float | int | str | bool
 
 Reason: TypeAlias = Mapping[str, object]
 """Why a configuration was proposed, as JSON: at least ``{"strategy": ..., "kind": ...}``, then what
-the strategy knew (``parent``, ``predicted``, ``spread``, ``arm`` ...). Stored with the trial."""
+the strategy knew (``parent``, ``predicted``, ``spread``, ``arm`` ...). Stored with the trial, and put into
+words by :mod:`autotune.report.reasons`.
+
+``predicted`` is in the metric's own unit. ``spread`` is the standard deviation of the prediction: of the
+metric's natural logarithm where ``logarithmic`` is true, else in its unit. With several goals each is a
+mapping by the metric's name. ``sources`` says how much each earlier study weighed, by its label."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,8 @@ class Observation:
 
     A trial that was stopped early used a ``fraction`` of its resource, and its metrics are those of that
     moment. ``curve`` holds ``(fraction, value)`` of the judged metric at the rungs that a trial has passed.
+
+    ``reason`` is that of the proposal which the trial came of; empty for a trial that nobody proposed.
     """
 
     configuration: Configuration
@@ -73,6 +80,7 @@ class Observation:
     seconds: float = 0.0
     fraction: float = 1.0
     curve: tuple[tuple[float, float], ...] = ()
+    reason: Reason = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -157,10 +165,15 @@ class Strategy(ABC):
         self.usable.extend(inside)
         self.learn(inside)
 
+    def reserve(self, configurations: Iterable[Configuration]) -> None:
+        """Others have proposed these: they are in flight, and are not to be proposed again."""
+        for configuration in configurations:
+            if configuration.hash not in self.taken:
+                self._take(configuration)
+
     def restore(self, asks: int, proposed: Sequence[Configuration], told: Sequence[Observation]) -> None:
         """Stand where an earlier session stood: what it asked (``asks`` calls) and was told."""
-        for configuration in proposed:
-            self._take(configuration)
+        self.reserve(proposed)
         self.asks = asks
         self.tell(told)
 

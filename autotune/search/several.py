@@ -206,6 +206,7 @@ class Several:
             "kind": "expected hypervolume improvement",
             "predicted": {name: target.metric(float(one.mean[row])) for name, one, target in both},
             "spread": {name: float(one.spread[row]) * target.scale for name, one, target in both},
+            "logarithmic": {name: target.logarithmic for name, _, target in both},
             "success": float(expected[0].success[row]),
             "log_gain": gain,
         }

@@ -2,7 +2,9 @@
 
 Both loops write through it, the one that drives an executor (:mod:`autotune.session.session`) and
 the one that a caller drives by ask and tell (:mod:`autotune.session.asktell`). Each trial is on disk
-before it runs and after, and the strategy learns only what is on disk.
+before it runs and after, and the strategy learns only what is on disk, in the order in which that was
+written. What it knew when it was asked is written beside what it proposed, so that
+:mod:`autotune.session.derivation` can ask it again.
 """
 
 from __future__ import annotations
@@ -20,17 +22,17 @@ from autotune.provenance.environment import Environment
 from autotune.search.contract import Problem
 from autotune.search.registry import make_strategy
 from autotune.session.budget import Spent
+from autotune.session.engine import engine
 from autotune.session.front import GrowingFront
-from autotune.session.observing import Ended, observe, observe_record
+from autotune.session.observing import Finished, observe_record
 from autotune.session.opening import OpenedStudy
 from autotune.session.progress import Best
 from autotune.session.result import better
 from autotune.session.same_code import Known, known_codes
 from autotune.session.sources import lessons
-from autotune.space.configuration import Configuration
 from autotune.space.spec import StudySpec
 from autotune.status import Status
-from autotune.store.records import NewTrial, TrialRecord
+from autotune.store.records import NewAsk, NewTrial, TrialRecord
 from autotune.store.store import Store
 
 LEASE_SECONDS = 60.0
@@ -50,8 +52,11 @@ class Ledger:
         self._environment = environment
         self._since_improvement = 0
         self._front = GrowingFront(spec.goals)
-        self._trials = 0
-        self._told = -1
+        self._counted: set[int] = set()
+        """The trials that count for the budget: this session's, and what has come of others'."""
+        self._trials_known = 0
+        self._results_known = 0
+        """So many trials were proposed, and so many results told, when this was last looked at."""
         self._renewed = 0.0
         self._running: dict[int, TrialRecord] = {}
         self._to_retry: list[TrialRecord] = []
@@ -76,6 +81,9 @@ class Ledger:
             {
                 "search": asdict(spec.search),
                 "measure": asdict(spec.measure),
+                "budget": asdict(spec.budget),
+                "space": spec.space.hash,
+                "engine": engine(),
                 "process": _process_started(),
                 **learned.settings,
             },
@@ -98,8 +106,9 @@ class Ledger:
             for trial in chosen:
                 self.started(trial.id, worker)
         while len(chosen) < n:
-            knew, ask = len(self.strategy.told), self.strategy.asks
-            proposals = self.strategy.ask(n - len(chosen))
+            knew, wanted = len(self.strategy.told), n - len(chosen)
+            ask = NewAsk(self.strategy.asks, wanted, self._trials_known, self._results_known)
+            proposals = self.strategy.ask(wanted)
             if not proposals:
                 break
             new = [
@@ -108,17 +117,20 @@ class Ledger:
                     purpose="search",
                     strategy=str(p.reason.get("strategy", self.strategy.name)),
                     reason=p.reason,
-                    ask=ask,
+                    ask=ask.number,
                     knew=knew,
                 )
                 for p in proposals
             ]
             written = self.store.propose(
-                self.study.record.id, self.session_id, self.study.segment.id, new, worker=worker
+                self.study.record.id, self.session_id, self.study.segment.id, new, ask=ask, worker=worker
             )
             # None: another session of this study was quicker; the strategy will hear of it.
-            chosen += [trial for trial in written if trial is not None]
-            self._trials += sum(trial is not None for trial in written)
+            own = [trial for trial in written if trial is not None]
+            chosen += own
+            self._counted.update(trial.number for trial in own)
+            if own and own[0].number == self._trials_known:  # else another session's are to be heard of
+                self._trials_known = own[-1].number + 1
         self._running.update((trial.id, trial) for trial in chosen)
         return chosen
 
@@ -135,15 +147,10 @@ class Ledger:
     # -- finishing -----------------------------------------------------------------------------
 
     def finish(self, trial_id: int, outcome: Outcome) -> TrialRecord:
-        """Write the outcome down, then tell the strategy; a lost trial is put back to be tried again."""
+        """Write the outcome down, then tell the strategy; a lost trial can be put back by :meth:`retry`."""
         trial = self._running.pop(trial_id)
-        told = self.store.finish(trial_id, outcome, self._environment.hash)
-        if told == self._told + 1:  # else another session has finished in between, and is to be heard of
-            self._told = told
-        if outcome.status is Status.LOST:
-            return trial
-        self.strategy.tell([observe(trial.configuration, outcome)])
-        self._note(trial.number, trial.configuration, outcome)
+        self.store.finish(trial_id, outcome, self._environment.hash)
+        self.catch_up()
         return trial
 
     def retry(self, trial_id: int) -> None:
@@ -154,19 +161,25 @@ class Ledger:
             self._to_retry.append(trial)
 
     def catch_up(self) -> None:
-        """Learn what other sessions of this study have finished meanwhile."""
-        self._told, results = self.store.results_of_others(self.study.record.id, self.session_id, self._told)
-        inside = [result for result in results if result.configuration in self.spec.space]
+        """Tell the strategy what this session and others have proposed and finished meanwhile.
+
+        In the order of the store, whoever it was: so what a strategy knows is told by two numbers.
+        """
+        study_id, space = self.study.record.id, self.spec.space
+        self._trials_known, proposed = self.store.proposed_from(study_id, self._trials_known)
+        self.strategy.reserve(configuration for configuration in proposed if configuration in space)
+        self._results_known, results = self.store.results_from(study_id, self._results_known)
+        inside = [result for result in results if result.configuration in space]
         if inside:
             self.strategy.tell([observe_record(result) for result in inside])
-        self._trials += len(inside)
         for result in inside:
-            self._note(result.number, result.configuration, result)
+            self._counted.add(result.number)
+            self._note(result)
 
     @property
     def spent(self) -> Spent:
         seconds = self._searched_before + time.time() - self._began
-        return Spent(self._trials, seconds, self._since_improvement)
+        return Spent(len(self._counted), seconds, self._since_improvement)
 
     @property
     def in_flight(self) -> int:
@@ -202,10 +215,12 @@ class Ledger:
             proposed=[t.configuration for t in inside],
             told=[observe_record(t) for t in done],
         )
-        self._trials = self.earlier = len(trials)
-        self._told = max((_order_told(t) for t in trials), default=-1)
+        self.earlier = len(trials)
+        self._counted = {t.number for t in trials}
+        self._trials_known = 1 + max(self._counted, default=-1)
+        self._results_known = 1 + max((_order_told(t) for t in trials), default=-1)
         for trial in done:
-            self._note(trial.number, trial.configuration, trial)
+            self._note(trial)
 
     def _bury_dead_sessions(self) -> None:
         """Sessions of this host whose process is gone will not finish their trials: close them."""
@@ -220,16 +235,16 @@ class Ledger:
 
     # -- the best so far -----------------------------------------------------------------------
 
-    def _note(self, number: int, configuration: Configuration, outcome: Ended) -> None:
+    def _note(self, trial: Finished) -> None:
         self._since_improvement += 1
-        estimate = outcome.metrics.get(self.metric.name)
-        if outcome.status is not Status.OK or estimate is None:
+        estimate = trial.metrics.get(self.metric.name)
+        if trial.status is not Status.OK or estimate is None:
             return
         goal = self.metric.goal or "minimize"
         if self.best is None or better(goal, estimate.value, self.best.estimate.value):
-            self.best = Best(number, configuration, estimate)
+            self.best = Best(trial.number, trial.configuration, estimate)
             self._since_improvement = 0
-        if self._front.improves(outcome.metrics):
+        if self._front.improves(trial.metrics):
             self._since_improvement = 0
 
 

@@ -72,10 +72,20 @@ def lessons(spec: StudySpec, store: Store, study: StudyRecord) -> Lessons:
 def _recorded(store: Store, study_id: int) -> list[Chosen] | None:
     """``None`` where no session of the study has chosen yet."""
     for session in store.sessions(study_id):
-        documents: Sequence[Mapping[str, int]] | None = session.settings.get(SETTING)
-        if documents is not None:
-            return [Chosen(store.study(d["study"]), d["trials"]) for d in documents]
+        if session.settings.get(SETTING) is not None:
+            return list(_chosen(store, session.settings))
     return None
+
+
+def _chosen(store: Store, settings: Mapping[str, Any]) -> Iterator[Chosen]:
+    documents: Sequence[Mapping[str, int]] = settings.get(SETTING) or ()
+    for document in documents:
+        yield Chosen(store.study(document["study"]), document["trials"])
+
+
+def recorded_sources(store: Store, settings: Mapping[str, Any]) -> tuple[Source, ...]:
+    """What a session with these ``settings`` learned from."""
+    return tuple(_source(store, one) for one in _chosen(store, settings))
 
 
 def _fitting(spec: StudySpec, store: Store, study: StudyRecord) -> Iterator[Chosen]:
@@ -124,8 +134,7 @@ def _knobs(study: StudyRecord) -> set[str]:
 
 
 def _source(store: Store, chosen: Chosen) -> Source:
-    nobody, start = -1, -1
-    _, results = store.results_of_others(chosen.study.id, nobody, start)
+    _, results = store.results_from(chosen.study.id, 0)
     return Source(
         label=chosen.study.label,
         observations=tuple(observe_record(result) for result in results[: chosen.trials]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
@@ -57,43 +58,63 @@ def _record(row: sa.Row[Any]) -> TrialRecord:
     return TrialRecord(*values)
 
 
-# -- what other sessions came to -----------------------------------------------------------------
+# -- what is new in a study ----------------------------------------------------------------------
 
-_LAST_TOLD = Prepared(sa.select(studies.c.next_told - 1).where(studies.c.id == sa.bindparam("study_id")))
+_COUNTERS = Prepared(
+    sa.select(studies.c.next_number, studies.c.next_told).where(studies.c.id == sa.bindparam("study_id"))
+)
 _RESULTS = Prepared(
     sa.select(*(trials.c[name] for name in ResultRecord.__dataclass_fields__), trials.c.hash)
     .where(
         trials.c.study_id == sa.bindparam("study_id"),
-        trials.c.told > sa.bindparam("after"),
-        trials.c.told <= sa.bindparam("last"),
-        trials.c.session_id != sa.bindparam("session_id"),
+        trials.c.told >= sa.bindparam("first"),
+        trials.c.told < sa.bindparam("past"),
         sa.text(SEARCHED),
     )
     .order_by(trials.c.told)
 )
+_PROPOSED = Prepared(
+    sa.select(trials.c.configuration, trials.c.hash)
+    .where(
+        trials.c.study_id == sa.bindparam("study_id"),
+        trials.c.number >= sa.bindparam("first"),
+        trials.c.number < sa.bindparam("past"),
+        sa.text(SEARCHED),
+    )
+    .order_by(trials.c.number)
+)
 
 
-def results_of_others(
-    direct: Direct, study_id: int, session_id: int, after: int
-) -> tuple[int, list[ResultRecord]]:
-    """The last place in the order of results, and what others' search trials came to past ``after``.
+def results_from(direct: Direct, study_id: int, first: int) -> tuple[int, list[ResultRecord]]:
+    """The next place in the order of results, and what the search trials came to from ``first`` up to it.
 
     A place is given out while the study is held until its result is there: none up to the last is missing.
     """
-    found = _LAST_TOLD.row(direct, {"study_id": study_id})
-    last = after if found is None else int(found[0])
-    if last <= after:
-        return after, []
-    wanted = {"study_id": study_id, "session_id": session_id, "after": after, "last": last}
-    return last, [_result(row) for row in _RESULTS.rows(direct, wanted)]
+    found = _COUNTERS.row(direct, {"study_id": study_id})
+    past = first if found is None else int(found[1])
+    if past <= first:
+        return first, []
+    wanted = {"study_id": study_id, "first": first, "past": past}
+    return past, [_result(row) for row in _RESULTS.rows(direct, wanted)]
+
+
+def proposed_from(direct: Direct, study_id: int, first: int) -> tuple[int, list[Configuration]]:
+    """The study's next trial number, and the search trials' configurations from number ``first`` up to it."""
+    found = _COUNTERS.row(direct, {"study_id": study_id})
+    past = first if found is None else int(found[0])
+    if past <= first:
+        return first, []
+    rows = _PROPOSED.rows(direct, {"study_id": study_id, "first": first, "past": past})
+    return past, [Configuration(decode(text), digest) for text, digest in rows]
 
 
 def _result(row: Row) -> ResultRecord:
-    number, configuration, status, phases, metrics, peak_memory, facts, digest = row
+    number, configuration, status, reason, phases, metrics, peak_memory, facts, digest = row
     return ResultRecord(
         number,
         Configuration(decode(configuration), digest),
         _STATUSES[status],
+        decode(reason),
         decode(phases),
         decode_metrics(metrics),
         peak_memory,
@@ -138,6 +159,13 @@ def last_finished(connection: sa.Connection, study_id: int) -> dict[int, float]:
     query = sa.select(t.session_id, sa.func.max(t.finished_at)).group_by(t.session_id)
     found = connection.execute(query.where(t.study_id == study_id, t.finished_at.is_not(None)))
     return {row[0]: row[1] for row in found}
+
+
+def numbers_of(connection: sa.Connection, study_id: int, hashes: Sequence[str]) -> dict[str, int]:
+    """The numbers of the study's search trials of these configurations, by hash."""
+    t = trials.c
+    query = sa.select(t.hash, t.number).where(t.study_id == study_id, sa.text(SEARCHED), t.hash.in_(hashes))
+    return {row[0]: row[1] for row in connection.execute(query)}
 
 
 def number_of_trials(connection: sa.Connection, study_id: int) -> int:

@@ -134,6 +134,29 @@ class NewTrial:
     """How many outcomes the strategy had been told then."""
 
 
+@dataclass(frozen=True)
+class NewAsk:
+    """One call of a strategy's ``ask``, and what the strategy knew of the study then."""
+
+    number: int
+    """0, 1, 2 ... in the study; searches that run at the same time may use the same ones."""
+    wanted: int
+    """How many proposals it was asked for."""
+    trials_known: int
+    """It knew that the search trials with lower numbers than this one were proposed."""
+    results_known: int
+    """It had been told the results that come before this place in the order of finishing."""
+
+
+@dataclass(frozen=True)
+class AskRecord(NewAsk):
+    """A call of ``ask`` with the trials that came of it."""
+
+    session_id: int
+    trials: tuple[int | None, ...]
+    """The number of each proposal's trial; ``None`` where another session had proposed it already."""
+
+
 @dataclass(frozen=True, slots=True)
 class TrialRecord:
     """One configuration in a study and what came of it."""
@@ -188,6 +211,7 @@ class ResultRecord:
     number: int
     configuration: Configuration
     status: Status
+    reason: Document
     phases: Mapping[str, float]
     metrics: Mapping[str, Estimate]
     peak_memory: int | None

@@ -4,7 +4,7 @@
 
     studies ◀── space_revisions                     environments   (by hash)
        ▲  ▲──── segments ◀─┐                        artifacts      (by hash)
-       │  ▲──── sessions ◀─┤
+       │  ▲──── sessions ◀─┤◀── asks
        │  ▲──── verdicts   │
        └─────── trials ────┘◀── readings, reports
 
@@ -24,7 +24,7 @@ from sqlalchemy.engine import Dialect
 
 from autotune.store.documents import clean, decode, encode
 
-VERSION = "0002"
+VERSION = "0003"
 """The newest migration. Versions are four digits, so that a later one sorts after an earlier one."""
 
 VERSION_TABLE = "autotune_version"
@@ -210,6 +210,22 @@ readings = sa.Table(
     sa.Column("discarded", Words, nullable=False),
     sa.Column("context", Json),  # NULL where empty
     sqlite_with_rowid=False,
+)
+
+# What a strategy knew when it was asked, and which trials came of it (null: another session had that one
+# already). Beside the trials, since one of those may go from the session that proposed it to another.
+asks = sa.Table(
+    "asks",
+    metadata,
+    sa.Column("id", Key, primary_key=True),
+    _study(),
+    sa.Column("session_id", Key, sa.ForeignKey("sessions.id"), nullable=False),
+    sa.Column("number", sa.Integer, nullable=False),
+    sa.Column("wanted", sa.Integer, nullable=False),
+    sa.Column("trials_known", sa.Integer, nullable=False),
+    sa.Column("results_known", sa.Integer, nullable=False),
+    sa.Column("trials", Json, nullable=False),
+    sa.Index("asks_by_study", "study_id"),
 )
 
 # What a trial says while it runs. The id counts up, so that a reader asks for what is new to it.

@@ -22,14 +22,17 @@ from types import TracebackType
 from typing import Any, Self
 
 from autotune.measure.outcome import Outcome, Reading, Report
+from autotune.space.configuration import Configuration
 from autotune.status import Status
-from autotune.store import contents, integrity, lookup, reports, studies, trials
+from autotune.store import asks, contents, integrity, lookup, reports, studies, trials
 from autotune.store.address import default_url, read_address
 from autotune.store.database import Database
 from autotune.store.documents import content_hash
 from autotune.store.opening import open_engine
 from autotune.store.prepared import Direct
 from autotune.store.records import (
+    AskRecord,
+    NewAsk,
     NewStudy,
     NewTrial,
     Purpose,
@@ -213,10 +216,13 @@ class Store:
         segment_id: int,
         proposals: Sequence[NewTrial],
         *,
+        ask: NewAsk | None = None,
         worker: str | None = None,
         lease_seconds: float = LEASE_SECONDS,
     ) -> list[TrialRecord | None]:
         """Write trials down before they are run: one answer a proposal, in the same order.
+
+        With them, where a strategy proposed them, the ``ask`` that they came of.
 
         They are ``waiting``, or ``running`` at once where a ``worker`` is named that begins with them.
 
@@ -225,9 +231,12 @@ class Store:
         """
         with self._database.write_directly() as direct:
             now = self._clock()
-            return trials.propose(
+            written = trials.propose(
                 direct, study_id, session_id, segment_id, proposals, worker, now + lease_seconds, now
             )
+            if ask is not None:
+                asks.add(direct, study_id, session_id, ask, written)
+            return written
 
     def start(self, trial_id: int, worker: str, lease_seconds: float = LEASE_SECONDS) -> None:
         """A worker begins with the trial. One that is finished stays as it is."""
@@ -293,19 +302,34 @@ class Store:
         with self._database.read() as connection:
             return lookup.list_trials(connection, study_id, purpose, status)
 
+    def numbers_of(self, study_id: int, hashes: Sequence[str]) -> dict[str, int]:
+        """The numbers of the study's search trials whose configurations have these hashes, by hash."""
+        with self._database.read() as connection:
+            return lookup.numbers_of(connection, study_id, hashes)
+
     def last_finished(self, study_id: int) -> dict[int, float]:
         """When the last trial of each session that finished any did so, by the session's id."""
         with self._database.read() as connection:
             return lookup.last_finished(connection, study_id)
 
-    def results_of_others(self, study_id: int, session_id: int, after: int) -> tuple[int, list[ResultRecord]]:
-        """What other sessions' search trials came to, past the place ``after`` in the order of results.
+    def results_from(self, study_id: int, first: int) -> tuple[int, list[ResultRecord]]:
+        """What search trials came to, from the place ``first`` in the order of results on.
 
-        The number is the last place given out so far. Whoever asks with it the next time misses no result
-        and sees none twice (-1: from the first). Cheap where there is nothing new.
+        The number is the place that the next result will have. Whoever asks with it the next time misses
+        no result and sees none twice. Cheap where there is nothing new.
         """
         with self._database.read_directly() as direct:
-            return lookup.results_of_others(direct, study_id, session_id, after)
+            return lookup.results_from(direct, study_id, first)
+
+    def proposed_from(self, study_id: int, first: int) -> tuple[int, list[Configuration]]:
+        """What search trials with the number ``first`` and higher try, by number, and the next number."""
+        with self._database.read_directly() as direct:
+            return lookup.proposed_from(direct, study_id, first)
+
+    def asks(self, study_id: int) -> list[AskRecord]:
+        """Every ask that came to a trial, in the order in which they were written."""
+        with self._database.read() as connection:
+            return asks.list_asks(connection, study_id)
 
     def readings(self, trial_id: int) -> tuple[Reading, ...]:
         """Every reading of a trial, in the order in which they were taken."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,29 @@ def test_trial_shows_everything(folder: Path) -> None:
     assert first["readings"] and first["environment"] and first["segment"]["document"]["source_hash"]
     same = document(folder, "trial", str(first["id"]), "--store", "study.db")
     assert same["hash"] == first["hash"]
+
+
+def test_a_trial_says_why_it_was_tried(folder: Path) -> None:
+    said = autotune(folder, "trial", "0", "--study", "small", "--store", "study.db").stdout
+    assert "  because  the default: what is used today is tried first (random)" in said
+    said = autotune(folder, "trial", "5", "--study", "small", "--store", "study.db").stdout
+    assert "  because  drawn at random from what was not tried yet (random)" in said
+    assert "           asked after " in said
+
+
+def test_derive_says_that_all_follows_and_what_does_not(folder: Path, tmp_path: Path) -> None:
+    found = document(folder, "derive", "--study", "small", "--store", "study.db")
+    assert found["follows"] and found["compared"] == found["trials"] == 12 and found["departure"] is None
+    said = autotune(folder, "derive", "--store", "study.db")
+    assert said.returncode == 0 and "small#1: all 12 proposals follow from the record" in said.stdout
+    with sqlite3.connect(folder / "study.db") as before, sqlite3.connect(tmp_path / "altered.db") as altered:
+        before.backup(altered)
+        altered.execute("UPDATE trials SET reason = json_set(reason, '$.kind', 'inspired') WHERE number = 7")
+    said = autotune(tmp_path, "derive", "--store", "altered.db")
+    assert said.returncode == 4, said.stderr
+    assert "small#1: trial 7 does not follow from the record" in said.stdout
+    assert "recorded   kind inspired" in said.stdout and "follows    kind uniform" in said.stdout
+    assert autotune(tmp_path, "derive", "--study", "smalll", "--store", "altered.db").returncode == 2
 
 
 def test_best_in_every_form(folder: Path, result: dict[str, Any]) -> None:

@@ -34,9 +34,9 @@ def measure(a, b):
 MARK = "AUTOTUNE_TEST_MARK"
 
 
-def start(folder: Path, trials: int, mark: str) -> subprocess.Popen[bytes]:
+def start(folder: Path, trials: int, mark: str, strategy: str = "random") -> subprocess.Popen[bytes]:
     environment = {**os.environ, "LEDGER": str(folder / "ledger"), MARK: mark}
-    command = [sys.executable, "-m", "autotune", "search", "space.yaml", "--strategy", "random"]
+    command = [sys.executable, "-m", "autotune", "search", "space.yaml", "--strategy", strategy]
     command += ["--trials", str(trials), "--store", "study.db", "--json"]
     return subprocess.Popen(
         command,

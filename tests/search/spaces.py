@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from autotune.search.contract import Observation, Problem, Strategy
+from autotune.search.contract import Observation, Problem, Proposal, Strategy
 from autotune.space.configuration import Configuration
 from autotune.space.knobs import (
     Assignment,
@@ -141,11 +141,13 @@ def problem(case: Case, **options: float | int | str | bool) -> Problem:
     return Problem(case.space, (TIME,), 100, options)
 
 
-def observe(case: Case, configuration: Configuration) -> Observation:
-    value = case.cost(configuration)
+def observe(case: Case, tried: Configuration | Proposal) -> Observation:
+    proposal = tried if isinstance(tried, Proposal) else Proposal(tried, {})
+    value = case.cost(proposal.configuration)
     if value is None:
-        return Observation(configuration, Status.OUT_OF_MEMORY)
-    return Observation(configuration, Status.OK, {"time": float(value)})
+        return Observation(proposal.configuration, Status.OUT_OF_MEMORY, reason=proposal.reason)
+    metrics = {"time": float(value)}
+    return Observation(proposal.configuration, Status.OK, metrics, reason=proposal.reason)
 
 
 def search(strategy: Strategy, case: Case, tries: int) -> list[Configuration]:
@@ -153,5 +155,5 @@ def search(strategy: Strategy, case: Case, tries: int) -> list[Configuration]:
     tried: list[Configuration] = []
     while len(tried) < tries and (proposals := strategy.ask(1)):
         tried.append(proposals[0].configuration)
-        strategy.tell([observe(case, tried[-1])])
+        strategy.tell([observe(case, proposals[0])])
     return tried

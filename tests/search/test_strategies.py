@@ -64,7 +64,7 @@ class TestEveryStrategyOnEverySpace:
         whole = make(name, case, seed=3)
         for n in (5, 2) if name in SLOW else (5, 4, 3):  # some told out of order, some in flight
             for proposal in reversed(whole.ask(n)[1:]):
-                whole.tell([observe(given, proposal.configuration)])
+                whole.tell([observe(given, proposal)])
         resumed = make(name, case, seed=3)
         proposed = [*(o.configuration for o in whole.told), *whole.pending.values()]
         resumed.restore(whole.asks, proposed, whole.told)
@@ -74,8 +74,8 @@ class TestEveryStrategyOnEverySpace:
             assert [p.configuration.hash for p in one] == [p.configuration.hash for p in other]
             assert [p.reason for p in one] == [p.reason for p in other]
             for proposal in one:
-                whole.tell([observe(given, proposal.configuration)])
-                resumed.tell([observe(given, proposal.configuration)])
+                whole.tell([observe(given, proposal)])
+                resumed.tell([observe(given, proposal)])
 
     def test_says_why_as_json(self, name: str, case: str) -> None:
         strategy = make(name, case)
@@ -85,7 +85,7 @@ class TestEveryStrategyOnEverySpace:
                 assert json.loads(json.dumps(dict(proposal.reason))) == proposal.reason
                 assert proposal.reason["strategy"] == name
                 assert isinstance(proposal.reason["kind"], str)
-                strategy.tell([observe(given, proposal.configuration)])
+                strategy.tell([observe(given, proposal)])
 
 
 @pytest.mark.parametrize("name", _names())
@@ -148,7 +148,7 @@ class TestEveryStrategy:
         for _ in range(3):
             (proposal,) = strategy.ask(1)
             assert proposal.configuration.hash not in {c.hash for c in strange}
-            strategy.tell([observe(given, proposal.configuration)])
+            strategy.tell([observe(given, proposal)])
 
     def test_waits_for_a_lost_trial_and_learns_nothing_from_it(self, name: str) -> None:
         strategy = make(name, "kernel")
@@ -180,7 +180,7 @@ class TestEveryStrategy:
         for _ in range(tries(name, 30)):
             (proposal,) = strategy.ask(1)
             assert dict(proposal.configuration) in rows
-            strategy.tell([observe(given, proposal.configuration)])
+            strategy.tell([observe(given, proposal)])
 
 
 def _every_other(space: Space, count: int) -> list[dict[str, object]]:

@@ -9,9 +9,6 @@ from pathlib import Path
 import pytest
 
 import autotune
-from autotune.search.contract import Problem
-from autotune.search.registry import make_strategy
-from autotune.session.observing import observe_record
 from autotune.space.reader import parse_spec
 from autotune.space.spec import StudySpec
 from autotune.status import Status
@@ -72,24 +69,6 @@ def test_a_resumed_search_proposes_what_an_unbroken_one_does(
     for trials in (7, 8, 24):
         broken = search(trials=trials, strategy=strategy)
     assert proposals(broken) == proposals(unbroken)
-
-
-@pytest.mark.parametrize("strategy", ["random", "evolution", "optuna-tpe"])
-def test_proposals_can_be_derived_again_from_the_record(
-    tmp_path: Path, search: Callable[..., autotune.Result], strategy: str
-) -> None:
-    result = search(trials=20, strategy=strategy)
-    told = sorted((t for t in result.trials if t.status.finished), key=lambda t: t.told or 0)
-    ordered = sorted(result.trials, key=lambda t: t.number)
-    given = spec(tmp_path)
-    for index, trial in enumerate(ordered):
-        again = make_strategy(strategy, Problem(given.space, given.metrics, 20), seed=5)
-        again.restore(
-            trial.ask,
-            [t.configuration for t in ordered[:index]],
-            [observe_record(t) for t in told[: trial.knew]],
-        )
-        assert again.ask(1)[0].configuration == trial.configuration
 
 
 def test_a_space_that_grew_keeps_its_trials(tmp_path: Path, search: Callable[..., autotune.Result]) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
+import pytest
+
+from autotune.errors import StoreError
 from autotune.status import Status
-from autotune.store.records import ResultRecord
+from autotune.store.records import AskRecord, NewAsk, ResultRecord
 from autotune.store.store import Store
-from tests.store.build import Clock, bench, outcome, results
+from tests.store.build import Clock, bench, configuration, new_trial, outcome, results
 
 
 class TestLookup:
@@ -56,39 +59,75 @@ class TestLookup:
         assert store.last_finished(b.study.id) == {b.session: began + 5}
 
 
-class TestResultsOfOthers:
+class TestResults:
     def test_each_is_heard_of_once_in_the_order_of_finishing(self, store: Store) -> None:
         b = bench(store)
-        mine = store.open_session(b.study.id, {}, "e", 1, "h")
-        assert store.results_of_others(b.study.id, mine, -1) == (-1, [])
+        assert store.results_from(b.study.id, 0) == (0, [])
         first, second, third = (b.trial(tile) for tile in (1, 2, 3))
         store.finish(third.id, outcome(value=0.25))
         store.finish(first.id, outcome(Status.OUT_OF_MEMORY, peak_memory=2**33))
-        last, heard = store.results_of_others(b.study.id, mine, -1)
-        assert (last, [r.number for r in heard]) == (1, [2, 0])
-        assert store.results_of_others(b.study.id, mine, last) == (1, [])
+        known, heard = store.results_from(b.study.id, 0)
+        assert (known, [r.number for r in heard]) == (2, [2, 0])
+        assert store.results_from(b.study.id, known) == (2, [])
         store.finish(second.id, outcome())
-        last, heard = store.results_of_others(b.study.id, mine, last)
-        assert (last, [r.number for r in heard]) == (2, [1])
+        known, heard = store.results_from(b.study.id, known)
+        assert (known, [r.number for r in heard]) == (3, [1])
 
     def test_it_says_what_the_record_says(self, store: Store) -> None:
         b = bench(store)
-        mine = store.open_session(b.study.id, {}, "e", 1, "h")
         store.finish(b.trial(1).id, outcome(Status.OUT_OF_MEMORY, peak_memory=2**33))
         store.finish(b.trial(2).id, outcome())
-        _, heard = store.results_of_others(b.study.id, mine, -1)
+        _, heard = store.results_from(b.study.id, 0)
         for result, record in zip(heard, results(store, b.study.id), strict=True):
             for name in ResultRecord.__dataclass_fields__:
                 assert getattr(result, name) == getattr(record, name)
             assert result.configuration.hash == record.hash
 
-    def test_only_what_others_searched(self, store: Store) -> None:
+    def test_only_what_was_searched(self, store: Store) -> None:
         b, other = bench(store), bench(store, "other")
-        heir = store.open_session(b.study.id, {}, "e", 1, "h")
         store.finish(other.trial(1).id, outcome())
         store.finish(b.trial(1).id, outcome())
         store.finish(b.trial(1, "final").id, outcome())
         store.finish(b.trial(2).id, outcome(Status.LOST))
-        assert store.results_of_others(b.study.id, b.session, -1) == (1, [])
-        assert [r.number for r in store.results_of_others(b.study.id, heir, -1)[1]] == [0]
-        assert store.results_of_others(99, heir, -1) == (-1, [])
+        known, heard = store.results_from(b.study.id, 0)
+        assert (known, [r.number for r in heard]) == (2, [0])
+        assert store.results_from(99, 0) == (0, [])
+
+
+class TestProposed:
+    def test_each_is_heard_of_once_by_number(self, store: Store) -> None:
+        b = bench(store)
+        assert store.proposed_from(b.study.id, 0) == (0, [])
+        b.propose(4, 2)
+        known, heard = store.proposed_from(b.study.id, 0)
+        assert (known, [c["tile"] for c in heard]) == (2, [4, 2])
+        assert store.proposed_from(b.study.id, known) == (2, [])
+        b.trial(4, "final")
+        b.propose(8)
+        known, heard = store.proposed_from(b.study.id, known)
+        assert (known, heard) == (4, [configuration(8)])
+        assert heard[0].hash == configuration(8).hash
+
+    def test_a_study_that_is_not_there_has_none(self, store: Store) -> None:
+        assert store.proposed_from(99, 0) == (0, [])
+
+
+class TestAsks:
+    def test_what_was_known_stands_beside_what_came_of_it(self, store: Store) -> None:
+        b, other = bench(store), bench(store, "other")
+        rival = store.open_session(b.study.id, {}, "e", 1, "h")
+        ask = NewAsk(number=7, wanted=4, trials_known=2, results_known=1)
+        store.propose(other.study.id, other.session, other.segment, [new_trial(1)], ask=ask)
+        b.propose(1)  # nobody asked
+        store.propose(b.study.id, rival, b.segment, [new_trial(1), new_trial(2), new_trial(3)], ask=ask)
+        store.propose(b.study.id, b.session, b.segment, [new_trial(2)], ask=NewAsk(8, 1, 3, 0))
+        assert store.asks(b.study.id) == [
+            AskRecord(7, 4, 2, 1, session_id=rival, trials=(None, 1, 2)),
+            AskRecord(8, 1, 3, 0, session_id=b.session, trials=(None,)),
+        ]
+
+    def test_an_ask_is_kept_with_its_trials_or_not_at_all(self, store: Store) -> None:
+        b = bench(store)
+        with pytest.raises(StoreError):
+            store.propose(b.study.id, 99, b.segment, [], ask=NewAsk(0, 1, 0, 0))
+        assert store.asks(b.study.id) == []

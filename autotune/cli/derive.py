@@ -1,0 +1,79 @@
+"""``autotune derive``: do the proposals of a study follow from its record?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from autotune.cli.main import DOES_NOT_FOLLOW, DONE
+from autotune.cli.options import json_option, print_json, store_option, study_option
+
+if TYPE_CHECKING:
+    from autotune.session.derivation import Departure, Derivation
+
+
+@click.command("derive")
+@study_option
+@store_option
+@json_option
+def command(study: str | None, store: str | None, as_json: bool) -> int:
+    """Derive every proposal of a study again from what is stored, and compare it with the recorded one.
+
+    The strategy is made anew, told what it had been told at each ask, and asked. Nothing is measured and
+    nothing is written. The exit code is 4 where a proposal or its reason does not follow.
+    """
+    from autotune.session.derivation import derive
+    from autotune.store.store import Store
+
+    with Store.open(store, readonly=True) as opened:
+        derivation = derive(opened, opened.study(study))
+    if as_json:
+        print_json(derivation.to_document())
+    else:
+        click.echo(say(derivation))
+    return DONE if derivation.follows else DOES_NOT_FOLLOW
+
+
+def say(derivation: Derivation) -> str:
+    """The answer in words: that all follow, or the first that does not."""
+    label, departure = derivation.study.label, derivation.departure
+    if departure is None:
+        lines = [f"{label}: all {derivation.compared} proposals follow from the record"]
+    else:
+        lines = [f"{label}: trial {departure.trial} does not follow from the record", *_departure(departure)]
+        lines += [_line("" if place else "likely", why) for place, why in enumerate(derivation.causes)]
+        before = derivation.compared - 1
+        lines.append(_line("before it", f"{before} proposals follow; those after it were not compared"))
+    searches = "1 search" if derivation.sessions == 1 else f"{derivation.sessions} searches"
+    lines.append(f"  {searches}, {derivation.asks} asks, up to {derivation.most_in_flight} trials in flight")
+    if derivation.unrecorded:
+        lines.append(
+            f"  {derivation.unrecorded} trials were taken as given: an older autotune proposed them and did"
+            " not write down what its strategy knew"
+        )
+    return "\n".join(lines)
+
+
+def _departure(departure: Departure) -> list[str]:
+    """What was proposed beside what follows; of two reasons, what differs."""
+    proposed, follows = departure.proposed, departure.follows
+    lines = [_line("what", f"{departure.message} (search {departure.session}, ask {departure.ask})")]
+    if proposed is None or follows is None or proposed["configuration"] != follows["configuration"]:
+        return [*lines, _line("proposed", _knobs(proposed)), _line("follows", _knobs(follows))]
+    one, other = proposed["reason"], follows["reason"]
+    names = [name for name in {**one, **other} if one.get(name) != other.get(name)]
+    recorded = ", ".join(f"{name} {one[name]}" for name in names if name in one)
+    derived = ", ".join(f"{name} {other[name]}" for name in names if name in other)
+    return [*lines, _line("recorded", recorded), _line("follows", derived)]
+
+
+def _knobs(proposal: Mapping[str, Any] | None) -> str:
+    if proposal is None:
+        return "nothing"
+    return ", ".join(f"{name} = {value}" for name, value in proposal["configuration"].items())
+
+
+def _line(title: str, text: str) -> str:
+    return f"  {title:10} {text}"

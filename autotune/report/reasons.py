@@ -1,0 +1,179 @@
+"""Why a configuration was proposed, in words, and how what was predicted of it compares with what came."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from autotune.report.numbers import say_seconds, say_value
+from autotune.space.spec import MetricSpec
+
+Document = Mapping[str, Any]
+Numbers = Mapping[str, int]
+"""A trial's number by the hash of its configuration."""
+
+MODELLED = ("expected improvement", "expected hypervolume improvement")
+
+PARTS = ("predicted", "spread", "logarithmic")
+"""Of a reason: what a model says of a metric."""
+
+KINDS: Mapping[str, str] = {
+    "default": "the default: what is used today is tried first",
+    "initial": "one of the first tries, spread out before there is a model",
+    "uniform": "drawn at random from what was not tried yet",
+    "newcomer": "drawn at random: too little was known, or nothing new could be made of it",
+    "way out": "drawn at random: the last tries brought nothing better, so the model is not trusted alone",
+    "best elsewhere": "among the best of an earlier study",
+    "expected improvement": "the largest improvement that the model expects",
+    "expected hypervolume improvement": "what the model expects to push the front out most",
+    "grid": "the next point of the grid",
+    "mutation": "a mutation",
+    "crossover": "a crossing",
+    "drawn": "drawn from the policy",
+    "near": "a few steps from a draw of the policy, all of which had been tried",
+    "sampled": "what the sampler drew",
+    "projected": "the nearest that is feasible and new to what the sampler drew",
+    "re-measurement": "measured again for the final comparison",
+}
+"""What each kind of proposal means. A kind that is not here is shown by its name."""
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What was predicted of one metric of a trial, and what was measured."""
+
+    metric: str
+    unit: str
+    predicted: float
+    low: float
+    high: float
+    """One predicted standard deviation below and above."""
+    measured: float | None
+    off: float | None
+    """By how many predicted standard deviations the measured value was better; worse below 0."""
+
+    def say(self) -> str:
+        """``time 3.2 ms (2.8 ms to 3.7 ms), measured 3.1 ms: better by 0.2 standard deviations``."""
+        low, high = say_value(self.low, self.unit, 3), say_value(self.high, self.unit, 3)
+        text = f"{self.metric} {say_value(self.predicted, self.unit)} (68%: {low} to {high})"
+        if self.measured is None or self.off is None:
+            return text
+        direction = "better" if self.off >= 0 else "worse"
+        off = f"{direction} than predicted by {abs(self.off):.1f} standard deviations"
+        return f"{text}; measured {say_value(self.measured, self.unit)}, {off}"
+
+
+def expectations(
+    reason: Document, metrics: Sequence[MetricSpec], measured: Mapping[str, float]
+) -> tuple[Expectation, ...]:
+    """What ``reason`` predicts of each metric, beside its measured value; empty where it predicts nothing."""
+    goals = [metric for metric in metrics if metric.goal]
+    found = []
+    for goal in goals:
+        predicted, spread, logarithmic = (_of(reason.get(part), goal, goals) for part in PARTS)
+        if None not in (predicted, spread, logarithmic):
+            found.append(_expectation(goal, predicted, spread, logarithmic, measured.get(goal.name)))
+    return tuple(found)
+
+
+def _of(part: Any, goal: MetricSpec, goals: Sequence[MetricSpec]) -> Any:
+    """A part of a reason for one goal: by its name, or the only one."""
+    if isinstance(part, Mapping):
+        return part.get(goal.name)
+    return part if goal is goals[0] else None
+
+
+def _expectation(
+    goal: MetricSpec, predicted: float, spread: float, logarithmic: bool, measured: float | None
+) -> Expectation:
+    if logarithmic:
+        low, high = predicted * math.exp(-spread), predicted * math.exp(spread)
+        usable = measured is not None and measured * predicted > 0.0
+        apart = math.log(measured / predicted) if measured is not None and usable else None
+    else:
+        low, high = predicted - spread, predicted + spread
+        apart = None if measured is None else measured - predicted
+    sign = 1.0 if goal.goal == "maximize" else -1.0
+    off = None if apart is None or spread <= 0.0 else sign * apart / spread
+    return Expectation(goal.name, goal.unit, predicted, min(low, high), max(low, high), measured, off)
+
+
+def say_reason(reason: Document, metrics: Sequence[MetricSpec], numbers: Numbers | None = None) -> list[str]:
+    """The reason in words, a thought a line. ``numbers`` name the trials that it mentions."""
+    if not reason:
+        return ["nobody proposed it"]
+    kind = str(reason.get("kind", "unknown"))
+    detail = DETAILS.get(kind)
+    goal = next((metric for metric in metrics if metric.goal), MetricSpec("value", "minimize"))
+    text = KINDS.get(kind, kind)
+    if detail is not None:
+        text += detail(reason, goal, numbers or {})
+    strategy = reason.get("strategy")
+    return [f"{text} ({strategy})" if strategy else text, *_beside(reason)]
+
+
+def _beside(reason: Document) -> Iterator[str]:
+    """What belongs to no kind alone."""
+    if "arm" in reason:
+        yield (
+            f"arm {reason['arm']}: drew {reason['score']:.2f}, the highest; its credit was"
+            f" {reason['credit']:.2f} from {reason['uses']} of the latest tries"
+        )
+    if isinstance(sources := reason.get("sources"), Mapping):
+        weights = ", ".join(f"{label} (weight {weight:.2f})" for label, weight in sources.items())
+        yield f"leaning on {'study' if len(sources) == 1 else 'studies'} {weights}"
+    if (success := reason.get("success", 1.0)) < 0.995:
+        yield f"expected to succeed with a probability of {success:.0%}"
+    if "seconds" in reason:
+        yield f"expected to take {say_seconds(reason['seconds'])}"
+
+
+def _modelled(reason: Document, goal: MetricSpec, numbers: Numbers) -> str:
+    """Whether the predicted value itself promises the improvement, or that little is known there."""
+    best, predicted = reason.get("best"), reason.get("predicted")
+    if best is None or not isinstance(predicted, float):
+        return ""
+    better = predicted > best if goal.goal == "maximize" else predicted < best
+    than = f"than the best so far, {say_value(best, goal.unit)}"
+    if better:
+        return f"; exploiting: predicted to be better {than}"
+    return f"; exploring: predicted to be worse {than}, but unsure"
+
+
+def _bred(reason: Document, goal: MetricSpec, numbers: Numbers) -> str:
+    parent, other = (_trial(reason.get(key), numbers) for key in ("parent", "other"))
+    metric = reason.get("parent_metric")
+    if isinstance(metric, (int, float)):
+        parent += f" ({goal.name} {say_value(metric, goal.unit)})"
+    return f" of {parent} with {other}" if "other" in reason else f" of {parent}"
+
+
+def _trial(digest: object, numbers: Numbers) -> str:
+    number = numbers.get(str(digest))
+    return f"configuration {digest}" if number is None else f"trial {number}"
+
+
+def _policy(reason: Document, goal: MetricSpec, numbers: Numbers) -> str:
+    return f"; its probability was {math.exp(reason['log_probability']):.2g}"
+
+
+def _level(reason: Document, goal: MetricSpec, numbers: Numbers) -> str:
+    return f", refined {reason['level']} times" if reason.get("level") else ""
+
+
+def _label(reason: Document, goal: MetricSpec, numbers: Numbers) -> str:
+    return f" as {reason['label']}" if "label" in reason else ""
+
+
+DETAILS: Mapping[str, Callable[[Document, MetricSpec, Numbers], str]] = {
+    **dict.fromkeys(MODELLED, _modelled),
+    "mutation": _bred,
+    "crossover": _bred,
+    "drawn": _policy,
+    "near": _policy,
+    "grid": _level,
+    "re-measurement": _label,
+}
+"""What a kind adds to its sentence."""

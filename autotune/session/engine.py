@@ -1,0 +1,22 @@
+"""Which code proposes: autotune's own, by content, since a version says little while it is developed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import autotune
+from autotune.provenance.document import Document, digest
+from autotune.provenance.files import freeze, named
+
+PARTS = ("space", "search", "session/observing.py")
+"""Of the package: what a proposal follows from."""
+
+
+def engine() -> Document:
+    """The version of autotune and a hash over the files that proposals come from; some milliseconds."""
+    package = Path(autotune.__file__).parent
+    files = {
+        name: path for name, path in named(package / part for part in PARTS).items() if path.suffix == ".py"
+    }
+    code = digest({name: freeze(path, name)[0].sha256 for name, path in files.items()})
+    return {"version": autotune.__version__, "code": code}

@@ -1,0 +1,60 @@
+"""A space from the document that :meth:`Space.to_document` made of it, as it stands in a store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from autotune.errors import InputError
+from autotune.space.configuration import Value
+from autotune.space.knob import Knob
+from autotune.space.knobs import (
+    Assignment,
+    Choice,
+    Flag,
+    FloatRange,
+    IntegerRange,
+    OrderedValues,
+    Permutation,
+)
+from autotune.space.space import Space
+
+DEVICE = "device."
+
+
+def space_from_document(
+    document: Mapping[str, Any], rows: Iterable[Mapping[str, Value]] | None = None
+) -> Space:
+    """The space, also on another machine: what its rules took from the device stands in the document.
+
+    ``rows`` are those of a recorded space, of which a document has only the number. Compare
+    :attr:`Space.hash` with the one that was stored beside the document to see that it is the very same.
+    """
+    facts: Mapping[str, Value] = document["facts"]
+    return Space(
+        [_knob(name, described) for name, described in document["knobs"].items()],
+        document["constraints"],
+        workload=document["workload"],
+        device={n.removeprefix(DEVICE): value for n, value in facts.items() if n.startswith(DEVICE)},
+        rows=rows,
+    )
+
+
+def _knob(name: str, described: Mapping[str, Any]) -> Knob:
+    common = {"default": described["default"], "when": described.get("when")}
+    match described:
+        case {"values": values}:
+            return OrderedValues(name, tuple(values), **common)
+        case {"choices": choices}:
+            return Choice(name, tuple(choices), **common)
+        case {"flag": _}:
+            return Flag(name, **common)
+        case {"range": [int(low), int(high)], "scale": scale}:
+            return IntegerRange(name, low, high, described.get("step", 1), scale, **common)
+        case {"range": [low, high], "scale": scale}:
+            return FloatRange(name, low, high, described.get("step"), scale, **common)
+        case {"permutation": items}:
+            return Permutation(name, tuple(items), **common)
+        case {"assign": items, "to": options}:
+            return Assignment(name, tuple(items), tuple(options), **common)
+    raise InputError(f"the knob {name!r} is of no known kind: {', '.join(described)}")

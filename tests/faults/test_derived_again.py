@@ -1,0 +1,37 @@
+"""Searches in parallel, one of them killed in the middle, another resumed: their proposals still follow."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.faults.searching import start, wait_for_readings, wait_until_gone, write_study
+
+
+def test_proposals_follow_though_a_search_was_killed(tmp_path: Path) -> None:
+    write_study(tmp_path)
+    mark = f"derived-{os.getpid()}"
+    killed = start(tmp_path, 100_000, mark, strategy="evolution")
+    wait_for_readings(killed, tmp_path / "ledger", 40)
+    others = [start(tmp_path, 45, f"{mark}-{number}", strategy="evolution") for number in range(2)]
+    wait_for_readings(killed, tmp_path / "ledger", 40)
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.communicate()
+    assert wait_until_gone(mark) == []
+    for search in others:
+        _, err = search.communicate(timeout=120)
+        assert search.returncode == 0, err.decode()
+    resumed = start(tmp_path, 60, "resumed", strategy="evolution")
+    _, err = resumed.communicate(timeout=120)
+    assert resumed.returncode == 0, err.decode()
+
+    command = [sys.executable, "-m", "autotune", "derive", "--store", "study.db", "--json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(done.stdout)
+    assert found["follows"] and found["sessions"] >= 3
+    assert found["compared"] == found["trials"] >= 45
