@@ -38,7 +38,7 @@ EXITS = {"none": 0, "rows": 1, "words": 2}
 
 
 class Suppression(CompiledC):
-    """Which boxes, sorted by falling score, are kept. Metrics: ``time`` (s), ``error`` (0, or it is wrong)."""
+    """Which boxes, sorted by falling score, are kept. Metrics: ``time`` (s), ``error`` (0 or wrong)."""
 
     sources: ClassVar[tuple[str, ...]] = ("nms_c.c", "plain.c")
     source = Path(__file__).with_suffix(".c")

@@ -29,7 +29,8 @@ KERNELS = {
     ),
     "convolution": Kernel(
         space="convolution-c",
-        parameters="const float *image, const float *filter, float *out, int height, int width, int fh, int fw",
+        parameters="const float *image, const float *filter, float *out, int height, int width, int fh, "
+        "int fw",
         first_input="image",
         output="out",
         elements="(long)height * width",
@@ -39,8 +40,8 @@ KERNELS = {
     ),
     "stencil": Kernel(
         space="stencil-c",
-        parameters="const float *heat, const float *power, const float *c, float *out, int height, int width, "
-        "int steps",
+        parameters="const float *heat, const float *power, const float *c, float *out, int height, "
+        "int width, int steps",
         first_input="heat",
         output="out",
         elements="(long)height * width",
@@ -69,21 +70,51 @@ KERNELS = {
 }
 
 CHANGED = {
-    "gemm: a tail that is one step short": ("for (; p < depth; p++)", "for (; p < depth - 1; p++)"),
-    "gemm: a last column that is left out": ("j < columns; j++)\n                c[", "j < columns - 1; j++)\n                c["),
+    "gemm: a tail that is one step short": (
+        "for (; p < depth; p++)",
+        "for (; p < depth - 1; p++)",
+    ),
+    "gemm: a last column that is left out": (
+        "j < columns; j++)\n                c[",
+        "j < columns - 1; j++)\n                c[",
+    ),
     "gemm: no zeros to begin with": ("memset(c, 0, (size_t)m * n * sizeof *c);", ""),
-    "convolution: a last tile that is left out": ("x < columns; x += TILE_W", "x + TILE_W <= columns; x += TILE_W"),
-    "convolution: a last row of the filter that is left out": ("row < fh + TILE_H - 1; row++", "row < fh + TILE_H - 2; row++"),
-    "convolution: no zeros beside the image": ("memset(to + right, 0, (columns - right) * sizeof *to);", ""),
+    "convolution: a last tile that is left out": (
+        "x < columns; x += TILE_W",
+        "x + TILE_W <= columns; x += TILE_W",
+    ),
+    "convolution: a last row of the filter that is left out": (
+        "row < fh + TILE_H - 1; row++",
+        "row < fh + TILE_H - 2; row++",
+    ),
+    "convolution: no zeros beside the image": (
+        "memset(to + right, 0, (columns - right) * sizeof *to);",
+        "",
+    ),
     "stencil: a tail that is left out": ("if (x < last)", "if (0)"),
     "stencil: a last pass that is left out": ("(steps + DEPTH - 1) / DEPTH", "(steps + 1) / DEPTH"),
-    "stencil: a row that is overwritten before it was read": ("#define RING (ROWS + 2)", "#define RING (ROWS + 1)"),
-    "stencil: a halo that is one cell short": ("int halo = depth - s, begin", "int halo = depth - s - (s < depth), begin"),
+    "stencil: a row that is overwritten before it was read": (
+        "#define RING (ROWS + 2)",
+        "#define RING (ROWS + 1)",
+    ),
+    "stencil: a halo that is one cell short": (
+        "int halo = depth - s, begin",
+        "int halo = depth - s - (s < depth), begin",
+    ),
     "nms: a last box that is left out": ("padded = words * WORD;", "padded = words * WORD; count--;"),
-    "nms: a block that does not wait for itself": ("keep[i] && w <= (last - 1) / WORD", "0 && w <= (last - 1) / WORD"),
-    "nms: a block that does not wait for those before": ("        suppress(p, first, last, begin, end, keep);\n", ""),
-    "nms: a first vector of a word that is left out": ("for (int v = 0; v < WORD", "for (int v = VECTOR; v < WORD"),
-}  # fmt: skip
+    "nms: a block that does not wait for itself": (
+        "keep[i] && w <= (last - 1) / WORD",
+        "0 && w <= (last - 1) / WORD",
+    ),
+    "nms: a block that does not wait for those before": (
+        "        suppress(p, first, last, begin, end, keep);\n",
+        "",
+    ),
+    "nms: a first vector of a word that is left out": (
+        "for (int v = 0; v < WORD",
+        "for (int v = VECTOR; v < WORD",
+    ),
+}
 
 
 @pytest.fixture(scope="module")
