@@ -20,11 +20,11 @@ from autotune.measure.gpu.cuda_compiler import (
     find_compiler,
     options,
 )
-from autotune.measure.gpu.driver import OUT_OF_MEMORY, OUT_OF_RESOURCES, Dimensions, Driver, DriverError
+from autotune.measure.gpu.driver import Dimensions, Driver, DriverError
 from autotune.measure.gpu.ptxas import KernelResources, read_log
 from autotune.measure.gpu.tensors import Tensor
 from autotune.measure.gpu.work import Work
-from autotune.measure.objective import Code, Infeasible, OutOfMemory
+from autotune.measure.objective import Code, Infeasible
 from autotune.space.configuration import Configuration
 
 _MOST_MESSAGE = 2000
@@ -182,10 +182,7 @@ class CudaObjective(DeviceObjective):
         blocks = self.blocks(prepared.configuration)
         if prepared.emulated:
             return _OnEmulator(prepared, blocks)
-        try:
-            return _OnDevice(prepared, blocks, self.device)
-        except DriverError as error:
-            raise _signal(error) from error
+        return _OnDevice(prepared, blocks, self.device)
 
 
 class _OnEmulator:
@@ -220,12 +217,9 @@ class _OnDevice:
 
     def launch(self, kernel: str, grid: Sequence[int], *arguments: Any) -> None:
         block, stream = self._blocks[kernel], int(self._stream().cuda_stream)
-        try:
-            self._functions[kernel].launch(
-                _dimensions(grid), block.threads, block.shared_bytes, stream, _values(arguments)
-            )
-        except DriverError as error:
-            raise _signal(error) from error
+        self._functions[kernel].launch(
+            _dimensions(grid), block.threads, block.shared_bytes, stream, _values(arguments)
+        )
 
 
 def refuse_over_limits(
@@ -255,13 +249,6 @@ def _values(arguments: Sequence[Any]) -> list[Any]:
 def _dimensions(grid: Sequence[int]) -> Dimensions:
     x, y, z = (*grid, 1, 1)[:3]
     return x, y, z
-
-
-def _signal(error: DriverError) -> Exception:
-    """How a trial ends in which the driver answered so; what is neither is a crash, under CUDA's name."""
-    if error.code == OUT_OF_MEMORY:
-        return OutOfMemory(str(error))
-    return Infeasible(str(error)) if error.code == OUT_OF_RESOURCES else error
 
 
 def _driver_major() -> int | None:

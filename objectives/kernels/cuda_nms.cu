@@ -98,6 +98,5 @@ extern "C" __global__ void __launch_bounds__(WALKERS)
                     bits |= mask[(size_t)(first + j) * words + later];
             gone[later] = bits;
         }
-        __syncthreads();
     }
 }

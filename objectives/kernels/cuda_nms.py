@@ -48,13 +48,16 @@ class Nms(CudaObjective):
     # -- the problem -------------------------------------------------------------------------
 
     def make_inputs(self, rng: np.random.Generator) -> Mapping[str, Tensor]:
-        """Clusters of boxes, as a detector gives them: many overlap, near the threshold as well."""
+        """Clusters of boxes, as a detector gives them; the first and the last overlap by the threshold."""
         import torch
 
-        clusters = rng.integers(0, SIDE - 192, (max(self.count // 8, 1), 2))
+        clusters = rng.integers(0, SIDE - 256, (max(self.count // 8, 1), 2))
         corner = clusters[rng.integers(len(clusters), size=self.count)] + rng.integers(0, 32, (self.count, 2))
         size = rng.integers(16, 160, (self.count, 2))
-        boxes = np.concatenate([corner, np.minimum(corner + size, SIDE - 1)], axis=1)
+        boxes = np.concatenate([corner, corner + size], axis=1)
+        boxes[0] = 0, SIDE - 32, SIDE - 1 - 7, SIDE - 1  # below all clusters
+        boxes[-1] = boxes[0]
+        boxes[-1, 2] *= self.threshold
         return {"boxes": torch.from_numpy(boxes.astype(np.float32)).to(self.device)}
 
     def outputs(self) -> Mapping[str, tuple[tuple[int, ...], Any]]:

@@ -52,8 +52,12 @@ def _objective(
     return found
 
 
-def error(objective: CudaObjective, configuration: Configuration, seed: int = 0) -> float:
-    """The error of one check. Raises :class:`WrongAnswer`."""
+def error(
+    objective: CudaObjective, configuration: Configuration, seed: int = 0, variations: bool = False
+) -> float:
+    """The error of one check, with or without variations of the workload. Raises :class:`WrongAnswer`."""
+    if not variations:
+        objective.vary = lambda rng: None  # type: ignore[method-assign]
     loaded = objective.load(objective.prepare(configuration))
     return float(objective.check(loaded, np.random.default_rng(seed))["error"])
 

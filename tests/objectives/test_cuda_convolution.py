@@ -57,7 +57,7 @@ def test_any_configuration_is_right(spec: StudySpec, cache: Path, seed: int) -> 
     (configuration,) = spec.space.sample(rng, 1)
     height, width = (int(size) for size in rng.integers(1, 60, 2))
     small = {"height": height, "width": width, "filter_height": 3, "filter_width": 4}
-    assert error(on_emulator(spec, cache, **small), configuration) < 1e-5
+    assert error(on_emulator(spec, cache, **small), configuration, variations=seed == 0) < 1e-5
 
 
 @pytest.mark.torch

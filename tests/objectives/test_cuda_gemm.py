@@ -54,7 +54,7 @@ def test_any_configuration_is_right(spec: StudySpec, cache: Path, seed: int) -> 
     rng = np.random.default_rng(seed)
     (configuration,) = spec.space.sample(rng, 1)
     m, n, k = (int(size) for size in rng.integers(1, 150, 3))
-    assert error(on_emulator(spec, cache, m=m, n=n, k=k), configuration) < 1e-5
+    assert error(on_emulator(spec, cache, m=m, n=n, k=k), configuration, variations=seed == 0) < 1e-5
 
 
 @pytest.mark.torch

@@ -61,7 +61,10 @@ def test_any_configuration_is_right(spec: StudySpec, cache: Path, seed: int) -> 
     emulates()
     rng = np.random.default_rng(seed)
     (configuration,) = spec.space.sample(rng, 1)
-    assert error(on_emulator(spec, cache, boxes=int(rng.integers(1, 300))), configuration) == 0
+    assert (
+        error(on_emulator(spec, cache, boxes=int(rng.integers(1, 300))), configuration, variations=seed == 0)
+        == 0
+    )
 
 
 @pytest.mark.torch
@@ -71,10 +74,9 @@ def test_any_configuration_is_right(spec: StudySpec, cache: Path, seed: int) -> 
         ("__syncthreads();", 1, ";", "no barrier between"),
         ("__syncthreads();", 2, ";", "no barrier between"),
         ("__syncthreads();", 3, ";", "no barrier between"),
-        ("__syncthreads();", 4, ";", "no barrier between"),
-        ("column + j < count &&", 1, "column + j <= count &&", ""),
+        ("if (i >= count)", 1, "if (i > count)", "outside every buffer"),
         ("(count + WORD - 1) / WORD", 2, "count / WORD", ""),
-        ("intersection > threshold", 1, "intersection >= threshold", "kept["),
+        ("return intersection > threshold", 1, "return intersection >= threshold", "kept["),
         ("later = w + 1 + threadIdx.x", 1, "later = w + 2 + threadIdx.x", "kept["),
     ],
 )

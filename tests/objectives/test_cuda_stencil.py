@@ -52,7 +52,12 @@ def test_any_configuration_is_right(spec: StudySpec, cache: Path, seed: int) -> 
     rng = np.random.default_rng(seed)
     (configuration,) = spec.space.sample(rng, 1)
     height, width = (int(size) for size in rng.integers(1, 60, 2))
-    assert error(on_emulator(spec, cache, height=height, width=width, steps=5), configuration) < 1e-5
+    assert (
+        error(
+            on_emulator(spec, cache, height=height, width=width, steps=5), configuration, variations=seed == 0
+        )
+        < 1e-5
+    )
 
 
 @pytest.mark.torch
@@ -64,7 +69,6 @@ def test_any_configuration_is_right(spec: StudySpec, cache: Path, seed: int) -> 
         ("x >= HELD_X - ring", 1, "x > HELD_X - ring", ""),
         ("row < height - 1", 1, "row < height", "out["),
         ("column >= width", 2, "column > width", "outside every buffer"),
-        ("step == steps ? STEPS : step", 1, "step", ""),
     ],
 )
 def test_a_planted_fault_is_caught(

@@ -16,10 +16,6 @@ from autotune.errors import AutotuneError
 
 LIBRARY = "libcuda.so.1"
 
-OUT_OF_MEMORY = 2
-OUT_OF_RESOURCES = 701
-"""``CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES``: registers or arguments do not fit the launch."""
-
 _FUNCTION_ATTRIBUTES = {
     "max_threads": 0,
     "shared_static_bytes": 1,
@@ -35,7 +31,10 @@ Dimensions = tuple[int, int, int]
 
 
 class DriverError(AutotuneError):
-    """A call of the CUDA driver failed. ``name`` is CUDA's own, such as ``CUDA_ERROR_ILLEGAL_ADDRESS``."""
+    """A call of the CUDA driver failed. ``name`` is CUDA's own, such as ``CUDA_ERROR_ILLEGAL_ADDRESS``.
+
+    What it means for a trial is told by ``code``: :func:`autotune.measure.gpu.failures.classify`.
+    """
 
     def __init__(self, call: str, code: int, name: str, text: str) -> None:
         super().__init__(f"{call}: {name} ({code}): {text}")
@@ -55,7 +54,6 @@ class Driver:
 
     def __init__(self, library: Library | None = None) -> None:
         self._library: Library = ctypes.CDLL(LIBRARY) if library is None else library
-        self.call("cuInit", ctypes.c_uint(0))
 
     def call(self, name: str, *arguments: Any) -> None:
         """Call ``name``; every argument is a ctypes value, so that its width is known."""
@@ -71,13 +69,14 @@ class Driver:
         return "unknown error" if failed or not text.value else text.value.decode(errors="replace")
 
     def version(self) -> tuple[int, int]:
-        """The newest CUDA that this driver serves, such as ``(13, 0)``."""
+        """The newest CUDA that this driver serves, such as ``(13, 0)``; no device is touched."""
         number = ctypes.c_int()
         self.call("cuDriverGetVersion", ctypes.byref(number))
         return number.value // 1000, number.value % 1000 // 10
 
     def load(self, image: bytes) -> Module:
         """Load a cubin into the current context."""
+        self.call("cuInit", ctypes.c_uint(0))
         module = ctypes.c_void_p()
         self.call("cuModuleLoadData", ctypes.byref(module), ctypes.c_char_p(image))
         return Module(self, module)
@@ -159,7 +158,7 @@ class Function:
 
 
 def pack(arguments: Sequence[Any]) -> Any:
-    """An array of pointers to the arguments, as ``cuLaunchKernel`` takes them; it keeps them alive.
+    """An array of pointers to the arguments, as ``cuLaunchKernel`` takes them; the caller keeps these alive.
 
     Raises ``TypeError`` for what has no ctypes type: a Python ``int`` could be 4 or 8 bytes wide.
     """
@@ -169,5 +168,4 @@ def pack(arguments: Sequence[Any]) -> Any:
             expected = "ctypes.c_int, c_float, c_void_p or the like"
             raise TypeError(f"argument {index} of a kernel is {type(argument).__name__}, not {expected}")
         pointers[index] = ctypes.cast(ctypes.byref(argument), ctypes.c_void_p)
-    pointers._arguments = tuple(arguments)
     return pointers

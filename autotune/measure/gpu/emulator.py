@@ -1,7 +1,7 @@
 """CUDA kernels on the CPU, for their answers: the same source, through g++ and ``emulation/emulator.cpp``.
 
-What a GPU does by chance is certain here: threads run in a random order between barriers, shared memory holds
-NaN until it is written, and a race in shared memory, a misaligned access and one outside every buffer
+What a GPU does by chance shows here: blocks, and threads between barriers, run in a random order, shared
+memory holds NaN until it is written, and a race in shared memory, a misaligned access and one outside every buffer
 make the launch fail. Nothing of its speed can be learned.
 """
 

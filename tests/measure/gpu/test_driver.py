@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from autotune.measure.gpu.driver import Driver, DriverError, pack
+from autotune.measure.gpu.failures import classify
 
 ILLEGAL_ADDRESS = 700
 
@@ -61,7 +62,8 @@ class FakeCuda:
 
 
 def test_packed_arguments_are_pointers_to_values_of_their_width() -> None:
-    packed = pack([ctypes.c_void_p(0xABCD_0123_4567), ctypes.c_int(-3), ctypes.c_float(0.5)])
+    given = [ctypes.c_void_p(0xABCD_0123_4567), ctypes.c_int(-3), ctypes.c_float(0.5)]
+    packed = pack(given)
     assert ctypes.cast(packed[0], ctypes.POINTER(ctypes.c_uint64))[0] == 0xABCD_0123_4567
     assert ctypes.cast(packed[1], ctypes.POINTER(ctypes.c_int32))[0] == -3
     assert ctypes.cast(packed[2], ctypes.POINTER(ctypes.c_float))[0] == 0.5
@@ -76,7 +78,8 @@ def test_an_argument_without_a_width_is_refused() -> None:
 def test_a_launch_passes_what_it_is_told() -> None:
     cuda = FakeCuda()
     function = Driver(cuda).load(b"\x7fELF").function("f")
-    function.launch((7, 2, 1), (32, 4, 1), 1024, 0xBEEF, [ctypes.c_int(9)])
+    given = [ctypes.c_int(9)]
+    function.launch((7, 2, 1), (32, 4, 1), 1024, 0xBEEF, given)
     handle, *numbers, stream, packed, extra = cuda.arguments("cuLaunchKernel")
     assert handle.value == 0x2000 and [number.value for number in numbers] == [7, 2, 1, 32, 4, 1, 1024]
     assert all(isinstance(number, ctypes.c_uint) for number in numbers)
@@ -91,11 +94,13 @@ def test_a_failure_has_the_drivers_name_for_it() -> None:
     ) as error:
         function.launch((1, 1, 1), (1, 1, 1), 0, 0, [])
     assert error.value.code == ILLEGAL_ADDRESS and error.value.name == "CUDA_ERROR_ILLEGAL_ADDRESS"
+    failure = classify(error.value)
+    assert failure is not None and failure.sticky and failure.name == error.value.name
 
 
 def test_a_code_that_the_driver_cannot_name() -> None:
     with pytest.raises(DriverError, match=r"cuInit: unknown error \(12345\)"):
-        Driver(FakeCuda({"cuInit": 12345}))
+        Driver(FakeCuda({"cuInit": 12345})).load(b"")
 
 
 @pytest.mark.parametrize(("shared", "asked"), [(48 * 1024, False), (48 * 1024 + 1, True)])

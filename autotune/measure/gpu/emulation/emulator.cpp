@@ -1,6 +1,6 @@
 /* Runs CUDA kernels on the CPU for their answers, not for their speed.
  *
- * The blocks of a launch run one after another. Each thread of a block is a fibre that runs to its next
+ * The blocks of a launch run one after another, in a random order. Each thread of a block is a fibre that runs to its next
  * barrier; in which order is drawn anew for every stretch between barriers. The kernel is compiled with
  * ThreadSanitizer's instrumentation (the calls __tsan_read4 ... before each access), but these calls end
  * here: an access outside every buffer, a misaligned one, and two threads that use the same byte of shared
@@ -218,14 +218,17 @@ extern "C" const char *emulator_launch(const unsigned grid[3], const unsigned bl
     std::vector<int> order(threads);
     std::iota(order.begin(), order.end(), 0);
     std::mt19937 random(seed);
+    std::vector<size_t> blocks(size_t(grid[0]) * grid[1] * grid[2]);
+    std::iota(blocks.begin(), blocks.end(), 0);
+    std::shuffle(blocks.begin(), blocks.end(), random);
     launch = &here;
-    for (unsigned z = 0; z < grid[2]; z++)
-        for (unsigned y = 0; y < grid[1]; y++)
-            for (unsigned x = 0; x < grid[0] && !message[0]; x++) {
-                begin_block(x, y, z);
-                while (!run_stretch(order, random))
-                    ;
-            }
+    for (size_t index : blocks) {
+        begin_block(index % grid[0], index / grid[0] % grid[1], index / grid[0] / grid[1]);
+        while (!run_stretch(order, random))
+            ;
+        if (message[0])
+            break;
+    }
     launch = nullptr;
     return message[0] ? message : nullptr;
 }
