@@ -209,6 +209,10 @@ class TritonObjective(DeviceObjective):
         """What can be called. Scratch memory is full of NaN, so that nothing of an earlier trial is in it."""
         if not self.interpreted and self.device.type != "cuda":
             raise Infeasible("there is no GPU here to run it on")
+        if self.device.type == "cuda":
+            torch.cuda.set_device(
+                self.device
+            )  # Triton launches on the current device, whatever its tensors lie on
         configuration = prepared.configuration
         types = self._types(configuration)
         starts = tuple((self._start(launch, types), launch) for launch in self.launches(configuration))
