@@ -1,0 +1,162 @@
+"""The ready kernels in C, each searched as its space file says, held against what this machine can do.
+
+    python -m benchmarks.c_kernels --time 60 --out benchmarks/results/c_kernels.md
+
+The peaks are measured on one core, just before each search: multiply-adds in registers, and ``c = a + 2 b``
+over three float32 arrays of 2^20 elements. *Share* is the floor of the roofline (the least operations
+over the one, or the least bytes over the other, whichever takes longer) over the measured time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import platform
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import autotune
+from autotune.measure.compiled_c import c_function, compile_c
+from autotune.measure.gpu.work import Peaks, Work, roofline
+from autotune.measure.load import load_objective
+from autotune.measure.objective import Context
+from autotune.provenance.device import device_facts
+from autotune.session.result import Comparison, Result
+from autotune.space.reader import read_spec
+
+ROOT = Path(__file__).parents[1]
+NAMES = ("gemm-c", "convolution-c", "stencil-c", "nms-c")
+ELEMENTS = 1 << 20
+TRIES = 20
+
+
+@dataclass(frozen=True)
+class Row:
+    """One search."""
+
+    name: str
+    result: Result
+    work: Work
+    peaks: Peaks
+
+    @property
+    def seconds(self) -> float:
+        return self.result.metrics["time"].value
+
+    def line(self) -> str:
+        floor = roofline(self.work, self.peaks)
+        assert floor is not None
+        result, workload = self.result, self.result.study.workload
+        problem = ", ".join(f"{name} {value}" for name, value in workload.items())
+        cells = [
+            self.name,
+            problem,
+            f"{1e3 * self.seconds:.3f}",
+            _ratio(result.speedup),
+            *(_ratio(self._over(name)) for name in (self._first, self._best)),
+            f"{self.work.operations / self.seconds / 1e9:.0f}",
+            f"{self.peaks.operations['float32'] / 1e9:.0f}",
+            f"{self.peaks.bandwidth / 1e9:.0f}",
+            f"{floor.share(self.seconds):.0%} ({floor.bound})",
+            str(sum(result.statuses.values())),
+        ]
+        return f"| {' | '.join(cells)} |"
+
+    @property
+    def _first(self) -> str:
+        return "plain"
+
+    @property
+    def _best(self) -> str:
+        """The strongest baseline of a library."""
+        library = [one for one in self.result.baselines if one.against != self._first]
+        return min(library, key=lambda one: one.estimate).against if library else ""
+
+    def _over(self, name: str) -> Comparison | None:
+        return next((one for one in self.result.baselines if one.against == name), None)
+
+
+def _ratio(one: Comparison | None) -> str:
+    if one is None:
+        return "-"
+    against = "" if one.against in ("default", "plain") else f" {one.against}"
+    return f"{one.estimate:.2f} [{one.low:.2f}, {one.high:.2f}]{against}"
+
+
+def measured_peaks() -> Peaks:
+    """Of the last core that this process may use, where searches measure too."""
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(allowed)})
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            library = compile_c(Path(__file__).with_name("peak.c"), ("-O3",), Path(folder))
+            pointer, number = ctypes.c_void_p, ctypes.c_int
+            operations, bandwidth = np.zeros(1), np.zeros(1)
+            c_function(library, "peak_operations", (pointer, number))(operations, TRIES)
+            c_function(library, "peak_bandwidth", (pointer, number, number))(bandwidth, ELEMENTS, 10 * TRIES)
+    finally:
+        os.sched_setaffinity(0, allowed)
+    return Peaks(float(bandwidth[0]), {"float32": float(operations[0])})
+
+
+def searched(names: list[str], seconds: float, store: str) -> Iterator[Row]:
+    """One search after the other."""
+    for name in names:
+        file = ROOT / "searchspaces" / f"{name}.yaml"
+        peaks = measured_peaks()
+        result = autotune.search(file, time=seconds, trials=10_000, store=store)
+        spec = read_spec(file, device=device_facts())
+        context = Context(spec.workload, device_facts(), Path())
+        work = load_objective(spec.objective, context).work()  # type: ignore[attr-defined]
+        yield Row(name, result, work, peaks)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--time", type=float, default=60, help="seconds of each search")
+    parser.add_argument("--names", nargs="+", default=list(NAMES))
+    parser.add_argument("--store", default="", help="where the studies are kept; default: nowhere")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        lines, winners = [], []
+        for row in searched(options.names, options.time, options.store or f"{folder}/studies.db"):
+            lines.append(row.line())
+            best = row.result.best or {}
+            winners.append(f"- {row.name}: " + ", ".join(f"{name} {value}" for name, value in best.items()))
+            print(lines[-1], winners[-1], sep="\n", flush=True)
+    command = f"python -m benchmarks.c_kernels --time {options.time:g}"
+    text = "\n".join([*_head(command), *lines, "", "The winners:", "", *winners, ""])
+    print(text)
+    if options.out:
+        options.out.write_text(text)
+
+
+def _head(command: str) -> list[str]:
+    facts = device_facts()
+    return [
+        "# Kernels in C",
+        "",
+        f"`{command}`, autotune {autotune.__version__}, Python {platform.python_version()}, numpy"
+        f" {np.__version__}; {facts['name']}, {facts['cores']} cores, of which one measures; strategy auto, "
+        "seed 0.",
+        "",
+        "Speed-ups with 95 % intervals, from the interleaved re-measurement: over the default of the space,",
+        "over the plain loops in C at -O3, over the strongest library that is installed. Peaks are of one",
+        "core, measured just before each search.",
+        "",
+        "| kernel | workload | ms | over the default | over plain C | over a library | GFLOP/s | peak GFLOP/s"
+        " | peak GB/s | share of the roof | tries |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+
+
+if __name__ == "__main__":
+    main()
