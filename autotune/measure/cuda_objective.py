@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -12,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
+from autotune.measure.compile_cache import Compiled, cache_key, write_whole
 from autotune.measure.device_objective import DeviceObjective
 from autotune.measure.gpu.cuda_compiler import (
     CompilerRefusal,
@@ -51,8 +51,10 @@ class Program:
     """The cubin; for the emulator a shared library."""
     configuration: Configuration
     emulated: bool
-    compile_seconds: float | None = None
-    """``None`` where it was compiled before."""
+    seconds: float = 0.0
+    """That the compiler took, in this search or an earlier one."""
+    cached: bool = False
+    """Whether it was compiled before, and nothing had to be now."""
     kernels: Mapping[str, KernelResources] | None = None
     """What each kernel takes, as the assembler says; unknown to the emulator."""
 
@@ -114,18 +116,19 @@ class CudaObjective(DeviceObjective):
         """A cubin for ``context.device``, which need not be here."""
         device = self.context.device
         wanted = options(architecture(float(device["compute_capability"])), self.macros(configuration))
-        source = self.source.read_text()
-        key = hashlib.sha256("\0".join([source, self._compiler.identity, *wanted]).encode()).hexdigest()[:16]
-        cubin = self.context.cache / f"{self.source.stem}-{key}.cubin"
-        log = cubin.with_suffix(".log")
-        seconds = None
-        if not cubin.exists():
-            started = time.perf_counter()
-            made, said = self._compiler.compile(source, self.source.name, wanted)
-            seconds = time.perf_counter() - started
-            _write(log, said.encode())
-            _write(cubin, made)
-        program = Program(str(cubin), configuration, False, seconds, read_log(log.read_text()))
+        source, compiler = self.source.read_text(), self._compiler
+        key = cache_key(source=source, compiler=compiler.identity, options="\0".join(wanted))
+
+        def make() -> Compiled:
+            start = time.perf_counter()
+            cubin, log = compiler.compile(source, self.source.name, wanted)
+            return Compiled(cubin, {"compile_seconds": time.perf_counter() - start, "log": log})
+
+        made = self.compile_cache.get_or_make(key, make)
+        path = self.context.cache / f"{self.source.stem}-{key[:16]}.cubin"
+        write_whole(path, made.content)
+        seconds, log = made.facts["compile_seconds"], str(made.facts["log"])
+        program = Program(str(path), configuration, False, float(str(seconds)), made.cached, read_log(log))
         for kernel, block in self.blocks(configuration).items():
             refuse_over_limits(kernel, block, (program.kernels or {})[kernel], device)
         return program
@@ -144,11 +147,11 @@ class CudaObjective(DeviceObjective):
                 blocks[name].shared_bytes + k.shared_static_bytes for name, k in kernels.items()
             ),
         }
-        facts: dict[str, object] = {
-            "kernels": {name: asdict(resources) for name, resources in kernels.items()}
+        facts = {
+            "compile_seconds": round(prepared.seconds, 4),
+            "compiled_before": prepared.cached,
+            "kernels": {name: asdict(resources) for name, resources in kernels.items()},
         }
-        if prepared.compile_seconds is not None:
-            facts["compile_seconds"] = prepared.compile_seconds
         return Code(hashlib.sha256(identity).hexdigest(), most, facts)
 
     @cached_property
@@ -208,7 +211,7 @@ class _OnDevice:
         import torch
 
         torch.cuda.set_device(device)
-        torch.cuda.current_stream().synchronize()  # makes the context
+        torch.empty(1, device=device)  # makes the context, and it current
         self.configuration = program.configuration
         self._blocks = blocks
         self._stream = torch.cuda.current_stream
@@ -257,12 +260,6 @@ def _driver_major() -> int | None:
         return Driver().version()[0]
     except (OSError, DriverError):
         return None
-
-
-def _write(path: Path, content: bytes) -> None:
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}")
-    unfinished.write_bytes(content)
-    unfinished.replace(path)  # atomic: two may make the same
 
 
 __all__ = ["Block", "CudaObjective", "Loaded", "Program", "Tensor", "Vendor", "Work", "refuse_over_limits"]

@@ -1,8 +1,8 @@
 """CUDA kernels on the CPU, for their answers: the same source, through g++ and ``emulation/emulator.cpp``.
 
 What a GPU does by chance shows here: blocks, and threads between barriers, run in a random order, shared
-memory holds NaN until it is written, and a race in shared memory, a misaligned access and one outside every buffer
-make the launch fail. Nothing of its speed can be learned.
+memory holds NaN until it is written, and a race in shared memory, a misaligned access and one outside every
+buffer make the launch fail. Nothing of its speed can be learned.
 """
 
 from __future__ import annotations
