@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from autotune.errors import InputError
+from autotune.provenance.profiles import profile
 from autotune.space.configuration import FrozenMap
 from autotune.space.knobs import (
     Assignment,
@@ -122,8 +123,9 @@ class TestExample:
 
 
 def test_the_ready_spaces_are_read() -> None:
+    a_cpu_and_a_gpu = {**profile("h200"), **DEVICE}
     for path in sorted((ROOT / "searchspaces").glob("*.yaml")):
-        assert read_spec(path, DEVICE).name
+        assert read_spec(path, a_cpu_and_a_gpu).name
 
 
 def test_what_is_left_out_has_its_default() -> None:
