@@ -92,12 +92,12 @@ def search(method: str, name: str, told: str, seed: int) -> Line:
     return {**head, **outcome, "seconds": round(spent, 3)}
 
 
-def run(methods: Sequence[str], names: Sequence[str], seeds: int, out: Path) -> int:
+def run(methods: Sequence[str], names: Sequence[str], seeds: Sequence[int], out: Path) -> int:
     """Add the searches that ``out`` lacks."""
     keys = ("method", "space", "told", "seed")
     there = {tuple(line[k] for k in keys) for line in read([out])} if out.exists() else set()
     missing = set()
-    for seed in range(seeds):
+    for seed in seeds:
         for name in names:
             for method in methods:
                 for told in TOLD if method in USES_MEMORY else TOLD[1:]:
@@ -171,6 +171,7 @@ def main() -> int:
     parser.add_argument("--methods", default=",".join(("auto", *PEERS)))
     parser.add_argument("--spaces", default=",".join(NAMES))
     parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--first", type=int, default=5, help="the first seed; 0 to 4 served development")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--table", type=Path, nargs="+", metavar="RUNS.jsonl")
     options = parser.parse_args()
@@ -180,7 +181,8 @@ def main() -> int:
         return 0 if met else 1
     if options.out is None:
         parser.error("--out is needed, or --table")
-    return run(options.methods.split(","), options.spaces.split(","), options.seeds, options.out)
+    seeds = range(options.first, options.first + options.seeds)
+    return run(options.methods.split(","), options.spaces.split(","), seeds, options.out)
 
 
 if __name__ == "__main__":

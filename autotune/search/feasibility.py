@@ -3,8 +3,8 @@
 Each cause of failure has a *demand* of its own that a configuration makes and a limit to it: a Gaussian
 process over the demand, of which a success says that it is below the limit and a failure that it is above
 (:mod:`~autotune.search.censored`). Memory that was measured is the demand itself: then the successes say how
-it grows, and a few of them place the limit. Demands mostly grow or fall with a knob over its whole range,
-as sizes do, which is why their length scales are expected to be long.
+it grows, and a few of them place the limit. Demands are mostly made of sizes, so that their logarithm is
+expected to follow a linear trend (:mod:`~autotune.search.trend`), and the rest to have long length scales.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from autotune.search.contract import Observation
 from autotune.search.features import Features
 from autotune.search.gaussian_process import Floats, GaussianProcess, Inputs, Integers, Prior
 from autotune.search.pool import Pool
+from autotune.search.trend import Trend
 from autotune.status import Status
 
 DEMAND = Prior(smooth_weight=0.1, code_weight=0.2, smooth_variance=2.0, code_variance=0.05, noise=1e-3)
-"""Trends over the whole range, little beside them, and hardly any noise."""
+"""Beside the trend, of the logarithm of a demand: bends over the whole range, and hardly any noise."""
 MEMORY = "memory"
 """The resource of which :attr:`~autotune.status.Status.OUT_OF_MEMORY` says that it did not suffice."""
 MEASURED = 3
@@ -34,8 +35,8 @@ ALIKE = 3
 """Failures of one status from which they have a model of their own; rarer ones share one."""
 MOST = 200
 """Trials that a model of failures learns from."""
-REACH = 3.0
-"""How far above what is known to fit a limit may be, in standard deviations of the demand."""
+REACH = 2.0
+"""How far above what is known to fit a limit may be: the logarithm of a factor, some seven."""
 NODES = 24
 """Places at which the distribution of an unknown limit is evaluated."""
 TINY = 1e-9
@@ -43,7 +44,7 @@ TINY = 1e-9
 
 
 class Cause(ABC):
-    """What one kind of failure depends on: a process over the demand, centred and standardised."""
+    """What one kind of failure depends on: a process over the logarithm of the demand."""
 
     def __init__(
         self, features: Features, statuses: frozenset[Status], observations: Sequence[Observation]
@@ -55,8 +56,10 @@ class Cause(ABC):
         self.statuses = statuses
         self.features = features
         rows = _thinned([o for o in observations if self.concerns(o)])
-        self.standardise(rows)
-        process = GaussianProcess(features.groups, features.cell_sizes, DEMAND)
+        # Other failures have no such simple reason: on recorded kernels a trend did not help to foresee them.
+        trend = Trend(features) if statuses == {Status.OUT_OF_MEMORY} else None
+        process = GaussianProcess(features.groups, features.cell_sizes, DEMAND, trend)
+        self.place(rows, process.variances(process.view(self._inputs(rows))))
         self.process = CensoredProcess(process, self._inputs(rows), self.known(rows))
 
     def concerns(self, observation: Observation) -> bool:
@@ -69,8 +72,8 @@ class Cause(ABC):
             self.process.add(self._inputs([observation]), self.known([observation]))
 
     @abstractmethod
-    def standardise(self, observations: Sequence[Observation]) -> None:
-        """Choose the scale of the demand."""
+    def place(self, observations: Sequence[Observation], prior: Floats) -> None:
+        """Choose where the demand is 0; ``prior``: its variances (n,) before anything is known."""
 
     @abstractmethod
     def known(self, observations: Sequence[Observation]) -> Known:
@@ -87,11 +90,10 @@ class Cause(ABC):
 class Hidden(Cause):
     """A failure that is only seen to happen: the limit is where the scale of the demand is put."""
 
-    def standardise(self, observations: Sequence[Observation]) -> None:
+    def place(self, observations: Sequence[Observation], prior: Floats) -> None:
         failures = sum(o.status.failed for o in observations)
         share = (failures + 1.0) / (len(observations) + 2.0)
-        variance = DEMAND.smooth_variance + DEMAND.code_variance
-        self._limit = -math.sqrt(variance) * float(ndtri(share))
+        self._limit = -math.sqrt(float(prior.mean())) * float(ndtri(share))
 
     def known(self, observations: Sequence[Observation]) -> Known:
         sides = [1 if o.status.failed else -1 for o in observations]
@@ -119,19 +121,19 @@ class Memory(Cause):
         ran_out = observation.status in self.statuses
         return ran_out or (not observation.status.failed and _used(observation) > 0.0)
 
-    def standardise(self, observations: Sequence[Observation]) -> None:
+    def place(self, observations: Sequence[Observation], prior: Floats) -> None:
         used = np.log([_used(o) for o in observations if not o.status.failed])
-        self._centre, self._scale = float(used.mean()), float(used.std())
-        self._had = max(self._standard(o) for o in observations if _used(o) > 0.0)
+        self._centre = float(used.mean())
+        self._had = max(self._centred(o) for o in observations if _used(o) > 0.0)
 
     def known(self, observations: Sequence[Observation]) -> Known:
         failed = np.array([o.status.failed for o in observations])
-        numbers = [self._had if o.status.failed else self._standard(o) for o in observations]
+        numbers = [self._had if o.status.failed else self._centred(o) for o in observations]
         return Known(np.array(numbers), failed.astype(int))
 
     def learn(self, observation: Observation) -> None:
         if self.concerns(observation) and _used(observation) > 0.0:
-            self._had = max(self._had, self._standard(observation))
+            self._had = max(self._had, self._centred(observation))
         super().learn(observation)
 
     def log_success(self, demand: Floats, spread: Floats) -> Floats:
@@ -143,8 +145,8 @@ class Memory(Cause):
         within = ndtr((limits - demand[:, None]) / spread[:, None])
         return np.asarray(np.log(np.maximum(within @ (weights / weights.sum()), TINY)))
 
-    def _standard(self, observation: Observation) -> float:
-        return (math.log(_used(observation)) - self._centre) / self._scale
+    def _centred(self, observation: Observation) -> float:
+        return math.log(_used(observation)) - self._centre
 
 
 class Feasibility:

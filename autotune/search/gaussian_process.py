@@ -15,7 +15,9 @@ analytic gradients. See Rasmussen and Williams, Gaussian Processes for Machine L
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,11 +62,16 @@ class Inputs:
         )
 
 
+Trend: TypeAlias = Callable[[Inputs], Floats]
+"""The terms of which a value is a sum beforehand, each times a weight ~ N(0, 1): shape (n, terms)."""
+
+
 @dataclass(frozen=True)
 class View:
     """Inputs under given weights: ``n`` rows of scaled features, their squared norms, and codes.
 
-    ``hot`` holds the codes of few values (those ``listed``) in one-hot form, times the root of their weight.
+    ``hot`` holds the codes of few values (those ``listed``) in one-hot form, times the root of their weight,
+    and ``trend`` the terms of the trend.
     """
 
     scaled: Floats
@@ -73,6 +80,7 @@ class View:
     hot: Floats
     code_weights: Floats
     listed: NDArray[np.bool_]
+    trend: Floats
 
     def __len__(self) -> int:
         return len(self.norms)
@@ -84,13 +92,16 @@ class View:
             np.concatenate([self.norms, other.norms]),
             np.vstack([self.codes, other.codes]),
             np.vstack([self.hot, other.hot]),
+            np.vstack([self.trend, other.trend]),
         )
 
     def first(self, count: int) -> View:
-        return self._with(self.scaled[:count], self.norms[:count], self.codes[:count], self.hot[:count])
+        return self._with(
+            self.scaled[:count], self.norms[:count], self.codes[:count], self.hot[:count], self.trend[:count]
+        )
 
-    def _with(self, scaled: Floats, norms: Floats, codes: Integers, hot: Floats) -> View:
-        return View(scaled, norms, codes, hot, self.code_weights, self.listed)
+    def _with(self, scaled: Floats, norms: Floats, codes: Integers, hot: Floats, trend: Floats) -> View:
+        return View(scaled, norms, codes, hot, self.code_weights, self.listed, trend)
 
 
 @dataclass(frozen=True)
@@ -115,10 +126,14 @@ class GaussianProcess:
     """The covariance and its hyper-parameters, which :meth:`fit` sets; :class:`Posterior` predicts with them.
 
     ``groups`` says which weight each smooth feature has (0, 1, ...); ``sizes`` how many values each code has.
+    A ``trend`` adds the product of its terms at the two configurations, which is not learned.
     """
 
-    def __init__(self, groups: Integers, sizes: Integers, prior: Prior | None = None) -> None:
+    def __init__(
+        self, groups: Integers, sizes: Integers, prior: Prior | None = None, trend: Trend | None = None
+    ) -> None:
         prior = prior or Prior()
+        self.trend = trend
         self.groups = groups
         self.sizes = sizes
         categories = len(sizes)
@@ -176,7 +191,12 @@ class GaussianProcess:
         scaled = inputs.smooth * np.sqrt(weights[self.groups])
         listed = self.sizes <= LARGEST_CODE
         hot = _one_hot(inputs.codes[:, listed], np.sqrt(code_weights[listed]), self.sizes[listed])
-        return View(scaled, np.einsum("ij,ij->i", scaled, scaled), inputs.codes, hot, code_weights, listed)
+        norms = np.einsum("ij,ij->i", scaled, scaled)
+        return View(scaled, norms, inputs.codes, hot, code_weights, listed, self.trended(inputs))
+
+    def trended(self, inputs: Inputs) -> Floats:
+        """The terms of the trend, shape (n, terms); without a trend there are none."""
+        return np.zeros((len(inputs), 0)) if self.trend is None else self.trend(inputs)
 
     def covariance(self, one: View, other: View) -> Floats:
         """Shape (len(one), len(other)), without noise."""
@@ -188,11 +208,17 @@ class GaussianProcess:
         differing = _differing(one, other)
         np.negative(differing, out=differing)
         covariance += code_variance * np.exp(differing, out=differing)
+        if self.trend is not None:
+            covariance += one.trend @ other.trend.T
         return covariance
+
+    def variances(self, view: View) -> Floats:
+        """The prior variance of each noiseless value, shape (n,)."""
+        return np.asarray(self.variance + np.einsum("ij,ij->i", view.trend, view.trend))
 
     @property
     def variance(self) -> float:
-        """The prior variance of a noiseless value."""
+        """The prior variance of a noiseless value, its trend aside."""
         return float(self.split(self.parameters)[2].sum())
 
     @property
@@ -220,6 +246,9 @@ class _Pairs:
         for feature, group in enumerate(process.groups):
             self.squares[group] += np.square(inputs.smooth[i, feature] - inputs.smooth[j, feature])
         self.differs = np.ascontiguousarray((inputs.codes[i] != inputs.codes[j]).T, dtype=float)
+        terms = process.trended(inputs)
+        trend = terms @ terms.T
+        self.trend, self.own_trend = trend[self.upper], np.diag(trend)
 
     def likelihood(self, parameters: Floats, targets: Floats) -> tuple[float, Floats]:
         """Log marginal likelihood of ``targets`` (n,), without its constant, and its gradient."""
@@ -229,9 +258,9 @@ class _Pairs:
         smooth = (1.0 + SQRT5 * distance + (5.0 / 3.0) * distance**2) * decay
         same = np.exp(-(code_weights @ self.differs))
         covariance = np.zeros((self.count, self.count), order="F")
-        covariance[self.upper] = smooth_variance * smooth + code_variance * same
+        covariance[self.upper] = smooth_variance * smooth + code_variance * same + self.trend
         diagonal = np.diag_indices(self.count)
-        covariance[diagonal] = smooth_variance + code_variance + noise + self.known + JITTER
+        covariance[diagonal] = smooth_variance + code_variance + noise + self.known + self.own_trend + JITTER
         factor, failed = lapack.dpotrf(covariance, lower=0, overwrite_a=1)
         if failed:
             return -1e10, np.zeros_like(parameters)

@@ -38,6 +38,8 @@ class Posterior:
         self._factor = np.zeros((size, size), order="F")
         self._factor[: self.count, : self.count] = _cholesky(covariance)
         self._columns: View | None = None
+        self._prior = np.zeros(0)
+        """The variance of each column before anything is observed."""
         self._whitened = np.zeros((size, 0))
 
     def watch(self, inputs: Inputs) -> None:
@@ -48,6 +50,7 @@ class Posterior:
         fresh[: self.count] = self._solve(cross)
         self._whitened = np.hstack([self._whitened, fresh])
         self._columns = view if self._columns is None else self._columns.joined(view)
+        self._prior = self.process.variances(self._columns)
 
     def add(self, inputs: Inputs, known: Floats) -> None:
         """Condition on further observations at ``inputs``. :meth:`drop` takes the last ones back."""
@@ -76,17 +79,18 @@ class Posterior:
 
         ``targets``: shape (observations, several). The mean has shape (columns, several).
         """
-        mean, spread = self._moments(self._whitened[: self.count], targets)
+        mean, spread = self._moments(self._whitened[: self.count], targets, self._prior)
         return mean[columns], spread[columns]
 
     def predict_at(self, targets: Floats, inputs: Inputs) -> tuple[Floats, Floats]:
         """The same, once, at any ``inputs``."""
-        cross = self.process.covariance(self._rows, self.process.view(inputs))
-        return self._moments(self._solve(cross), targets)
+        view = self.process.view(inputs)
+        cross = self.process.covariance(self._rows, view)
+        return self._moments(self._solve(cross), targets, self.process.variances(view))
 
-    def _moments(self, whitened: Floats, targets: Floats) -> tuple[Floats, Floats]:
+    def _moments(self, whitened: Floats, targets: Floats, prior: Floats) -> tuple[Floats, Floats]:
         mean = whitened.T @ self._solve(targets)
-        variance = self.process.variance - np.einsum("ij,ij->j", whitened, whitened)
+        variance = prior - np.einsum("ij,ij->j", whitened, whitened)
         return mean, np.sqrt(np.maximum(variance, TINY))
 
     def _solve(self, right: Floats) -> Floats:
