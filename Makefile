@@ -1,7 +1,7 @@
 # setup       .venv with what the tests need
 # quickstart  tune a real kernel on this machine in under two minutes
 # test        ruff, mypy and pytest
-# test-torch  the tests that need PyTorch, which it installs
+# test-torch  the tests that need PyTorch, Triton or CUDA's compiler, which it installs; no GPU is needed
 # test-slow   the long checks: twenty kills, long fuzzing
 # clean       remove what these made
 
@@ -20,7 +20,7 @@ setup: .venv/ready
 
 # Some hundred megabytes; where the index has it with CUDA, as PyPI does, some thousand.
 setup-torch: .venv/ready
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch==2.13.0
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch==2.13.0 --editable '.[dev,triton,cuda]'
 
 quickstart: setup
 	$(BIN)/autotune search gemm-c
