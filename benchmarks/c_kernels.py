@@ -84,7 +84,7 @@ class Row:
 def _ratio(one: Comparison | None) -> str:
     if one is None:
         return "-"
-    against = "" if one.against in ("default", "plain") else f" {one.against}"
+    against = "" if one.against in ("the default", "plain") else f" {one.against}"
     return f"{one.estimate:.2f} [{one.low:.2f}, {one.high:.2f}]{against}"
 
 
@@ -150,7 +150,8 @@ def _head(command: str) -> list[str]:
         "",
         "Speed-ups with 95 % intervals, from the interleaved re-measurement: over the default of the space,",
         "over the plain loops in C at -O3, over the strongest library that is installed. Peaks are of one",
-        "core, measured just before each search.",
+        "core, measured just before each search. The load average at the end was"
+        f" {os.getloadavg()[1]:.1f} (5 minutes): what is above 1 are other programs, and widens the intervals.",
         "",
         "| kernel | workload | ms | over the default | over plain C | over a library | GFLOP/s | peak GFLOP/s"
         " | peak GB/s | share of the roof | tries |",
