@@ -14,6 +14,7 @@ from __future__ import annotations
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,10 @@ class Executor(ABC):
 
     def remember(self, known: Mapping[str, Known]) -> None:  # noqa: B027 - not all compile
         """Which code was measured before, by its fingerprint: it is not measured again."""
+
+    def aside(self) -> AbstractContextManager[None]:
+        """Keep the calling thread off the cores that are measured on, inside the block: it thinks, too."""
+        return nullcontext()
 
     @abstractmethod
     def submit(self, ticket: Ticket) -> None:

@@ -57,7 +57,7 @@ class Session:
 
     def run(self) -> Result:
         """Search until the budget is spent or the space exhausted, then measure the finalists again."""
-        with closing(self.executor):
+        with closing(self.executor), self.executor.aside():
             study = open_study(self.spec, self.store, self.environment, fresh=self.fresh)
             ledger = Ledger(self.spec, self.store, study, self.environment)
             reason = "crashed"

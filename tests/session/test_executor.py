@@ -18,7 +18,7 @@ from autotune.measure.outcome import Estimate, Outcome
 from autotune.measure.ownership import owned_name
 from autotune.session.executor import Executor, Finished, Started, Ticket, make_executor
 from autotune.session.executor_inline import InlineExecutor
-from autotune.session.executor_workers import WorkerExecutor
+from autotune.session.executor_workers import SPARE, WorkerExecutor
 from autotune.space.reader import parse_spec
 from autotune.space.spec import StudySpec
 
@@ -198,11 +198,18 @@ def test_closing_twice_is_closing(executor: Executor) -> None:
 
 
 def test_there_is_work_for_all_of_them(workers: WorkerExecutor) -> None:
-    assert workers.capacity == 3, "one measured, and one for each preparer"
+    assert workers.capacity == 3 + SPARE, "one measured, one for each preparer, and some that wait"
     submit(workers, *range(20))
     _, outcomes = collect(workers, 20)
     assert {str(outcome.status) for outcome in outcomes.values()} == {"ok"}
     assert len({outcome.worker for outcome in outcomes.values()}) == 1, "one measures at a time"
+
+
+def test_who_drives_it_keeps_off_the_measuring_cores(workers: WorkerExecutor) -> None:
+    before = os.sched_getaffinity(0)
+    with workers.aside():
+        assert os.sched_getaffinity(0) == set(workers.cores.preparing)
+    assert os.sched_getaffinity(0) == before
 
 
 def test_a_measurement_is_pinned_and_says_where(workers: WorkerExecutor) -> None:
