@@ -2,8 +2,9 @@
 
     python -m benchmarks.c_kernels --time 60 --out benchmarks/results/c_kernels.md
 
-The peaks are measured on one core, just before each search: multiply-adds in registers, and ``c = a + 2 b``
-over three float32 arrays of 2^20 elements. *Share* is the floor of the roofline (the least operations
+A study that ``--store`` holds already is not searched again, only written down. The peaks are measured on
+one core as each row is made: multiply-adds in registers, and ``c = a + 2 b`` over three float32 arrays of
+2^20 elements. *Share* is the floor of the roofline (the least operations
 over the one, or the least bytes over the other, whichever takes longer) over the measured time.
 """
 
@@ -133,6 +134,7 @@ def main() -> None:
             winners.append(f"- {row.name}: " + ", ".join(f"{name} {value}" for name, value in best.items()))
             print(lines[-1], winners[-1], sep="\n", flush=True)
     command = f"python -m benchmarks.c_kernels --time {options.time:g}"
+    command += " --store STORE" if options.store else ""
     text = "\n".join([*_head(command), *lines, "", "The winners:", "", *winners, ""])
     print(text)
     if options.out:
@@ -145,13 +147,13 @@ def _head(command: str) -> list[str]:
         "# Kernels in C",
         "",
         f"`{command}`, autotune {autotune.__version__}, Python {platform.python_version()}, numpy"
-        f" {np.__version__}; {facts['name']}, {facts['cores']} cores, of which one measures; strategy auto, "
-        "seed 0.",
+        f" {np.__version__}; {facts['name']}, {facts['cores']} cores, of which one measures; "
+        "strategy auto, seed 0.",
         "",
         "Speed-ups with 95 % intervals, from the interleaved re-measurement: over the default of the space,",
-        "over the plain loops in C at -O3, over the strongest library that is installed. Peaks are of one",
-        "core, measured just before each search. The load average at the end was"
-        f" {os.getloadavg()[1]:.1f} (5 minutes): what is above 1 are other programs, and widens the intervals.",
+        "over the plain loops in C at -O3, over the strongest library that is installed. The peaks of one",
+        f"core and the load average of five minutes, {os.getloadavg()[1]:.1f}, are as they were when this",
+        "was written: what is above 1 are other programs, which slow all that is timed and widen the intervals.",
         "",
         "| kernel | workload | ms | over the default | over plain C | over a library | GFLOP/s | peak GFLOP/s"
         " | peak GB/s | share of the roof | tries |",
