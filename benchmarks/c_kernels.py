@@ -153,7 +153,8 @@ def _head(command: str) -> list[str]:
         "Speed-ups with 95 % intervals, from the interleaved re-measurement: over the default of the space,",
         "over the plain loops in C at -O3, over the strongest library that is installed. The peaks of one",
         f"core and the load average of five minutes, {os.getloadavg()[1]:.1f}, are as they were when this",
-        "was written: what is above 1 are other programs, which slow all that is timed and widen the intervals.",
+        "was written: what is above 1 are other programs, which slow all that is timed and widen the",
+        "intervals.",
         "",
         "| kernel | workload | ms | over the default | over plain C | over a library | GFLOP/s | peak GFLOP/s"
         " | peak GB/s | share of the roof | tries |",
