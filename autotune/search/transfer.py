@@ -99,9 +99,9 @@ class Transfer:
         The first try of all owes nothing to the sources (it is the default, where there is one), so that the
         second can already prove them wrong: that one is the best elsewhere by what the sources say together.
         What is best on one device alone often owes it to how its knobs work together there, and what is good
-        on all is good on the next. Then the switches (knobs with two values or without order) are turned one
-        by one around the best: devices differ most in which of those pay, and what is best with them is much
-        the same.
+        on all is good on the next. Then the switches (knobs with two values or without order) are turned in
+        it one at a time, and on from the best of those: devices differ most in which of them pay, and what is
+        best with them is much the same.
 
         ``known`` holds all configurations that were proposed, ``taken`` their hashes.
         """
@@ -120,8 +120,11 @@ class Transfer:
         targets = history.targets() if alike else None
         centre = history.configurations[targets.best_first[0]] if targets else best
         tried = {self._setting(c) for c in known if self._shape(c) == shape}
-        left = [c for c in self._turned(centre) if c.hash not in taken and self._setting(c) not in tried]
-        return (_agreed(models, self._features, left), _reason("switch turned", models)) if left else None
+        for around in (best, centre):
+            left = [c for c in self._turned(around) if c.hash not in taken and self._setting(c) not in tried]
+            if left:
+                return _agreed(models, self._features, left), _reason("switch turned", models)
+        return None
 
     def belief(self, observations: Sequence[Observation]) -> Belief | None:
         """After these tries, from which alone it follows; ``None`` where the sources are to be left aside."""
