@@ -1,4 +1,4 @@
-"""``autotune doctor``: what this machine can do, its noise floor, and what is missing for what."""
+"""``autotune doctor``: what this machine can do, its noise floor, what is missing for what, and GPU work."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 from autotune.cli.options import json_option, print_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 
 @click.command("doctor")
@@ -19,6 +19,7 @@ def command(seconds: float, as_json: bool) -> int:
     """Say what works here and what is missing for what. Everything is tried, nothing is assumed."""
     from dataclasses import asdict
 
+    from autotune.measure.gpu.prospects import prospects
     from autotune.provenance.device import device_facts
     from autotune.provenance.environment import capture
     from autotune.provenance.noise import noise_floor
@@ -30,6 +31,7 @@ def command(seconds: float, as_json: bool) -> int:
         "device": dict(device_facts()),
         "noise": asdict(noise_floor(seconds)),
         "capabilities": [asdict(capability) for capability in probe()],
+        "gpu": [asdict(capability) for capability in prospects()],
     }
     if as_json:
         print_json(document)
@@ -47,9 +49,34 @@ def say(document: Mapping[str, Any]) -> str:
         f"noise       {noise['spread']:.2%} spread, {noise['drift']:+.2%} drift: {noise['adjective']}",
         "",
     ]
-    for capability in document["capabilities"]:
-        mark = "ok     " if capability["available"] else "missing"
-        lines.append(f"{mark}  {capability['name']:14} {capability['detail']}")
-        if not capability["available"]:
-            lines.append(f"{'':24} for {capability['needed_for']}; {capability['remedy']}")
+    lines += [line for capability in document["capabilities"] for line in _lines(capability)]
+    lines += ["", f"GPU work    {prospect(document['gpu'])}", ""]
+    lines += [line for capability in document["gpu"] for line in _lines(capability)]
     return "\n".join(lines)
+
+
+def _lines(capability: Mapping[str, Any]) -> list[str]:
+    mark = "ok     " if capability["available"] else "missing"
+    lines = [f"{mark}  {capability['name']:18} {capability['detail']}"]
+    if not capability["available"]:
+        lines.append(f"{'':28} for {capability['needed_for']}; {capability['remedy']}")
+    return lines
+
+
+def prospect(found: Sequence[Mapping[str, Any]]) -> str:
+    """What GPU work can be done here, in a sentence."""
+    from autotune.measure.gpu import prospects as gpu
+
+    works = {capability["name"] for capability in found if capability["available"]}
+    if not works.issuperset(gpu.REQUIRED):
+        possible = {
+            "Triton kernels can be checked in the interpreter": gpu.INTERPRETER,
+            "CUDA kernels can be checked in the emulator": gpu.EMULATOR,
+            "Triton kernels can be compiled": gpu.TRITON,
+            "CUDA kernels can be compiled": gpu.COMPILER,
+        }
+        left = [text for text, name in possible.items() if name in works]
+        return f"nothing can be measured on a GPU here; {', '.join(left) or 'and nothing tried without one'}"
+    kinds = {"in Triton": gpu.TRITON, "in CUDA C": gpu.COMPILER}
+    able = [text for text, name in kinds.items() if name in works]
+    return f"kernels can be tuned here: {' and '.join(able) or 'none before a compiler is installed'}"

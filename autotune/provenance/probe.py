@@ -24,7 +24,6 @@ from pathlib import Path
 
 from autotune.provenance.cgroup import Group, find_group
 from autotune.provenance.document import Documented
-from autotune.provenance.gpus import read_gpus
 from autotune.provenance.software import version_line
 from autotune.provenance.system import System
 
@@ -205,17 +204,7 @@ def performance_counters() -> Capability:
     return Capability("perf counters", True, "processor cycles", needed)
 
 
-# -- devices and databases -------------------------------------------------------------------------
-
-
-def nvidia_driver() -> Capability:
-    """Ask the driver which GPUs there are."""
-    needed, remedy = "GPU objectives", "install NVIDIA's driver and the package nvidia-ml-py"
-    gpus, _ = read_gpus()
-    if not gpus.devices:
-        return Capability("nvidia driver", False, gpus.problem, needed, remedy)
-    names = ", ".join(gpu.name for gpu in gpus.devices)
-    return Capability("nvidia driver", True, f"{gpus.driver}, CUDA {gpus.cuda}: {names}", needed)
+# -- databases and packages ------------------------------------------------------------------------
 
 
 def sqlite() -> Capability:
@@ -272,9 +261,6 @@ PROBES: tuple[Callable[[], Capability], ...] = (
     performance_counters,
     sqlite,
     postgresql,
-    nvidia_driver,
-    lambda: tool("nvcc", "objectives in CUDA C", "install NVIDIA's CUDA toolkit"),
-    lambda: package("triton", "triton", "objectives in Triton", "pip install triton"),
     lambda: package("torch", "torch", "training and inference objectives; optuna-gp", "pip install torch"),
     lambda: package("ray", "ray", "trials on other machines", "pip install ray"),
     lambda: package("optuna", "optuna", "the strategies optuna-*", "pip install optuna"),

@@ -9,9 +9,10 @@ and 'no better than the default' is an answer.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 
@@ -57,9 +58,20 @@ class Contender:
         return [r.value for r in self.readings if r.metric == metric and not r.discarded]
 
 
-def defend(spec: StudySpec, executor: Executor, ledger: Ledger, progress: Progress, reason: str) -> None:
-    """Measure the finalists again and store the verdict with every reading."""
-    contenders = _contenders(spec, executor, ledger)
+def defend(
+    spec: StudySpec,
+    executor: Executor,
+    ledger: Ledger,
+    progress: Progress,
+    reason: str,
+    guests: Mapping[str, Configuration] = MappingProxyType({}),
+) -> None:
+    """Measure the finalists again and store the verdict with every reading.
+
+    ``guests`` are configurations that others have chosen, by who has: they are read in the same rounds, and
+    one of them may win.
+    """
+    contenders = _with_guests(_contenders(spec, executor, ledger), guests)
     progress.defending(tuple(c.label for c in contenders))
     with ExitStack() as stack:
         for contender in contenders:
@@ -98,6 +110,17 @@ def _contenders(spec: StudySpec, executor: Executor, ledger: Ledger) -> list[Con
     different = _without_same_code(usable, [t for t in trials if t.hash in taken])
     finalists = [Contender(f"trial {t.number}", t.configuration) for t in different[: spec.measure.finalists]]
     return [*default, *finalists, *(Contender(b.name, b) for b in executor.baselines())]
+
+
+def _with_guests(contenders: Sequence[Contender], guests: Mapping[str, Configuration]) -> list[Contender]:
+    """The contenders and, before the baselines, those guests that are not among them already."""
+    taken = {c.configuration.hash for c in contenders if c.configuration}
+    own = [c for c in contenders if c.configuration is not None]
+    for label, configuration in guests.items():
+        if configuration.hash not in taken:
+            own.append(Contender(label, configuration))
+            taken.add(configuration.hash)
+    return [*own, *(c for c in contenders if c.configuration is None)]
 
 
 def _without_same_code(trials: Sequence[TrialRecord], taken: Sequence[TrialRecord]) -> list[TrialRecord]:

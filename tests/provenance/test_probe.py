@@ -21,7 +21,7 @@ def capabilities() -> dict[str, Capability]:
 
 def test_everything_is_covered(capabilities: dict[str, Capability]) -> None:
     asked = {"gcc", "make", "git", "python", "memory cgroup", "RLIMIT_AS", "core pinning", "perf counters"}
-    asked |= {"nvidia driver", "nvcc", "triton", "torch", "ray", "optuna", "skopt", "pyarrow", "postgresql"}
+    asked |= {"torch", "ray", "optuna", "skopt", "pyarrow", "postgresql"}
     assert asked <= set(capabilities)
     assert len(capabilities) == len(probe.PROBES)
 

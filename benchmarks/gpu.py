@@ -1,0 +1,187 @@
+"""All that needs a GPU, in one command and some minutes: kernels built, checked, tuned, timed and compared.
+
+    python -m benchmarks.gpu --minutes 9 --out results/h200
+
+It first runs every kernel once, so that surprises show within a minute; then it compares the Triton product
+with triton.autotune over the same list, cuBLAS and torch.compile, for a square, a skinny and a ragged
+shape; then it tunes the other kernels. The minutes are shared out among these parts, and whatever is left of
+one goes to those behind it. A part that fails is written down, and the others go on. After each part all of
+this stands in ``--out``:
+
+    report.md      the tables          results.json   all numbers, of every round
+    study.db       the store: every trial and reading, for  autotune show --store
+    machine.json   machine, driver, packages, versions, commit
+    *.svg          a timeline of a search, speeds, shares of the roofline
+
+With more time, run the parts alone: ``--parts gemm``, ``--parts tune --kernels triton-attention``. Without a
+GPU the command says what is missing and ends with 2. ``--dry-run`` goes the same way on the CPU, with tiny
+sizes, Triton's interpreter and an emulator: whether it works, and no time in it means anything.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sqlite3
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from autotune.measure.gpu.prospects import REQUIRED, prospects
+from autotune.provenance.device import device_facts
+from autotune.provenance.environment import Environment, capture
+from autotune.report.timeline import timeline_svg
+from benchmarks.gpu_gemm import SHAPES, Known, gemm_part
+from benchmarks.gpu_kernels import KERNELS, TUNED, smoke_part, tune_part
+from benchmarks.gpu_plan import Done, Part, carry_out
+from benchmarks.gpu_plots import gemm_plot, roofline_plot, timeline_of
+from benchmarks.gpu_report import report
+from benchmarks.gpu_search import Bench
+
+ROOT = Path(__file__).parents[1]
+PARTS = ("smoke", "gemm", "tune")
+DRY = (
+    "**A dry run on the CPU**, at tiny sizes, with Triton's interpreter and CUDA C emulated: it shows that"
+    " the command works, and nothing else. No time here says anything of a GPU."
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _options(arguments)
+    if options.dry_run:
+        os.environ["TRITON_INTERPRET"] = "1"
+    elif missing := [one for one in prospects() if one.name in REQUIRED and not one.available]:
+        print("this needs a GPU, and what it is measured with; missing here:", file=sys.stderr)
+        for one in missing:
+            print(f"  {one.name}: {one.detail}; {one.remedy}", file=sys.stderr)
+        return 2
+    if options.dry_run and "results" in options.out.resolve().parts:
+        print("a dry run measures nothing that belongs into results/", file=sys.stderr)
+        return 2
+    options.out.mkdir(parents=True, exist_ok=True)
+    environment = capture(ROOT)
+    (options.out / "machine.json").write_text(json.dumps(_machine(environment), indent=1, default=str) + "\n")
+    with tempfile.TemporaryDirectory(prefix="autotune-gpu-") as folder:
+        # Beside an open database lie files of its own: what is handed out is a copy.
+        store = Path(folder, "study.db")
+        bench = Bench(environment, str(store), options.dry_run, options.seed, options.trials)
+        writer = _Writer(options, environment, store)
+        carry_out(plan(bench, options), 60.0 * options.minutes - writer.elapsed, writer)
+    print((options.out / "report.md").read_text())
+    return 0
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=9.0, help="in all")
+    parser.add_argument("--out", type=Path, required=True, help="a folder; what is in it is written over")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--kernels", nargs="+", choices=list(KERNELS), default=list(KERNELS))
+    parser.add_argument("--shapes", nargs="+", choices=list(SHAPES), default=list(SHAPES))
+    parser.add_argument(
+        "--trials", type=int, help="the most that a search tries (default: what its time allows)"
+    )
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--dry-run", action="store_true", help="the same way on the CPU; no time means anything"
+    )
+    options = parser.parse_args(arguments)
+    options.given = sys.argv[1:] if arguments is None else list(arguments)
+    return options
+
+
+def plan(bench: Bench, options: argparse.Namespace) -> list[Part]:
+    """The parts in their order. The first shape is searched twice, so that it gets more."""
+    known = Known()
+    parts = []
+    if "smoke" in options.parts:
+        parts.append(smoke_part(bench, options.kernels, weight=3.0, learnt=known.learn))
+    if "gemm" in options.parts and "triton-gemm" in options.kernels:
+        weights = {"square": 6.0}
+        parts += [gemm_part(bench, name, weights.get(name, 5.0), known) for name in options.shapes]
+    if "tune" in options.parts:
+        parts += [tune_part(bench, name, 1.6) for name in TUNED if name in options.kernels]
+    return parts
+
+
+class _Writer:
+    """Writes everything down after each part, so that a run that is cut off has lost one part at most."""
+
+    def __init__(self, options: argparse.Namespace, environment: Environment, store: Path) -> None:
+        self._options = options
+        self._environment = environment
+        self._store = store
+        self._began = time.monotonic()
+
+    @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self._began
+
+    def __call__(self, done: Sequence[Done]) -> None:
+        out: Path = self._options.out
+        last = done[-1]
+        print(f"{self.elapsed:6.1f} s  {last.name}: {last.problem or f'{last.took:.1f} s'}", flush=True)
+        parts = [json.loads(json.dumps(one.to_document(), default=str)) for one in done]
+        (out / "results.json").write_text(json.dumps({"head": self._head(), "parts": parts}) + "\n")
+        if self._store.exists():
+            copy_database(self._store, out / "study.db")
+        results = {part["part"]: part["result"] for part in parts if part["result"]}
+        gemms = {n.removeprefix("gemm "): r for n, r in results.items() if n.startswith("gemm ")}
+        tuned = {n.removeprefix("tune "): r for n, r in results.items() if n.startswith("tune ")}
+        page = report(parts, self._head())
+        if gemms:
+            (out / "gemm.svg").write_text(gemm_plot(gemms))
+            (out / "timeline.svg").write_text(timeline_svg(timeline_of(next(iter(gemms.values())))))
+            page += "\n![speeds](gemm.svg)\n\n![timeline of the first shape's search](timeline.svg)\n"
+        if any(one["roofline"] for one in tuned.values()):
+            (out / "roofline.svg").write_text(roofline_plot(tuned))
+            page += "\n![shares of the roofline](roofline.svg)\n"
+        (out / "report.md").write_text(page)
+
+    def _head(self) -> list[str]:
+        options, environment = self._options, self._environment
+        names = ", ".join(gpu.name for gpu in environment.gpus.devices) or "no GPU"
+        what = f"{names}, driver {environment.gpus.driver}" if environment.gpus.devices else names
+        given = " ".join(options.given)
+        lines = [
+            f"`python -m benchmarks.gpu {given}`",
+            "",
+            f"{what}. Python {platform.python_version()}, {_versions(environment)}."
+            f" Commit {_commit(environment)}. Seed {options.seed}, {options.minutes:g} minutes in all.",
+        ]
+        return [DRY, "", *lines] if options.dry_run else lines
+
+
+def copy_database(source: Path, target: Path) -> None:
+    """A copy in one file of a database that may be in use."""
+    with closing(sqlite3.connect(source)) as one, closing(sqlite3.connect(target)) as other:
+        one.backup(other)
+        other.execute("PRAGMA journal_mode=DELETE")
+
+
+def _machine(environment: Environment) -> dict[str, Any]:
+    work = [{"name": one.name, "available": one.available, "detail": one.detail} for one in prospects()]
+    return {"environment": environment.to_document(), "device": dict(device_facts()), "gpu work": work}
+
+
+def _versions(environment: Environment) -> str:
+    packages = dict(environment.packages)
+    wanted = ("autotune", "torch", "triton", "numpy", "cupy-cuda13x", "nvidia-cuda-nvrtc")
+    return ", ".join(f"{name} {packages[name]}" for name in wanted if name in packages)
+
+
+def _commit(environment: Environment) -> str:
+    code = environment.code
+    if code is None or code.commit is None:
+        return "not known: there is no repository"
+    return code.commit[:12] + (" with changes" if code.dirty else "")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

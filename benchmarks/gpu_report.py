@@ -1,0 +1,226 @@
+"""What the runs on a GPU came to, as Markdown. Pure: from the parts' documents to text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from benchmarks.gpu_gemm import SAME_LIST, SECOND, TRITON, named, ratio
+from benchmarks.gpu_plan import Document
+from benchmarks.gpu_search import seconds_text
+
+BUSY = 0.8
+"""The part of a search in which the device is to be measuring."""
+AGREE = 0.01
+"""Two searches from different seeds are to end so near to each other."""
+THIRD = 1 / 3
+"""Of triton.autotune's time, what a search of the same list may take."""
+
+LIBRARY, COMPILED, DEFAULT = "torch", "torch-compile", "the default"
+
+
+def report(parts: Sequence[Document], head: Sequence[str]) -> str:
+    """The whole page. ``parts`` are :meth:`benchmarks.gpu_plan.Done.to_document`."""
+    results = {part["part"]: part["result"] for part in parts if part["result"] is not None}
+    gemms = {name.removeprefix("gemm "): r for name, r in results.items() if name.startswith("gemm ")}
+    tuned = {name.removeprefix("tune "): r for name, r in results.items() if name.startswith("tune ")}
+    lines = ["# Kernels on a GPU", "", *head, ""]
+    if gemms:
+        lines += ["## What was to be shown", "", *claims(gemms, tuned), ""]
+    for name, found in gemms.items():
+        lines += [*gemm_section(name, found), ""]
+    if tuned:
+        lines += ["## Each kernel tuned", "", *tuned_table(tuned), ""]
+    if "smoke check" in results:
+        lines += ["## Does each kernel run", "", *smoke_table(results["smoke check"]["kernels"]), ""]
+    return "\n".join([*lines, "## How the time was spent", "", *time_table(parts), ""])
+
+
+# -- the claims --------------------------------------------------------------------------------
+
+
+def claims(gemms: Mapping[str, Document], tuned: Mapping[str, Document]) -> list[str]:
+    """Each thing that was to be shown, and whether it was."""
+    lines = ["| claim | where | found | holds |", "|---|---|---|---|"]
+    for name, found in gemms.items():
+        entrants = found["race"]["entrants"]
+        own, peer = named(entrants, SAME_LIST), named(entrants, TRITON)
+        same = ratio(entrants, own, peer)
+        lines.append(
+            _claim(
+                "not slower than triton.autotune over the same list",
+                name,
+                "the same configuration" if own == peer and own else ratio_text(same),
+                None if same is None else same[2] >= 1,
+            )
+        )
+        peer_seconds = found["triton"].get("seconds")
+        took = found["list"]["tuning"]
+        part = took / peer_seconds if peer_seconds else None
+        text = (
+            f"{took:.1f} s of {peer_seconds:.1f} s" if peer_seconds else found["triton"].get("problem", "-")
+        )
+        lines.append(_claim("in a third of its time", name, text, None if part is None else part <= THIRD))
+        best = ratio(entrants, _winner(found), named(entrants, LIBRARY))
+        lines.append(_claim("the tuned product over cuBLAS", name, ratio_text(best), None))
+        if "again" in found:
+            lines.append(_agreement(name, found))
+    searches = {f"gemm {name}, whole space": r["whole"] for name, r in gemms.items()} | dict(tuned)
+    for name, found in searches.items():
+        lines.append(_claim("the device is measuring", name, f"{found['busy']:.0%}", found["busy"] >= BUSY))
+    return lines
+
+
+def _agreement(name: str, found: Document) -> str:
+    """Whether two searches from different seeds ended near each other, by the rounds if both were read."""
+    entrants = found["race"]["entrants"]
+    first = next((label for label in entrants if label.startswith("trial ")), None)
+    if first is not None and found["race"].get("winner") in entrants:
+        own = [label for label in entrants if label.startswith("trial ") or label == DEFAULT]
+        timed = [label for label in own if entrants[label]["time"]]
+        first = min(timed, key=lambda label: entrants[label]["time"]["value"], default=None)
+    both = ratio(entrants, first, named(entrants, SECOND))
+    holds = None if both is None else both[1] <= 1 + AGREE and both[2] >= 1 - AGREE
+    return _claim("two searches end within 1 % of each other", name, ratio_text(both), holds)
+
+
+def _claim(claim: str, where: str, found: str, holds: bool | None) -> str:
+    verdict = "-" if holds is None else "yes" if holds else "**no**"
+    return f"| {claim} | {where} | {found} | {verdict} |"
+
+
+def ratio_text(found: tuple[float, float, float] | None) -> str:
+    return "-" if found is None else f"{found[0]:.3f} ({found[1]:.3f} to {found[2]:.3f})"
+
+
+def _winner(found: Document) -> str | None:
+    winner: str | None = found["race"].get("winner")
+    return winner if winner in found["race"]["entrants"] else None
+
+
+# -- the product -------------------------------------------------------------------------------
+
+
+def gemm_section(name: str, found: Document) -> list[str]:
+    work = found["workload"]
+    entrants, peer = found["race"]["entrants"], found["triton"]
+    operations = 2.0 * work["m"] * work["n"] * work["k"]
+    floor = (found["whole"].get("roofline") or {}).get("floor")
+    over_peer, over_library = named(entrants, TRITON), named(entrants, LIBRARY)
+    lines = [
+        f"## triton-gemm, {name}: {work['m']} x {work['n']} x {work['k']}, {work['dtype']}",
+        "",
+        "| entrant | time | TFLOP/s | of the roofline | over triton.autotune | over cuBLAS |",
+        "|---|---|---|---|---|---|",
+    ]
+    for label, entrant in entrants.items():
+        title = " = ".join([label, *entrant["also"]]) + (" **(winner)**" if label == _winner(found) else "")
+        if entrant["time"] is None:
+            lines.append(f"| {title} | {entrant['status']}: {entrant['message'][:120]} | | | | |")
+            continue
+        seconds = entrant["time"]["value"]
+        share = f"{floor / seconds:.0%}" if floor else "-"
+        lines.append(
+            f"| {title} | {_interval(entrant['time'])} | {operations / seconds / 1e12:.1f} | {share}"
+            f" | {ratio_text(ratio(entrants, label, over_peer))}"
+            f" | {ratio_text(ratio(entrants, label, over_library))} |"
+        )
+    if found["race"]["remark"]:
+        lines += ["", f"Of the verdict: {found['race']['remark']}."]
+    lines += ["", *search_table(found, peer)]
+    return [*lines, "", f"The winner's configuration: `{_configuration(found)}`."]
+
+
+def search_table(found: Document, peer: Document) -> list[str]:
+    """What each search took."""
+    lines = [
+        "| search | configurations | tried | tuning s | with starting s | measuring | best found at s |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    if "seconds" in peer:
+        both = peer["seconds"] + peer["started"]
+        failed = f" ({peer['failed']} failed)" if peer.get("failed") else ""
+        lines.append(
+            f"| {TRITON} | {found['rows']} | {found['rows']}{failed} | {peer['seconds']:.1f} | {both:.1f}"
+            " | - | - |"
+        )
+    else:
+        lines.append(f"| {TRITON} | {found['rows']} | {peer.get('problem', '')} | | | | |")
+    for label, key in ((SAME_LIST, "list"), ("autotune, whole space", "whole"), (SECOND, "again")):
+        if (one := found.get(key)) is not None:
+            size = found["rows"] if key == "list" else "all"
+            tuning = f"{one['tuning']:.1f}" if "tuning" in one else "-"
+            at = f"{one['best_at']:.1f}" if one["best_at"] else "-"
+            lines.append(
+                f"| {label} | {size} | {one['trials']}: {_statuses(one)} | {tuning} | {one['wall']:.1f}"
+                f" | {one['busy']:.0%} | {at} |"
+            )
+    return lines
+
+
+def _configuration(found: Document) -> str:
+    entrant = found["race"]["entrants"].get(found["race"].get("winner"))
+    if entrant is None:
+        return "none"
+    return ", ".join(f"{knob} {value}" for knob, value in entrant["configuration"].items())
+
+
+# -- the other kernels -------------------------------------------------------------------------
+
+
+def tuned_table(tuned: Mapping[str, Document]) -> list[str]:
+    lines = [
+        "| kernel | workload | best | of the roofline | times the default's speed | times the vendor's speed"
+        " | tried | measuring |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for name, one in tuned.items():
+        roof = one["roofline"]
+        share = f"{roof['share']:.0%} ({roof['bound']})" if roof else "-"
+        vendors = "; ".join(f"{b['against']} {_ratio_of(b)}" for b in one["baselines"]) or "-"
+        best = _interval(one["time"]) if one["time"] else one["remark"] or "-"
+        work = ", ".join(f"{k} {v}" for k, v in one["workload"].items() if k not in ("interpret", "device"))
+        lines.append(
+            f"| {name} | {work} | {best} | {share} | {_ratio_of(one['speedup'])} | {vendors}"
+            f" | {one['trials']}: {_statuses(one)} | {one['busy']:.0%} |"
+        )
+    remarks = [f"* {name}: {one['remark']}" for name, one in tuned.items() if one["remark"]]
+    remarks += [f"* {name}: {text}" for name, one in tuned.items() for text in one["failures"]]
+    throttled = [f"* {name}: {one['throttled']} trials had throttled readings" for name, one in tuned.items()
+                 if one["throttled"]]  # fmt: skip
+    return [*lines, "", *remarks, *throttled]
+
+
+def smoke_table(kernels: Mapping[str, Document]) -> list[str]:
+    lines = [
+        "| kernel | status | time of the default | error | all of it took s | launched |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, one in kernels.items():
+        timing = one.get("timing") or {}
+        launched = timing.get("launched", "-") + (f" ({timing['no_graph']})" if "no_graph" in timing else "")
+        status = one["status"] + (f": {one['message'][:200]}" if one["message"] else "").replace("\n", " ")
+        error = f"{one['error']:.2g}" if one.get("error") is not None else "-"
+        seconds = seconds_text(one.get("time"))
+        lines.append(f"| {name} | {status} | {seconds} | {error} | {one['took']:.1f} | {launched} |")
+    return lines
+
+
+def time_table(parts: Sequence[Document]) -> list[str]:
+    lines = ["| part | given s | took s | problem |", "|---|---|---|---|"]
+    for part in parts:
+        problem = str(part["problem"]).replace("\n", " ").replace("|", "/")[:400]
+        lines.append(f"| {part['part']} | {part['given']:.0f} | {part['took']:.0f} | {problem} |")
+    return lines
+
+
+def _statuses(one: Document) -> str:
+    return ", ".join(f"{count} {status}" for status, count in one["statuses"].items())
+
+
+def _ratio_of(one: Mapping[str, Any] | None) -> str:
+    return ratio_text((one["estimate"], one["low"], one["high"])) if one else "-"
+
+
+def _interval(time: Mapping[str, float]) -> str:
+    return f"{seconds_text(time['value'])} ({seconds_text(time['low'])} to {seconds_text(time['high'])})"

@@ -1,0 +1,187 @@
+"""A search of a ready space on the GPU, and what the tables say of it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from autotune.provenance.device import device_facts
+from autotune.provenance.environment import Environment
+from autotune.report.timeline import Spans, busy, spans_of
+from autotune.session.executor_workers import WorkerExecutor
+from autotune.session.progress import Progress
+from autotune.session.result import Result
+from autotune.session.session import Session
+from autotune.space.configuration import Configuration, FrozenMap, Value, plain
+from autotune.space.reader import read_spec
+from autotune.space.spec import Budget, StudySpec
+from autotune.status import Status
+from autotune.store.records import TrialRecord
+from autotune.store.store import Store
+
+SPACES = Path(__file__).parents[1] / "searchspaces"
+
+DRY_PROFILE = "h200"
+"""Whose limits the rules of a space see in a dry run."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where and with what everything is run."""
+
+    environment: Environment
+    store: str
+    """The URL of the store."""
+    dry: bool = False
+    """On the CPU, at tiny sizes: Triton's interpreter, and CUDA C emulated."""
+    seed: int = 0
+    trials: int | None = None
+    """The most that a search tries; ``None``: what its time allows."""
+
+
+class _Watch(Progress):
+    """Notes when the search is over and the finalists begin."""
+
+    def __init__(self) -> None:
+        self.defending_at: float | None = None
+
+    def defending(self, entrants: tuple[str, ...]) -> None:
+        self.defending_at = time.monotonic()
+
+
+@dataclass(frozen=True)
+class Found:
+    """What one search came to. Seconds."""
+
+    result: Result
+    wall: float
+    """From before its first process to its end, the re-measurement left out."""
+    finale: float
+    """The re-measurement."""
+    best_at: float | None
+    """When the measurement of the best trial had ended, from the beginning of ``wall``."""
+    spans: Spans = field(default_factory=lambda: Spans(()))
+
+    def to_document(self) -> dict[str, Any]:
+        result = self.result
+        best = best_time(result)
+        return {
+            "study": result.study.label,
+            "trials": len(result.trials),
+            "statuses": dict(result.statuses),
+            "same_code": sum("same_code_as" in trial.facts for trial in result.trials),
+            "throttled": throttled(result.trials),
+            "wall": self.wall,
+            "finale": self.finale,
+            "best_at": self.best_at,
+            "busy": busy(self.spans),
+            "configuration": None if result.best is None else plain(result.best),
+            "trial": result.trial,
+            "time": best,
+            "speedup": result.speedup.to_document() if result.speedup else None,
+            "baselines": [c.to_document() for c in result.baselines],
+            "roofline": roofline_of(result),
+            "failures": failures(result.trials),
+            "remark": result.remark,
+        }
+
+
+def space(bench: Bench, name: str, workload: Mapping[str, Value]) -> StudySpec:
+    """A ready space with this workload, measured on one GPU and on no core in particular.
+
+    In a dry run it has the limits of a GPU that is not here.
+    """
+    facts = device_facts(DRY_PROFILE) if bench.dry else device_facts()
+    file = SPACES / f"{name}.yaml"
+    own = read_spec(file, device=facts).workload
+    spec = read_spec(file, device=facts, workload={k: v for k, v in workload.items() if k in own})
+    spec = replace(spec, workload=FrozenMap({**spec.workload, **workload}))  # with what no rule speaks of
+    # What is timed runs on the device; a host that is pinned to one core loads PyTorch slowly.
+    measure = replace(spec.measure, cores=0, gpus=0 if bench.dry else 1)
+    if bench.dry:
+        measure = replace(measure, min_readings=2, max_readings=3, precision=0.5)
+    # Each search is on its own: what an earlier one has learnt would be in its time and not in theirs.
+    return replace(spec, measure=measure, search=replace(spec.search, seed=bench.seed, transfer=False))
+
+
+def search(
+    bench: Bench,
+    spec: StudySpec,
+    seconds: float = 0.0,
+    *,
+    defend: float = 0.0,
+    tuning: float | None = None,
+    trials: int | None = None,
+) -> Found:
+    """Search from nothing for about ``seconds`` in all, of which ``defend`` are for the finalists; 0: none.
+
+    With ``tuning`` so many seconds are searched, whatever the processes take to start.
+    """
+    began, began_at = time.monotonic(), time.time()
+    measure = spec.measure if defend else replace(spec.measure, finalists=0)
+    spec = replace(spec, measure=measure)
+    with Store.open(bench.store) as store:
+        executor = WorkerExecutor(spec, device_facts())
+        starting = time.monotonic() - began
+        # What prepares begins to start now, and takes as long as what measures did.
+        left = seconds - defend - starting if tuning is None else tuning + starting
+        left = max(left, 1.0)
+        spec = replace(spec, budget=Budget(trials=trials or bench.trials, time=left, patience=None))
+        watch = _Watch()
+        result = Session(spec, store, executor, bench.environment, fresh=True, progress=watch).run()
+        ended = time.monotonic()
+    searched = watch.defending_at or ended
+    trial = next((t for t in result.trials if t.number == result.trial), None)
+    best_at = trial.finished_at - began_at if trial is not None and trial.finished_at else None
+    spans = spans_of(result.trials)
+    return Found(result, searched - began, ended - searched, best_at, spans)
+
+
+def best_time(result: Result) -> dict[str, float] | None:
+    """The best configuration's time: ``{"value", "low", "high"}``."""
+    estimate = result.metrics.get("time")
+    if estimate is None:
+        return None
+    return {"value": estimate.value, "low": estimate.low, "high": estimate.high}
+
+
+def roofline_of(result: Result) -> dict[str, Any] | None:
+    """Floor, what sets it, and the share of it that the best configuration reached."""
+    shares = [trial.facts["roofline"] for trial in result.trials if "roofline" in trial.facts]
+    estimate = result.metrics.get("time")
+    if not shares or estimate is None:
+        return None
+    floor = float(shares[0]["floor"])
+    return {"floor": floor, "bound": shares[0]["bound"], "share": floor / estimate.value}
+
+
+def throttled(trials: Sequence[TrialRecord]) -> int:
+    """Trials in which a reading was discarded since the device was throttled."""
+    return sum("throttled" in trial.facts for trial in trials)
+
+
+def failures(trials: Sequence[TrialRecord], most: int = 4) -> list[str]:
+    """The commonest messages of trials that failed otherwise than by being infeasible."""
+    bad = [t for t in trials if t.status.failed and t.status is not Status.INFEASIBLE]
+    counts = Counter(f"{t.status}: {t.message.splitlines()[0] if t.message else ''}"[:200] for t in bad)
+    return [f"{count} x {text}" for text, count in counts.most_common(most)]
+
+
+def listed(spec: StudySpec, rows: Sequence[Configuration]) -> StudySpec:
+    """The same study with these configurations only."""
+    return replace(spec, space=spec.space.limited_to(rows))
+
+
+def seconds_text(seconds: float | None) -> str:
+    """``12.3 µs``."""
+    if seconds is None or not math.isfinite(seconds):
+        return "-"
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.4g} {unit}"
+    return f"{seconds / 1e-9:.4g} ns"
