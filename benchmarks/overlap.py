@@ -4,15 +4,18 @@
 
 Both search the ready space gemm-c by the same random proposals, from an empty store, and compile all anew.
 *In turn* has one trial at a time: prepared on its core, then measured on the other. *Overlapped* is what a
-search does. The two alternate, and which of them begins does too, so that a slow hour of the machine
-falls on both. Each wall time runs from the first trial's beginning to the last one's end.
+search does. The two alternate, and which of them begins does too, so that a slow hour of the machine falls on
+both. *Again* is an overlapped search with a cache that another has filled. Each wall time runs from the first
+trial's beginning to the last one's end.
 
-Readings are compared configuration by configuration, with the configurations that both have measured:
-the ratio of their medians, overlapped over in turn, the geometric mean of it, and its interval by bootstrap
-over the configurations. 1 means that compilers on the next core do not disturb a measurement.
+Readings are compared configuration by configuration, with those that both have measured: the ratio of
+their medians, overlapped over in turn, and the geometric mean of it. The interval is Student's, over the
+repeats and not over the configurations: what shifts a whole search shifts all of them. How far the searches
+in turn are from one another, repeat by repeat, stands beside it. 1 means that a compiler on the next core
+disturbs nothing.
 
 What can be gained depends on how preparing and measuring compare, and so on the size of the product: where
-one of them takes far longer, its time is what is left. At the first size they are about equal.
+one of them takes far longer, its time is what is left. The first size is that of the space as it comes.
 
 The last line is the ratio of the wall times at the first size: the median of the repeats.
 """
@@ -27,10 +30,10 @@ import statistics
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
-
+from autotune.measure.statistics import student_quantile
 from autotune.provenance.device import device_facts
 from autotune.provenance.environment import Environment
 from autotune.report.timeline import Spans, busy, spans_of, timeline_svg
@@ -47,6 +50,7 @@ from benchmarks.running import one_thread_each
 BAR = 0.65
 SPACE = Path(__file__).parents[1] / "searchspaces" / "gemm-c.yaml"
 MODES = ("in turn", "overlapped")
+AGAIN = "again, all compiled before"
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--trials", type=int, default=60)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[720], help="m, n and k of the product")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[960], help="m, n and k of the product")
     parser.add_argument("--remark", default="", help="on the machine, for the table")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, help="the table, as Markdown; the timeline goes beside it")
@@ -77,7 +81,8 @@ def main() -> None:
     one_thread_each()
     load = os.getloadavg()[0]
     found = {size: compare(options, size) for size in options.sizes}
-    lines = report(found, options, load)
+    again = compiled_before(options, options.sizes[0])
+    lines = report(found, again, options, load)
     print("\n".join(lines))
     first = found[options.sizes[0]]
     if options.out:
@@ -100,6 +105,15 @@ def compare(options: argparse.Namespace, size: int) -> Searches:
     return searches
 
 
+def compiled_before(options: argparse.Namespace, size: int) -> Search:
+    """The second of two overlapped searches with one cache between them."""
+    spec = _spec(options.trials, size, options.seed)
+    environment = capture_environment(spec)
+    with tempfile.TemporaryDirectory() as folder:
+        search(spec, environment, serial=False, compiled=Path(folder))
+        return search(spec, environment, serial=False, compiled=Path(folder))
+
+
 def _spec(trials: int, size: int, seed: int) -> StudySpec:
     spec = load_spec(SPACE, trials=trials, strategy="random", seed=seed)
     workload = type(spec.workload)({**spec.workload, "m": size, "n": size, "k": size})
@@ -107,10 +121,12 @@ def _spec(trials: int, size: int, seed: int) -> StudySpec:
     return replace(spec, workload=workload, budget=budget, measure=replace(spec.measure, finalists=0))
 
 
-def search(spec: StudySpec, environment: Environment, serial: bool) -> Search:
-    """One search from an empty store."""
+def search(spec: StudySpec, environment: Environment, serial: bool, compiled: Path | None = None) -> Search:
+    """One search from an empty store; ``compiled``: the folder of what was compiled before."""
     with tempfile.TemporaryDirectory() as folder, Store.open(f"{folder}/study.db") as store:
-        executor = WorkerExecutor(spec, device_facts())
+        executor = WorkerExecutor(spec, device_facts(), compiled=compiled)
+        if executor.remark:
+            print(f"these figures are no good: {executor.remark}", flush=True)
         if serial:
             executor.capacity = 1
         result = Session(spec, store, executor, environment).run()
@@ -132,27 +148,23 @@ def wall_ratio(searches: Searches) -> float:
     return statistics.median(overlapped.wall / serial.wall for overlapped, serial in pairs)
 
 
-def reading_ratios(searches: Searches) -> list[float]:
-    """One a configuration: overlapped over in turn, the medians over the repeats."""
-    middles = {mode: _middles(found) for mode, found in searches.items()}
-    both = middles["overlapped"].keys() & middles["in turn"].keys()
-    return [middles["overlapped"][name] / middles["in turn"][name] for name in sorted(both)]
+def reading_ratio(one: Search, other: Search) -> float:
+    """The geometric mean over the configurations that both have measured."""
+    both = one.times.keys() & other.times.keys()
+    return math.exp(statistics.fmean(math.log(one.times[name] / other.times[name]) for name in both))
 
 
-def _middles(searches: Sequence[Search]) -> dict[str, float]:
-    names = {name for found in searches for name in found.times}
-    return {name: statistics.median(s.times[name] for s in searches if name in s.times) for name in names}
+def geometric_mean(ratios: Sequence[float]) -> tuple[float, float, float]:
+    """The geometric mean with its 95 % interval of Student's t; of a single ratio there is none."""
+    logs = [math.log(ratio) for ratio in ratios]
+    mean, n = statistics.fmean(logs), len(logs)
+    if n < 2:
+        return math.exp(mean), 0.0, math.inf
+    half = student_quantile(0.975, n - 1) * statistics.stdev(logs) / math.sqrt(n)
+    return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
 
 
-def geometric_mean(ratios: Sequence[float], seed: int = 0) -> tuple[float, float, float]:
-    """The geometric mean, and its 95 % interval by bootstrap over the ratios."""
-    logs = np.log(np.asarray(ratios))
-    draws = np.random.default_rng(seed).choice(logs, (4000, len(logs))).mean(axis=1)
-    low, high = np.quantile(draws, [0.025, 0.975])
-    return math.exp(logs.mean()), math.exp(low), math.exp(high)
-
-
-def report(found: dict[int, Searches], options: argparse.Namespace, load: float) -> list[str]:
+def report(found: dict[int, Searches], again: Search, options: argparse.Namespace, load: float) -> list[str]:
     import autotune
 
     lines = [
@@ -170,9 +182,16 @@ def report(found: dict[int, Searches], options: argparse.Namespace, load: float)
         "|---|---|---|---|---|---|",
     ]
     lines += [_row(size, mode, searches[mode]) for size, searches in found.items() for mode in MODES]
+    lines.append(_row(options.sizes[0], AGAIN, [again]))
     for size, searches in found.items():
         lines += ["", *_ratios(size, searches)]
-    return lines
+    each = again.prepare / options.trials
+    return [
+        *lines,
+        "",
+        f"Where all was compiled before, preparing takes {1e3 * each:.0f} ms a trial: to find out what the"
+        " compiler would see, and to fetch what it made of it.",
+    ]
 
 
 def _row(size: int, mode: str, found: Sequence[Search]) -> str:
@@ -187,15 +206,19 @@ def _row(size: int, mode: str, found: Sequence[Search]) -> str:
 
 def _ratios(size: int, searches: Searches) -> list[str]:
     ratio, least = wall_ratio(searches), _least(searches)
-    pairs = zip(searches["overlapped"], searches["in turn"], strict=True)
+    pairs = list(zip(searches["overlapped"], searches["in turn"], strict=True))
     each = ", ".join(f"{overlapped.wall / serial.wall:.3f}" for overlapped, serial in pairs)
-    mean, low, high = geometric_mean(reading_ratios(searches))
-    moved = "have not moved" if low <= 1.0 <= high or 0.99 <= mean <= 1.01 else "have moved"
+    mean, low, high = geometric_mean([reading_ratio(*pair) for pair in pairs])
+    moved = "moved" if not (low <= 1.0 <= high or (low >= 0.99 and high <= 1.01)) else "not seen to move"
+    alike = ", ".join(f"{reading_ratio(later, first):.3f}" for first, later in pairwise(searches["in turn"]))
     return [
         f"{size}: ratio of the wall times {ratio:.3f} (each repeat: {each}); the bar of {BAR} is"
         f" {'met' if ratio <= BAR else 'missed'}. Were the slower stage never to wait for the other:"
-        f" {least:.3f}. Ratio of the readings, overlapped over in turn: {mean:.4f} ({low:.4f} to"
-        f" {high:.4f}): they {moved}.",
+        f" {least:.3f}.",
+        "",
+        f"{size}: ratio of the readings, overlapped over in turn: {mean:.4f} ({low:.4f} to {high:.4f}):"
+        f" {moved}."
+        f" From one search in turn to the next: {alike or 'there is one only'}.",
     ]
 
 
