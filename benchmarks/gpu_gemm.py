@@ -94,7 +94,7 @@ def gemm_part(bench: Bench, name: str, weight: float, known: Known) -> Part:
         spec = space(bench, "triton-gemm", TINY if bench.dry else SHAPES[name])
         return compare(bench, spec, seconds, again=name == "square", row_seconds=known.row_seconds)
 
-    return Part(f"gemm {name}", weight, run, least=0.0 if bench.dry else 40.0)
+    return Part(f"gemm {name}", weight, run, least=bench.least(40.0))
 
 
 def compare(bench: Bench, spec: StudySpec, seconds: float, again: bool, row_seconds: float) -> dict[str, Any]:
@@ -162,7 +162,11 @@ def standings(store: Store, ledger: Ledger, guests: Mapping[str, Configuration])
         estimate = trial.metrics.get("time")
         entrants[str(trial.reason["label"])] = {
             "configuration": plain(trial.configuration),
-            "also": [label for label, guest in guests.items() if guest.hash == trial.hash],
+            "also": [
+                label
+                for label, guest in guests.items()
+                if guest.hash == trial.hash and label != trial.reason["label"]
+            ],
             "status": str(trial.status),
             "message": trial.message,
             "time": {"value": estimate.value, "low": estimate.low, "high": estimate.high}

@@ -105,4 +105,4 @@ def tune_part(bench: Bench, name: str, weight: float) -> Part:
         found = search(bench, spec, seconds, defend=DEFEND * seconds)
         return {"workload": dict(spec.workload), **found.to_document()}
 
-    return Part(f"tune {name}", weight, run, least=0.0 if bench.dry else 12.0)
+    return Part(f"tune {name}", weight, run, least=bench.least(12.0))

@@ -29,6 +29,10 @@ SPACES = Path(__file__).parents[1] / "searchspaces"
 DRY_PROFILE = "h200"
 """Whose limits the rules of a space see in a dry run."""
 
+DRY_TRIALS = 2
+_DRY_SECONDS = 600.0
+"""A dry run counts its trials and not its time, which an interpreter takes a lot of."""
+
 
 @dataclass(frozen=True)
 class Bench:
@@ -42,6 +46,10 @@ class Bench:
     seed: int = 0
     trials: int | None = None
     """The most that a search tries; ``None``: what its time allows."""
+
+    def least(self, seconds: float) -> float:
+        """Without so many seconds a part is not begun; in a dry run it is, whatever is left."""
+        return -math.inf if self.dry else seconds
 
 
 class _Watch(Progress):
@@ -130,8 +138,13 @@ def search(
         starting = time.monotonic() - began
         # What prepares begins to start now, and takes as long as what measures did.
         left = seconds - defend - starting if tuning is None else tuning + starting
-        left = max(left, 1.0)
-        spec = replace(spec, budget=Budget(trials=trials or bench.trials, time=left, patience=None))
+        left = _DRY_SECONDS if bench.dry else max(left, 1.0)
+        spec = replace(
+            spec,
+            budget=Budget(
+                trials=trials or bench.trials or (DRY_TRIALS if bench.dry else None), time=left, patience=None
+            ),
+        )
         watch = _Watch()
         result = Session(spec, store, executor, bench.environment, fresh=True, progress=watch).run()
         ended = time.monotonic()

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,6 +127,10 @@ class Executor(ABC):
     @abstractmethod
     def entrant(self, what: Configuration | Baseline, label: str) -> Entrant:
         """Prepare, load and check ``what``, apart from all others; a failure is in the entrant."""
+
+    def entrants(self, wanted: Sequence[tuple[Configuration | Baseline, str]]) -> list[Entrant]:
+        """As :meth:`entrant`, of several ``(what, label)``, which may begin side by side."""
+        return [self.entrant(what, label) for what, label in wanted]
 
     @abstractmethod
     def baselines(self) -> tuple[Baseline, ...]:

@@ -24,6 +24,8 @@ SEED = 0
 class WorkerEntrant(Entrant):
     """A worker that has loaded and checked one thing, and waits to be read.
 
+    Made, it begins to start; :meth:`wait` until it has, then let it :meth:`enter`.
+
     A process of its own, since a vendor library can be set up only through its environment before it is
     loaded, and so that nothing of one entrant (heap, caches, threads) differs by what ran before it.
     """
@@ -40,15 +42,26 @@ class WorkerEntrant(Entrant):
         self._settings = settings
         self._turn = turn
         self._payload: bytes | None = None
+        self._what = what
+        self._prepares = False
         own = what.environment if isinstance(what, Baseline) else {}
-        with turn.taken():  # all of it happens on the measuring cores
-            self._worker = factory.start(cores, FINALE, {**(environment or {}), **own})
-            started = self._worker.wait()
-            if isinstance(started, Death):
-                message = start_failure(started)
-                self.failure = Outcome(Status.CRASHED, message=message, stderr=started.output, phase="start")
-            elif isinstance(started, Ready):
-                self._enter(what, prepares=started.prepares)
+        self._worker = factory.start(cores, FINALE, {**(environment or {}), **own})
+
+    def wait(self) -> None:
+        """Until its process has loaded the objective."""
+        started = self._worker.wait()
+        if isinstance(started, Death):
+            message = start_failure(started)
+            self.failure = Outcome(Status.CRASHED, message=message, stderr=started.output, phase="start")
+        elif isinstance(started, Ready):
+            self._prepares = started.prepares
+
+    def enter(self) -> None:
+        """Prepare, load and check."""
+        if self.failure is None and self._prepares and isinstance(self._what, Configuration):
+            self._ask(Prepare(self._what, SEED), self._settings.prepare_timeout)
+        if self.failure is None:
+            self._ask(Enter(self._what, self._payload, SEED), self._settings.timeout)
 
     def read(self, seed: int) -> tuple[Reading, ...]:
         if self.failure is not None:
@@ -59,13 +72,6 @@ class WorkerEntrant(Entrant):
 
     def close(self) -> None:
         self._worker.close()
-
-    def _enter(self, what: Configuration | Baseline, prepares: bool) -> None:
-        if prepares and isinstance(what, Configuration):
-            self._ask(Prepare(what, SEED), self._settings.prepare_timeout)
-            if self.failure is not None:
-                return
-        self._ask(Enter(what, self._payload, SEED), self._settings.timeout)
 
     def _ask(self, request: Request, seconds: float) -> Outcome | None:
         """The outcome of a request; ``None`` where it failed, and then :attr:`failure` has it."""

@@ -15,7 +15,7 @@ import os
 import select
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -193,11 +193,24 @@ class WorkerExecutor(Executor):
         return self._ready.baselines
 
     def entrant(self, what: Configuration | Baseline, label: str) -> Entrant:
+        return self.entrants([(what, label)])[0]
+
+    def entrants(self, wanted: Sequence[tuple[Configuration | Baseline, str]]) -> list[Entrant]:
+        """Their processes start side by side, which takes seconds each where a large library is loaded."""
         lane = self._lanes[0]  # the same for all, so that they can be compared
         cores, turn = lane.place.cores.measuring, lane.turn
-        entrant = WorkerEntrant(self._factory, cores, turn, self.settings, what, lane.environment)
-        self._entrants.append(entrant)
-        return entrant
+        made: list[WorkerEntrant] = []
+        with turn.taken():  # it happens on the measuring cores, as entering does
+            for what, _ in wanted:
+                entrant = WorkerEntrant(self._factory, cores, turn, self.settings, what, lane.environment)
+                made.append(entrant)
+                self._entrants.append(entrant)
+            for entrant in made:
+                entrant.wait()
+        for entrant in made:
+            with turn.taken():
+                entrant.enter()
+        return list(made)
 
     def close(self) -> None:
         if self._closed:

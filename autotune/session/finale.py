@@ -74,8 +74,9 @@ def defend(
     contenders = _with_guests(_contenders(spec, executor, ledger), guests)
     progress.defending(tuple(c.label for c in contenders))
     with ExitStack() as stack:
-        for contender in contenders:
-            contender.entrant = executor.entrant(contender.what, contender.label)
+        entrants = executor.entrants([(c.what, c.label) for c in contenders])
+        for contender, entrant in zip(contenders, entrants, strict=True):
+            contender.entrant = entrant
             stack.callback(contender.entrant.close)
             contender.failure = contender.entrant.failure
         rounds = read_in_rounds(spec, contenders)

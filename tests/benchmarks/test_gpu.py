@@ -1,0 +1,228 @@
+"""The command for GPUs, where there is none: what it refuses, its lists, its page, its copy of the store."""
+
+from __future__ import annotations
+
+import importlib.util
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autotune.measure.gpu.prospects import DRIVER
+from autotune.provenance.device import device_facts, query_gpus
+from autotune.provenance.environment import capture
+from autotune.space.reader import read_spec
+from benchmarks import gpu, gpu_gemm, gpu_kernels, gpu_plots, gpu_report
+from benchmarks.gpu_search import SPACES, Bench, seconds_text
+
+no_gpu = pytest.mark.skipif(bool(query_gpus()), reason="there is a GPU here")
+
+
+@no_gpu
+def test_without_a_gpu_it_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert gpu.main(["--out", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().err
+    assert DRIVER in said and "nvidia-smi" in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_dry_run_does_not_go_into_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    assert gpu.main(["--dry-run", "--out", str(tmp_path / "results" / "cpu")]) == 2
+
+
+def test_every_ready_kernel_for_a_gpu_is_in_it() -> None:
+    ready = {file.stem for pattern in ("triton-*", "cuda-*") for file in SPACES.glob(f"{pattern}.yaml")}
+    assert set(gpu_kernels.KERNELS) == ready == set(gpu_kernels.TINY)
+
+
+def spec(shape: str = "square") -> Any:
+    workload = gpu_gemm.SHAPES[shape]
+    return read_spec(SPACES / "triton-gemm.yaml", device=device_facts("h200"), workload=workload)
+
+
+@pytest.mark.parametrize("shape", gpu_gemm.SHAPES)
+def test_the_list_is_feasible_and_splits_nothing(shape: str) -> None:
+    found = spec(shape)
+    rows = gpu_gemm.people_list(found, 1000)
+    assert len(rows) > 60 and len({row.hash for row in rows}) == len(rows)
+    assert all(row in found.space and row["split_k"] == 1 for row in rows)
+    few = gpu_gemm.people_list(found, 12)
+    assert len(few) == 12 and {row.hash for row in few} <= {row.hash for row in rows}
+
+
+def test_a_run_of_all_parts_is_planned(tmp_path: Path) -> None:
+    options = gpu._options(["--out", str(tmp_path)])
+    names = [part.name for part in gpu.plan(Bench(capture(None), "unused"), options)]
+    assert names[:4] == ["smoke check", "gemm square", "gemm skinny", "gemm ragged"]
+    assert len(names) == 4 + len(gpu_kernels.TUNED)
+
+
+def test_what_the_smoke_check_took_says_how_long_the_list_may_be() -> None:
+    known = gpu_gemm.Known()
+    known.learn({"triton-gemm": {"phases": {"prepare": 0.6}}})
+    assert known.row_seconds == pytest.approx(0.8)
+    known.learn({"triton-gemm": {"status": "error"}})
+    assert known.row_seconds == pytest.approx(0.8)
+
+
+# -- the page ----------------------------------------------------------------------------------
+
+
+def entrant(value: float, also: tuple[str, ...] = ()) -> dict[str, Any]:
+    rounds = {str(i): value * (1 + 0.001 * (i % 3)) for i in range(12)}
+    time = {"value": value, "low": 0.99 * value, "high": 1.01 * value}
+    return {
+        "configuration": {"block_m": 64},
+        "also": list(also),
+        "status": "ok",
+        "message": "",
+        "time": time,
+        "rounds": rounds,
+    }
+
+
+def search_of(**more: Any) -> dict[str, Any]:
+    return {
+        "busy": 0.85,
+        "trials": 20,
+        "statuses": {"ok": 18, "infeasible": 2},
+        "wall": 12.0,
+        "best_at": 8.0,
+        "roofline": {"floor": 80e-6, "bound": "arithmetic", "share": 0.8},
+        "baselines": [],
+        "speedup": None,
+        "time": {"value": 1e-4, "low": 1e-4, "high": 1e-4},
+        "remark": "",
+        "failures": [],
+        "throttled": 0,
+        **more,
+    }
+
+
+def comparison() -> dict[str, Any]:
+    entrants = {
+        "the default": entrant(150e-6),
+        "trial 7": entrant(100e-6),
+        gpu_gemm.TRITON: entrant(110e-6, (gpu_gemm.SAME_LIST,)),
+        gpu_gemm.SECOND: entrant(100.5e-6),
+        "torch": entrant(105e-6),
+        "torch-compile": {
+            "configuration": {},
+            "also": [],
+            "status": "crashed",
+            "message": "it ended",
+            "time": None,
+            "rounds": {},
+        },
+    }
+    return {
+        "workload": {"m": 4096, "n": 4096, "k": 4096, "dtype": "float16"},
+        "rows": 24,
+        "triton": {"seconds": 30.0, "started": 5.0, "failed": 1},
+        "list": search_of(tuning=9.5, allowed=10.0),
+        "whole": search_of(),
+        "again": search_of(),
+        "race": {"entrants": entrants, "winner": "trial 7", "remark": ""},
+        "timeline": [[0, "prepare", 0, 0.0, 1.0], [0, "measure", 0, 1.0, 2.0]],
+    }
+
+
+def parts(**changes: Any) -> list[dict[str, Any]]:
+    found = {**comparison(), **changes}
+    return [
+        {"part": "gemm square", "given": 90.0, "took": 80.0, "problem": "", "result": found},
+        {
+            "part": "tune cuda-nms",
+            "given": 20.0,
+            "took": 0.1,
+            "problem": "RuntimeError: a | b",
+            "result": None,
+        },
+        {
+            "part": "tune cuda-gemm",
+            "given": 20.0,
+            "took": 19.0,
+            "problem": "",
+            "result": {"workload": {"m": 4096}, **search_of(busy=0.5)},
+        },
+    ]
+
+
+def claim(page: str, text: str, where: str = "") -> str:
+    return next(line for line in page.splitlines() if text in line and where in line)
+
+
+def test_the_page_says_what_was_shown() -> None:
+    page = gpu_report.report(parts(), ["the head"])
+    assert "the same configuration | yes" in claim(page, "not slower than triton.autotune")
+    assert "9.5 s of 30.0 s | yes" in claim(page, "in a third")
+    assert claim(page, "over cuBLAS", "| square |").split("|")[3].strip().startswith("1.050")
+    assert claim(page, "within 1 %").endswith("| yes |")
+    assert claim(page, "is measuring", "whole space").endswith("| yes |")
+    assert claim(page, "is measuring", "cuda-gemm").endswith("50% | **no** |")
+    assert "trial 7 **(winner)** | 100 µs" in page and "80%" in page
+    assert "crashed: it ended" in page
+    assert "RuntimeError: a / b" in page, "what failed is said, and breaks no table"
+
+
+def test_a_peer_that_gave_up_decides_nothing() -> None:
+    found = comparison()
+    del found["race"]["entrants"][gpu_gemm.TRITON]
+    page = gpu_report.report(parts(**{**found, "triton": {"problem": "not done"}}), [])
+    assert claim(page, "not slower than triton.autotune").endswith("| - | - |")
+    assert "not done | - |" in claim(page, "in a third")
+
+
+def test_slower_than_the_peer_is_said() -> None:
+    found = comparison()
+    found["race"]["entrants"] |= {gpu_gemm.TRITON: entrant(90e-6), gpu_gemm.SAME_LIST: entrant(99e-6)}
+    page = gpu_report.report(parts(**found), [])
+    assert claim(page, "not slower than triton.autotune").endswith("**no** |")
+
+
+def test_plots_are_well_formed() -> None:
+    from xml.etree import ElementTree
+
+    found = comparison()
+    for svg in (gpu_plots.gemm_plot({"square": found}), gpu_plots.roofline_plot({"cuda-gemm": search_of()})):
+        assert ElementTree.fromstring(svg).tag.endswith("svg")
+    assert gpu_plots.timeline_of(found).wall == 2.0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(1.5, "1.5 s"), (2e-3, "2 ms"), (3.14159e-6, "3.142 µs"), (None, "-")]
+)
+def test_seconds_are_readable(seconds: float | None, text: str) -> None:
+    assert seconds_text(seconds) == text
+
+
+def test_the_store_is_copied_while_it_is_open(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "one.db")) as one:
+        one.execute("PRAGMA journal_mode=WAL")
+        one.execute("CREATE TABLE t (x)")
+        one.execute("INSERT INTO t VALUES (7)")
+        one.commit()
+        gpu.copy_database(tmp_path / "one.db", tmp_path / "two.db")
+        gpu.copy_database(tmp_path / "one.db", tmp_path / "two.db")
+    assert sorted(file.name for file in tmp_path.glob("two*")) == ["two.db"]
+    with closing(sqlite3.connect(tmp_path / "two.db")) as two:
+        assert two.execute("SELECT x FROM t").fetchall() == [(7,)]
+
+
+# -- with PyTorch ------------------------------------------------------------------------------
+
+
+@pytest.mark.torch
+@no_gpu
+@pytest.mark.skipif(
+    importlib.util.find_spec("torch") is None, reason="kernels for a GPU are checked with PyTorch"
+)
+def test_a_kernel_is_smoke_checked_on_the_cpu(tmp_path: Path) -> None:
+    bench = Bench(capture(None), str(tmp_path / "study.db"), dry=True)
+    found = gpu_kernels.smoke(replace(bench, trials=1), "cuda-nms", 120.0)
+    assert found["status"] == "ok", found
+    assert found["error"] == 0.0 and found["time"] > 0

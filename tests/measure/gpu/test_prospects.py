@@ -1,0 +1,103 @@
+"""What GPU work is possible: from what the driver and the probing processes say."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+
+import pytest
+
+from autotune.cli.doctor import prospect
+from autotune.measure.gpu import probing, prospects
+from autotune.provenance.gpus import Gpu, Gpus, GpuState
+
+
+def gpu(index: int = 0) -> Gpu:
+    return Gpu(
+        index,
+        "NVIDIA H200",
+        f"GPU-{index}",
+        141 << 30,
+        "9.0",
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        True,
+        None,
+        None,
+    )
+
+
+def state(index: int = 0, processes: int | None = 0, clock: int | None = 1980) -> GpuState:
+    return GpuState(index, clock, 3201, 40, 120.0, 0, 0, 0, processes)
+
+
+def test_a_driver_with_a_gpu() -> None:
+    found = prospects.driver(Gpus("580.1", "13.0", (gpu(),)), seen=1)
+    assert found.available and "580.1" in found.detail
+
+
+def test_cuda_is_asked_where_the_management_library_is_missing() -> None:
+    found = prospects.driver(Gpus(problem="the package nvidia-ml-py is not installed"), seen=2)
+    assert found.available and "2 visible" in found.detail and "nvidia-ml-py" in found.detail
+
+
+def test_hidden_gpus_are_named() -> None:
+    found = prospects.driver(Gpus("580.1", "13.0", (gpu(),)), seen=0)
+    assert not found.available and "CUDA_VISIBLE_DEVICES" in found.remedy
+
+
+def test_who_uses_a_gpu_is_said() -> None:
+    gpus = Gpus("580.1", "13.0", (gpu(0), gpu(1), gpu(2)))
+    free, used, unknown = prospects.devices(gpus, [state(0), state(1, processes=3)])
+    assert free.available and "nobody uses it" in free.detail
+    assert not used.available and "3 processes" in used.detail and "nvidia-smi" in used.remedy
+    assert unknown.available and "not known" in unknown.detail
+
+
+def test_what_may_not_be_read_is_named() -> None:
+    assert prospects.clocks(Gpus(), [state()]).available
+    refused = prospects.clocks(Gpus(), [state(clock=None)])
+    assert not refused.available and "SM clock" in refused.detail and refused.remedy
+
+
+def test_steps_are_read_between_other_lines() -> None:
+    said = 'a warning\n{"step": "torch", "works": true, "detail": "2.11"}\n[1]\n{"step": "graph", "works": false, "detail": "no"}'
+    assert prospects.read_steps(said) == {"torch": (True, "2.11"), "graph": (False, "no")}
+    assert not prospects.graph(prospects.read_steps(said)).available
+    assert prospects.read_steps("") == {}
+
+
+def test_all_of_it_has_a_remedy_where_it_is_missing() -> None:
+    found = {one.name: one for one in prospects.prospects()}
+    assert {*prospects.REQUIRED, prospects.TRITON, prospects.COMPILER, prospects.EMULATOR} <= set(found)
+    for one in found.values():
+        assert one.detail and one.needed_for and (one.available or one.remedy), one
+
+
+def test_the_sentence_on_it() -> None:
+    def having(*names: str) -> str:
+        return prospect([{"name": name, "available": True} for name in names])
+
+    assert having() == "nothing can be measured on a GPU here; and nothing tried without one"
+    assert "compiled" in having(prospects.COMPILER) and "nothing can be measured" in having(
+        prospects.COMPILER
+    )
+    everything = (*prospects.REQUIRED, prospects.TRITON, prospects.COMPILER)
+    assert having(*everything) == "kernels can be tuned here: in Triton and in CUDA C"
+
+
+@pytest.mark.torch
+@pytest.mark.skipif(
+    any(importlib.util.find_spec(name) is None for name in ("torch", "triton")), reason="not installed"
+)
+def test_a_kernel_runs_in_the_interpreter_or_it_is_said_why_not() -> None:
+    done = subprocess.run(
+        [sys.executable, "-P", probing.__file__, "interpreter"], capture_output=True, text=True, check=True
+    )
+    works, detail = prospects.read_steps(done.stdout)["interpreter"]
+    assert detail and (works or ":" in detail)
