@@ -66,7 +66,9 @@ def test_what_may_not_be_read_is_named() -> None:
 
 
 def test_steps_are_read_between_other_lines() -> None:
-    said = 'a warning\n{"step": "torch", "works": true, "detail": "2.11"}\n[1]\n{"step": "graph", "works": false, "detail": "no"}'
+    torch = '{"step": "torch", "works": true, "detail": "2.11"}'
+    graph = '{"step": "graph", "works": false, "detail": "no"}'
+    said = "\n".join(["a warning", torch, "[1]", graph])
     assert prospects.read_steps(said) == {"torch": (True, "2.11"), "graph": (False, "no")}
     assert not prospects.graph(prospects.read_steps(said)).available
     assert prospects.read_steps("") == {}
