@@ -26,6 +26,7 @@ VERBS = {
     "best": ("best", "Print the best configuration of a study."),
     "export": ("export", "Write the trials of a study to a file."),
     "import": ("import_", "Make a replay space from a recorded search."),
+    "convert": ("convert", "Make a space from the configurations of triton.autotune, or a T1 file."),
     "doctor": ("doctor", "Say what this machine can do, and what is missing for what."),
 }
 """Verb: its module in :mod:`autotune.cli`, and its line in the help, said here so that help is quick."""

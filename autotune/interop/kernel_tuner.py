@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
 from autotune.errors import InputError, Problem
+from autotune.interop.space_text import comment_lines, knob_lines
 from autotune.measure.placeholders import yaml_key, yaml_value
 from autotune.measure.recording import Entry, Recording
-from autotune.space.configuration import Configuration, Value
 from autotune.space.syntax import check_name
 from autotune.status import Status
 
-WIDTH = 100
 TRIALS = 200
 """The budget that is written into the file: what people try before they lose patience."""
 
@@ -56,7 +54,11 @@ def space_document(recording: Recording, source: Path, file: Path) -> str:
         "",
         "# The default is the recorded configuration of median time: put your own there.",
         "knobs:",
-        *(line for name in recording.knobs for line in _knob_lines(recording, name, default)),
+        *(
+            line
+            for name, values in recording.knobs.items()
+            for line in knob_lines(name, values, default[name])
+        ),
         "",
         f"budget: {{trials: {TRIALS}}}",
     ]
@@ -69,7 +71,7 @@ def _comment(recording: Recording) -> list[str]:
     text = f"{what}: {len(recording.entries):,} recorded configurations, {failed:,} of them failed."
     text += f" The recording is damaged: {recording.damage}." if recording.damage else ""
     text += " Nothing is measured: readings and durations are those of the recording."
-    return [f"# {line}" for line in textwrap.wrap(" ".join(text.split()), WIDTH - 2)]
+    return comment_lines(text)
 
 
 def _study_name(source: Path) -> str:
@@ -87,26 +89,6 @@ def _further_metrics(recording: Recording, timed: Sequence[Entry]) -> list[tuple
     common = [name for name in timed[0].metrics if all(name in entry.metrics for entry in timed)]
     usable = [name for name in common if _METRIC_NAME.fullmatch(name) and name not in recording.knobs]
     return [(name, recording.units.get(name, "")) for name in usable]
-
-
-def _knob_lines(recording: Recording, name: str, default: Configuration) -> list[str]:
-    """``name: {values: [...], default: ...}``, wrapped where the values are many."""
-    values, chosen = recording.knobs[name], yaml_value(default[name])
-    if all(isinstance(value, bool) for value in values) and len(values) == 2:
-        return [f"  {yaml_key(name)}: {{flag: {chosen}}}"]
-    kind = "values" if all(map(_is_number, values)) else "choices"
-    start = f"  {yaml_key(name)}: {{{kind}: ["
-    text = ", ".join(map(yaml_value, values))
-    # Texts may hold blanks, at which a line must not be broken.
-    rows = textwrap.wrap(text, WIDTH - len(start)) if kind == "values" else [text]
-    lines = [" " * len(start) + row for row in rows]
-    lines[0] = start + rows[0]
-    lines[-1] += f"], default: {chosen}}}"
-    return lines
-
-
-def _is_number(value: Value) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _name_problems(recording: Recording) -> list[Problem]:

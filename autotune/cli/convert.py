@@ -1,0 +1,68 @@
+"""``autotune convert``: make a space from what another tuner's source or file describes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from autotune.cli.options import json_option, print_json
+from autotune.errors import InputError, Problem
+
+
+@click.command("convert")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", metavar="SPACE", type=click.Path(path_type=Path), help="[default: FILE's name .yaml]"
+)
+@click.option("--kernel", metavar="NAME", default="", help="Which kernel of a source that has several.")
+@click.option(
+    "--configs",
+    metavar="NAME",
+    default="",
+    help="A list or function of the source to read in the place of what the decorator names.",
+)
+@click.option("--force", is_flag=True, help="Write over SPACE where it exists.")
+@json_option
+def command(file: Path, output: Path | None, kernel: str, configs: str, force: bool, as_json: bool) -> int:
+    """Make a space.yaml from FILE: a Python source with triton.autotune (.py), or a T1 file (.json).
+
+    The source is read and never run. What is not understood is an error that names its place.
+    """
+    from autotune.interop import kernel_tuner_t1, triton_configs
+    from autotune.interop.exact_rules import combinations
+
+    space = output or Path(file.stem + ".yaml")
+    if space.exists() and not force:
+        raise InputError(Problem(f"{space} exists", hint="choose another -o, or say --force"))
+    if file.suffix == ".json":
+        if kernel or configs:
+            raise InputError("--kernel and --configs are for Python sources: a T1 file has one kernel")
+        converted = kernel_tuner_t1.convert(file)
+    elif file.suffix == ".py":
+        converted = triton_configs.convert(file, kernel, configs, space)
+    else:
+        raise InputError(Problem(f"{file} is of no known kind", expected="a .py or a .json file"))
+    text = converted.text()
+    try:
+        space.write_text(text)
+    except OSError as error:
+        raise InputError(Problem(f"cannot write {space}: {error.strerror or error}")) from error
+    number, most = len(converted.checked().feasible), combinations(converted.knobs)
+    document = {
+        "space": str(space),
+        "source": str(file),
+        "kernel": converted.name,
+        "knobs": len(converted.knobs),
+        "configurations": number,
+        "combinations": most,
+        "notes": list(converted.notes),
+    }
+    if as_json:
+        print_json(document)
+        return 0
+    click.echo(f"{space}: {len(converted.knobs)} knobs, {number:,} configurations of {most:,} combinations")
+    for note in converted.notes:
+        click.echo(f"note: {note}")
+    click.echo(f"next:  autotune check {space}")
+    return 0

@@ -1,0 +1,193 @@
+"""The T1 file of a Kernel Tuner script as a space.yaml: parameters as knobs, conditions as constraints.
+
+T1 is the format in which auto-tuners describe a kernel and its space to each other (schema T1 1.0.0, as
+Kernel Tuner ships it). Values are texts in Python, ``"[1, 2, 4]"`` or ``"list(range(1, 9))"``, worked out
+without running them. What the file says of the kernel's arguments and launch is not taken over: an
+objective says it here.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from autotune.errors import InputError, Location, Problem
+from autotune.interop.python_rules import rule_text
+from autotune.interop.python_text import Module
+from autotune.interop.space_text import Converted
+from autotune.space.configuration import Value
+from autotune.space.knob_values import key
+from autotune.space.space_file import load_text
+
+KINDS: Mapping[str, tuple[type, ...]] = {
+    "int": (int,),
+    "uint": (int,),
+    "float": (int, float),
+    "bool": (bool, int),
+    "string": (str,),
+}
+"""What the values of a parameter of each type may be."""
+
+
+def convert(file: Path) -> Converted:
+    """The space that the T1 file describes. Raises :class:`InputError` with everything that is wrong."""
+    return _Reader(file).convert()
+
+
+class _Reader:
+    """One T1 file, with the places of its texts."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.text = load_text(file)
+        try:
+            self.document = json.loads(self.text)
+        except json.JSONDecodeError as error:
+            where = Location(str(file), error.lineno, error.colno)
+            raise InputError(Problem(f"this is not JSON: {error.msg}", where)) from None
+        except RecursionError:
+            raise InputError(Problem("it is nested too deep", Location(str(file)))) from None
+        self.problems: list[Problem] = []
+        self.module = Module(ast.Module([], []), str(file), {})
+
+    def convert(self) -> Converted:
+        space = self.mapping(self.document, "ConfigurationSpace")
+        parameters = self.listed(space, "TuningParameters")
+        knobs: dict[str, tuple[Value, ...]] = {}
+        defaults: dict[str, Value] = {}
+        for number, parameter in enumerate(parameters):
+            self.parameter(parameter, number, knobs, defaults)
+        if not parameters:
+            self.problems.append(Problem("there are no TuningParameters", Location(str(self.file))))
+        self.raise_all()
+        constraints = [
+            rule
+            for number, one in enumerate(space.get("Conditions") or ())
+            for rule in self.rule(one, number, knobs)
+        ]
+        self.raise_all()
+        return self.converted(knobs, defaults, tuple(dict.fromkeys(constraints)))
+
+    def raise_all(self) -> None:
+        if self.problems:
+            raise InputError(self.problems)
+
+    def mapping(self, whole: Any, name: str) -> Mapping[str, Any]:
+        found = whole.get(name) if isinstance(whole, dict) else None
+        if not isinstance(found, dict):
+            hint = "a recorded search is read by autotune import"
+            message = f"this is no T1 file: it has no {name}"
+            raise InputError(Problem(message, Location(str(self.file)), "ConfigurationSpace: {...}", hint))
+        return found
+
+    def listed(self, whole: Mapping[str, Any], name: str) -> Sequence[Any]:
+        found = whole.get(name) or []
+        if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+            raise InputError(Problem(f"{name} is no list of objects", self.place(name, 0)))
+        return found
+
+    def parameter(
+        self, parameter: Mapping[str, Any], number: int, knobs: dict[str, Any], defaults: dict[str, Any]
+    ) -> None:
+        """Put the parameter's values into ``knobs``, and its default, if it has one, into ``defaults``."""
+        name = parameter.get("Name")
+        where = self.place("Values", number)
+        if not isinstance(name, str) or name in knobs:
+            again = isinstance(name, str)
+            message = f"there are two parameters {name!r}" if again else f"parameter {number} has no Name"
+            self.problems.append(Problem(message, where))
+            return
+        kind = parameter.get("Type")
+        if kind not in KINDS:
+            self.problems.append(Problem(f"{name} is of type {kind!r}", where, f"one of {', '.join(KINDS)}"))
+            return
+        try:
+            values = self.values(parameter.get("Values"), where)
+        except InputError as error:
+            self.problems += error.problems
+            return
+        wrong = [value for value in values if not isinstance(value, KINDS[kind])]
+        if wrong or not values:
+            message = f"{name} can be {wrong[0]!r}" if wrong else f"{name} has no values"
+            self.problems.append(Problem(message, where, f"values of type {kind}"))
+            return
+        cast = bool if kind == "bool" else lambda value: value
+        knobs[name] = tuple({key(cast(value)): cast(value) for value in values}.values())
+        if "Default" in parameter:
+            self.default(name, parameter["Default"], knobs[name], defaults)
+
+    def default(self, name: str, written: Any, values: Sequence[Value], defaults: dict[str, Any]) -> None:
+        """Some write the default as a text, as they write values."""
+        found = [value for value in values if value == written or str(value) == written]
+        if found:
+            defaults[name] = found[0]
+
+    def values(self, written: Any, where: Location) -> list[Any]:
+        """The values, of a list or of the text of one."""
+        if isinstance(written, list):
+            return written
+        if not isinstance(written, str):
+            raise InputError(Problem("there are no Values", where, 'a text such as "[1, 2, 4]"'))
+        words = re.sub(r"\b(true|false)\b", lambda word: word[0].capitalize(), written)
+        try:
+            tree = ast.parse(words.strip(), mode="eval").body
+            found = self.module.value(tree)
+        except (SyntaxError, ValueError, RecursionError) as error:
+            message = f"{written!r} is no Python: {getattr(error, 'msg', error)}"
+            raise InputError(Problem(message, where)) from None
+        except InputError as error:
+            problem = error.problems[0]
+            raise InputError(Problem(problem.message, where, problem.expected, problem.hint)) from None
+        return list(found) if isinstance(found, (list, tuple, range, set)) else [found]
+
+    def rule(
+        self, condition: Mapping[str, Any], number: int, knobs: Mapping[str, Sequence[Value]]
+    ) -> list[str]:
+        where = self.place("Expression", number)
+        expression = condition.get("Expression")
+        if not isinstance(expression, str):
+            self.problems.append(Problem("this condition has no Expression", where))
+            return []
+        try:
+            return [rule_text(expression, knobs, where)]
+        except InputError as error:
+            self.problems += error.problems
+            return []
+
+    def place(self, name: str, number: int) -> Location:
+        """Where the text of the key ``name`` begins when it is met for the ``number``-th time, from 0."""
+        found = list(re.finditer(rf'"{name}"\s*:\s*"?', self.text))
+        if number >= len(found):
+            return Location(str(self.file))
+        end = found[number].end()
+        line_start = self.text.rfind("\n", 0, end) + 1
+        return Location(str(self.file), self.text.count("\n", 0, end) + 1, end - line_start + 1)
+
+    def converted(
+        self,
+        knobs: Mapping[str, tuple[Value, ...]],
+        defaults: Mapping[str, Value],
+        constraints: Sequence[str],
+    ) -> Converted:
+        kernel = self.document.get("KernelSpecification")
+        kernel = kernel if isinstance(kernel, dict) else {}
+        name = str(kernel.get("KernelName") or self.file.stem)
+        size = kernel.get("ProblemSize")
+        plain = isinstance(size, list) and all(isinstance(x, int) for x in size)
+        notes = ["the kernel's arguments and launch are not taken over: the objective says them."]
+        made = Converted(
+            name=re.sub(r"[^\w.-]+", "-", name).strip("-.")[:100] or "kernel",
+            about=f"The space of {name} from {self.file.name}, a T1 file.",
+            objective="objective.py:Objective",
+            knobs=knobs,
+            default={name: defaults.get(name, values[0]) for name, values in knobs.items()},
+            constraints=constraints,
+            workload={"problem_size": tuple(size)} if plain and isinstance(size, list) else {},
+            notes=notes,
+            file=str(self.file),
+        )
+        return made.with_feasible_default(given=len(defaults) == len(knobs))

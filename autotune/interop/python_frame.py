@@ -1,0 +1,277 @@
+"""Evaluating in one scope of a Python source that is not run: its statements and expressions."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import operator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from autotune.interop.python_operators import BINARY, COMPARE, FUNCTIONS, UNARY
+
+if TYPE_CHECKING:
+    from autotune.interop.python_text import Module
+
+MOST_BITS = 1_000
+MOST_ITEMS = 100_000
+MOST_REPEATS = 20
+
+Scope = dict[str, Any]
+
+_MODULES = ("itertools", "builtins")
+_CHANGES = ("append", "extend")
+
+
+@dataclass(frozen=True)
+class Closure:
+    """A function of the source, with what was assigned around it."""
+
+    function: ast.FunctionDef | ast.Lambda
+    scope: Scope
+
+
+class Return(Exception):  # noqa: N818 - no error, but how a function ends
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+
+class Frame:
+    """Evaluates in one scope; names that are not in it are the module's."""
+
+    def __init__(self, module: Module, scope: Scope) -> None:
+        self.module = module
+        self.scope = scope
+
+    def run(self, statement: ast.stmt) -> None:
+        """Carry out one statement of a function, or of the module."""
+        self.module.step(statement)
+        match statement:
+            case ast.Assign(targets=targets, value=value):
+                found = self.value(value)
+                for target in targets:
+                    self.assign(target, found)
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                self.assign(target, self.value(value))
+            case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
+                self.scope[name] = self.binary(statement, op, self.name(target), self.value(value))
+            case ast.For(target=target, iter=many, body=body, orelse=[]):
+                for item in self.items(many):
+                    self.assign(target, item)
+                    for inner in body:
+                        self.run(inner)
+            case ast.If(test=test, body=body, orelse=orelse):
+                for inner in body if self.value(test) else orelse:
+                    self.run(inner)
+            case ast.Expr(value=ast.Constant()) | ast.Pass():
+                pass
+            case ast.Expr(
+                value=ast.Call(func=ast.Attribute(value=ast.Name() as target, attr=change), args=[one])
+            ) if change in _CHANGES:
+                self.change(statement, target, change, one)
+            case ast.Return(value=value):
+                raise Return(None if value is None else self.value(value))
+            case _:
+                raise self.module.not_understood(statement)
+
+    def change(self, statement: ast.stmt, target: ast.Name, change: str, one: ast.expr) -> None:
+        changed = self.name(target)
+        if not isinstance(changed, list):
+            raise self.module.not_understood(statement, f"{target.id} is no list")
+        new = [self.value(one)] if change == "append" else self.collect(one, self.items(one))
+        self.scope[target.id] = self.sized(statement, [*changed, *new])
+
+    def assign(self, target: ast.expr, value: Any) -> None:
+        match target:
+            case ast.Name(id=name):
+                self.scope[name] = value
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                values = list(itertools.islice(iter(value), len(parts) + 1)) if _iterable(value) else []
+                if len(values) != len(parts) or any(isinstance(part, ast.Starred) for part in parts):
+                    raise self.module.not_understood(target, "it takes another number of values")
+                for part, item in zip(parts, values, strict=True):
+                    self.assign(part, item)
+            case _:
+                raise self.module.not_understood(target)
+
+    def value(self, node: ast.expr) -> Any:
+        self.module.step(node)
+        match node:
+            case ast.Constant(value=value):
+                return value
+            case ast.Name():
+                return self.name(node)
+            case ast.List(elts=parts):
+                return self.sized(node, self.spread(parts))
+            case ast.Tuple(elts=parts):
+                return tuple(self.sized(node, self.spread(parts)))
+            case ast.Set(elts=parts):
+                return self.guarded(node, set, self.spread(parts))
+            case ast.Dict(keys=keys, values=values):
+                return self.dictionary(node, keys, values)
+            case ast.UnaryOp(op=op, operand=operand):
+                return self.guarded(node, UNARY[type(op)], self.value(operand))
+            case ast.BinOp(left=left, op=op, right=right):
+                return self.binary(node, op, self.value(left), self.value(right))
+            case ast.BoolOp() | ast.Compare() | ast.IfExp():
+                return self.logic(node)
+            case ast.Subscript(value=whole, slice=index):
+                return self.guarded(node, operator.getitem, self.value(whole), self.value(index))
+            case ast.Slice(lower=lower, upper=upper, step=step):
+                return slice(*(None if part is None else self.value(part) for part in (lower, upper, step)))
+            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+                return self.comprehension(node)
+            case ast.Call():
+                return self.call(node)
+            case ast.Lambda():
+                return Closure(node, self.scope)
+            case ast.Attribute(value=whole, attr=name) if not name.startswith("_"):
+                return self.attribute(node, self.value(whole), name)
+        raise self.module.not_understood(node)
+
+    def name(self, node: ast.Name) -> Any:
+        return self.scope[node.id] if node.id in self.scope else self.module.named(node)
+
+    def attribute(self, node: ast.AST, whole: Any, name: str) -> Any:
+        known = getattr(type(whole), "PUBLIC", ())
+        if name not in known:
+            raise self.module.not_understood(node)
+        return getattr(whole, name)
+
+    def logic(self, node: ast.BoolOp | ast.Compare | ast.IfExp) -> Any:
+        match node:
+            case ast.BoolOp(op=op, values=parts):
+                value: Any = None
+                for part in parts:
+                    value = self.value(part)
+                    if bool(value) == isinstance(op, ast.Or):
+                        break
+                return value
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                return self.value(body) if self.value(test) else self.value(orelse)
+            case ast.Compare(left=left, ops=ops, comparators=others):
+                one = self.value(left)
+                for sign, other in zip(ops, others, strict=True):
+                    two = self.value(other)
+                    if not self.guarded(node, COMPARE[type(sign)], one, two):
+                        return False
+                    one = two
+                return True
+
+    def binary(self, node: ast.AST, op: ast.operator, left: Any, right: Any) -> Any:
+        """A result that stays small; Python's own ``2 ** 10 ** 9`` would not end."""
+        many = [x for x in (left, right) if isinstance(x, (list, tuple, str))]
+        times = [x for x in (left, right) if isinstance(x, int)]
+        big = isinstance(op, ast.Mult) and many and times and len(many[0]) * times[0] > MOST_ITEMS
+        if isinstance(op, (ast.Pow, ast.LShift)) and isinstance(left, int) and isinstance(right, int):
+            big = abs(right) * (left.bit_length() if isinstance(op, ast.Pow) else 1) > MOST_BITS
+        if big or any(isinstance(x, int) and x.bit_length() > MOST_BITS for x in (left, right)):
+            raise self.module.not_understood(node, "it is too large")
+        if isinstance(op, ast.Mod) and isinstance(left, str):
+            raise self.module.not_understood(node)
+        return self.guarded(node, BINARY[type(op)], left, right)
+
+    def dictionary(self, node: ast.AST, keys: list[ast.expr | None], values: list[ast.expr]) -> Any:
+        found: dict[Any, Any] = {}
+        for key, value in zip(keys, values, strict=True):
+            if key is None:
+                found |= self.guarded(node, dict, self.value(value))
+            else:
+                self.guarded(node, found.__setitem__, self.value(key), self.value(value))
+        return found
+
+    def spread(self, parts: list[ast.expr]) -> list[Any]:
+        found: list[Any] = []
+        for part in parts:
+            if isinstance(part, ast.Starred):
+                found += self.collect(part, self.items(part.value))
+            else:
+                found.append(self.value(part))
+        return found
+
+    def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Any:
+        inner = Frame(self.module, dict(self.scope))
+        if isinstance(node, ast.DictComp):
+            pairs = inner.looped(node.generators, lambda: (inner.value(node.key), inner.value(node.value)))
+            return self.guarded(node, dict, self.collect(node, pairs))
+        found = self.collect(node, inner.looped(node.generators, lambda: inner.value(node.elt)))
+        return self.guarded(node, set, found) if isinstance(node, ast.SetComp) else found
+
+    def looped(self, loops: list[ast.comprehension], item: Callable[[], Any]) -> Iterator[Any]:
+        if not loops:
+            yield item()
+            return
+        first, *rest = loops
+        for value in self.items(first.iter):
+            self.assign(first.target, value)
+            if all(self.value(test) for test in first.ifs):
+                yield from self.looped(rest, item)
+
+    def call(self, node: ast.Call) -> Any:
+        called = node.func
+        name = (
+            called.id
+            if isinstance(called, ast.Name)
+            else called.attr
+            if isinstance(called, ast.Attribute)
+            else ""
+        )
+        if isinstance(called, ast.Attribute) and called.attr == "items" and not node.args:
+            return self.guarded(node, dict.items, self.value(called.value))
+        arguments = self.spread(node.args)
+        by_name: dict[str, Any] = {}
+        for keyword in node.keywords:
+            value = self.value(keyword.value)
+            by_name |= {keyword.arg: value} if keyword.arg else self.guarded(node, dict, value)
+        if name in self.module.calls:
+            return self.module.calls[name](node, arguments, by_name)
+        function = self.module.function(name) if isinstance(called, ast.Name) else None
+        if function is not None:
+            return self.module.apply(Closure(function, {}), node, arguments, by_name)
+        place = (
+            called.value.id
+            if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name)
+            else ""
+        )
+        if name not in FUNCTIONS or (isinstance(called, ast.Attribute) and place not in _MODULES):
+            raise self.module.not_understood(node, f"what {ast.unparse(called)}() does is not known here")
+        arguments = [self.counted(node, argument) for argument in arguments]
+        if by_name.get("repeat", 1) not in range(MOST_REPEATS):
+            raise self.module.not_understood(node, "it is too large")
+        found = self.guarded(node, FUNCTIONS[name], *arguments, **by_name)
+        return self.collect(node, found) if isinstance(found, Iterator) else found
+
+    def counted(self, node: ast.AST, argument: Any) -> Any:
+        """What is iterated over is finite and not too long."""
+        size = len(argument) if isinstance(argument, (range, list, tuple, set, dict)) else 0
+        if size > MOST_ITEMS:
+            raise self.module.not_understood(node, f"it has {size:,} items")
+        return argument
+
+    def items(self, node: ast.expr) -> Iterator[Any]:
+        many = self.value(node)
+        if not _iterable(many):
+            raise self.module.not_understood(node, "nothing that can be gone through")
+        for item in many:
+            self.module.step(node)
+            yield item
+
+    def collect(self, node: ast.AST, items: Iterable[Any]) -> list[Any]:
+        return self.sized(node, list(itertools.islice(items, MOST_ITEMS + 1)))
+
+    def sized(self, node: ast.AST, items: list[Any]) -> list[Any]:
+        if len(items) > MOST_ITEMS:
+            raise self.module.not_understood(node, f"it has more than {MOST_ITEMS:,} items")
+        return items
+
+    def guarded(self, node: ast.AST, function: Callable[..., Any], *values: Any, **by_name: Any) -> Any:
+        """``function`` of these; what it raises is said of ``node``."""
+        try:
+            return function(*values, **by_name)
+        except (TypeError, ValueError, KeyError, IndexError, ArithmeticError, AttributeError) as error:
+            raise self.module.not_understood(node, str(error)) from None
+
+
+def _iterable(value: Any) -> bool:
+    return hasattr(value, "__iter__")

@@ -1,0 +1,274 @@
+"""A condition written in Python as a rule of a space file.
+
+What the rule language shares with Python is kept as it was written. Translated is what conditions of other
+tools often have: ``p["tile"]`` and ``p.tile`` for a knob, numbers taken as conditions, ``&`` and ``|``
+between comparisons, shifts, ``a if c else b`` between conditions, ``math.ceil(a / b)``, and the ``&&``,
+``||`` and ``!`` of C. Pure.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from autotune.errors import InputError, Location, Problem, nearest
+from autotune.space.configuration import Value
+from autotune.space.parser import parse
+from autotune.space.syntax import (
+    FUNCTIONS,
+    Binary,
+    BinaryOperator,
+    Boolean,
+    BooleanOperator,
+    Call,
+    Comparison,
+    ComparisonOperator,
+    FunctionName,
+    ListOf,
+    Literal,
+    Name,
+    Node,
+    Unary,
+    render,
+)
+
+LONGEST_RANGE = 100
+
+_BINARY: Mapping[type[ast.operator], BinaryOperator] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.Pow: "**",
+}
+_COMPARE: Mapping[type[ast.cmpop], ComparisonOperator] = {
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.In: "in",
+    ast.NotIn: "not in",
+    ast.Is: "==",
+    ast.IsNot: "!=",
+}
+_C = ((re.compile(r"&&"), " and "), (re.compile(r"\|\|"), " or "), (re.compile(r"!(?!=)"), " not "))
+
+
+def rule_text(text: str, knobs: Mapping[str, Sequence[Value]], where: Location) -> str:
+    """The rule that says what the Python condition ``text`` says of ``knobs`` (their values by name).
+
+    ``where`` is the place at which ``text`` begins. Raises :class:`InputError` with the place of what has no
+    counterpart.
+    """
+    written = text.strip()
+    for sign, word in _C:
+        written = sign.sub(word, written)
+    if written != text.strip():
+        written = " ".join(written.split())
+    try:
+        tree = ast.parse(written.strip(), mode="eval").body
+    except (SyntaxError, ValueError) as error:
+        column = (getattr(error, "offset", 0) or 1) - 1 if written == text else 0
+        place = _moved(where, column)
+        message = f"{text!r} is no condition in Python: {getattr(error, 'msg', error)}"
+        raise InputError(Problem(message, place)) from None
+    exact = written == text
+    try:
+        node = _Translation(knobs, where if exact else Location(where.file, where.line)).condition(tree)
+        return written if _same(written, node) else _without_brackets(render(node))
+    except RecursionError:
+        raise InputError(Problem("this condition is nested too deep", where)) from None
+
+
+def _same(text: str, node: Node) -> bool:
+    try:
+        return render(parse(text)) == render(node)
+    except InputError:
+        return False
+
+
+def _without_brackets(text: str) -> str:
+    """A rendered rule without the brackets around all of it."""
+    return text[1:-1] if text.startswith("(") and text.endswith(")") else text
+
+
+def _moved(where: Location, by: int) -> Location:
+    return Location(where.file, where.line, where.column + by) if where.column else where
+
+
+class _Translation:
+    """Trees of Python's to trees of rules."""
+
+    def __init__(self, knobs: Mapping[str, Sequence[Value]], where: Location) -> None:
+        self.knobs = knobs
+        self.where = where
+
+    def refuse(self, node: ast.AST, why: str, hint: str = "") -> InputError:
+        place = _moved(self.where, getattr(node, "col_offset", 0))
+        return InputError(Problem(f"{ast.unparse(node)!r} cannot be said in a rule: {why}", place, hint=hint))
+
+    def condition(self, node: ast.expr) -> Node:
+        """``node`` where its truth is asked for."""
+        match node:
+            case ast.Lambda(body=body):
+                return self.condition(body)
+            case ast.BoolOp(op=op, values=parts):
+                return Boolean("and" if isinstance(op, ast.And) else "or", tuple(map(self.condition, parts)))
+            case ast.BinOp(left=left, op=ast.BitAnd() | ast.BitOr() as op, right=right) if _is_condition(
+                node
+            ):
+                both = self.condition(left), self.condition(right)
+                return Boolean("and" if isinstance(op, ast.BitAnd) else "or", both)
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return Unary("not", self.condition(operand))
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                holds = self.condition(test)
+                yes, no = self.condition(body), self.condition(orelse)
+                return Boolean(
+                    "or", (Boolean("and", (holds, yes)), Boolean("and", (Unary("not", holds), no)))
+                )
+            case ast.Call(func=ast.Name(id="bool"), args=[one]):
+                return self.condition(one)
+        found = self.value(node)
+        if isinstance(found, Comparison) or self.is_flag(found):
+            return found
+        if isinstance(found, Literal) and isinstance(found.value, (int, float)):
+            return Literal(bool(found.value))
+        if isinstance(found, Name) and any(isinstance(v, str) for v in self.knobs[found.name]):
+            raise self.refuse(node, "a text is neither true nor false")
+        return Comparison(("!=",), (found, Literal(0)))
+
+    def is_flag(self, node: Node) -> bool:
+        if isinstance(node, Literal):
+            return isinstance(node.value, bool)
+        return isinstance(node, Name) and all(isinstance(v, bool) for v in self.knobs[node.name])
+
+    def value(self, node: ast.expr) -> Node:
+        """``node`` where its value is asked for."""
+        match node:
+            case ast.Constant(value=bool() | int() | float() | str() as value):
+                return Literal(value)
+            case ast.Name(id=name):
+                return self.knob(node, name)
+            case ast.Subscript(value=ast.Name(id=whole), slice=ast.Constant(value=str() as name)):
+                return self.knob(node, name) if whole not in self.knobs else self.item(node)
+            case ast.Attribute(value=ast.Name(id=whole), attr=name) if whole not in self.knobs:
+                return self.knob(node, name)
+            case ast.UnaryOp(op=ast.USub() | ast.UAdd() as op, operand=operand):
+                return Unary("-" if isinstance(op, ast.USub) else "+", self.value(operand))
+            case ast.BinOp(left=left, op=op, right=right):
+                return self.arithmetic(node, op, left, right)
+            case ast.Compare(left=left, ops=ops, comparators=others):
+                signs = tuple(_COMPARE[type(op)] for op in ops)
+                return self.possible(Comparison(signs, (self.value(left), *map(self.value, others))))
+            case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
+                return ListOf(tuple(map(self.value, parts)))
+            case ast.Call():
+                return self.call(node)
+            case ast.BoolOp() | ast.UnaryOp(op=ast.Not()) if _is_condition(node):
+                return self.condition(node)
+        raise self.refuse(node, "the rule language has nothing like it")
+
+    def possible(self, node: Comparison) -> Node:
+        """What ``node`` comes to where a text is compared with one that it never is, which rules refuse."""
+        if len(node.operators) > 1:
+            return node
+        [sign], (one, two) = node.operators, node.operands
+        if isinstance(one, Literal) and sign in ("==", "!="):
+            one, two = two, one
+        values = self.knobs[one.name] if isinstance(one, Name) else ()
+        if not any(isinstance(value, str) for value in values):
+            return node
+        if isinstance(two, Literal) and two.value not in values and sign in ("==", "!="):
+            return Literal(sign == "!=")
+        if isinstance(two, ListOf):
+            kept = tuple(item for item in two.items if not isinstance(item, Literal) or item.value in values)
+            return Comparison((sign,), (one, ListOf(kept))) if kept else Literal(sign == "not in")
+        return node
+
+    def item(self, node: ast.AST) -> Node:
+        raise self.refuse(node, "no knob here has parts")
+
+    def knob(self, node: ast.AST, name: str) -> Node:
+        if name not in self.knobs:
+            raise self.refuse(node, f"there is no parameter {name!r}", nearest(name, self.knobs))
+        return Name(name)
+
+    def arithmetic(self, node: ast.AST, op: ast.operator, left: ast.expr, right: ast.expr) -> Node:
+        one, two = self.value(left), self.value(right)
+        match op:
+            case ast.LShift():
+                return Binary("*", one, Binary("**", Literal(2), two))
+            case ast.RShift():
+                return Binary("//", one, Binary("**", Literal(2), two))
+        if type(op) not in _BINARY:
+            raise self.refuse(node, "there are no operations on bits")
+        return Binary(_BINARY[type(op)], one, two)
+
+    def call(self, node: ast.Call) -> Node:
+        name = ast.unparse(node.func).removeprefix("math.").removeprefix("np.").removeprefix("numpy.")
+        if node.keywords:
+            raise self.refuse(node, "a function takes no arguments by name")
+        match name, node.args:
+            case "range", bounds:
+                return self.span(node, bounds)
+            case "ceil", [ast.BinOp(left=left, op=ast.Div(), right=right)]:
+                return Call("ceildiv", (self.value(left), self.value(right)))
+            case (("floor" | "int"), [ast.BinOp(left=left, op=ast.Div(), right=right)]):
+                return Binary("//", self.value(left), self.value(right))
+            case "pow", [one, two]:
+                return Binary("**", self.value(one), self.value(two))
+            case "sqrt", [one]:
+                return Binary("**", self.value(one), Literal(0.5))
+            case "float", [one]:
+                return self.value(one)
+            case (("int" | "ceil" | "floor"), [one]) if self.is_whole(one):
+                return self.value(one)
+        if name not in FUNCTIONS or name == "count":
+            raise self.refuse(node, f"it has no function {name}", f"it has {', '.join(sorted(FUNCTIONS))}")
+        return Call(cast(FunctionName, name), tuple(map(self.value, node.args)))
+
+    def is_whole(self, node: ast.expr) -> bool:
+        """Whether a value is made of whole numbers alone, so that rounding it changes nothing."""
+        for part in ast.walk(node):
+            if isinstance(part, ast.Div) or (
+                isinstance(part, ast.Constant) and isinstance(part.value, float)
+            ):
+                return False
+            values = self.knobs.get(part.id, ()) if isinstance(part, ast.Name) else ()
+            if any(isinstance(value, (float, str)) for value in values):
+                return False
+        return True
+
+    def span(self, node: ast.AST, bounds: Sequence[ast.expr]) -> Node:
+        """``range(...)`` of constants as a list."""
+        numbers = [bound.value for bound in bounds if isinstance(bound, ast.Constant)]
+        whole = [number for number in numbers if isinstance(number, int)]
+        if len(whole) != len(bounds) or not 1 <= len(whole) <= 3 or (len(whole) == 3 and not whole[2]):
+            raise self.refuse(node, "a range of constants is what it knows")
+        found = range(*whole)
+        if len(found) > LONGEST_RANGE:
+            raise self.refuse(node, f"it has {len(found):,} items", "compare with its bounds")
+        return ListOf(tuple(map(Literal, found)))
+
+
+def _both(word: BooleanOperator, one: Node, two: Node) -> Node:
+    return Boolean(word, (one, two))
+
+
+def _is_condition(node: ast.expr) -> bool:
+    """Whether ``&`` and ``|`` beside it mean ``and`` and ``or``."""
+    match node:
+        case ast.Compare() | ast.UnaryOp(op=ast.Not()) | ast.Constant(value=bool()):
+            return True
+        case ast.BoolOp(values=parts):
+            return all(map(_is_condition, parts))
+        case ast.BinOp(left=left, op=ast.BitAnd() | ast.BitOr(), right=right):
+            return _is_condition(left) and _is_condition(right)
+    return False

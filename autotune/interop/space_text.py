@@ -1,0 +1,127 @@
+"""Parts of the text of a space file that is written from what another tool has."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from autotune.errors import InputError, Location, Problem
+from autotune.measure.placeholders import yaml_key, yaml_value
+from autotune.space.configuration import Value
+from autotune.space.knob import Knob
+from autotune.space.knobs import Choice, Flag, OrderedValues
+from autotune.space.space import Space
+from autotune.space.syntax import check_name
+
+WIDTH = 100
+
+
+def comment_lines(text: str) -> list[str]:
+    """``text`` as lines of a comment."""
+    return [f"# {line}" for line in textwrap.wrap(" ".join(text.split()), WIDTH - 2)]
+
+
+def knob_lines(name: str, values: Sequence[Value], default: Value) -> list[str]:
+    """``name: {values: [...], default: ...}``, wrapped where the values are many."""
+    chosen = yaml_value(default)
+    if all(isinstance(value, bool) for value in values) and len(values) == 2:
+        return [f"  {yaml_key(name)}: {{flag: {chosen}}}"]
+    kind = "values" if all(map(_is_number, values)) else "choices"
+    start = f"  {yaml_key(name)}: {{{kind}: ["
+    text = ", ".join(map(yaml_value, values))
+    # Texts may hold blanks, at which a line must not be broken.
+    rows = textwrap.wrap(text, WIDTH - len(start)) if kind == "values" else [text]
+    lines = [" " * len(start) + row for row in rows]
+    lines[0] = start + rows[0]
+    lines[-1] += f"], default: {chosen}}}"
+    return lines
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+@dataclass(frozen=True)
+class Converted:
+    """A space that another tool's file describes, and what is to be said of it."""
+
+    name: str
+    about: str
+    """Where it comes from."""
+    objective: str
+    """As the space file names it."""
+    knobs: Mapping[str, Sequence[Value]]
+    default: Mapping[str, Value]
+    constraints: Sequence[str] = ()
+    workload: Mapping[str, Value] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    """What could not be taken over as it was."""
+    file: str = ""
+    """What was read, for messages."""
+
+    def checked(self) -> Space:
+        """The space itself. Raises :class:`InputError` with what a space file cannot say of it."""
+        problems = []
+        for name in self.knobs:
+            try:
+                check_name(name)
+            except ValueError as error:
+                problems.append(Problem(str(error), Location(self.file), hint="rename it there"))
+        if problems:
+            raise InputError(problems)
+        knobs = [_knob(name, tuple(values), self.default[name]) for name, values in self.knobs.items()]
+        return Space(knobs, self.constraints, workload=self.workload)
+
+    def with_feasible_default(self, given: bool) -> Converted:
+        """The same with a default that satisfies the constraints, and said so where it is another one.
+
+        ``given`` is whether the file itself says what the default is.
+        """
+        space = self.checked()
+        if not len(space.feasible):
+            raise InputError(Problem("no configuration satisfies all conditions", Location(self.file)))
+        if not space.violated(space.configuration({})):
+            note = [] if given else ["the file says no default: the first value of each knob it is."]
+            return replace(self, notes=(*self.notes, *note))
+        first = dict(space.feasible[0])
+        said = "the default of the file violates its conditions" if given else "the file says no default"
+        note = [f"{said}: the first configuration that satisfies them was taken."]
+        return replace(self, default=first, notes=(*self.notes, *note))
+
+    def text(self) -> str:
+        """The text of the space file. Raises as :meth:`checked` does."""
+        self.checked().default()
+        facts = ", ".join(f"{yaml_key(name)}: {yaml_value(value)}" for name, value in self.workload.items())
+        lines = [
+            *comment_lines(self.about),
+            *(line for note in self.notes for line in comment_lines(f"Note: {note}")),
+            "autotune: 1",
+            f"name: {yaml_value(self.name)}",
+            "# What measures it, for autotune search; @autotune.kernel does without.",
+            f"objective: {yaml_value(self.objective)}",
+            *(["# The problem to search for: put your own numbers here."] if facts else []),
+            *([f"workload: {{{facts}}}"] if facts else []),
+            "",
+            "metrics:",
+            "  time: {goal: minimize, unit: s}",
+            "",
+            "knobs:",
+            *(
+                line
+                for name, values in self.knobs.items()
+                for line in knob_lines(name, values, self.default[name])
+            ),
+        ]
+        if self.constraints:
+            lines += ["", "constraints:", *(f"  - {yaml_value(rule)}" for rule in self.constraints)]
+        return "\n".join(lines) + "\n"
+
+
+def _knob(name: str, values: tuple[Value, ...], default: Value) -> Knob:
+    """The knob that :func:`knob_lines` writes."""
+    if all(isinstance(value, bool) for value in values) and len(values) == 2:
+        return Flag(name, default=default)
+    if all(map(_is_number, values)):
+        return OrderedValues(name, values, default=default)
+    return Choice(name, values, default=default)

@@ -1,0 +1,54 @@
+"""``autotune convert`` writes a space that ``autotune check`` reads, and says what it left out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.conftest import autotune
+
+KERNELS = """
+import triton
+
+@triton.autotune(
+    configs=[triton.Config({"BLOCK": b}, num_warps=w) for b in (64, 128) for w in (2, 4) if b < 128 or w > 2],
+    key=["n"],
+    prune_configs_by={"top_k": 2},
+)
+@triton.jit
+def add(x, n, BLOCK):
+    pass
+"""
+
+
+def test_a_source_becomes_a_space(tmp_path: Path) -> None:
+    (tmp_path / "kernels.py").write_text(KERNELS)
+    done = autotune(tmp_path, "convert", "kernels.py", "-o", "space.yaml")
+    assert done.returncode == 0, done.stderr
+    assert "space.yaml: 3 knobs, 3 configurations of 4 combinations" in done.stdout
+    assert "note: prune_configs_by on line 7 is not translated" in done.stdout
+    checked = autotune(tmp_path, "check", "space.yaml", "--json")
+    assert checked.returncode == 0, checked.stderr
+    again = autotune(tmp_path, "convert", "kernels.py", "-o", "space.yaml")
+    assert again.returncode == 2
+    assert "space.yaml exists" in again.stderr
+    forced = autotune(tmp_path, "convert", "kernels.py", "-o", "space.yaml", "--force", "--json")
+    document = json.loads(forced.stdout)
+    assert (document["kernel"], document["configurations"], document["combinations"]) == ("add", 3, 4)
+
+
+def test_what_cannot_be_converted_is_said(tmp_path: Path) -> None:
+    (tmp_path / "kernels.py").write_text("x = 1\n")
+    (tmp_path / "notes.txt").write_text("x")
+    (tmp_path / "T1.json").write_text("{}")
+    for arguments, says in (
+        (["kernels.py"], "nothing here is decorated with triton.autotune"),
+        (["notes.txt"], "notes.txt is of no known kind"),
+        (["T1.json"], "this is no T1 file"),
+        (["T1.json", "--kernel", "add"], "--kernel and --configs are for Python sources"),
+        (["missing.py"], "there is no such file"),
+    ):
+        done = autotune(tmp_path, "convert", *arguments)
+        assert done.returncode == 2
+        assert says in done.stderr
+        assert "Traceback" not in done.stderr

@@ -1,0 +1,99 @@
+"""A condition in Python and the rule made of it say the same of every configuration."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import pytest
+
+from autotune.errors import InputError, Location
+from autotune.interop.python_rules import rule_text
+from autotune.space.configuration import Value
+from autotune.space.knobs import Choice, Flag, OrderedValues
+from autotune.space.rule import Rule
+
+KNOBS: dict[str, tuple[Value, ...]] = {"a": (1, 2, 3, 8), "b": (0, 2, 5), "f": (True, False), "t": ("x", "y")}
+KINDS = [
+    OrderedValues("a", KNOBS["a"]),
+    OrderedValues("b", KNOBS["b"]),
+    Flag("f"),
+    Choice("t", KNOBS["t"]),
+]
+WHERE = Location("t1.json", 7, 10)
+
+
+class Whole(dict):  # type: ignore[type-arg]
+    """``p["a"]`` and ``p.a``, as conditions of other tools have them."""
+
+    def __getattr__(self, name: str) -> object:
+        return self[name]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a * b <= 8",
+        "a % 2",
+        "not a % 2",
+        "a and b",
+        "f",
+        "not f and t == 'x'",
+        "p['a'] > p['b'] or p['f']",
+        "p.a > 2",
+        "(a > 1) & (b > 1) | (f == False)",
+        "a << 2 >= 8",
+        "a >> 1 == b >> 1",
+        "b == 2 if a > 2 else b > 2",
+        "math.ceil(b / a) >= 2",
+        "int(b / a) == 0",
+        "math.floor(b / a) == 2",
+        "a in (1, 8)",
+        "a not in [2, 3]",
+        "a in range(1, 9, 7)",
+        "1 < a <= 3",
+        "min(a, b) > 1",
+        "pow(a, 2) > 8",
+        "(a > 2) == (b > 2)",
+        "f is True",
+        "True",
+        "1",
+        "int(a * 2) == 4",
+        "a == 99 or t != 'z'",
+        "t == 'z' or b > 1",
+        "t in ('x', 'z')",
+    ],
+)
+def test_the_rule_holds_where_the_condition_does(text: str) -> None:
+    rule = rule_text(text, KNOBS, WHERE)
+    bound = Rule.bind(rule, knobs=KINDS)
+    for values in product(*KNOBS.values()):
+        row = dict(zip(KNOBS, values, strict=True))
+        assert bound.holds(row) == bool(eval(text, {"math": math, "p": Whole(row)}, row)), row
+
+
+def test_what_both_languages_share_stays_as_it_was() -> None:
+    assert rule_text("(a * b) <= 1024", KNOBS, WHERE) == "(a * b) <= 1024"
+
+
+def test_signs_of_c() -> None:
+    assert rule_text("a > 1 && !(b == 2 || b == 5)", KNOBS, WHERE) == "a > 1 and not (b == 2 or b == 5)"
+
+
+@pytest.mark.parametrize(
+    ("text", "says", "column"),
+    [
+        ("a + c > 1", "there is no parameter 'c'", 14),
+        ("a ^ b > 1", "no operations on bits", 10),
+        ("a > 1 and foo(b)", "no function foo", 20),
+        ("a in range(1000)", "1,000 items", 15),
+        ("t", "neither true nor false", 10),
+        ("a > > 1", "is no condition in Python", 14),
+    ],
+)
+def test_what_has_no_counterpart_is_said_with_its_place(text: str, says: str, column: int) -> None:
+    with pytest.raises(InputError) as raised:
+        rule_text(text, KNOBS, WHERE)
+    [problem] = raised.value.problems
+    assert says in str(problem)
+    assert problem.where == Location("t1.json", 7, column)

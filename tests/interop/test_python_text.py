@@ -1,0 +1,81 @@
+"""What a source comes to is found without running it, within bounds; the rest is said with its place."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import pytest
+
+from autotune.errors import InputError
+from autotune.interop.python_text import Module
+
+
+def value(source: str, name: str = "x") -> Any:
+    module = Module(ast.parse(source), "kernels.py", {})
+    return module.value(ast.parse(name, mode="eval").body)
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("x = [2 ** i for i in range(4, 8) if i != 5]", [16, 64, 128]),
+        ("base = [1, 2]\nx = [*base, 4] + [b << 3 for b in base]", [1, 2, 4, 8, 16]),
+        (
+            "import itertools\nx = list(itertools.product([1, 2], 'ab'))",
+            [(1, "a"), (1, "b"), (2, "a"), (2, "b")],
+        ),
+        (
+            "x = []\nfor a in 1, 2:\n  for b in 3, 4:\n    if a * b != 6:\n      x.append(a * b)",
+            [3, 4, 8],
+        ),
+        (
+            "def f(n, k=2):\n    y = []\n    for i in range(n):\n      y += [i * k]\n    return y\nx = f(3)",
+            [0, 2, 4],
+        ),
+        ("x: list = [1]\nx.extend([2, 3])", [1, 2, 3]),
+        ("x = {**{'a': 1}, 'b': max(2, 3)}", {"a": 1, "b": 3}),
+        ("x = [c for c in ({'a': a} for a in (1, 2)) if c['a'] > 1]", [{"a": 2}]),
+        ("if 1 < 2:\n    x = 'yes'\nelse:\n    x = 'no'", "yes"),
+        ("x = (lambda n: n + 1, 2)[1]", 2),
+        ("y = x = sorted({3, 1, 2})", [1, 2, 3]),
+        ("x = [a if a > 1 else -a for a in (1, 2)]", [-1, 2]),
+        ("x = [k for k, v in {'a': 1, 'b': 2}.items() if not v % 2]", ["b"]),
+    ],
+)
+def test_sources_come_to_what_running_them_gives(source: str, found: Any) -> None:
+    assert value(source) == found
+    scope: dict[str, Any] = {}
+    exec(source, scope)
+    assert scope["x"] == found
+
+
+@pytest.mark.parametrize(
+    ("source", "says", "place"),
+    [
+        ("import os\nx = [int(os.environ['N'])]", "not understood", "kernels.py:2:10"),
+        ("x = open('/etc/passwd').read()", "not understood", "kernels.py:1:5"),
+        ("x = ().__class__", "not understood", "kernels.py:1:5"),
+        ("x = (1).real", "not understood", "kernels.py:1:5"),
+        ("x = y", "assigns nothing to y", "kernels.py:1:5"),
+        ("x = x2\nx2 = x", "defined by itself", "kernels.py:2:6"),
+        ("def f():\n    return f()\nx = f()", "calls itself", "kernels.py:2:12"),
+        ("x = 10 ** 10 ** 10", "too large", "kernels.py:1:5"),
+        ("x = 1 << 10 ** 12", "too large", "kernels.py:1:5"),
+        ("x = [0] * 10 ** 9", "too large", "kernels.py:1:5"),
+        ("x = list(range(10 ** 9))", "1,000,000,000 items", "kernels.py:1:5"),
+        ("x = list(product(range(1000), repeat=9))", "more than 100,000 items", "kernels.py:1:10"),
+        ("x = [1 for a in range(10 ** 9)]", "", "kernels.py:1"),
+        ("x = 1 / 0", "division", "kernels.py:1:5"),
+        ("x = {}['a']", "not understood", "kernels.py:1:5"),
+        ("from elsewhere import x", "not understood", "kernels.py:1:1"),
+        ("x = []\nwhile True:\n    x.append(1)", "not understood", "kernels.py:2:1"),
+        ("class C:\n    pass\nx = C()", "not known here", "kernels.py:3:5"),
+    ],
+)
+def test_all_else_is_an_error_with_its_place(source: str, says: str, place: str) -> None:
+    with pytest.raises(InputError) as raised:
+        value(source)
+    [problem] = raised.value.problems
+    assert says in str(problem)
+    assert str(problem.where).startswith(place)
