@@ -209,7 +209,7 @@ def _ratios(size: int, searches: Searches) -> list[str]:
     pairs = list(zip(searches["overlapped"], searches["in turn"], strict=True))
     each = ", ".join(f"{overlapped.wall / serial.wall:.3f}" for overlapped, serial in pairs)
     mean, low, high = geometric_mean([reading_ratio(*pair) for pair in pairs])
-    moved = "moved" if not (low <= 1.0 <= high or (low >= 0.99 and high <= 1.01)) else "not seen to move"
+    moved = "moved" if not (low <= 1.0 <= high or (low >= 0.99 and high <= 1.01)) else "not told apart from 1"
     alike = ", ".join(f"{reading_ratio(later, first):.3f}" for first, later in pairwise(searches["in turn"]))
     return [
         f"{size}: ratio of the wall times {ratio:.3f} (each repeat: {each}); the bar of {BAR} is"

@@ -34,4 +34,4 @@ def test_what_is_said_of_it() -> None:
     assert wall_ratio(searches) == pytest.approx(0.6)
     walls, _, readings = _ratios(480, searches)
     assert "0.65 is met" in walls and "0.750" in walls
-    assert readings.split(". From")[0].endswith("moved")
+    assert readings.split(". From")[0].endswith(": moved")
