@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autotune.measure.c_identity import compilation_key, compiler_identity
@@ -147,6 +147,7 @@ def test_writers_that_are_killed_leave_whole_entries_or_none(cache: CompileCache
         assert found is not None and found.content == str(found.facts["n"]).encode() * 300_000
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine is no fault of it
 @given(
     st.dictionaries(st.sampled_from("abc"), st.text(max_size=3)),
     st.dictionaries(st.sampled_from("abc"), st.text(max_size=3)),
