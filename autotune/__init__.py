@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from autotune.errors import AutotuneError, InputError, StoreError
+    from autotune.hook.kernel import kernel
+    from autotune.hook.tuning import tuning
     from autotune.measure.array_objective import ArrayObjective
     from autotune.measure.objective import (
         Baseline,
@@ -45,6 +47,8 @@ _HOME = {
     "AutotuneError": "autotune.errors",
     "InputError": "autotune.errors",
     "StoreError": "autotune.errors",
+    "kernel": "autotune.hook.kernel",
+    "tuning": "autotune.hook.tuning",
     "ArrayObjective": "autotune.measure.array_objective",
     "Baseline": "autotune.measure.objective",
     "Code": "autotune.measure.objective",
@@ -118,6 +122,8 @@ __all__ = [
     "WrongAnswer",
     "__version__",
     "ask_tell",
+    "kernel",
     "read_spec",
     "search",
+    "tuning",
 ]

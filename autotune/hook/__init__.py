@@ -1,0 +1,1 @@
+"""From your own code: kernels that take tuned configurations where they are launched."""

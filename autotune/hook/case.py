@@ -1,0 +1,95 @@
+"""The case that a kernel is called for: the values of its key and the types of its tensors. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from autotune.errors import InputError, Problem
+
+Plain = bool | int | float | str
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a configuration is chosen by."""
+
+    values: Mapping[str, Plain]
+    """Of the arguments that the key names."""
+    types: Mapping[str, str]
+    """Of each tensor argument, by its name: ``float16``."""
+
+    @classmethod
+    def of(cls, key: Sequence[str], arguments: Mapping[str, Any]) -> Case:
+        """The case of a call with these arguments.
+
+        Raises :class:`InputError` for a key that is missing or that is a tensor.
+        """
+        problems = [
+            Problem(f"the key {name!r} is not among the arguments of the call")
+            for name in key
+            if name not in arguments
+        ]
+        values = {}
+        for name in key:
+            if name in arguments:
+                try:
+                    values[name] = plain(arguments[name])
+                except TypeError:
+                    message = f"the key {name!r} is a {type(arguments[name]).__name__}"
+                    hint = "the types of tensors count without being named"
+                    problems.append(Problem(message, None, "a number, a flag or a text", hint))
+        if problems:
+            raise InputError(problems)
+        types = {name: type_name(value) for name, value in arguments.items() if is_tensor(value)}
+        return cls(values, types)
+
+    def distance(self, other: Case) -> float | None:
+        """How far the numbers lie apart: the root of the summed squares of the logarithms of their ratios.
+
+        A factor of two in one number is 1. ``None`` where a type, a flag or a text differs: what is best for
+        one says nothing of the other.
+        """
+        if self.types != other.types or self.values.keys() != other.values.keys():
+            return None
+        total = 0.0
+        for name, one in self.values.items():
+            apart = _apart(one, other.values[name])
+            if apart is None:
+                return None
+            total += apart * apart
+        return math.sqrt(total)
+
+
+def plain(value: Any) -> Plain:
+    """A key's value as it can be written down; ``TypeError`` where it cannot."""
+    value = getattr(value, "value", value)  # a triton constexpr
+    if isinstance(value, (bool, int, float, str)):
+        return value
+    if value is None or type(value).__name__ == "dtype":
+        return str(value).removeprefix("torch.")
+    if hasattr(value, "item") and getattr(value, "shape", None) == () and not is_tensor(value):
+        return plain(value.item())
+    raise TypeError(type(value).__name__)
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether it is a tensor as kernels take them: with a type and a place in memory."""
+    return hasattr(value, "dtype") and hasattr(value, "data_ptr")
+
+
+def type_name(tensor: Any) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+def _apart(one: Plain, other: Plain) -> float | None:
+    sizes = [x for x in (one, other) if isinstance(x, (int, float)) and not isinstance(x, bool)]
+    if len(sizes) == 2:
+        if sizes[0] == sizes[1]:
+            return 0.0
+        if min(sizes) > 0 and all(map(math.isfinite, sizes)):
+            return abs(math.log2(sizes[0]) - math.log2(sizes[1]))
+        return None
+    return 0.0 if type(one) is type(other) and one == other else None

@@ -1,0 +1,67 @@
+"""Which configuration a call takes: the recipe of its case, else of the nearest, else the default. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from autotune.errors import InputError
+from autotune.hook.case import Case, Plain
+from autotune.hook.recipes import Recipe
+
+if TYPE_CHECKING:
+    from autotune.space.space import Space
+
+_SAMPLES = 256
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A configuration and how it was chosen."""
+
+    configuration: Mapping[str, Plain]
+    how: Literal["exact", "nearest", "default"]
+    recipe: Recipe | None = None
+    distance: float = 0.0
+    """From the recipe's case: 1 is a factor of two in one number of the key."""
+    stale: bool = False
+    """Whether the kernel's source has changed since the recipe was made."""
+
+
+def choose(case: Case, recipes: Iterable[Recipe], space: Space, source: str = "") -> Choice:
+    """The choice for ``case`` among recipes of its kernel and device; earlier ones win where they tie.
+
+    A recipe whose configuration the space does not allow for this case is passed over. Raises
+    :class:`InputError` where the space allows nothing at all.
+    """
+    apart = [(case.distance(recipe.case), recipe) for recipe in recipes]
+    near = sorted(((d, recipe) for d, recipe in apart if d is not None), key=lambda found: found[0])
+    for distance, recipe in near:
+        if recipe.configuration in space:
+            stale = bool(source and recipe.source and recipe.source != source)
+            configuration = _plain(space.configuration(recipe.configuration))
+            return Choice(configuration, "nearest" if distance else "exact", recipe, distance, stale)
+    return Choice(default(space), "default")
+
+
+def default(space: Space) -> dict[str, Plain]:
+    """The space's default; where the constraints refuse it here, what is nearest to it of a sample."""
+    chosen = space.configuration({})
+    if space.violated(chosen):
+        samples = space.sample(np.random.default_rng(0), _SAMPLES)
+        if not samples:
+            raise InputError("the constraints allow no configuration here")
+        chosen = min(samples, key=lambda one: space.distance(one, chosen))
+    return _plain(chosen)
+
+
+def _plain(configuration: Mapping[str, object]) -> dict[str, Plain]:
+    found: dict[str, Plain] = {}
+    for name, value in configuration.items():
+        if not isinstance(value, (bool, int, float, str)):
+            raise InputError(f"the knob {name!r} of a kernel is a number, a flag or a text, not {value!r}")
+        found[name] = value
+    return found

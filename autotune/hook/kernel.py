@@ -1,0 +1,150 @@
+"""``@autotune.kernel``: a Triton kernel that is launched with the configuration tuned for its case.
+
+::
+
+    @autotune.kernel(space={"BLOCK": [64, 128, 256], "num_warps": [2, 4, 8]}, key=["n"])
+    @triton.jit
+    def add(x, y, out, n, BLOCK: tl.constexpr): ...
+
+    add[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](x, y, out, n)      # as before
+
+A call takes the recipe of its case (the values of ``key`` and the types of its tensors) on this device, else
+that of the nearest case, else the default. It never searches, unless it is asked to.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from autotune.errors import InputError, Problem, nearest
+
+if TYPE_CHECKING:
+    from autotune.hook.kernel_space import Given
+    from autotune.hook.tuned import TunedKernel
+
+OPTIONS = (
+    "num_warps",
+    "num_stages",
+    "num_ctas",
+    "maxnreg",
+    "waves_per_eu",
+    "matrix_instr_nonkdim",
+    "kpack",
+)
+"""Knobs that are no parameters of a kernel: Triton's own, for NVIDIA and AMD."""
+
+
+def kernel(
+    space: Given,
+    key: Sequence[str],
+    *,
+    constraints: Sequence[str] = (),
+    recipes: str | Path | None = None,
+    written: Sequence[str] = (),
+    tolerance: float | None = None,
+    tune: Literal["ask", "never"] = "ask",
+    trials: int = 60,
+    time: float = 60.0,
+    store: str | None = None,
+    name: str = "",
+) -> Callable[[Any], TunedKernel]:
+    """Give a ``triton.jit`` function its tuned configurations.
+
+    ``space``: knobs by name (a list of values, or a mapping as in a space file), a :class:`autotune.Space`,
+    or a space file (relative to the file of the kernel). A knob is a parameter of the kernel, or one of
+    Triton's launch options. ``constraints`` are rules over them, beside knobs given by name; they may use the
+    names in ``key``. ``key``: the parameters whose values make a case of their own.
+
+    ``recipes`` is the file of recipes (default: beside the file of the kernel, ``NAME.recipes.json``).
+    ``written`` names the tensors that the kernel only writes, ``tolerance`` the largest error over the
+    largest value that another configuration may differ by; see
+    :class:`autotune.hook.kernel_objective.KernelObjective`.
+
+    ``tune="never"``: not even where :func:`autotune.tuning` or ``AUTOTUNE_TUNE=1`` asks. ``trials`` and
+    ``time`` (seconds) bound the search for one case, ``store`` is where its trials go.
+
+    Raises :class:`InputError` for a key or knob that the kernel does not have.
+    """
+    if tune not in ("ask", "never"):
+        raise InputError(Problem(f"tune is {tune!r}", expected="'ask' or 'never'"))
+
+    def decorate(function: Any) -> TunedKernel:
+        from autotune.hook.kernel_space import KernelSpace
+        from autotune.hook.tuned import Settings, TunedKernel
+        from autotune.hook.tuning import Budget
+
+        python, names = _inside(function)
+        _check_key(key, names, python.__name__)
+        file = Path(inspect.getsourcefile(python) or "kernel.py").absolute()
+        own = name or python.__name__
+        settings = Settings(
+            name=own,
+            key=tuple(key),
+            recipes=file.parent / recipes if recipes else file.with_suffix(".recipes.json"),
+            source=_source_hash(python),
+            written=tuple(written),
+            tolerance=tolerance,
+            asks=tune == "ask",
+            budget=Budget(trials, time, store),
+        )
+        named = space if isinstance(space, Mapping) else getattr(space, "_by_name", ())
+        check_knobs(list(named), key, names, own)
+        return TunedKernel(function, names, settings, KernelSpace(own, space, constraints, file))
+
+    return decorate
+
+
+def check_knobs(knobs: Sequence[str], key: Sequence[str], names: Sequence[str], kernel: str) -> None:
+    """Raise :class:`InputError` for a knob that is neither a parameter of the kernel nor Triton's own."""
+    known = [*(name for name in names if name not in key), *OPTIONS]
+    problems = [
+        Problem(
+            f"the kernel {kernel} has no parameter {knob!r} to be tuned",
+            expected="one of its parameters that is not in the key, or " + ", ".join(OPTIONS),
+            hint=nearest(knob, known),
+        )
+        for knob in knobs
+        if knob not in known
+    ]
+    if problems:
+        raise InputError(problems)
+
+
+def _check_key(key: Sequence[str], names: Sequence[str], kernel: str) -> None:
+    if isinstance(key, str):
+        raise InputError(Problem(f"key is the text {key!r}", expected=f"a list of names: [{key!r}]"))
+    problems = [
+        Problem(f"the kernel {kernel} has no parameter {one!r}", None, ", ".join(names), nearest(one, names))
+        for one in key
+        if one not in names
+    ]
+    if problems:
+        raise InputError(problems)
+
+
+def _inside(function: Any) -> tuple[Any, tuple[str, ...]]:
+    """The Python function under Triton's decorators, and its parameters."""
+    names = getattr(function, "arg_names", None)
+    if names is None or not hasattr(function, "run"):
+        hint = "put @autotune.kernel(...) above @triton.jit"
+        raise InputError(Problem(f"{function!r} is no kernel of Triton's", hint=hint))
+    inner = function
+    while not inspect.isfunction(inner):
+        if type(inner).__name__ == "Autotuner":
+            hint = "take @triton.autotune away; autotune convert makes a space of its configurations"
+            raise InputError(Problem("this kernel is tuned by triton.autotune already", hint=hint))
+        inner = inner.fn
+    return inner, tuple(names)
+
+
+def _source_hash(function: Any) -> str:
+    """16 hexadecimal digits; empty where the source is not at hand."""
+    try:
+        text = inspect.getsource(function)
+    except (OSError, TypeError):
+        return ""
+    return hashlib.sha256(text[text.find("def ") :].encode()).hexdigest()[:16]

@@ -1,0 +1,138 @@
+"""A call of somebody's kernel as an objective: what the default configuration computes is right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from autotune.errors import InputError, Problem, nearest
+from autotune.hook.call import Copies, KernelCall, Tensor
+from autotune.measure.device_objective import CHECKS, TOLERANCES, DeviceObjective
+from autotune.measure.gpu.tensors import NAN_BYTE, POISON_BYTE, tensor_error, unchanged
+from autotune.measure.objective import Context, Infeasible
+from autotune.space.configuration import Configuration
+
+REFUSALS = ("OutOfResources", "CompileTimeAssertionFailure", "CompilationError", "PTXASError")
+"""What Triton raises where a configuration cannot be compiled, or the device lacks what it takes."""
+
+
+class KernelObjective(DeviceObjective):
+    """Times a call on copies of its tensors; nothing that the caller has is written to.
+
+    The call is run once with ``default``. The tensors which that changes are the outputs; a configuration is
+    ``wrong`` where they come out otherwise, by more than ``tolerance`` of the largest value, or where it
+    changes any other tensor. Before each check all tensors are as they were in the call, and those named in
+    ``written`` are poisoned: name them where outputs may hold the answer before the call.
+    """
+
+    def __init__(
+        self,
+        call: KernelCall,
+        default: Mapping[str, Any],
+        context: Context,
+        written: Sequence[str] = (),
+        tolerance: float | None = None,
+    ) -> None:
+        super().__init__(context)
+        call.check()
+        self.kernel_call = call
+        self.allowed = tolerance
+        tensors = call.tensors
+        if not tensors:
+            raise InputError("this call has no tensor: there is nothing to check an answer by")
+        problems = [
+            Problem(
+                f"there is no tensor {name!r} in this call", None, ", ".join(tensors), nearest(name, tensors)
+            )
+            for name in written
+            if name not in tensors
+        ]
+        if problems:
+            raise InputError(problems)
+        self._device = next(iter(tensors.values())).device
+        self.written = tuple(written)
+        self.expected = self._expect(default)
+
+    def _expect(self, default: Mapping[str, Any]) -> dict[str, Tensor]:
+        """What the outputs hold after the call with the default configuration."""
+        before, after = self._fresh().tensors, self._fresh().tensors
+        self.kernel_call.run(default, after)
+        self.apparatus.events.synchronise()
+        names = self.written or [name for name in after if _differ(before[name], after[name])]
+        if not names:
+            message = "no tensor changes when the kernel is run: its outputs may hold the answer already"
+            raise InputError(
+                Problem(message, hint="say which are written: @autotune.kernel(..., written=[...])")
+            )
+        return {name: after[name] for name in names}
+
+    def _fresh(self) -> Copies:
+        """Copies of the call's tensors, those that are only written full of poison."""
+        import torch
+
+        copies = self.kernel_call.copies()
+        for name in self.written:
+            tensor = copies.made[name].tensor
+            inexact = tensor.is_floating_point() or tensor.is_complex()
+            tensor.copy_(_filled(tensor, NAN_BYTE if inexact else POISON_BYTE, torch))
+        return copies
+
+    # -- the way of a configuration ----------------------------------------------------------
+
+    def make_inputs(self, rng: np.random.Generator) -> Mapping[str, Tensor]:
+        """Copies of all tensors of the call: what it writes is among them."""
+        return self.kernel_call.copies().tensors
+
+    def outputs(self) -> Mapping[str, tuple[tuple[int, ...], Any]]:
+        return {}
+
+    def load(self, prepared: Configuration) -> dict[str, Any]:
+        return launch_options(prepared)
+
+    def call(self, loaded: Any, inputs: Mapping[str, Tensor], outputs: Mapping[str, Tensor]) -> None:
+        self.kernel_call.run(loaded, inputs)
+
+    def check(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float]:
+        errors = [0.0]
+        others = {n: t for n, t in self.kernel_call.tensors.items() if n not in self.expected}
+        for _ in range(CHECKS if self.device.type == "cuda" else 1):
+            copies = self._fresh()
+            tensors = copies.tensors
+            try:
+                self.kernel_call.run(loaded, tensors)
+                self.apparatus.events.synchronise()
+            except Exception as error:
+                if any(kind.__name__ in REFUSALS for kind in type(error).__mro__):
+                    raise Infeasible(
+                        str(error).splitlines()[0] if str(error) else type(error).__name__
+                    ) from error
+                raise
+            copies.verify()
+            unchanged(others, {name: tensors[name] for name in others})
+            for name, expected in self.expected.items():
+                allowed = self.allowed
+                if allowed is None:
+                    allowed = TOLERANCES.get(str(expected.dtype).removeprefix("torch."), 0.0)
+                errors.append(tensor_error(name, tensors[name], expected, allowed))
+        return {"error": max(errors)}
+
+
+def launch_options(configuration: Mapping[str, Any]) -> dict[str, Any]:
+    """What a launch is given for a configuration: no limit of registers is said by leaving it out."""
+    return {name: value for name, value in configuration.items() if name != "maxnreg" or value}
+
+
+def _filled(tensor: Tensor, byte: int, torch: Any) -> Tensor:
+    """One element all of whose bytes are ``byte``."""
+    raw = torch.full((tensor.element_size(),), byte, dtype=torch.uint8, device=tensor.device)
+    return raw.view(tensor.dtype) if tensor.dtype is not torch.bool else raw.bool()
+
+
+def _differ(one: Tensor, other: Tensor) -> bool:
+    """Whether any byte does."""
+    import torch
+
+    bytes_of = (x.contiguous().reshape(-1).view(torch.uint8) for x in (one, other))
+    return not bool(torch.equal(*bytes_of))

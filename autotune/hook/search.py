@@ -1,0 +1,81 @@
+"""Searching the configurations of a kernel for one case, in the process that calls it."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autotune.hook.call import KernelCall
+from autotune.hook.case import Case, plain
+from autotune.hook.choosing import default
+from autotune.hook.kernel_objective import KernelObjective, launch_options
+from autotune.hook.recipes import Recipe
+from autotune.hook.tuning import Budget
+from autotune.measure.objective import Context
+from autotune.session.api import search
+from autotune.session.result import Result
+from autotune.space import spec as specs
+from autotune.space.configuration import FrozenMap
+
+if TYPE_CHECKING:
+    from autotune.hook.tuned import Settings
+
+DEVICE = "device_name"
+TYPES = "tensor_types"
+"""What the workload of a kernel's study says besides the key."""
+
+FINALISTS = 3
+
+
+def search_case(
+    spec: specs.StudySpec, case: Case, device: str, call: KernelCall, settings: Settings, budget: Budget
+) -> Result:
+    """The result of the study of ``case``, which goes on with earlier trials of it.
+
+    ``budget`` stands before that of ``settings``. Raises :class:`autotune.errors.InputError` where the call
+    cannot be tuned.
+    """
+    own = settings.budget
+    facts = {**spec.workload, **case.values, TYPES: FrozenMap(case.types), DEVICE: device}
+    spec = replace(
+        spec,
+        workload=FrozenMap(facts),
+        search=specs.SearchSettings(seed=budget.seed or 0),
+        measure=specs.MeasureSettings(finalists=FINALISTS),
+        budget=specs.Budget(trials=budget.trials or own.trials, time=budget.time or own.time),
+    )
+    options = launch_options(default(spec.space))
+    context = Context({}, {}, Path(tempfile.gettempdir()))
+    objective = KernelObjective(call, options, context, settings.written, settings.tolerance)
+    return search(spec, store=budget.store or own.store, objective=objective)
+
+
+def recipe_of(result: Result, case: Case, device: str, settings: Settings) -> Recipe:
+    """What is to be remembered of a result that has a winner."""
+    assert result.best is not None
+    speedup = result.speedup
+    interval = {n: getattr(speedup, n) for n in ("estimate", "low", "high")} if speedup else None
+    return Recipe(
+        kernel=settings.name,
+        device=device,
+        case=case,
+        configuration={name: plain(value) for name, value in result.best.items()},
+        time=result.metrics["time"].value,
+        speedup=interval,
+        trials=sum(result.statuses.values()),
+        source=settings.source,
+        versions={name: _version(name) for name in ("triton", "torch")},
+        study=result.study.label,
+        tuned=datetime.now(UTC).date().isoformat(),
+    )
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""

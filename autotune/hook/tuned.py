@@ -1,0 +1,289 @@
+"""A kernel with tuned configurations: what a launch does, and how a case is tuned."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from autotune.errors import AutotuneError
+from autotune.hook.agreement import agree, common_store, once
+from autotune.hook.case import Case, is_tensor
+from autotune.hook.choosing import Choice, choose
+from autotune.hook.kernel import check_knobs
+from autotune.hook.kernel_space import KernelSpace
+from autotune.hook.recipes import Recipe, read_recipes, write_recipe
+from autotune.hook.tuning import ASKED, Budget, asked
+
+if TYPE_CHECKING:
+    from autotune.session.result import Result
+
+MOST_CALLS = 65_536
+"""Different calls whose choice is kept; with more, all are looked up again."""
+
+_NUMBERS = frozenset({int, float, bool})
+
+INTERPRETER = "Triton's interpreter"
+"""Stands for a device: what takes how long there says nothing of a GPU."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What was said in the decorator."""
+
+    name: str
+    key: tuple[str, ...]
+    recipes: Path
+    source: str
+    written: tuple[str, ...]
+    tolerance: float | None
+    asks: bool
+    """Whether a call may tune where somebody asks for it."""
+    budget: Budget
+
+
+class TunedKernel:
+    """Launched as the kernel that it wraps: ``kernel[grid](*args, **kwargs)``, without the knobs.
+
+    Once a case has its configuration, a launch looks it up by the values of the key, the types of the
+    arguments and the device. It may be called from several threads: at worst two of them look up the same.
+    """
+
+    def __init__(self, function: Any, names: tuple[str, ...], settings: Settings, space: KernelSpace) -> None:
+        self.fn = function
+        self.arg_names = names
+        self.settings = settings
+        self._space = space
+        self._run = function.run
+        self._places = tuple((names.index(name), name) for name in settings.key)
+        self._options: dict[Any, dict[str, Any]] = {}
+        self._choices: dict[str, Choice] = {}
+        self._filed: tuple[Recipe, ...] | None = None
+        self._stored: tuple[Recipe, ...] | None = None
+        self._interpreted = _interpreted(function)
+        self._several_devices = True  # until the first call has loaded PyTorch and looked
+        self.__name__ = settings.name
+        self.__doc__ = getattr(function, "__doc__", None)
+
+    def __getitem__(self, grid: Any) -> Any:
+        return partial(self._launch, grid)
+
+    def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
+        """As Triton's kernels have it, for decorators above this one."""
+        return self._run(*args, grid=grid, warmup=warmup, **kwargs, **self._chosen(grid, args, kwargs))
+
+    def warmup(self, *args: Any, grid: Any, **kwargs: Any) -> Any:
+        """Compile for a call with such arguments, without launching."""
+        return self.fn.warmup(*args, grid=grid, **kwargs, **self._chosen(grid, args, kwargs))
+
+    def _launch(self, grid: Any, /, *args: Any, **kwargs: Any) -> Any:
+        return self._run(*args, grid=grid, warmup=False, **kwargs, **self._chosen(grid, args, kwargs))
+
+    def _chosen(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The knobs of a call. This is what a launch costs more than Triton's own."""
+        given = len(args)
+        call = [args[place] if place < given else kwargs.get(name) for place, name in self._places]
+        call += [None if type(value) in _NUMBERS else getattr(value, "dtype", None) for value in args]
+        if kwargs:
+            call += [(name, getattr(value, "dtype", None)) for name, value in kwargs.items()]
+        if self._several_devices:
+            call.append(_index(args, kwargs))
+        seen = tuple(call)
+        if ASKED.get() is None:
+            try:
+                found = self._options.get(seen)
+            except TypeError:  # a key that cannot be looked up: what it is is said below
+                found = None
+            if found is not None:
+                return found
+        return self._look_up(seen, grid, args, kwargs)
+
+    # -- choosing ------------------------------------------------------------------------------
+
+    def choice(self, *args: Any, **kwargs: Any) -> Choice:
+        """What a call with these arguments takes, and why. Never tunes."""
+        case, device = self._case(args, kwargs)
+        return self._choose(case, device)
+
+    def forget(self) -> None:
+        """Choose anew from now on: the recipes or the store may have changed."""
+        self._options, self._choices, self._filed, self._stored = {}, {}, None, None
+
+    def _look_up(self, seen: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        from autotune.hook.kernel_objective import launch_options
+
+        case, device = self._case(args, kwargs)
+        self._several_devices = _several_devices()
+        chosen = self._choose(case, device)
+        budget = asked() if self.settings.asks else None
+        if budget is not None and chosen.how != "exact" and not _capturing():
+            chosen = self._tune_once(case, device, grid, args, kwargs, budget)
+        if len(self._options) >= MOST_CALLS:
+            self._options = {}
+        options = self._options[seen] = launch_options(chosen.configuration)
+        return options
+
+    def _case(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Case, str]:
+        arguments = {**self._defaults(), **dict(zip(self.arg_names, args, strict=False)), **kwargs}
+        case = Case.of(self.settings.key, arguments)
+        tensor = next((value for value in arguments.values() if is_tensor(value)), None)
+        return case, INTERPRETER if self._interpreted else _device_name(tensor)
+
+    def _defaults(self) -> dict[str, Any]:
+        """Of the key's parameters."""
+        inner = self.fn
+        while not inspect.isfunction(inner):
+            inner = inner.fn
+        parameters = inspect.signature(inner).parameters
+        found = {name: parameters[name].default for name in self.settings.key}
+        return {name: value for name, value in found.items() if value is not inspect.Parameter.empty}
+
+    def _choose(self, case: Case, device: str) -> Choice:
+        topic = _topic(self.settings.name, case, device)
+        if topic not in self._choices:
+            own = self._choose_alone(case, device)
+            agreed = json.loads(agree(topic, lambda: json.dumps(dict(own.configuration)), common_store()))
+            if agreed != dict(own.configuration):  # another rank was first, and knew something else
+                own = Choice(agreed, own.how)
+            self._choices[topic] = own
+        return self._choices[topic]
+
+    def _choose_alone(self, case: Case, device: str) -> Choice:
+        """From the file of recipes; the store is only asked where that has nothing for this very case."""
+        settings = self.settings
+        space = self._space.space(case)
+        check_knobs([knob.name for knob in space.knobs], settings.key, self.arg_names, settings.name)
+        if self._filed is None:
+            self._filed = read_recipes(settings.recipes)
+        filed = _matching(self._filed, settings.name, device)
+        chosen = choose(case, filed, space, settings.source)
+        if chosen.how == "exact":
+            return chosen
+        if self._stored is None:
+            self._stored = self._from_store()
+        return choose(case, [*filed, *_matching(self._stored, settings.name, device)], space, settings.source)
+
+    def _from_store(self) -> tuple[Recipe, ...]:
+        from autotune.hook.stored import stored_recipes
+
+        try:
+            return stored_recipes(self.settings.name, self.settings.key, self.settings.budget.store)
+        except AutotuneError as error:  # a store that fails does no harm to a run
+            warnings.warn(
+                f"{self.settings.name} is launched without what a store may know: {error}", stacklevel=2
+            )
+            return ()
+
+    # -- tuning --------------------------------------------------------------------------------
+
+    def tune(self, *args: Any, grid: Any, **kwargs: Any) -> Result:
+        """Search the configurations for a call with these arguments, and write its recipe.
+
+        The tensors of the call are copied and not written to. Searches in this very process: a configuration
+        that crashes takes it along. How long is said by the block of :func:`autotune.tuning` around it, else
+        by the decorator. In a distributed job call it on one rank; its recipe counts from the next job on.
+        """
+        case, device = self._case(args, kwargs)
+        result = self._search(case, device, grid, args, kwargs, asked() or Budget())
+        self.forget()
+        return result
+
+    def _tune_once(
+        self,
+        case: Case,
+        device: str,
+        grid: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        budget: Budget,
+    ) -> Choice:
+        """Tune on the rank that comes first; the others take what it finds."""
+        fallback = self._choose(case, device)
+
+        def search() -> str:
+            result = self._search(case, device, grid, args, kwargs, budget)
+            return json.dumps(dict(fallback.configuration if result.best is None else result.best))
+
+        topic = _topic(self.settings.name, case, device) + "/tuned"
+        text = once(topic, search, lambda: json.dumps(dict(fallback.configuration)), common_store())
+        chosen = Choice(json.loads(text), "exact")
+        self._filed = None
+        self._choices[_topic(self.settings.name, case, device)] = chosen
+        return chosen
+
+    def _search(
+        self,
+        case: Case,
+        device: str,
+        grid: Any,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        budget: Budget,
+    ) -> Result:
+        from autotune.hook.call import KernelCall
+        from autotune.hook.search import recipe_of, search_case
+
+        call = KernelCall(self.fn, grid, args, kwargs, self.arg_names)
+        result = search_case(self._space.spec(case), case, device, call, self.settings, budget)
+        if result.best is not None:
+            write_recipe(self.settings.recipes, recipe_of(result, case, device, self.settings))
+        return result
+
+
+def _matching(recipes: tuple[Recipe, ...], name: str, device: str) -> list[Recipe]:
+    return [recipe for recipe in recipes if recipe.kernel == name and recipe.device == device]
+
+
+def _topic(name: str, case: Case, device: str) -> str:
+    """One text for a case on a device."""
+    text = json.dumps([name, device, case.values, case.types], sort_keys=True)
+    return f"{name}/{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def _interpreted(function: Any) -> bool:
+    """Whether Triton's interpreter runs it."""
+    while function is not None and not inspect.isfunction(function):
+        if type(function).__name__ == "InterpretedFunction":
+            return True
+        function = getattr(function, "fn", None)
+    return False
+
+
+def _device_name(tensor: Any) -> str:
+    """What the driver calls the device that ``tensor`` is on."""
+    import torch
+
+    if tensor is not None and tensor.device.type != "cuda":
+        return str(tensor.device.type)
+    if tensor is None and not torch.cuda.is_available():
+        return "cpu"
+    name: str = torch.cuda.get_device_name(None if tensor is None else tensor.device)
+    return name
+
+
+def _several_devices() -> bool:
+    import torch
+
+    return bool(torch.cuda.device_count() > 1)
+
+
+def _index(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> int | None:
+    """Of the device that the first tensor is on."""
+    for value in (*args, *kwargs.values()):
+        if hasattr(value, "get_device"):
+            index: int = value.get_device()
+            return index
+    return None
+
+
+def _capturing() -> bool:
+    """Whether a CUDA graph is being captured: nothing can be tried then."""
+    import torch
+
+    return bool(torch.cuda.is_available() and torch.cuda.is_current_stream_capturing())

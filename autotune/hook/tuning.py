@@ -1,0 +1,54 @@
+"""Asking for kernels to be tuned where they are called: in a ``with`` block, or by the environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+VARIABLE = "AUTOTUNE_TUNE"
+"""Set to 1: each case of a kernel is tuned when it is first met, unless there is a recipe for it."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What tuning one case may cost, and where its trials go; ``None``: as the kernel says."""
+
+    trials: int | None = None
+    time: float | None = None
+    """Seconds."""
+    store: str | None = None
+    seed: int | None = None
+
+
+ASKED: ContextVar[Budget | None] = ContextVar("autotune_tuning", default=None)
+
+
+@contextmanager
+def tuning(
+    *,
+    trials: int | None = None,
+    time: float | None = None,
+    store: str | None = None,
+    seed: int | None = None,
+) -> Iterator[None]:
+    """Inside the block, a case without a recipe of its own is tuned when a kernel is called for it.
+
+    ``trials`` and ``time`` (seconds) bound the search for each case, ``store`` is where its trials go.
+    Kernels with ``tune="never"`` are not tuned here either.
+    """
+    token = ASKED.set(Budget(trials, time, store, seed))
+    try:
+        yield
+    finally:
+        ASKED.reset(token)
+
+
+def asked() -> Budget | None:
+    """The budget of the block around the caller, or of the environment; ``None``: nobody asked."""
+    budget = ASKED.get()
+    if budget is None and os.environ.get(VARIABLE, "").lower() in ("1", "true", "yes", "on"):
+        return Budget()
+    return budget
