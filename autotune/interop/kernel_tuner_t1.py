@@ -102,7 +102,7 @@ class _Reader:
             self.problems.append(Problem(message, where))
             return
         kind = parameter.get("Type")
-        if kind not in KINDS:
+        if not isinstance(kind, str) or kind not in KINDS:
             self.problems.append(Problem(f"{name} is of type {kind!r}", where, f"one of {', '.join(KINDS)}"))
             return
         try:
