@@ -32,7 +32,7 @@ from autotune.space.configuration import Configuration, Value, plain
 from autotune.space.spec import Budget, StudySpec
 from autotune.store.store import Store
 from benchmarks.gpu_plan import Part
-from benchmarks.gpu_search import Bench, Found, listed, search, space
+from benchmarks.gpu_search import DRY_SECONDS, Bench, Found, listed, search, space
 from benchmarks.gpu_triton_autotune import PeerError, ask
 
 SHAPES: Mapping[str, Mapping[str, Value]] = {
@@ -103,7 +103,7 @@ def compare(bench: Bench, spec: StudySpec, seconds: float, again: bool, row_seco
     document: dict[str, Any] = {"workload": dict(spec.workload), "rows": len(rows)}
     guests: dict[str, Configuration] = {}
     try:
-        peer = ask(spec.workload, rows, 2.0 * PEER * seconds)
+        peer = ask(spec.workload, rows, DRY_SECONDS if bench.dry else 2.0 * PEER * seconds)
         guests[TRITON] = Configuration(peer["row"])
     except PeerError as error:
         peer = {"problem": str(error)}

@@ -66,7 +66,7 @@ def carry_out(
             done.append(Done(part.name, max(share, 0.0), 0.0, None, problem))
         else:
             result, problem = _attempt(part, share)
-            done.append(Done(part.name, share, clock() - began, result, problem))
+            done.append(Done(part.name, max(share, 0.0), clock() - began, result, problem))
         after(done)
     return done
 

@@ -80,8 +80,19 @@ def _agreement(name: str, found: Document) -> str:
         timed = [label for label in own if entrants[label]["time"]]
         first = min(timed, key=lambda label: entrants[label]["time"]["value"], default=None)
     both = ratio(entrants, first, named(entrants, SECOND))
-    holds = None if both is None else both[1] <= 1 + AGREE and both[2] >= 1 - AGREE
-    return _claim("two searches end within 1 % of each other", name, ratio_text(both), holds)
+    return _claim("two searches end within 1 % of each other", name, ratio_text(both), agree(both))
+
+
+def agree(found: tuple[float, float, float] | None) -> bool | None:
+    """Whether a ratio is 1 within 1 %; ``None`` where its interval is too wide to tell."""
+    if found is None:
+        return None
+    estimate, low, high = found
+    if low > 1 + AGREE or high < 1 - AGREE:
+        return False
+    if high - low > 4 * AGREE:
+        return None
+    return abs(estimate - 1) <= AGREE
 
 
 def _claim(claim: str, where: str, found: str, holds: bool | None) -> str:

@@ -169,6 +169,20 @@ def test_the_page_says_what_was_shown() -> None:
     assert "RuntimeError: a / b" in page, "what failed is said, and breaks no table"
 
 
+@pytest.mark.parametrize(
+    ("found", "holds"),
+    [
+        ((1.004, 0.998, 1.009), True),
+        ((1.03, 1.02, 1.04), False),
+        ((1.015, 1.0, 1.03), False),
+        ((1.0, 0.56, 1.78), None),
+        (None, None),
+    ],
+)
+def test_whether_two_searches_agree(found: tuple[float, float, float] | None, holds: bool | None) -> None:
+    assert gpu_report.agree(found) is holds
+
+
 def test_a_peer_that_gave_up_decides_nothing() -> None:
     found = comparison()
     del found["race"]["entrants"][gpu_gemm.TRITON]
