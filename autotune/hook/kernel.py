@@ -60,8 +60,8 @@ def kernel(
     names in ``key``. ``key``: the parameters whose values make a case of their own.
 
     ``recipes`` is the file of recipes (default: beside the file of the kernel, ``NAME.recipes.json``).
-    ``written`` names the tensors that the kernel only writes, ``tolerance`` the largest error over the
-    largest value that another configuration may differ by; see
+    ``tolerance`` is the largest error, over the largest value, by which another configuration may differ from
+    the default; ``written`` names tensors of whole numbers that the kernel only writes. See
     :class:`autotune.hook.kernel_objective.KernelObjective`.
 
     ``tune="never"``: not even where :func:`autotune.tuning` or ``AUTOTUNE_TUNE=1`` asks. ``trials`` and

@@ -10,7 +10,7 @@ import numpy as np
 from autotune.errors import InputError, Problem, nearest
 from autotune.hook.call import Copies, KernelCall, Tensor
 from autotune.measure.device_objective import CHECKS, TOLERANCES, DeviceObjective
-from autotune.measure.gpu.tensors import NAN_BYTE, POISON_BYTE, tensor_error, unchanged
+from autotune.measure.gpu.tensors import tensor_error, unchanged
 from autotune.measure.objective import Context, Infeasible
 from autotune.space.configuration import Configuration
 
@@ -21,10 +21,11 @@ REFUSALS = ("OutOfResources", "CompileTimeAssertionFailure", "CompilationError",
 class KernelObjective(DeviceObjective):
     """Times a call on copies of its tensors; nothing that the caller has is written to.
 
-    The call is run once with ``default``. The tensors which that changes are the outputs; a configuration is
-    ``wrong`` where they come out otherwise, by more than ``tolerance`` of the largest value, or where it
-    changes any other tensor. Before each check all tensors are as they were in the call, and those named in
-    ``written`` are poisoned: name them where outputs may hold the answer before the call.
+    The call is run once with ``default``. The tensors which that changes are outputs; a configuration is
+    ``wrong`` where they come out otherwise, by more than ``tolerance`` of the largest value, where it changes
+    any other tensor, or writes outside one. Before each check all tensors are as they were in the call, but
+    what is overwritten whatever it held is poisoned: an answer of an earlier call must not pass for one.
+    Which tensors of floats are overwritten is found by shifting what they hold; ``written`` names others.
     """
 
     def __init__(
@@ -53,30 +54,42 @@ class KernelObjective(DeviceObjective):
             raise InputError(problems)
         self._device = next(iter(tensors.values())).device
         self.written = tuple(written)
+        self.poison: dict[str, Tensor] = {}
         self.expected = self._expect(default)
 
     def _expect(self, default: Mapping[str, Any]) -> dict[str, Tensor]:
-        """What the outputs hold after the call with the default configuration."""
-        before, after = self._fresh().tensors, self._fresh().tensors
-        self.kernel_call.run(default, after)
-        self.apparatus.events.synchronise()
-        names = self.written or [name for name in after if _differ(before[name], after[name])]
+        """What the outputs hold after the call with the default configuration; finds :attr:`poison`, too."""
+        before, after = self.kernel_call.copies().tensors, self._run(default, {})
+        names = {name for name in after if _differ(before[name], after[name])} | set(self.written)
+        overwritten = set(self.written)
+        for name in after:
+            if name not in overwritten and after[name].is_floating_point() and after[name].numel() > 1:
+                shifted = _shifted(before[name])
+                held = self._run(default, {name: shifted})[name]
+                if _differ(shifted, before[name]) and not _differ(held, after[name]):
+                    overwritten.add(name)
+        names |= overwritten
         if not names:
-            message = "no tensor changes when the kernel is run: its outputs may hold the answer already"
-            raise InputError(
-                Problem(message, hint="say which are written: @autotune.kernel(..., written=[...])")
-            )
-        return {name: after[name] for name in names}
+            message = "no tensor changes when the kernel is run"
+            hint = "say which it writes: @autotune.kernel(..., written=[...])"
+            raise InputError(Problem(message, hint=hint))
+        self.poison = {name: _other_than(after[name]) for name in overwritten}
+        return {name: after[name] for name in after if name in names}
+
+    def _run(self, options: Mapping[str, Any], put: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The tensors after a call on copies; ``put`` replaces what some of them hold before."""
+        tensors = self.kernel_call.copies().tensors
+        for name, held in put.items():
+            tensors[name].copy_(held)
+        self.kernel_call.run(options, tensors)
+        self.apparatus.events.synchronise()
+        return tensors
 
     def _fresh(self) -> Copies:
         """Copies of the call's tensors, those that are only written full of poison."""
-        import torch
-
         copies = self.kernel_call.copies()
-        for name in self.written:
-            tensor = copies.made[name].tensor
-            inexact = tensor.is_floating_point() or tensor.is_complex()
-            tensor.copy_(_filled(tensor, NAN_BYTE if inexact else POISON_BYTE, torch))
+        for name, poison in self.poison.items():
+            copies.made[name].tensor.copy_(poison)
         return copies
 
     # -- the way of a configuration ----------------------------------------------------------
@@ -124,10 +137,29 @@ def launch_options(configuration: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in configuration.items() if name != "maxnreg" or value}
 
 
-def _filled(tensor: Tensor, byte: int, torch: Any) -> Tensor:
-    """One element all of whose bytes are ``byte``."""
-    raw = torch.full((tensor.element_size(),), byte, dtype=torch.uint8, device=tensor.device)
-    return raw.view(tensor.dtype) if tensor.dtype is not torch.bool else raw.bool()
+def _shifted(tensor: Tensor) -> Tensor:
+    """The same values, each one place on: what a kernel reads stays as plausible as it was."""
+    return tensor.reshape(-1).roll(1).reshape(tensor.shape)
+
+
+def _other_than(answer: Tensor) -> Tensor:
+    """As large as ``answer``, and differing from it everywhere.
+
+    It is finite: a kernel may multiply what it overwrites by nought.
+    """
+    import torch
+
+    if answer.dtype is torch.bool:
+        return ~answer
+    if not (answer.is_floating_point() or answer.is_complex()):
+        return answer + 1
+    wide = answer.abs().to(torch.float64)
+    finite = wide[torch.isfinite(wide)]
+    largest = 2.0 * float(finite.max()) + 1.0 if finite.numel() else 1.0
+    kind = answer.dtype if answer.is_floating_point() else answer.real.dtype
+    most = torch.finfo(kind).max
+    filled = torch.full(tuple(answer.shape), min(largest, most), dtype=torch.float64, device=answer.device)
+    return torch.where(wide == filled, -filled, filled).to(answer.dtype)
 
 
 def _differ(one: Tensor, other: Tensor) -> bool:

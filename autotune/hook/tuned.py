@@ -207,8 +207,12 @@ class TunedKernel:
         fallback = self._choose(case, device)
 
         def search() -> str:
-            result = self._search(case, device, grid, args, kwargs, budget)
-            return json.dumps(dict(fallback.configuration if result.best is None else result.best))
+            try:
+                best = self._search(case, device, grid, args, kwargs, budget).best
+            except AutotuneError as error:  # the run goes on
+                warnings.warn(f"{self.settings.name} is not tuned: {error}", stacklevel=2)
+                best = None
+            return json.dumps(dict(best or fallback.configuration))
 
         topic = _topic(self.settings.name, case, device) + "/tuned"
         text = once(topic, search, lambda: json.dumps(dict(fallback.configuration)), common_store())

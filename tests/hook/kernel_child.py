@@ -1,0 +1,166 @@
+"""What the tests of the hook run in a process of its own: Triton decides on import if it interprets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from autotune.errors import InputError
+from autotune.hook.kernel import kernel
+from autotune.hook.tuning import tuning
+
+
+def _grid(n: int) -> Any:
+    return lambda meta: ((n + meta["BLOCK"] - 1) // meta["BLOCK"],)
+
+
+def _tensors(n: int) -> Any:
+    import torch
+
+    return torch.randn(n), torch.randn(n), torch.full((n,), float("nan"))
+
+
+def _add(folder: Path, **more: Any) -> Any:
+    from tests.hook.kernels import add
+
+    settings = {
+        "space": {"BLOCK": [16, 32], "num_warps": [4, 8]},
+        "key": ["n"],
+        "recipes": folder / "recipes.json",
+        "store": str(folder / "store.db"),
+        "trials": 3,
+        **more,
+    }
+    return kernel(**settings)(add)
+
+
+def launch(folder: Path, n: int = 20, **more: Any) -> dict[str, Any]:
+    """One launch: whether its answer is right, and what was chosen."""
+    import torch
+
+    tuned = _add(folder, **more)
+    x, y, out = _tensors(n)
+    tuned[_grid(n)](x, y, out, n)
+    chosen = tuned.choice(x, y, out, n)
+    by_name = torch.full_like(out, 0)
+    tuned[_grid(n)](x=x, y=y, out=by_name, n=n)
+    return {
+        "right": bool(torch.equal(out, x + y) and torch.equal(by_name, x + y)),
+        "configuration": dict(chosen.configuration),
+        "how": chosen.how,
+        "distance": chosen.distance,
+        "stale": chosen.stale,
+        "recipes": (folder / "recipes.json").exists(),
+    }
+
+
+def error_of(folder: Path, **more: Any) -> str:
+    """What decorating and launching says is wrong."""
+    try:
+        launch(folder, **more)
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+def tune(folder: Path, n: int) -> dict[str, Any]:
+    """Tune a case; the caller's tensors stay as they are."""
+    import torch
+
+    tuned = _add(folder)
+    x, y, out = _tensors(n)
+    result = tuned.tune(x, y, out, n, grid=_grid(n))
+    assert bool(torch.isnan(out).all())
+    tuned[_grid(n)](x, y, out, n)
+    assert bool(torch.equal(out, x + y))
+    return {"best": dict(result.best), "trials": len(result.trials), "how": tuned.choice(x, y, out, n).how}
+
+
+def launch_asked(folder: Path, **more: Any) -> tuple[str, bool]:
+    """A launch inside ``with tuning()``: how it was chosen then, and whether a recipe is there."""
+    tuned = _add(folder, **more)
+    x, y, out = _tensors(12)
+    tuned[_grid(12)](x, y, out, 12)
+    with tuning(trials=1):
+        tuned[_grid(12)](x, y, out, 12)
+    return tuned.choice(x, y, out, 12).how, (folder / "recipes.json").exists()
+
+
+def verdict(fault: int, stride: int, in_place: bool, answered: bool) -> str:
+    """What a check says of a configuration of the faulty kernel; empty where it is right."""
+    import numpy as np
+    import torch
+
+    from autotune.hook.call import KernelCall
+    from autotune.hook.kernel_objective import KernelObjective
+    from autotune.measure.objective import Context, WrongAnswer
+    from tests.hook.kernels import faulty
+
+    n = 21
+    x = torch.randn(stride * n)[::stride]
+    out = x if in_place else torch.full((stride * n,), 7.0)[::stride]
+    if answered:  # an earlier call has left the answer there
+        out.copy_(2 * x)
+    before = x.clone()
+    call = KernelCall(faulty, _grid(n), (x, out, n, stride), {}, tuple(faulty.arg_names))
+    right = {"BLOCK": 16, "FAULT": 0}
+    objective = KernelObjective(call, right, Context({}, {}, Path()))
+    try:
+        objective.check({**right, "BLOCK": 32, "FAULT": fault}, np.random.default_rng(0))
+    except WrongAnswer as wrong:
+        return str(wrong)
+    finally:
+        assert torch.equal(before, x)
+    return ""
+
+
+def unwritten() -> str:
+    """What is said where nothing seems to be written."""
+    import torch
+
+    from autotune.hook.call import KernelCall
+    from autotune.hook.kernel_objective import KernelObjective
+    from autotune.measure.objective import Context
+    from tests.hook.kernels import add
+
+    x, y, out = (torch.zeros(9, dtype=torch.int32) for _ in range(3))
+    call = KernelCall(add, (1,), (x, y, out, 9), {}, tuple(add.arg_names))
+    try:
+        KernelObjective(call, {"BLOCK": 16}, Context({}, {}, Path()))
+    except InputError as error:
+        KernelObjective(call, {"BLOCK": 16}, Context({}, {}, Path()), ["out"])
+        return str(error)
+    return ""
+
+
+def copied(offset: int) -> bool:
+    """Whether a copy has the values, strides and alignment of a strided view, and shares nothing with it."""
+    import torch
+
+    from autotune.hook.call import Copy
+
+    whole = torch.arange(400, dtype=torch.float16).reshape(20, 20)
+    view = whole[2:9:3, offset:15:2].t()
+    made = Copy(view).tensor
+    same = torch.equal(made, view) and made.stride() == view.stride()
+    aligned = made.data_ptr() % 16 == view.data_ptr() % 16
+    made.zero_()
+    return bool(same and aligned and view.abs().sum() > 0)
+
+
+def rank(number: int, of: int, folder: str) -> dict[str, Any]:
+    """One rank of a job under gloo; rank 1 has a recipe that the others do not see."""
+    import torch.distributed as dist
+
+    dist.init_process_group("gloo", init_method=f"file://{folder}/rendezvous", rank=number, world_size=of)
+    try:
+        own = Path(folder) / f"rank{number}"
+        own.mkdir()
+        if number == 1:
+            dist.barrier()  # the other one was first
+        found = launch(own, space={"BLOCK": [16, 32][:: 1 if number == 0 else -1]})
+        if number == 0:
+            dist.barrier()
+        return found
+    finally:
+        dist.destroy_process_group()

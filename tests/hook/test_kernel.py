@@ -1,0 +1,158 @@
+"""Kernels under ``@autotune.kernel``, run for real in Triton's interpreter."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.hook import kernel_child
+from tests.objectives.triton_child import child, needs_triton
+
+pytestmark = [pytest.mark.torch, needs_triton]
+
+
+@pytest.fixture(scope="module")
+def process() -> Iterator[ProcessPoolExecutor]:
+    with child(interpret=True) as pool:
+        yield pool
+
+
+def run(process: ProcessPoolExecutor, function: Any, *arguments: Any, **more: Any) -> Any:
+    return process.submit(function, *arguments, **more).result()
+
+
+def recipe(folder: Path, n: int, block: int, **more: Any) -> None:
+    """One line more in the file of recipes."""
+    file = folder / "recipes.json"
+    found = json.loads(file.read_text()) if file.exists() else {"autotune_recipes": 1, "recipes": []}
+    new = {
+        "kernel": "add",
+        "device": "Triton's interpreter",
+        "key": {"n": n},
+        "types": dict.fromkeys(("x", "y", "out"), "float32"),
+        "configuration": {"BLOCK": block, "num_warps": 8},
+        **more,
+    }
+    file.write_text(json.dumps({**found, "recipes": [*found["recipes"], new]}))
+
+
+def test_without_recipes_a_launch_takes_the_default_and_tunes_nothing(
+    process: ProcessPoolExecutor, tmp_path: Path
+) -> None:
+    found = run(process, kernel_child.launch, tmp_path)
+    assert found["right"]
+    assert (found["how"], found["configuration"]) == ("default", {"BLOCK": 16, "num_warps": 4})
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_recipe_of_the_case_or_the_nearest_is_taken(process: ProcessPoolExecutor, tmp_path: Path) -> None:
+    recipe(tmp_path, 20, 32)
+    recipe(tmp_path, 400, 16)
+    recipe(tmp_path, 21, 64)  # no value of the knob any more
+    recipe(tmp_path, 22, 16, types={"x": "float16"})
+    recipe(tmp_path, 22, 16, device="another")
+    exact = run(process, kernel_child.launch, tmp_path, 20)
+    near = run(process, kernel_child.launch, tmp_path, 22)
+    far = run(process, kernel_child.launch, tmp_path, 200)
+    assert (exact["how"], exact["configuration"]["BLOCK"], exact["distance"]) == ("exact", 32, 0.0)
+    assert (near["how"], near["configuration"]["BLOCK"]) == ("nearest", 32)
+    assert (far["how"], far["configuration"]["BLOCK"], far["distance"]) == ("nearest", 16, pytest.approx(1.0))
+    assert exact["right"] and near["right"] and far["right"]
+
+
+def test_constraints_may_speak_of_the_case(process: ProcessPoolExecutor, tmp_path: Path) -> None:
+    recipe(tmp_path, 40, 32)
+    rules = ["BLOCK <= n"]
+    assert run(process, kernel_child.launch, tmp_path, 33, constraints=rules)["configuration"]["BLOCK"] == 32
+    assert run(process, kernel_child.launch, tmp_path, 31, constraints=rules)["configuration"]["BLOCK"] == 16
+
+
+def test_a_recipe_of_another_source_is_taken_and_called_stale(
+    process: ProcessPoolExecutor, tmp_path: Path
+) -> None:
+    recipe(tmp_path, 20, 32, source="0123456789abcdef")
+    found = run(process, kernel_child.launch, tmp_path)
+    assert (found["how"], found["stale"]) == ("exact", True)
+
+
+def test_tuning_writes_a_recipe_that_later_launches_take(
+    process: ProcessPoolExecutor, tmp_path: Path
+) -> None:
+    tuned = run(process, kernel_child.tune, tmp_path, 12)
+    assert (tuned["trials"], tuned["how"]) == (3, "exact")
+    found = run(process, kernel_child.launch, tmp_path, 13)
+    assert (found["how"], found["configuration"]) == ("nearest", tuned["best"])
+    [written] = json.loads((tmp_path / "recipes.json").read_text())["recipes"]
+    assert written["key"] == {"n": 12}
+    assert written["configuration"] == tuned["best"]
+    assert set(written) >= {
+        "kernel",
+        "device",
+        "types",
+        "time",
+        "trials",
+        "source",
+        "versions",
+        "study",
+        "tuned",
+    }
+    (tmp_path / "recipes.json").unlink()  # the store knows it still
+    assert run(process, kernel_child.launch, tmp_path, 12)["configuration"] == tuned["best"]
+
+
+def test_a_call_tunes_where_it_is_asked_to(process: ProcessPoolExecutor, tmp_path: Path) -> None:
+    assert run(process, kernel_child.launch_asked, tmp_path, tune="never") == ("default", False)
+    assert run(process, kernel_child.launch_asked, tmp_path) == ("exact", True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"key": ["m"]}, "the kernel add has no parameter 'm'"),
+        ({"key": "n"}, "key is the text 'n'"),
+        ({"space": {"BLOK": [16, 32]}}, "did you mean 'BLOCK'?"),
+        ({"space": {"BLOCK": [16], "num_warp": [4]}}, "did you mean 'num_warps'?"),
+        ({"space": {"n": [16]}}, "has no parameter 'n' to be tuned"),
+        ({"space": {"BLOCK": {"value": [16]}}}, "did you mean 'values'?"),
+        ({"space": "missing.yaml"}, "there is no such file"),
+        ({"constraints": ["BLOCK <= k"]}, "no knob or workload fact 'k'"),
+        ({"key": ["x"]}, "the key 'x' is a Tensor"),
+        ({"tune": "always"}, "'ask' or 'never'"),
+    ],
+)
+def test_what_is_misspelt_is_said(
+    process: ProcessPoolExecutor, tmp_path: Path, settings: dict[str, Any], says: str
+) -> None:
+    assert says in run(process, kernel_child.error_of, tmp_path, **settings)
+
+
+@pytest.mark.parametrize("stride", [1, 3])
+@pytest.mark.parametrize(("in_place", "answered"), [(False, False), (True, False), (False, True)])
+def test_wrong_configurations_are_found(
+    process: ProcessPoolExecutor, stride: int, in_place: bool, answered: bool
+) -> None:
+    assert run(process, kernel_child.verdict, 0, stride, in_place, answered) == ""
+    for fault in (1, 2, 3, 5) if in_place else (1, 2, 3, 4, 5):
+        assert run(process, kernel_child.verdict, fault, stride, in_place, answered), fault
+
+
+def test_where_nothing_seems_to_be_written_it_must_be_said(process: ProcessPoolExecutor) -> None:
+    assert "written=[...]" in run(process, kernel_child.unwritten)
+
+
+@pytest.mark.parametrize("offset", [0, 1, 3])
+def test_copies_have_the_layout_of_their_originals(process: ProcessPoolExecutor, offset: int) -> None:
+    assert run(process, kernel_child.copied, offset)
+
+
+def test_all_ranks_take_the_choice_of_the_first(tmp_path: Path) -> None:
+    with child(interpret=True) as one, child(interpret=True) as other:
+        ranks = [pool.submit(kernel_child.rank, n, 2, str(tmp_path)) for n, pool in enumerate((one, other))]
+        found = [rank.result() for rank in ranks]
+    assert [rank["right"] for rank in found] == [True, True]
+    assert [rank["configuration"] for rank in found] == [{"BLOCK": 16}, {"BLOCK": 16}]

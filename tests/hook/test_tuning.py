@@ -1,0 +1,30 @@
+"""Who asks for tuning, and what is refused before anything is run."""
+
+from __future__ import annotations
+
+import pytest
+
+import autotune
+from autotune.errors import InputError
+from autotune.hook.tuning import VARIABLE, Budget, asked
+
+
+def test_a_block_asks_and_the_innermost_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    assert asked() is None
+    with autotune.tuning(trials=3):
+        with autotune.tuning(time=2.0, store="a.db"):
+            assert asked() == Budget(time=2.0, store="a.db")
+        assert asked() == Budget(trials=3)
+    assert asked() is None
+
+
+@pytest.mark.parametrize(("value", "asks"), [("1", True), ("on", True), ("0", False), ("", False)])
+def test_the_environment_asks(monkeypatch: pytest.MonkeyPatch, value: str, asks: bool) -> None:
+    monkeypatch.setenv(VARIABLE, value)
+    assert asked() == (Budget() if asks else None)
+
+
+def test_only_kernels_of_triton_are_decorated() -> None:
+    with pytest.raises(InputError, match=r"above @triton\.jit"):
+        autotune.kernel(space={"BLOCK": [1]}, key=[])(lambda x: x)
