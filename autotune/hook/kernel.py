@@ -91,8 +91,8 @@ def kernel(
             asks=tune == "ask",
             budget=Budget(trials, time, store),
         )
-        named = space if isinstance(space, Mapping) else getattr(space, "_by_name", ())
-        check_knobs(list(named), key, names, own)
+        listed = [knob.name for knob in getattr(space, "knobs", ())]  # those of a file are not known yet
+        check_knobs(list(space) if isinstance(space, Mapping) else listed, key, names, own)
         return TunedKernel(function, names, settings, KernelSpace(own, space, constraints, file))
 
     return decorate
