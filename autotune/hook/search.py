@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autotune.hook.call import KernelCall
+from autotune.hook.call_objective import CallObjective, launch_options
 from autotune.hook.case import Case, plain
 from autotune.hook.choosing import default
-from autotune.hook.kernel_objective import KernelObjective, launch_options
 from autotune.hook.recipes import Recipe
 from autotune.hook.tuning import Budget
 from autotune.measure.objective import Context
@@ -50,7 +50,7 @@ def search_case(
     )
     options = launch_options(default(spec.space))
     context = Context({}, {}, Path(tempfile.gettempdir()))
-    objective = KernelObjective(call, options, context, settings.written, settings.tolerance)
+    objective = CallObjective(call, options, context, settings.written, settings.tolerance)
     return search(spec, store=budget.store or own.store, objective=objective)
 
 

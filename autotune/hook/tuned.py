@@ -116,7 +116,7 @@ class TunedKernel:
         self._options, self._choices, self._filed, self._stored = {}, {}, None, None
 
     def _look_up(self, seen: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        from autotune.hook.kernel_objective import launch_options
+        from autotune.hook.call_objective import launch_options
 
         case, device = self._case(args, kwargs)
         self._several_devices = _several_devices()

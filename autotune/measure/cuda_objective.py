@@ -23,7 +23,6 @@ from autotune.measure.gpu.cuda_compiler import (
 from autotune.measure.gpu.driver import Dimensions, Driver, DriverError
 from autotune.measure.gpu.ptxas import KernelResources, read_log
 from autotune.measure.gpu.tensors import Tensor
-from autotune.measure.gpu.work import Work
 from autotune.measure.objective import Code, Infeasible
 from autotune.space.configuration import Configuration
 
@@ -262,4 +261,4 @@ def _driver_major() -> int | None:
         return None
 
 
-__all__ = ["Block", "CudaObjective", "Loaded", "Program", "Tensor", "Vendor", "Work", "refuse_over_limits"]
+__all__ = ["Block", "CudaObjective", "Loaded", "Program", "Tensor", "Vendor", "refuse_over_limits"]

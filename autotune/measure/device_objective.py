@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from autotune.measure import array_objective
 from autotune.measure.gpu.apparatus import find_apparatus
 from autotune.measure.gpu.monitor import Monitor
 from autotune.measure.gpu.nvml import open_nvml
@@ -24,16 +23,10 @@ from autotune.measure.gpu.tensors import (
     unchanged,
 )
 from autotune.measure.gpu.timing import Apparatus, Caches, Timer, most_sets, plan, rough_seconds
-from autotune.measure.gpu.work import Peaks, Roofline, Work, roofline
-from autotune.measure.objective import Context, Objective, WrongAnswer
+from autotune.measure.kernel_objective import KernelObjective
+from autotune.measure.objective import Context
 from autotune.measure.readings import Sample
-
-TOLERANCES: Mapping[str, float] = {
-    **array_objective.TOLERANCES,
-    "float8_e4m3fn": 0.07,
-    "float8_e5m2": 0.13,
-}
-"""Largest error, over the largest value of the reference, that rounding may explain; else none."""
+from autotune.measure.roofline import Peaks, Roofline, roofline
 
 CHECKS = 3
 """How often a kernel is run against its reference on a GPU: a missing barrier does not show every time."""
@@ -58,27 +51,20 @@ class _Round:
     times: list[float] = field(default_factory=list)
 
 
-class DeviceObjective(Objective):
+class DeviceObjective(KernelObjective):
     """Base class of kernels over ``torch`` tensors. Metrics: ``time`` (seconds a call) and ``error``.
 
     On a GPU that counts energy ``energy`` (joules a call) is a further one, where the workload has
     ``energy: true``; each reading then takes up to two seconds.
 
-    Subclasses say how inputs are made, what outputs there are, what is right (``reference``), what the
-    problem costs at least (``work``) and how the kernel is called. ``call`` launches on PyTorch's current
-    stream, may be captured in a CUDA graph, and so neither waits for the device nor copies to the host.
-
-    A check runs the kernel on fresh inputs with poisoned outputs between guard bands: it is ``wrong``
-    where it writes outside an output, changes an input, leaves an element unwritten, or errs by more
-    than ``tolerance``. It does the same for what :meth:`vary` gives. ``error`` is the largest error of any
-    output over its reference's largest magnitude.
+    Subclasses define ``make_inputs`` (on :attr:`device`; :meth:`generator` makes PyTorch's from ``rng``),
+    ``outputs``, ``reference`` (on whatever device) and ``call``, and may define ``work``. ``call`` uses
+    PyTorch's current stream, may be captured in a CUDA graph, and so neither waits for the device nor copies
+    to the host.
 
     The workload may say ``device`` (``cuda:1``; default: the first GPU, else the CPU) and ``caches``:
     ``cold`` (default on a GPU: each call finds its inputs in memory only) or ``warm``.
     """
-
-    tolerance: ClassVar[float | Mapping[str, float] | None] = None
-    """The largest ``error`` that is right, for all outputs or by name; ``None``: by :data:`TOLERANCES`."""
 
     caches: ClassVar[Caches | None] = None
     """What a call finds where the workload does not say; ``None``: cold on a GPU, else warm."""
@@ -90,35 +76,6 @@ class DeviceObjective(Objective):
         self._monitor: Monitor | None = None
         self._peaks: Peaks | None = None
         self._round: _Round | None = None
-
-    # -- what a subclass says ------------------------------------------------------------------
-
-    def make_inputs(self, rng: np.random.Generator) -> Mapping[str, Tensor]:
-        """Fresh random inputs by name, on :attr:`device`; :meth:`generator` makes PyTorch's from ``rng``."""
-        raise NotImplementedError(f"{type(self).__name__} must define make_inputs()")
-
-    def outputs(self) -> Mapping[str, tuple[tuple[int, ...], Any]]:
-        """Shape and ``torch.dtype`` of each output by name."""
-        raise NotImplementedError(f"{type(self).__name__} must define outputs()")
-
-    def reference(self, inputs: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        """The right outputs in float64 or exact, on whatever device. ``inputs`` are copies."""
-        raise NotImplementedError(f"{type(self).__name__} must define reference()")
-
-    def call(self, loaded: Any, inputs: Mapping[str, Tensor], outputs: Mapping[str, Tensor]) -> None:
-        """Launch the kernel once: this is what is timed."""
-        raise NotImplementedError(f"{type(self).__name__} must define call()")
-
-    def vary(self, rng: np.random.Generator) -> Mapping[str, Any] | None:
-        """Facts of another workload, small and ragged, that what was loaded must be right for as well.
-
-        Default: ``None``, there is none.
-        """
-        return None
-
-    def work(self) -> Work | None:
-        """The least bytes and operations of the problem; ``None`` where nobody counted them."""
-        return None
 
     # -- the device ----------------------------------------------------------------------------
 
@@ -155,24 +112,10 @@ class DeviceObjective(Objective):
 
     # -- checking ------------------------------------------------------------------------------
 
-    def check(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float]:
-        """Run the kernel on fresh inputs against the reference, and on variations of the workload.
-
-        Returns ``{"error": ...}`` of the workload itself.
-        """
-        error = self._check(loaded, rng)
-        for _ in range(array_objective.VARIATIONS):
-            facts = self.vary(rng)
-            if facts is None:
-                break
-            other = type(self)(replace(self.context, workload={**self.context.workload, **facts}))
-            other._device, other._apparatus = self.device, self.apparatus
-            try:
-                other._check(loaded, rng)
-            except WrongAnswer as wrong:
-                shape = ", ".join(f"{name} {value}" for name, value in facts.items())
-                raise WrongAnswer(f"where the workload has {shape}: {wrong}") from wrong
-        return {"error": error}
+    def _varied(self, facts: Mapping[str, Any]) -> Self:
+        other = super()._varied(facts)
+        other._device, other._apparatus = self.device, self.apparatus
+        return other
 
     def _check(self, loaded: Any, rng: np.random.Generator) -> float:
         inputs = self.make_inputs(rng)
@@ -192,13 +135,7 @@ class DeviceObjective(Objective):
         return max(errors)
 
     def _error(self, name: str, answer: Tensor, expected: Mapping[str, Tensor]) -> float:
-        if name not in expected:
-            raise TypeError(f"reference() gives no {name!r}; it gives {', '.join(expected) or 'nothing'}")
-        allowed = self.tolerance
-        if isinstance(allowed, Mapping):
-            allowed = allowed.get(name)
-        if allowed is None:
-            allowed = TOLERANCES.get(str(answer.dtype).removeprefix("torch."), 0.0)
+        allowed = self._allowed(name, str(answer.dtype).removeprefix("torch."), expected)
         return tensor_error(name, answer, expected[name], allowed)
 
     def _guarded(self) -> dict[str, GuardedTensor]:
@@ -297,6 +234,3 @@ class DeviceObjective(Objective):
         if declared not in ("cold", "warm"):
             raise ValueError(f"the workload's caches must be cold or warm, not {declared!r}")
         return "warm" if declared == "warm" else "cold"
-
-
-__all__ = ["CHECKS", "TOLERANCES", "DeviceObjective", "Work", "WrongAnswer"]

@@ -92,7 +92,7 @@ def verdict(fault: int, stride: int, in_place: bool, answered: bool) -> str:
     import torch
 
     from autotune.hook.call import KernelCall
-    from autotune.hook.kernel_objective import KernelObjective
+    from autotune.hook.call_objective import CallObjective
     from autotune.measure.objective import Context, WrongAnswer
     from tests.hook.kernels import faulty
 
@@ -104,7 +104,7 @@ def verdict(fault: int, stride: int, in_place: bool, answered: bool) -> str:
     before = x.clone()
     call = KernelCall(faulty, _grid(n), (x, out, n, stride), {}, tuple(faulty.arg_names))
     right = {"BLOCK": 16, "FAULT": 0}
-    objective = KernelObjective(call, right, Context({}, {}, Path()))
+    objective = CallObjective(call, right, Context({}, {}, Path()))
     try:
         objective.check({**right, "BLOCK": 32, "FAULT": fault}, np.random.default_rng(0))
     except WrongAnswer as wrong:
@@ -119,16 +119,16 @@ def unwritten() -> str:
     import torch
 
     from autotune.hook.call import KernelCall
-    from autotune.hook.kernel_objective import KernelObjective
+    from autotune.hook.call_objective import CallObjective
     from autotune.measure.objective import Context
     from tests.hook.kernels import add
 
     x, y, out = (torch.zeros(9, dtype=torch.int32) for _ in range(3))
     call = KernelCall(add, (1,), (x, y, out, 9), {}, tuple(add.arg_names))
     try:
-        KernelObjective(call, {"BLOCK": 16}, Context({}, {}, Path()))
+        CallObjective(call, {"BLOCK": 16}, Context({}, {}, Path()))
     except InputError as error:
-        KernelObjective(call, {"BLOCK": 16}, Context({}, {}, Path()), ["out"])
+        CallObjective(call, {"BLOCK": 16}, Context({}, {}, Path()), ["out"])
         return str(error)
     return ""
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from autotune.measure.device_objective import DeviceObjective
-from autotune.measure.gpu.work import Peaks, Work
 from autotune.measure.objective import Context, WrongAnswer
+from autotune.measure.roofline import Peaks, Work
 from autotune.measure.runner import Runner
 from autotune.space.spec import MeasureSettings, MetricSpec
 from autotune.status import Status

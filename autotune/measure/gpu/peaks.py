@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from autotune.measure.gpu.timing import Apparatus
-from autotune.measure.gpu.work import Peaks
+from autotune.measure.roofline import Peaks
 
 ARITHMETIC = ("float64", "float32", "tf32", "float16", "bfloat16", "float8_e4m3fn")
 COPIED_BYTES = 1 << 30

@@ -9,8 +9,9 @@ import numpy as np
 
 from autotune.errors import InputError, Problem, nearest
 from autotune.hook.call import Copies, KernelCall, Tensor
-from autotune.measure.device_objective import CHECKS, TOLERANCES, DeviceObjective
+from autotune.measure.device_objective import CHECKS, DeviceObjective
 from autotune.measure.gpu.tensors import tensor_error, unchanged
+from autotune.measure.kernel_objective import TOLERANCES
 from autotune.measure.objective import Context, Infeasible
 from autotune.space.configuration import Configuration
 
@@ -18,7 +19,7 @@ REFUSALS = ("OutOfResources", "CompileTimeAssertionFailure", "CompilationError",
 """What Triton raises where a configuration cannot be compiled, or the device lacks what it takes."""
 
 
-class KernelObjective(DeviceObjective):
+class CallObjective(DeviceObjective):
     """Times a call on copies of its tensors; nothing that the caller has is written to.
 
     The call is run once with ``default``. The tensors which that changes are outputs; a configuration is

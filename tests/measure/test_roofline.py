@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autotune.measure.gpu.work import Peaks, Work, roofline
+from autotune.measure.roofline import Peaks, Work, roofline
 
 PEAKS = Peaks(bandwidth=4e12, operations={"float16": 8e14, "float32": 5e13})
 
