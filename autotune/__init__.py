@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from autotune.errors import AutotuneError, InputError, StoreError
     from autotune.hook.kernel import kernel
+    from autotune.hook.run import run
     from autotune.hook.tuning import tuning
     from autotune.measure.array_objective import ArrayObjective
     from autotune.measure.objective import (
@@ -32,9 +33,10 @@ if TYPE_CHECKING:
         WrongAnswer,
     )
     from autotune.measure.reports import Reporter
-    from autotune.session.api import ask_tell, search
+    from autotune.session.api import ask_tell, search, search_many
     from autotune.session.asktell import AskTell
     from autotune.session.result import Result
+    from autotune.session.shapes_result import ManyResult
     from autotune.space.configuration import Configuration
     from autotune.space.reader import read_spec
     from autotune.space.space import Space
@@ -48,6 +50,7 @@ _HOME = {
     "InputError": "autotune.errors",
     "StoreError": "autotune.errors",
     "kernel": "autotune.hook.kernel",
+    "run": "autotune.hook.run",
     "tuning": "autotune.hook.tuning",
     "ArrayObjective": "autotune.measure.array_objective",
     "Baseline": "autotune.measure.objective",
@@ -60,7 +63,9 @@ _HOME = {
     "WrongAnswer": "autotune.measure.objective",
     "Reporter": "autotune.measure.reports",
     "ask_tell": "autotune.session.api",
+    "search_many": "autotune.session.api",
     "AskTell": "autotune.session.asktell",
+    "ManyResult": "autotune.session.shapes_result",
     "Result": "autotune.session.result",
     "Configuration": "autotune.space.configuration",
     "read_spec": "autotune.space.reader",
@@ -111,6 +116,7 @@ __all__ = [
     "Diverged",
     "Infeasible",
     "InputError",
+    "ManyResult",
     "Objective",
     "OutOfMemory",
     "Reporter",
@@ -124,6 +130,8 @@ __all__ = [
     "ask_tell",
     "kernel",
     "read_spec",
+    "run",
     "search",
+    "search_many",
     "tuning",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,13 @@ from autotune.measure.objective import Objective
 from autotune.provenance.environment import Environment, capture
 from autotune.session.asktell import AskTell
 from autotune.session.executor import Executor, make_executor
-from autotune.session.loading import load_spec
+from autotune.session.loading import load_family, load_spec
+from autotune.session.many import ManySession
 from autotune.session.progress import Progress
 from autotune.session.result import Result
 from autotune.session.session import Session
-from autotune.space.spec import StudySpec
+from autotune.session.shapes_result import ManyResult
+from autotune.space.spec import Family, StudySpec
 from autotune.store.store import Store
 
 Measurable = type[Objective] | Objective | Callable[..., Any]
@@ -51,6 +54,55 @@ def search(
     with Store.open(None if store is None else str(store)) as opened:
         session = open_session(spec, opened, fresh=fresh, objective=objective, cache=cache, progress=progress)
         return session.run()
+
+
+def search_many(
+    space: str | Path | Family,
+    *,
+    trials: int | None = None,
+    time: float | None = None,
+    patience: int | None = None,
+    strategy: str | None = None,
+    seed: int | None = None,
+    store: str | Path | None = None,
+    fresh: bool = False,
+    objective: Measurable | None = None,
+    cache: bool = True,
+    progress: Progress | None = None,
+) -> ManyResult:
+    """As :func:`search`, for all ``workloads`` of a space file; ``trials`` and ``time`` are over all of them.
+
+    ``patience`` is of each workload. With a :class:`Family` they are what its specs say.
+    """
+    if isinstance(space, Family):
+        family = space
+    else:
+        family = load_family(space, trials=trials, time=time, patience=patience, strategy=strategy, seed=seed)
+    with Store.open(None if store is None else str(store)) as opened:
+        return open_many(
+            family, opened, fresh=fresh, objective=objective, cache=cache, progress=progress
+        ).run()
+
+
+def open_many(
+    family: Family,
+    store: Store,
+    *,
+    fresh: bool = False,
+    objective: Measurable | None = None,
+    cache: bool = True,
+    progress: Progress | None = None,
+) -> ManySession:
+    """As :func:`open_session`, for a family."""
+    compiled = cache_folder() if cache else None
+    return ManySession(
+        family,
+        store,
+        capture_environment(family.specs[0]),
+        partial(make_executor, objective=objective, compiled=compiled),
+        fresh=fresh,
+        progress=progress or Progress(),
+    )
 
 
 def open_session(

@@ -72,6 +72,18 @@ def defend(
     one of them may win.
     """
     contenders = _with_guests(_contenders(spec, executor, ledger), guests)
+    remeasure(spec, executor, ledger, progress, contenders, {"reason": reason})
+
+
+def remeasure(
+    spec: StudySpec,
+    executor: Executor,
+    ledger: Ledger,
+    progress: Progress,
+    contenders: Sequence[Contender],
+    said: Mapping[str, object],
+) -> None:
+    """Read the contenders in rounds; store the readings, and the verdict with what is ``said`` beside it."""
     progress.defending(tuple(c.label for c in contenders))
     with ExitStack() as stack:
         entrants = executor.entrants([(c.what, c.label) for c in contenders])
@@ -85,7 +97,7 @@ def defend(
     verdict = judge(spec, [_standing(spec, c, outcomes[c.label]) for c in contenders])
     document = verdict | {
         "rounds": rounds,
-        "reason": reason,
+        **said,
         "told": len(ledger.strategy.told),
         "outcomes": {label: [str(o.status), o.message] for label, o in outcomes.items()},
     }

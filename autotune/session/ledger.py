@@ -74,7 +74,7 @@ class Ledger:
         )
         self.strategy = make_strategy(spec.search.strategy, problem, spec.search.seed)
         self._bury_dead_sessions()
-        self._searched_before = _seconds_searched(store, study.record.id)
+        self._searched_before = seconds_searched(store, study.record.id)
         self._began = time.time()
         self.session_id = store.open_session(
             study.record.id,
@@ -268,7 +268,7 @@ def _is_dead(pid: int, settings: Mapping[str, object]) -> bool:
     return isinstance(recorded, float) and abs(started - recorded) > 1.0
 
 
-def _seconds_searched(store: Store, study_id: int) -> float:
+def seconds_searched(store: Store, study_id: int) -> float:
     """Seconds that earlier sessions searched; one that was killed counts to its last finished trial."""
     last = store.last_finished(study_id)
     return sum(_duration(s.started_at, last.get(s.id)) for s in store.sessions(study_id))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from autotune.measure.replay import limit_to_recording
 from autotune.provenance.device import device_facts
-from autotune.space.reader import read_spec
-from autotune.space.spec import Budget, ReplayObjective, StudySpec
+from autotune.space.reader import read_family, read_spec
+from autotune.space.spec import Budget, Family, ReplayObjective, StudySpec
 
 
 def load_spec(
@@ -27,6 +27,33 @@ def load_spec(
     Raises :class:`autotune.errors.InputError` with every problem that was found.
     """
     spec = space if isinstance(space, StudySpec) else read_spec(Path(space), device=device_facts(device))
+    return _with(spec, trials, time, patience, strategy, seed)
+
+
+def load_family(
+    space: str | Path,
+    *,
+    trials: int | None = None,
+    time: float | None = None,
+    patience: int | None = None,
+    strategy: str | None = None,
+    seed: int | None = None,
+    device: str | Path | None = None,
+) -> Family:
+    """As :func:`load_spec`, with all ``workloads`` of the file; one without them is a family of one."""
+    family = read_family(Path(space), device=device_facts(device))
+    specs = (_with(spec, trials, time, patience, strategy, seed) for spec in family.specs)
+    return replace(family, specs=tuple(specs))
+
+
+def _with(
+    spec: StudySpec,
+    trials: int | None,
+    time: float | None,
+    patience: int | None,
+    strategy: str | None,
+    seed: int | None,
+) -> StudySpec:
     budget = Budget(
         trials=spec.budget.trials if trials is None else trials,
         time=spec.budget.time if time is None else time,

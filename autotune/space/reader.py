@@ -9,10 +9,11 @@ complained about: one mistake, one message.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from autotune.errors import nearest
+from autotune.errors import InputError, Problem, nearest
 from autotune.space.configuration import FrozenMap, Value
 from autotune.space.fields import Fields, Problems, as_map, fact, mapping, text, wrong
 from autotune.space.read_knobs import KINDS as KNOB_KINDS
@@ -22,8 +23,9 @@ from autotune.space.read_objective import KINDS as OBJECTIVE_KINDS
 from autotune.space.read_objective import Known, read_objective
 from autotune.space.read_rules import Facts, read_space
 from autotune.space.read_settings import read_budget, read_measure, read_search
+from autotune.space.read_workloads import Member, read_workloads
 from autotune.space.space_file import load_text
-from autotune.space.spec import ReplayObjective, StudySpec
+from autotune.space.spec import Family, ObjectiveSpec, ReplayObjective, StudySpec, say_workload
 from autotune.space.yaml_nodes import YamlMap, YamlNode, YamlScalar, compose
 
 FORMAT = 1
@@ -34,6 +36,7 @@ KEYS = (
     "name",
     *OBJECTIVE_KINDS,
     "workload",
+    "workloads",
     "metrics",
     "knobs",
     "constraints",
@@ -52,7 +55,8 @@ def read_spec(
     """Read a space file.
 
     ``device`` holds the facts that rules name ``device.NAME``; ``workload`` replaces entries of the file's
-    own workload. Raises :class:`InputError` with every problem of the file, in file order.
+    own workload. Raises :class:`InputError` with every problem of the file, in file order; a file with
+    several ``workloads`` is for :func:`read_family`.
     """
     path = Path(path)
     return parse_spec(load_text(path), path, device, workload)
@@ -69,6 +73,47 @@ def parse_spec(
     return _Reader(root, Problems(found), Path(path), device, workload).read(text)
 
 
+def read_family(path: str | Path, device: Mapping[str, Value] = _NOTHING) -> Family:
+    """Read a space file with all its ``workloads``; one without them is a family of one.
+
+    Raises :class:`InputError` with every problem of the file, in file order. Where a rule is wrong for some
+    of the workloads, the first of these is named.
+    """
+    path = Path(path)
+    return parse_family(load_text(path), path, device)
+
+
+def parse_family(
+    text: str, path: str | Path = "space.yaml", device: Mapping[str, Value] = _NOTHING
+) -> Family:
+    """As :func:`read_family`, for a text."""
+    root, found = compose(text, str(path))
+    specs: list[StudySpec] = []
+    wrong_for: dict[Problem, list[int]] = {}
+    members: Sequence[Member] = (Member(FrozenMap({})),)
+    place = 0
+    while place < len(members):
+        reader = _Reader(root, Problems(found), Path(path), device, _NOTHING, place)
+        try:
+            specs.append(reader.read(text))
+        except InputError as error:
+            for problem in error.problems:
+                wrong_for.setdefault(problem, []).append(place)
+        members = reader.members or members
+        place += 1
+    if wrong_for:
+        problems = Problems(_named(problem, places, members) for problem, places in wrong_for.items())
+        problems.raise_all()
+    return Family(tuple(specs), tuple(member.held_out for member in members), several=bool(reader.members))
+
+
+def _named(problem: Problem, places: Sequence[int], members: Sequence[Member]) -> Problem:
+    """With the workload that it is a problem for, unless it is one for all."""
+    if len(places) == len(members):
+        return problem
+    return replace(problem, message=f"{problem.message} (with {say_workload(members[places[0]].values)})")
+
+
 class _Reader:
     """The sections of one file, in the order in which they depend on each other."""
 
@@ -79,7 +124,9 @@ class _Reader:
         path: Path,
         device: Mapping[str, Value],
         workload: Mapping[str, Value],
+        place: int | None = None,
     ) -> None:
+        """``place``: of the workload to read, where there are several; ``None``: there must be one only."""
         if not isinstance(root, YamlMap):
             hint = "see the reference of space.yaml, or begin with  autotune init"
             problems.found.extend(wrong(root, "the file", "a mapping of sections", hint).problems)
@@ -89,6 +136,8 @@ class _Reader:
         self.path = path
         self.device = device
         self.given_workload = workload
+        self.place = place
+        self.members: tuple[Member, ...] = ()
         strays = [entry.key for entry in root if _looks_like_a_knob(entry.value)]
         habits = dict.fromkeys(strays, "a knob stands below knobs:, indented")
         self.top = Fields(root, "", KEYS, problems, habits)
@@ -111,6 +160,7 @@ class _Reader:
             problems.add(message, section.where if section else None, "search: without early_stopping")
         measure = read_measure(top.node("measure"), problems)
         budget = read_budget(top.node("budget"), problems)
+        self.refuse_several(objective)
         problems.raise_all()
         assert objective is not None and space is not None  # else there are problems
         return StudySpec(
@@ -135,12 +185,30 @@ class _Reader:
         values = mapping(entries, "workload", fact, found) if entries else {}
         self.problems.found.extend(found.found)
         broken = {entry.key for entry in entries or () if entry.key not in values}
+        several = self.top.node("workloads")
+        self.members = read_workloads(several, values, self.problems)
+        if self.members:
+            values |= self.members[self.place or 0].values
         for name, value in self.given_workload.items():
             if name not in values and name not in broken:
                 expected = "one of " + ", ".join(values) if values else "a file that has a workload"
                 self.problems.add(f"the workload has no {name!r}", None, expected, nearest(name, values))
             values[name] = value
-        return Facts(values, frozenset(broken), complete=node is None or entries is not None)
+        complete = (node is None or entries is not None) and (several is None or bool(self.members))
+        return Facts(values, frozenset(broken), complete)
+
+    def refuse_several(self, objective: ObjectiveSpec | None) -> None:
+        """A recording has one workload; and who asked for one study is not given the first of many."""
+        section = self.top.entries.get("workloads")
+        if section is None:
+            return
+        if isinstance(objective, ReplayObjective):
+            message = "a recording was made for one workload"
+            self.problems.add(message, section.where, "workload, which says what that was")
+        elif self.place is None and not self.problems.found:
+            hint = "autotune search and autotune check take all of them; in Python: autotune.search_many"
+            count = len(self.members)
+            self.problems.add(f"{count} workloads where one study is meant", section.where, "workload", hint)
 
     def knobs(self) -> KnobSection:
         node = self.top.node("knobs")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from autotune.space.configuration import FrozenMap
+from autotune.space.configuration import FrozenMap, Value, plain
 
 if TYPE_CHECKING:
     from autotune.space.space import Space
@@ -177,3 +177,31 @@ class StudySpec:
     def goals(self) -> tuple[MetricSpec, ...]:
         """The metrics with a goal; the first is the one that ``best`` is judged by."""
         return tuple(m for m in self.metrics if m.goal)
+
+
+@dataclass(frozen=True)
+class Family:
+    """The studies that one space.yaml asks for: one, or one for each of its ``workloads``."""
+
+    specs: tuple[StudySpec, ...]
+    """They differ in the workload, and in what the rules make of it."""
+    held_out: tuple[bool, ...]
+    """Which of them are not searched, only measured."""
+    several: bool
+    """Whether the file has ``workloads``."""
+
+    @property
+    def name(self) -> str:
+        """That of all its studies."""
+        return self.specs[0].name
+
+    def label(self, place: int) -> str:
+        """What tells one workload from the others, in words."""
+        own, first = self.specs[place].workload, self.specs[0].workload
+        differing = [n for n in own if any(spec.workload.get(n) != first[n] for spec in self.specs)]
+        return say_workload({name: own[name] for name in differing or own})
+
+
+def say_workload(workload: Mapping[str, Value]) -> str:
+    """``m 960, n 64``."""
+    return ", ".join(f"{name} {plain(value)}" for name, value in workload.items())

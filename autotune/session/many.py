@@ -1,0 +1,262 @@
+"""One search over several workloads: a study for each, one budget, and a cross measurement at the end.
+
+::
+
+    open a study a workload ─▶ slices of tries, by shapes_budget ─▶ a finale each ─▶ all winners on all
+
+Each slice is an ordinary session of its workload's study: it resumes, learns from the studies of the other
+workloads (:mod:`autotune.session.sources`) and writes down all it does. What comes next follows from the
+store alone, so a family that was interrupted goes on where it stood.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from autotune.errors import AutotuneError, StoreError
+from autotune.provenance.environment import Environment
+from autotune.session.budget import Spent
+from autotune.session.executor import Executor
+from autotune.session.finale import defend
+from autotune.session.ledger import Ledger, seconds_searched
+from autotune.session.opening import open_study
+from autotune.session.progress import Progress
+from autotune.session.result import load_result
+from autotune.session.session import Session
+from autotune.session.shapes_budget import Slice, Standing, next_slice, order_of
+from autotune.session.shapes_cross import Candidate, candidates, is_current, measure_across, own_verdict
+from autotune.session.shapes_matrix import load_matrix
+from autotune.session.shapes_progress import SharedProgress
+from autotune.session.shapes_result import ManyResult
+from autotune.space.spec import Budget, Family, MetricSpec, SearchSettings, StudySpec
+from autotune.status import Status
+from autotune.store.records import StudyRecord, TrialRecord
+from autotune.store.store import Store
+
+
+@dataclass
+class ManySession:
+    """One run over a family. Call :meth:`run` once; ``stop()`` may be called from a signal handler.
+
+    ``make_executor`` is called for each slice. A workload for which it fails, or whose workers do not start,
+    is given up and said; where that happens to all that are searched, the error is raised.
+    """
+
+    family: Family
+    store: Store
+    environment: Environment
+    make_executor: Callable[[StudySpec], Executor]
+    fresh: bool = False
+    progress: Progress = field(default_factory=Progress)
+    _stops: int = 0
+    _session: Session | None = None
+    _studies: list[StudyRecord] = field(default_factory=list)
+    _failures: dict[int, AutotuneError] = field(default_factory=dict)
+    _closed: set[int] = field(default_factory=set)
+    """The places of workloads in which nothing more can be tried."""
+    _said: set[str] = field(default_factory=set)
+
+    def run(self) -> ManyResult:
+        """Search until the budget is spent, then a finale for each workload, then all winners on all."""
+        self._open()
+        try:
+            reason = self._search()
+            for place in self._searched:
+                self._defend(place)
+            wanted = candidates(self.store, [self._studies[place] for place in self._searched])
+            for place in range(len(self._studies)):
+                self._measure_across(place, wanted)
+        except KeyboardInterrupt:
+            reason = "interrupted"
+        if all(place in self._failures for place in self._searched):
+            raise self._failures[self._searched[0]]
+        return self._result(reason)
+
+    def stop(self) -> None:
+        """End the search soon, then measure the finalists; called again: end at once."""
+        self._stops += 1
+        if self._session is not None:
+            self._session.stop()
+
+    @property
+    def stopped(self) -> bool:
+        return self._stops > 0
+
+    # -- searching -----------------------------------------------------------------------------
+
+    @property
+    def _searched(self) -> list[int]:
+        """The places of the workloads that are not held out."""
+        return [place for place, out in enumerate(self.family.held_out) if not out]
+
+    def _open(self) -> None:
+        """All studies stand before the first try, so that the store knows the family from then on."""
+        for number, spec in enumerate(self.family.specs):
+            opened = open_study(spec, self.store, self.environment, fresh=self.fresh)
+            self._studies.append(opened.record)
+            # The others are new because their workload differs, which is meant and need not be said.
+            for text in opened.notes if number == 0 else ():
+                self._note(text)
+
+    def _search(self) -> str:
+        """Until the budget is spent; why it ended."""
+        budget, searched = self.family.specs[0].budget, self._searched
+        order = [searched[i] for i in order_of([self.family.specs[place].workload for place in searched])]
+        for place in order:
+            self._finish_begun(place)
+        while not self.stopped:
+            standings = {place: self._standing(place) for place in searched}
+            alive = [place for place in order if place not in self._failures]
+            given = next_slice(standings, alive, budget.trials, budget.time) if alive else None
+            if given is None:
+                return _why(budget, standings)
+            self._give(given, standings)
+        return "interrupted"
+
+    def _standing(self, place: int) -> Standing:
+        study = self._studies[place]
+        trials = self.store.trials(study.id, purpose="search")
+        return Standing(
+            bests=tuple(_bests(trials, self.family.specs[place].goals[0])),
+            tries=len(trials),
+            seconds=seconds_searched(self.store, study.id),
+            closed=place in self._closed,
+        )
+
+    def _finish_begun(self, place: int) -> None:
+        """Trials that were lost with an earlier session are tried again, even where the budget is spent."""
+        trials = self.store.trials(self._studies[place].id, purpose="search")
+        if any(not trial.status.finished for trial in trials):
+            self._search_one(place, Budget(trials=len(trials)), Spent())
+
+    def _give(self, given: Slice, standings: Mapping[int, Standing]) -> None:
+        place = given.workload
+        own = standings[place]
+        others = [standing for other, standing in standings.items() if other != place]
+        budget = Budget(
+            trials=None if given.tries is None else own.tries + given.tries,
+            time=None if given.seconds is None else own.seconds + given.seconds,
+            patience=self.family.specs[place].budget.patience,
+        )
+        self._search_one(place, budget, Spent(sum(o.tries for o in others), sum(o.seconds for o in others)))
+        if len(self.store.trials(self._studies[place].id, purpose="search")) == own.tries:
+            self._closed.add(place)
+
+    def _search_one(self, place: int, budget: Budget, others: Spent) -> None:
+        """Search one workload until ``budget`` of its study is spent, and leave the finale for later."""
+        spec = self.family.specs[place]
+        spec = replace(spec, budget=budget, measure=replace(spec.measure, finalists=0))
+        with self._may_fail(place):
+            progress = SharedProgress(
+                self.progress,
+                self.family.label(place),
+                self.family.specs[place].budget,
+                others,
+                self._said,
+            )
+            executor = self.make_executor(spec)
+            self._session = Session(spec, self.store, executor, self.environment, progress=progress)
+            if self.stopped:  # between two sessions, or while the executor was made
+                self._session.stop()
+            self._session.run()
+        self._session = None
+
+    # -- measuring again -----------------------------------------------------------------------
+
+    def _defend(self, place: int) -> None:
+        """The finale of one workload, unless nothing was found there since the last one."""
+        spec, study = self.family.specs[place], self._studies[place]
+        trials = self.store.trials(study.id, purpose="search")
+        told = sum(t.status.finished and t.configuration in spec.space for t in trials)
+        verdict = own_verdict(self.store, study)
+        works = any(t.status is Status.OK for t in trials)
+        if not works or not spec.measure.finalists or (verdict and verdict.document.get("told") == told):
+            return
+
+        def finale(spec: StudySpec, executor: Executor, ledger: Ledger, progress: Progress) -> None:
+            if ledger.best is not None:
+                defend(spec, executor, ledger, progress, "the search of all workloads ended")
+
+        self._measure(place, finale)
+
+    def _measure_across(self, place: int, wanted: Sequence[Candidate]) -> None:
+        """All winners for one workload, unless that is known."""
+        if wanted and not is_current(self.store, self._studies[place], wanted):
+            self._measure(place, partial(measure_across, wanted=wanted))
+
+    def _measure(self, place: int, finale: Callable[[StudySpec, Executor, Ledger, Progress], None]) -> None:
+        """Run ``finale`` for one workload. Nothing is proposed, so no source needs to be found."""
+        spec = self.family.specs[place]
+        time = spec.budget.time and spec.budget.time / len(self._searched)
+        early = spec.search.early_stopping
+        search = SearchSettings("random", spec.search.seed, transfer=False, early_stopping=early)
+        spec = replace(spec, search=search, budget=Budget(time=time))
+        progress = SharedProgress(self.progress, self.family.label(place), spec.budget, Spent(), self._said)
+        with self._may_fail(place), closing(self.make_executor(spec)) as executor, executor.aside():
+            ledger = Ledger(
+                spec, self.store, open_study(spec, self.store, self.environment), self.environment
+            )
+            reason = "interrupted"
+            try:
+                finale(spec, executor, ledger, progress)
+                reason = "measured again"
+            finally:
+                ledger.close(reason)
+
+    # -- what goes wrong, and what is said -----------------------------------------------------
+
+    @contextmanager
+    def _may_fail(self, place: int) -> Iterator[None]:
+        """A workload whose objective cannot be used does not end the search of the others."""
+        if self._stops > 1:
+            raise KeyboardInterrupt
+        try:
+            yield
+        except StoreError:
+            raise
+        except AutotuneError as error:
+            self._failures[place] = error
+            self._note(f"{self.family.label(place)} is given up: {error}")
+        if self._stops > 1:  # the session has taken note of the interrupt, and returned
+            raise KeyboardInterrupt
+
+    def _note(self, text: str) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            self.progress.note(text)
+
+    def _result(self, reason: str) -> ManyResult:
+        studies = [self.store.study(study.id) for study in self._studies]
+        return ManyResult(
+            name=self.family.name,
+            results=tuple(load_result(self.store, study, reason) for study in studies),
+            matrix=load_matrix(self.store, studies),
+            failures={self.family.label(place): str(error) for place, error in self._failures.items()},
+            reason=reason,
+        )
+
+
+def _bests(trials: Sequence[TrialRecord], goal: MetricSpec) -> Iterator[float]:
+    """The logarithm of the best so far, smaller is better, after each trial that has ended, in that order."""
+    ended = sorted((t for t in trials if t.status.finished), key=lambda t: (t.told is None, t.told))
+    sign = 1.0 if goal.goal == "minimize" else -1.0
+    best = math.inf
+    for trial in ended:
+        if trial.status is Status.OK and goal.name in trial.metrics:
+            value = trial.metrics[goal.name].value
+            # A metric that may be 0 or less has no logarithm: there every gain counts as the hope alone.
+            best = min(best, sign * math.log(value) if value > 0 else 0.0)
+        yield best
+
+
+def _why(budget: Budget, standings: Mapping[int, Standing]) -> str:
+    """Why there is nothing more to give."""
+    if budget.trials is not None and sum(s.tries for s in standings.values()) >= budget.trials:
+        return f"{budget.trials} trials"
+    if budget.time is not None and sum(s.seconds for s in standings.values()) >= budget.time:
+        return f"{budget.time:g} s of searching"
+    return "nothing more to try"

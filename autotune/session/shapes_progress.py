@@ -1,0 +1,50 @@
+"""Progress of a family: what its sessions say, with the numbers of the family in the place of their own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from autotune.measure.outcome import Outcome
+from autotune.session.budget import Spent
+from autotune.session.progress import Best, Opening, Progress
+from autotune.space.configuration import Configuration
+from autotune.space.spec import Budget
+
+
+class SharedProgress(Progress):
+    """Passes on to ``progress`` what one session of a family says.
+
+    ``label`` names its workload; ``others`` is what the other workloads have spent. A note is said only once.
+    """
+
+    def __init__(self, progress: Progress, label: str, budget: Budget, others: Spent, said: set[str]) -> None:
+        self._progress = progress
+        self._label = label
+        self._budget = budget
+        self._others = others
+        self._said = said
+
+    def opened(self, opening: Opening) -> None:
+        study = f"{opening.study} ({self._label})"
+        self._progress.opened(replace(opening, study=study, budget=self._budget))
+
+    def note(self, text: str) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            self._progress.note(text)
+
+    def finished(
+        self, number: int, configuration: Configuration, outcome: Outcome, best: Best | None
+    ) -> None:
+        self._progress.finished(number, configuration, outcome, best)
+
+    def tick(self, spent: Spent, running: int) -> None:
+        trials, seconds = self._others.trials + spent.trials, self._others.seconds + spent.seconds
+        self._progress.tick(Spent(trials, seconds, spent.since_improvement), running)
+
+    def defending(self, entrants: tuple[str, ...]) -> None:
+        self._progress.note(f"{self._label}: the finale")
+        self._progress.defending(entrants)
+
+    def defended(self, rounds: int) -> None:
+        self._progress.defended(rounds)
