@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from autotune.errors import AutotuneError, InputError, StoreError
     from autotune.hook.kernel import kernel
+    from autotune.hook.recipe import recipe
     from autotune.hook.run import run
     from autotune.hook.tuning import tuning
     from autotune.measure.array_objective import ArrayObjective
@@ -51,6 +52,7 @@ _HOME = {
     "StoreError": "autotune.errors",
     "kernel": "autotune.hook.kernel",
     "run": "autotune.hook.run",
+    "recipe": "autotune.hook.recipe",
     "tuning": "autotune.hook.tuning",
     "ArrayObjective": "autotune.measure.array_objective",
     "Baseline": "autotune.measure.objective",
@@ -130,6 +132,7 @@ __all__ = [
     "ask_tell",
     "kernel",
     "read_spec",
+    "recipe",
     "run",
     "search",
     "search_many",

@@ -22,6 +22,10 @@ Under early stopping ``AUTOTUNE_STEPS`` is the number of steps of a complete tri
 with a ``step`` that is printed on a line is a report (:mod:`autotune.measure.reports`). The program is
 killed where the trial is to end: whoever keeps checkpoints in ``AUTOTUNE_FOLDER`` writes one, then reports.
 
+A program in Python may open :func:`autotune.run` in the place of placeholders and printed lines. It then
+takes its knobs from there, must ask for each that is not handed to it otherwise, and is told to end
+before it is killed.
+
 A ``prepare`` command that keeps what it makes in that folder runs ahead of its turn on another core. One
 that does not (``make TILE=8`` builds ``./bench`` for everybody) could be overtaken by the next one, and
 the wrong program be measured. It therefore runs just before the readings, and again whenever another
@@ -35,9 +39,10 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +52,9 @@ from autotune.errors import InputError, Problem
 from autotune.measure.objective import Context, Infeasible, Objective, Signal, WrongAnswer
 from autotune.measure.placeholders import config_document, placeholder_values
 from autotune.measure.program import Finished, run_program
+from autotune.measure.reports import SILENT, Reporter
+from autotune.measure.run_listener import RunListener
+from autotune.measure.run_protocol import VARIABLE as RUN_VARIABLE
 from autotune.space.configuration import Configuration
 from autotune.space.placeholders import fill, names
 from autotune.space.spec import CommandObjective, MetricSpec
@@ -128,10 +136,16 @@ class CommandRunner(Objective):
             file = self.spec.base / self.spec.metrics_file if self.spec.metrics_from == "file" else None
             if file is not None:
                 _mark_as_old(file)
-            ended = self._execute(loaded, self.spec.arguments, rng, reports=self.report.steps is not None)
+            with self._listener(loaded, self.report) as listener:
+                ended = self._execute(loaded, self.spec.arguments, rng, listener)
+            if listener.stopped is not None:
+                raise listener.stopped
             if not ended.succeeded:
-                raise CommandCrashed(f"{self.spec.arguments[0]}: {ended.how}{_last_words(ended)}", ended)
-            return self._metrics(ended, file)
+                crash = CommandCrashed(f"{self.spec.arguments[0]}: {ended.how}{_last_words(ended)}", ended)
+                raise listener.failure() or crash
+            if silent := listener.never_asked(_not_handed(self.spec, loaded.configuration)):
+                raise CommandCrashed(silent, ended)
+            return self._metrics(ended, file, listener.heard.values)
 
     # -- running -------------------------------------------------------------------------------
 
@@ -142,12 +156,27 @@ class CommandRunner(Objective):
         values = placeholder_values(configuration, self.context.workload, str(config) if config else "")
         return Run(configuration, values, folder.absolute(), config)
 
+    def _listener(self, run: Run, report: Reporter = SILENT) -> RunListener:
+        """What a program that opens :func:`autotune.run` finds."""
+        return RunListener(self.context.cache / "runs", run.configuration, report)
+
     def _execute(
-        self, run: Run, command: Sequence[str], rng: np.random.Generator | None, *, reports: bool = False
+        self,
+        run: Run,
+        command: Sequence[str],
+        rng: np.random.Generator | None,
+        listener: RunListener | None = None,
     ) -> Finished:
-        """Run one command for a configuration, hearing its ``reports``; 78 raises :class:`Infeasible`."""
+        """Run one command for a configuration; what it reports is the ``listener``'s, if there is one.
+
+        An exit of 78 raises :class:`Infeasible`, unless the trial was to end anyway.
+        """
+        if listener is None:
+            with self._listener(run) as knobs_only:
+                return self._execute(run, command, rng, knobs_only)
+        reports = listener.report.steps is not None
         run.folder.mkdir(parents=True, exist_ok=True)
-        environment = {**os.environ, FOLDER_VARIABLE: str(run.folder)}
+        environment = {**os.environ, FOLDER_VARIABLE: str(run.folder), RUN_VARIABLE: listener.document}
         if run.config is not None:
             self._write_config(run, run.config)
             environment[CONFIG_VARIABLE] = str(run.config)
@@ -158,17 +187,23 @@ class CommandRunner(Objective):
         environment |= {name: fill(text, run.values) for name, text in self.spec.environment.items()}
         arguments = [fill(argument, run.values) for argument in command]
         try:
-            on_line = self._report_line if reports else None
-            ended = run_program(arguments, self.spec.base, environment, on_line)
+            on_line = partial(self._report_line, listener) if reports else None
+            ended = run_program(arguments, self.spec.base, environment, on_line, listener)
         except (OSError, ValueError) as error:  # ValueError: a NUL in an argument
             raise CommandCrashed(f"cannot run {arguments[0]!r} in {self.spec.base}: {error}") from error
-        if ended.exit_code == INFEASIBLE_EXIT:
+        if ended.exit_code == INFEASIBLE_EXIT and listener.stopped is None:
             raise Infeasible(f"{arguments[0]} refuses it ({ended.how}){_last_words(ended)}")
         return ended
 
-    def _report_line(self, line: str) -> None:
-        """Pass on a JSON object with a ``step``; all else that the program prints is no report."""
+    def _report_line(self, listener: RunListener, line: str) -> None:
+        """Pass on a JSON object with a ``step``; all else that the program prints is no report.
+
+        One that has opened a run reports there, and its lines are for people.
+        """
         if not line.lstrip().startswith("{"):
+            return
+        listener.attend()
+        if listener.heard.runs:
             return
         try:
             found = json.loads(line)
@@ -221,7 +256,7 @@ class CommandRunner(Objective):
 
     # -- metrics -------------------------------------------------------------------------------
 
-    def _metrics(self, ended: Finished, file: Path | None) -> dict[str, float]:
+    def _metrics(self, ended: Finished, file: Path | None, heard: Mapping[str, float]) -> dict[str, float]:
         match self.spec.metrics_from:
             case "wall":
                 return {next(m.name for m in self.metrics if m.goal): ended.seconds}
@@ -231,6 +266,9 @@ class CommandRunner(Objective):
             case "file":
                 assert file is not None
                 found, where = _from_file(file), f"in {self.spec.metrics_file}"
+            case _ if heard:
+                printed = _last_object(ended) or {}
+                found, where = {**printed, **heard}, "among those that its run reported"
             case _:
                 found, where = _from_last_line(ended), "in the JSON object it printed last"
         values = {m.name: _look_up(found, m.name) for m in self.metrics}
@@ -244,6 +282,13 @@ class CommandRunner(Objective):
 
 
 def _from_last_line(ended: Finished) -> Mapping[str, object]:
+    found = _last_object(ended)
+    if found is None:
+        raise CommandCrashed(f"it printed no line with a JSON object{_last_words(ended)}", ended)
+    return found
+
+
+def _last_object(ended: Finished) -> Mapping[str, object] | None:
     for line in reversed(ended.stdout.splitlines()):
         if line.lstrip().startswith("{"):
             try:
@@ -251,7 +296,7 @@ def _from_last_line(ended: Finished) -> Mapping[str, object]:
             except (ValueError, RecursionError):
                 continue
             return dict(found)
-    raise CommandCrashed(f"it printed no line with a JSON object{_last_words(ended)}", ended)
+    return None
 
 
 def _from_file(file: Path) -> Mapping[str, object]:
@@ -331,6 +376,15 @@ def _last_words(ended: Finished) -> str:
 
 
 # -- at construction ------------------------------------------------------------------------------
+
+
+def _not_handed(spec: CommandObjective, knobs: Iterable[str]) -> list[str]:
+    """Of ``knobs``, those that the command has neither as an argument or variable nor in its config file."""
+    if spec.config_file and not spec.config_text:
+        return []
+    texts = (*spec.arguments, *spec.environment.values(), spec.config_text)
+    handed = {name for text in texts for name, _ in names(text)}
+    return [name for name in knobs if name not in handed]
 
 
 def _mentions_folder(spec: CommandObjective) -> bool:

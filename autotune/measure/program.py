@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
 
 HEAD_BYTES = 1 << 16
 TAIL_BYTES = 1 << 20
@@ -51,11 +51,25 @@ class Finished:
             return f"killed by signal {self.signal}"
 
 
+class Attendant(Protocol):
+    """Somebody who is called now and then while a program runs. What it raises ends the program."""
+
+    def fileno(self) -> int:
+        """Readable where there is something to do."""
+
+    def timeout(self) -> float | None:
+        """Seconds until it is to be called even so; ``None``: no such time."""
+
+    def attend(self) -> None:
+        """Do what there is to do, without waiting."""
+
+
 def run_program(
     arguments: Sequence[str],
     folder: Path,
     environment: Mapping[str, str],
     on_line: Callable[[str], None] | None = None,
+    attendant: Attendant | None = None,
 ) -> Finished:
     """Run ``arguments`` in ``folder`` and wait. Raises ``OSError`` where it cannot be started.
 
@@ -76,7 +90,7 @@ def run_program(
     err = Bounded()
     try:
         with process.stdout, process.stderr:
-            _collect(process.pid, {process.stdout: out, process.stderr: err})
+            _collect(process.pid, {process.stdout: out, process.stderr: err}, attendant)
             code = process.wait()
             seconds = time.perf_counter() - start
     except BaseException:
@@ -137,7 +151,7 @@ class Lines(Bounded):
             self._tell(line.decode("utf-8", errors="replace"))
 
 
-def _collect(pid: int, streams: Mapping[IO[bytes], Bounded]) -> None:
+def _collect(pid: int, streams: Mapping[IO[bytes], Bounded], attendant: Attendant | None) -> None:
     """Read the streams until the process has ended; on an old kernel until all of them are closed."""
     with selectors.DefaultSelector() as selector:
         for stream in streams:
@@ -149,14 +163,20 @@ def _collect(pid: int, streams: Mapping[IO[bytes], Bounded]) -> None:
             process = -1
         else:
             selector.register(process, selectors.EVENT_READ)
+        if attendant is not None:
+            selector.register(attendant, selectors.EVENT_READ)
+        open_streams = len(streams)
         try:
             waiting = True
-            while waiting and selector.get_map():
-                for key, _ in selector.select():
+            while waiting and (process >= 0 or open_streams):
+                for key, _ in selector.select(attendant.timeout() if attendant else None):
                     if key.fd == process:
                         waiting = False
-                    elif not _read(key.fd, streams[key.fileobj]):  # type: ignore[index]
+                    elif key.fileobj is not attendant and not _read(key.fd, streams[key.fileobj]):  # type: ignore[index]
                         selector.unregister(key.fileobj)
+                        open_streams -= 1
+                if attendant is not None:
+                    attendant.attend()
         finally:
             if process >= 0:
                 os.close(process)

@@ -23,6 +23,7 @@ from typing import SupportsIndex
 
 from autotune.measure.outcome import Report
 from autotune.measure.readings import named_values
+from autotune.measure.stopped import Stopped as Stopped
 from autotune.space.spec import StudySpec
 from autotune.status import Status
 
@@ -62,15 +63,6 @@ def whole_run(spec: StudySpec) -> Curve | None:
 
 Hear = Callable[[Report, bool], str]
 """Takes a report, and whether the run waits; gives why the run is to end, or an empty text to go on."""
-
-
-class Stopped(BaseException):
-    """Raised by a report that is the last one. Let it pass; no ``except Exception`` stands in its way."""
-
-    def __init__(self, status: Status, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-        self.message = message
 
 
 def _unheard(report: Report, waits: bool) -> str:

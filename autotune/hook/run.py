@@ -1,0 +1,293 @@
+"""``autotune.run``: the few lines in a training script by which it is tuned, and later reads the winner.
+
+::
+
+    with autotune.run("train-digits") as run:
+        lr = run.knob("lr", default=1e-3)
+        for step in range(1, steps + 1):
+            ...
+            run.report(step, loss=loss)      # may end the trial early
+            if run.should_stop:
+                break
+
+Where nobody is tuning, a knob is its default and nothing else happens. Only the standard library is loaded,
+and of that as little as the case needs.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
+
+from autotune.hook.run_values import like
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+    from pathlib import Path
+    from types import TracebackType
+
+    from autotune.hook.run_link import Link
+    from autotune.hook.run_ranks import Stop
+    from autotune.hook.run_reports import Reports
+
+T = TypeVar("T")
+
+_DOCUMENT = "AUTOTUNE_RUN"
+_FOLDER = "AUTOTUNE_FOLDER"
+_SEED = "AUTOTUNE_SEED"
+
+
+class Run:
+    """One training, from its knobs to its result: a context, or ended by :meth:`close`. See :func:`run`."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        recipes: bool = False,
+        workload: Mapping[str, object] | None = None,
+        rank: int | None = None,
+        ranks: int | None = None,
+    ) -> None:
+        self.name = name
+        self._recipes = recipes
+        self._workload = workload
+        self._recipe: tuple[Mapping[str, Any], str] | None = None
+        self._set: dict[str, str] = {}
+        self._asked: dict[str, tuple[object, object, str]] = {}
+        """By knob: value, default, and where the value is from."""
+        self._searched: Mapping[str, Any] = {}
+        self._link: Link | None = None
+        self._stop: Stop | None = None
+        """While the run is open in a process that may be told to stop."""
+        self._reports: Reports | None = None
+        """In the process that reports."""
+        self._polite = False
+        """Whether the script asks by itself whether to stop."""
+        self._stopped = False
+        if document := os.environ.get(_DOCUMENT):
+            self._open(document, rank, ranks)
+
+    def _open(self, document: str, rank: int | None, ranks: int | None) -> None:
+        import atexit
+
+        from autotune.hook.run_link import Link, LinkError, warn
+        from autotune.hook.run_ranks import Rank, Stop, find_rank
+        from autotune.hook.run_reports import Reports
+
+        place = find_rank() if rank is None else Rank(rank, ranks or rank + 1)
+        try:
+            link = Link(document, reports=place.number == 0)
+        except LinkError as error:
+            warn(f"{error}; the run {self.name!r} has its defaults")
+            return
+        if link.role == "nested":
+            warn(f"the run {self.name!r} is inside another one, which alone is tuned; it has its defaults")
+            link.close()
+            return
+        if link.role == "other" and place.number == 0:
+            warn(f"another process of this trial reports; the run {self.name!r} has its knobs, and is silent")
+        self._link = link
+        self._searched = link.facts["knobs"]
+        self._stop = Stop(link.words, link.board, place)
+        if link.role == "reporter":
+            self._reports = Reports(link, self.name)
+        atexit.register(self.close)
+
+    # -- knobs ---------------------------------------------------------------------------------
+
+    def knob(self, name: str, default: T) -> T:
+        """The value to use for the knob ``name``: of the type of ``default`` where that is a plain value.
+
+        It is, in this order: what ``--set`` says (:meth:`add_arguments`), the value under search, the
+        recipe's where recipes were asked for, and the default. A knob that is set and searched at once is an
+        :class:`~autotune.InputError`: the search would believe in another value than the one that ran.
+        """
+        value, source = self._choose(name, default)
+        self._asked[name] = value, default, source
+        return value
+
+    def _choose(self, name: str, default: T) -> tuple[T, str]:
+        if name in self._set:
+            if name in self._searched:
+                from autotune.errors import InputError, Problem
+
+                text = f"--set {name}={self._set[name]}: a search is choosing the knob {name!r}"
+                hint = f"leave out --set {name}, or take the knob out of the space"
+                raise InputError(Problem(text, hint=hint))
+            return like(self._set[name], default, name), "--set"
+        if name in self._searched:
+            return like(self._searched[name], default, name), "search"
+        if self._recipes and not self.searching:
+            known, how = self._known()
+            if name in known:
+                return like(known[name], default, name), f"recipe: {how}"
+        return default, "default"
+
+    def _known(self) -> tuple[Mapping[str, Any], str]:
+        """The recipe, looked up once; nothing where there is none, which is said."""
+        if self._recipe is None:
+            import autotune
+            from autotune.hook.run_link import warn
+
+            try:
+                recipe = autotune.recipe(self.name, workload=dict(self._workload or {}))
+                self._recipe = recipe.configuration, recipe.how
+            except autotune.AutotuneError as error:
+                warn(f"there is no recipe for the run {self.name!r}, which has its defaults: {error}")
+                self._recipe = {}, ""
+        return self._recipe
+
+    @property
+    def searching(self) -> bool:
+        """Whether a search has started this process and chooses its knobs."""
+        return self._link is not None
+
+    @property
+    def source(self) -> str:
+        """Where the knobs asked for so far are from: ``search``, ``recipe``, ``--set``, ``default``."""
+        found = dict.fromkeys(source.partition(":")[0] for _, _, source in self._asked.values())
+        return ", ".join(found) or "default"
+
+    def describe(self) -> str:
+        """One line a knob that was asked for: its value, where it is from, and its default."""
+        lines = []
+        for name, (value, default, source) in self._asked.items():
+            beside = "" if source == "default" else f"; default {default!r}"
+            lines.append(f"{name} = {value!r}  ({source}{beside})")
+        return "\n".join(lines)
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Give ``parser`` the argument ``--set NAME=VALUE``, to be parsed before the knobs are asked for."""
+        from autotune.hook.run_arguments import add_set
+
+        add_set(parser, self._set.__setitem__)
+
+    # -- under a search ------------------------------------------------------------------------
+
+    @property
+    def steps(self) -> int | None:
+        """How many steps a complete trial has; ``None`` where no search says that."""
+        return self._link.facts.get("steps") if self._link is not None else None
+
+    @property
+    def seed(self) -> int | None:
+        """Another number for each repetition; ``None`` where nobody is tuning."""
+        text = os.environ.get(_SEED) if self.searching else None
+        return int(text) if text else None
+
+    @property
+    def folder(self) -> Path | None:
+        """A folder of this configuration's own for checkpoints, kept while the search lasts; else ``None``.
+
+        A trial that was paused and goes on finds there what it left.
+        """
+        text = os.environ.get(_FOLDER) if self.searching else None
+        if not text:
+            return None
+        from pathlib import Path
+
+        return Path(text)
+
+    def report(self, step: SupportsIndex, metrics: Mapping[str, Any] | None = None, /, **named: Any) -> None:
+        """``step`` steps are done, and the metrics are now these: numbers, or what ``float`` makes one of.
+
+        Of several ranks all should call it; rank 0's is passed on. It never waits. Where the trial is to end
+        and the script has never looked at :attr:`should_stop`, it raises
+        :class:`~autotune.measure.stopped.Stopped`, which the ``with`` of the run swallows.
+        """
+        stop = self._stop
+        if stop is None:
+            return
+        step = operator.index(step)
+        if self._reports is not None:
+            self._reports.take(step, {**metrics, **named} if metrics else named)
+        if stop.after(step):
+            self._stopped = True
+            if not self._polite:
+                from autotune.measure.stopped import Stopped
+                from autotune.status import Status
+
+                raise Stopped(Status.PRUNED, f"the search ends this trial after step {step}")
+
+    def result(self, metrics: Mapping[str, Any] | None = None, /, **named: Any) -> None:
+        """The metrics of the whole run, where they are not those of its last reports (the best loss, say)."""
+        if self._reports is not None:
+            self._reports.result({**(metrics or {}), **named})
+
+    @property
+    def should_stop(self) -> bool:
+        """Whether the trial is to end; then leave the loop. All ranks see it after the same step."""
+        if self._stop is not None:
+            self._polite = True
+            self._stopped = self._stop.asked() or self._stopped
+        return self._stopped
+
+    @property
+    def dropped(self) -> int:
+        """Messages to the search that found no room and were left out."""
+        return self._link.dropped if self._link is not None else 0
+
+    # -- the end -------------------------------------------------------------------------------
+
+    def close(self, error: BaseException | None = None) -> None:
+        """The run is over: the search is told its last values, and the ``error`` that ended it if one did.
+
+        A second call does nothing, nor does one in a process that was forked from the run's.
+        """
+        if self._stop is None or self._link is None or not self._link.own:
+            return
+        import atexit
+
+        atexit.unregister(self.close)
+        self._stop.forget()
+        self._stop = None
+        if self._reports is not None:
+            self._reports.end(self._asked, error)
+        self._link.close()
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        self._say_what_was_not_asked()
+        stopped = self._stopped and error is not None and _is_stop(error)
+        self.close(None if stopped else error)
+        return stopped
+
+    def _say_what_was_not_asked(self) -> None:
+        for name in self._set:
+            if name not in self._asked:
+                from autotune.errors import nearest
+                from autotune.hook.run_link import warn
+
+                known = nearest(name, self._asked) or f"the script has {', '.join(self._asked) or 'no knobs'}"
+                warn(f"--set {name}={self._set[name]} did nothing: no knob {name!r} was asked for; {known}")
+
+
+def run(
+    name: str,
+    *,
+    recipes: bool = False,
+    workload: Mapping[str, object] | None = None,
+    rank: int | None = None,
+    ranks: int | None = None,
+) -> Run:
+    """Open a run: the hook of a training script. Use it as a context.
+
+    ``name`` is that of the study whose recipe is wanted, and stands in messages. ``recipes``: where nobody
+    is tuning, knobs have the values of the best known recipe for ``workload`` on this device
+    (:func:`autotune.recipe`), else their defaults. ``rank`` of ``ranks`` is which process of a training this
+    is, where no launcher says so by ``RANK`` and ``WORLD_SIZE``.
+    """
+    return Run(name, recipes=recipes, workload=workload, rank=rank, ranks=ranks)
+
+
+def _is_stop(error: BaseException) -> bool:
+    from autotune.measure.stopped import Stopped
+
+    return isinstance(error, Stopped)

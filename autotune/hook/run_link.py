@@ -1,0 +1,222 @@
+"""The program's end of a run under a search. Nothing here waits or raises once the link stands.
+
+A link is of one process and dies alone: whatever becomes of the search, the training goes on. A process
+that was forked from the one that opened it neither sends nor closes anything. A program may also close
+all descriptors and open others in their place, so each is known by its inode.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import mmap
+import os
+import select
+import socket
+import sys
+import time
+from contextlib import suppress
+from typing import Any
+
+from autotune.measure.run_protocol import BOARD, BOARD_BYTES, FORMAT, OWNER, socket_address
+
+
+class LinkError(Exception):
+    """The search cannot be reached; the text is for people."""
+
+
+class Link:
+    """A document of knobs, a board to read from, and a socket to write to.
+
+    ``role`` is ``reporter`` for the process that reports, ``nested`` where another run of this very process
+    does already, and ``other`` where another process of the trial does.
+    """
+
+    def __init__(self, document: str, reports: bool = True) -> None:
+        """Open what the search has laid out. :class:`LinkError` where there is no document to read.
+
+        ``reports``: whether this process is one that may report.
+        """
+        self._folder = os.path.dirname(document)  # noqa: PTH120 - pathlib takes longer to load than all this
+        self._pid = os.getpid()
+        self._dead = False
+        self._socket: _Held | None = None
+        self._claim: _Held | None = None
+        self._memory: mmap.mmap | None = None
+        self.dropped = 0
+        """Messages that found no room."""
+        self.words: memoryview | None = None
+        """The board as 64-bit words; ``None`` where there is none."""
+        self.role = "other"
+        self.facts = _read(document)
+        try:
+            self._open_board()
+            if reports:
+                self._take_role(document)
+            if self.role == "reporter":
+                self._connect()
+        except OSError as error:
+            self._lose(f"the search cannot be reached ({error})")
+
+    @property
+    def board(self) -> str:
+        """Path of the board's file."""
+        return f"{self._folder}/{BOARD}"
+
+    @property
+    def own(self) -> bool:
+        """Whether this process opened it, and is no child of the one that did."""
+        return os.getpid() == self._pid
+
+    def _open_board(self) -> None:
+        descriptor = os.open(self.board, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            self._memory = mmap.mmap(descriptor, BOARD_BYTES)
+        finally:
+            os.close(descriptor)
+        self.words = memoryview(self._memory).cast("q")
+
+    def _take_role(self, document: str) -> None:
+        """The first run to come reports. The kernel lets go of its claim, should it die."""
+        assert self.words is not None
+        claim = _Held(os.open(document, os.O_RDONLY | os.O_CLOEXEC))
+        try:
+            fcntl.flock(claim.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            claim.close()
+            self.role = "nested" if self.words[OWNER] == self._pid else "other"
+            return
+        self._claim = claim
+        self.words[OWNER] = self._pid
+        self.role = "reporter"
+
+    def _connect(self) -> None:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._socket = _Held(connection.fileno(), connection)
+        connection.setblocking(False)
+        with socket_address(self._folder) as address:
+            connection.connect(address)
+
+    # -- talking -------------------------------------------------------------------------------
+
+    def send(self, message: dict[str, Any], seconds: float = 0.0) -> bool:
+        """Send a message if there is room for it within ``seconds``; whether it went."""
+        held = self._socket
+        if held is None or not self.own:
+            return False
+        data = json.dumps(message).encode()
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                held.send(data)
+            except BlockingIOError:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    self.dropped += 1
+                    return False
+                poll = select.poll()
+                poll.register(held.descriptor, select.POLLOUT)
+                poll.poll(left * 1000)
+            except OSError as error:
+                self._lose(f"the search has gone ({error})")
+                return False
+            else:
+                return True
+
+    def close(self) -> None:
+        """Let go of everything, in the process that opened it; a child does nothing."""
+        if not self.own:
+            return
+        self._dead = True
+        self._hang_up()
+        if self._claim is not None:
+            untouched = self._claim.release()
+            self._claim = None
+        else:
+            untouched = True
+        if self.words is not None and self._memory is not None:
+            self.words.release()
+            self.words = None
+            _forget(self._memory, untouched)
+            self._memory = None
+
+    def _lose(self, why: str) -> None:
+        if not self._dead:
+            self._dead = True
+            warn(f"{why}; the run goes on without it")
+        self._hang_up()
+
+    def _hang_up(self) -> None:
+        held, self._socket = self._socket, None
+        if held is not None:
+            held.close()
+
+
+class _Held:
+    """A descriptor that is used and closed only while it is still the one that was opened."""
+
+    def __init__(self, descriptor: int, connection: socket.socket | None = None) -> None:
+        self.descriptor = descriptor
+        self._connection = connection
+        self._identity = _inode(descriptor)
+
+    @property
+    def intact(self) -> bool:
+        try:
+            return _inode(self.descriptor) == self._identity
+        except OSError:
+            return False
+
+    def send(self, data: bytes) -> None:
+        if self._connection is None or not self.intact:
+            raise OSError("its connection was closed by this program")
+        self._connection.send(data, socket.MSG_NOSIGNAL | socket.MSG_DONTWAIT)
+
+    def release(self) -> bool:
+        """Unlock and close it. A forked child that lives on would keep it locked. Whether it was intact."""
+        intact = self.intact
+        if intact:
+            with suppress(OSError):
+                fcntl.flock(self.descriptor, fcntl.LOCK_UN)
+        self.close()
+        return intact
+
+    def close(self) -> None:
+        intact = self.intact
+        if self._connection is not None:
+            self._connection.detach()
+        if intact:
+            os.close(self.descriptor)
+
+
+_KEPT: list[mmap.mmap] = []
+"""Memory whose own descriptor the program may have closed and used anew: closing it would close that."""
+
+
+def _forget(memory: mmap.mmap, untouched: bool) -> None:
+    if untouched:
+        memory.close()
+    else:
+        _KEPT.append(memory)
+
+
+def warn(text: str) -> None:
+    """One line for people. A program without a stderr goes on."""
+    with suppress(OSError, ValueError, AttributeError):
+        print(f"autotune: {text}", file=sys.stderr, flush=True)
+
+
+def _read(document: str) -> dict[str, Any]:
+    try:
+        with open(document, "rb") as file:  # noqa: PTH123
+            facts: dict[str, Any] = json.loads(file.read())
+    except (OSError, ValueError) as error:
+        raise LinkError(f"the knobs cannot be read: {error}") from error
+    if facts.get("format") != FORMAT:
+        raise LinkError(f"{document} is of another version of autotune than the one that is imported here")
+    return facts
+
+
+def _inode(descriptor: int) -> tuple[int, int]:
+    status = os.fstat(descriptor)
+    return status.st_dev, status.st_ino

@@ -1,0 +1,210 @@
+"""One stop for all ranks of a training: the same step everywhere, and nobody waits for anybody.
+
+The order to stop comes at any moment, and the ranks see it at different steps. Until it comes a check is
+one look into shared memory. From then on each check goes through a lock, under which a rank writes how far
+it is. When all ranks have been there since the order, whoever completes the set writes the first step that
+lies ahead of all: nobody can have passed it, since nobody passes a check without the lock any more::
+
+    going ──order seen──▶ present ──all are──▶ agreed on step s ──step s is done──▶ stops
+                            │  ▲
+                            └──┘ the next check, further on
+
+A rank that never checks is no deadlock. Nothing is agreed, all go on, and the search ends them later.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from autotune.measure.run_protocol import AGREED, BOARD_BYTES, ORDER
+
+STEPS, READS = 1, 2
+"""By what ranks count: the steps that they report, or how often they have asked whether to stop."""
+
+_KIND, _RUN, _AT = AGREED, AGREED + 1, AGREED + 2
+"""Words of the board: by what it was agreed (0: not yet), in which run of the process, and on what."""
+
+_PLACES = 16
+_PLACE = 4
+"""From this word on each rank has four: its run (from 1), last step + 1, stride, and reads."""
+
+_LOCK_SECONDS = 2.0
+_FURTHEST = 1000
+"""So many strides ahead ranks of different strides are looked for a common step."""
+
+
+@dataclass(frozen=True)
+class Rank:
+    """Which of how many processes of a training this is."""
+
+    number: int = 0
+    count: int = 1
+
+
+_VARIABLES = (
+    ("RANK", "WORLD_SIZE"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("PMI_RANK", "PMI_SIZE"),
+)
+
+
+def find_rank() -> Rank:
+    """What the launcher says, or ``torch.distributed`` where it is set up already; else the only one."""
+    for number, count in _VARIABLES:
+        try:
+            found = Rank(int(os.environ[number]), int(os.environ[count]))
+        except (KeyError, ValueError):
+            continue
+        if 0 <= found.number < found.count:
+            return found
+    dist = sys.modules.get("torch.distributed")
+    if dist is not None and dist.is_available() and dist.is_initialized():
+        return Rank(dist.get_rank(), dist.get_world_size())
+    return Rank()
+
+
+class Stop:
+    """Whether this rank is to stop, in one run of its process."""
+
+    def __init__(self, words: memoryview | None, board: str, rank: Rank) -> None:
+        self._words = words
+        self._board = board
+        self._pid = os.getpid()
+        self._rank = rank
+        self._run = 1
+        self._step = -1
+        self._stride = 1
+        self._reads = 0
+        self._agreed: tuple[int, int] | None = None
+        if (_PLACES + _PLACE * rank.count) * 8 > BOARD_BYTES:
+            self._words = None
+        if rank.count > 1:
+            self._locked(self._begin)
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the order has come, agreed upon or not."""
+        return self._words is not None and self._words[ORDER] != 0
+
+    def after(self, step: int) -> bool:
+        """Whether all are to stop now that ``step`` is done."""
+        if step > self._step >= 0:
+            self._stride = step - self._step
+        self._step = max(step, self._step)
+        return self._check(STEPS)
+
+    def asked(self) -> bool:
+        """Whether all are to stop, as somebody has just asked."""
+        self._reads += 1
+        return self._check(READS)
+
+    def forget(self) -> None:
+        """Look at the board no more."""
+        self._words = None
+
+    def _check(self, kind: int) -> bool:
+        if self._words is None or not self._words[ORDER]:
+            return False
+        if self._rank.count == 1:
+            return True
+        if self._agreed is None:
+            self._locked(self._settle)
+        if self._agreed is None:
+            return False
+        by, at = self._agreed
+        return self._step >= at if by == STEPS else kind == READS and self._reads >= at
+
+    # -- under the lock ------------------------------------------------------------------------
+
+    def _locked(self, act: Callable[[memoryview], None]) -> None:
+        """Act on the board while no other rank does. A rank that cannot is alone from then on."""
+        words = self._words
+        if words is None or os.getpid() != self._pid:
+            return
+        try:
+            lock = os.open(self._board, os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            self._words = None  # the search has gone, and its folder with it
+            return
+        try:
+            if _lock(lock):
+                act(words)
+            else:
+                self._words = None
+        finally:
+            os.close(lock)
+
+    def _begin(self, words: memoryview) -> None:
+        """Another run of this rank."""
+        place = _PLACES + _PLACE * self._rank.number
+        self._run = words[place] + 1
+        self._write(words)
+
+    def _settle(self, words: memoryview) -> None:
+        if not words[_KIND]:
+            self._write(words)
+            self._agree(words)
+        if not words[_KIND]:
+            return
+        if words[_RUN] < self._run:  # an earlier run, which all have left
+            self._agreed = (STEPS, -1)
+        else:
+            self._agreed = (words[_KIND], words[_AT])
+
+    def _write(self, words: memoryview) -> None:
+        place = _PLACES + _PLACE * self._rank.number
+        for offset, word in enumerate((self._run, self._step + 1, self._stride, self._reads)):
+            words[place + offset] = word
+
+    def _agree(self, words: memoryview) -> None:
+        places = range(_PLACES, _PLACES + _PLACE * self._rank.count, _PLACE)
+        runs, done, strides, reads = ([words[p + offset] for p in places] for offset in range(_PLACE))
+        if set(runs) != {self._run}:
+            return
+        if all(done):
+            kind, at = STEPS, meeting([d - 1 for d in done], strides)
+        elif all(reads):
+            kind, at = READS, max(reads) + 1
+        else:
+            return
+        if at is not None:
+            words[_RUN], words[_AT] = self._run, at
+            words[_KIND] = kind
+
+
+def meeting(steps: Sequence[int], strides: Sequence[int]) -> int | None:
+    """The first step ahead of all at which each rank will be that goes on by its stride; ``None``: no such.
+
+    >>> meeting([7, 8], [1, 1])
+    9
+    >>> meeting([13, 10], [1, 10])
+    20
+    """
+    widest = max(range(len(steps)), key=lambda i: strides[i])
+    step = steps[widest]
+    for _ in range(_FURTHEST):
+        step += strides[widest]
+        if step > max(steps) and all((step - s) % d == 0 for s, d in zip(steps, strides, strict=True)):
+            return step
+    return None
+
+
+def _lock(descriptor: int) -> bool:
+    """Take the lock, which others hold for microseconds; not at all where one is stopped while holding it."""
+    deadline = time.monotonic() + _LOCK_SECONDS
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(1e-4)
+        except OSError:
+            return False
+        else:
+            return True

@@ -1,0 +1,100 @@
+"""What a run says to its search: few messages, whatever the script reports.
+
+A training of 1 ms a step reports a thousand times a second. To hear that would take the session, and the
+core that trains, longer than it is worth. So reports within a tenth of a second become one, but those go
+at once that the search decides by: at a rung, at the last step, and when the loss is no number any more.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any
+
+from autotune.hook.run_values import as_number
+
+if TYPE_CHECKING:
+    from autotune.hook.run_link import Link
+
+SECONDS_BETWEEN = 0.1
+
+_ROOM_SECONDS = 1.0
+"""How long the first and the last message may wait for room. No other waits."""
+
+_INFINITE = float("inf")
+
+
+class Reports:
+    """The metrics of a run, sent as :mod:`autotune.measure.run_protocol` says."""
+
+    def __init__(self, link: Link, name: str) -> None:
+        self._link = link
+        self._pending: dict[str, Any] = {}
+        """What was reported since the last message. Tensors are not looked at before they are sent."""
+        self._values: dict[str, float] = {}
+        self._result: dict[str, Any] = {}
+        self._metric: str | None = link.facts.get("metric")
+        steps = {*link.facts.get("decide_at", ()), link.facts.get("steps") or 0} - {0}
+        self._awaited = sorted(steps, reverse=True)
+        self._sent_at = -_INFINITE
+        link.send({"kind": "hello", "name": name, "pid": os.getpid()}, _ROOM_SECONDS)
+
+    def take(self, step: int, values: Mapping[str, Any]) -> None:
+        """Keep a report, and send it where it is time or somebody waits for it."""
+        self._pending.update(values)
+        if self._metric is not None and self._metric not in values:
+            return  # it goes with the next one that brings the metric
+        now = time.monotonic()
+        if now - self._sent_at >= SECONDS_BETWEEN or self._is_awaited(step, values):
+            self._sent_at = now
+            self._send(step)
+
+    def _is_awaited(self, step: int, values: Mapping[str, Any]) -> bool:
+        if self._awaited and step >= self._awaited[-1]:
+            return True
+        judged = values.get(self._metric or "")
+        return isinstance(judged, float) and not -_INFINITE < judged < _INFINITE
+
+    def _send(self, step: int) -> None:
+        numbers = _numbers(self._pending)
+        if not self._link.send({"kind": "report", "step": step, "values": numbers}):
+            return
+        self._values.update(numbers)
+        self._pending.clear()
+        while self._awaited and step >= self._awaited[-1]:
+            self._awaited.pop()
+
+    def result(self, metrics: Mapping[str, Any]) -> None:
+        """What counts as the metrics of the run, whatever was reported."""
+        self._result.update(metrics)
+
+    def end(self, asked: Collection[str], error: BaseException | None) -> None:
+        """The last message: all that the trial's outcome needs."""
+        self._link.send(
+            {
+                "kind": "end",
+                "values": self._values | _numbers(self._pending) | _numbers(self._result),
+                "asked": list(asked),
+                "failed": _described(error),
+                "dropped": self._link.dropped,
+            },
+            _ROOM_SECONDS,
+        )
+
+
+def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
+    return {name: as_number(name, value) for name, value in values.items()}
+
+
+def _described(error: BaseException | None) -> dict[str, object]:
+    """An exception in words that need none of its classes."""
+    if error is None:
+        return {}
+    text = str(error)[:2000]
+    status = getattr(type(error), "status", None)
+    if isinstance(status, str):  # one of autotune's own: Infeasible, Diverged ...
+        return {"status": str(status), "message": text, "kinds": []}
+    name = type(error).__name__
+    kinds = [kind.__name__ for kind in type(error).__mro__]
+    return {"message": f"{name}: {text}" if text else name, "kinds": kinds}

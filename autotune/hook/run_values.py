@@ -1,0 +1,72 @@
+"""Values on their way into a training script and out of it."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+_WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+
+
+def like(value: Any, default: T, name: str) -> T:
+    """``value`` in the type of ``default``, where both are plain: 64.0 for a default of 32 is 64.
+
+    A text (of the command line) is read as that type. What has no such form stays as it is; for a text
+    that is a ``ValueError`` which names the knob.
+    """
+    if isinstance(value, str) and not isinstance(default, str):
+        read: T = _read(value, default, name)
+        return read
+    found: Any = value
+    if isinstance(default, bool):
+        found = bool(value) if isinstance(value, (bool, int)) and value in (0, 1) else value
+    elif isinstance(default, int) and isinstance(value, float) and value.is_integer():
+        found = int(value)
+    elif isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
+        found = float(value)
+    elif isinstance(default, tuple) and isinstance(value, list):
+        found = tuple(value)
+    result: T = found
+    return result
+
+
+def _read(text: str, default: Any, name: str) -> Any:
+    try:
+        if isinstance(default, bool):
+            return _WORDS[text.strip().lower()]
+        if isinstance(default, int):
+            return int(text) if "." not in text and "e" not in text.lower() else _whole(float(text))
+        if isinstance(default, float):
+            return float(text)
+    except (KeyError, ValueError):
+        kind = type(default).__name__
+        raise ValueError(
+            f"the knob {name!r} cannot be {text!r}: expected {_EXPECTED[kind]}, as its default {default!r} is"
+        ) from None
+    if default is None or isinstance(default, (list, tuple, dict)):
+        import json
+
+        try:
+            found = json.loads(text)
+        except ValueError:
+            return text
+        return tuple(found) if isinstance(default, tuple) and isinstance(found, list) else found
+    return text
+
+
+_EXPECTED = {"bool": "true or false", "int": "a whole number", "float": "a number"}
+
+
+def _whole(number: float) -> int:
+    if not number.is_integer():
+        raise ValueError(number)
+    return int(number)
+
+
+def as_number(name: str, value: Any) -> float:
+    """The metric as a number, for which a tensor's device is waited for. ``TypeError`` for no number."""
+    try:
+        return float(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(f"the metric {name!r} must be a number, not {value!r:.80}: {error}") from None

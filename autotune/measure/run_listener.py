@@ -1,0 +1,236 @@
+"""The worker's end of a program's :func:`autotune.run`: hands it the knobs, hears it, tells it to stop."""
+
+from __future__ import annotations
+
+import json
+import math
+import mmap
+import select
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from autotune.errors import nearest
+from autotune.measure.objective import Diverged, Infeasible, OutOfMemory, Signal, WrongAnswer
+from autotune.measure.reports import Reporter
+from autotune.measure.run_protocol import BOARD, BOARD_BYTES, DOCUMENT, FORMAT, ORDER, socket_address
+from autotune.measure.stopped import Stopped
+from autotune.space.configuration import Value, plain
+
+GRACE_SECONDS = 10.0
+"""A program that was told to stop is given this, or twice its longest time between two reports."""
+
+_LARGEST = 1 << 18
+"""Bytes of a packet; the kernel's buffers hold less."""
+
+_AT_ONCE = 10_000
+"""Packets that are taken before something else has its turn."""
+
+_SIGNALS: Mapping[str, type[Signal]] = {
+    kind.status.value: kind for kind in (Infeasible, WrongAnswer, OutOfMemory, Diverged)
+}
+
+
+@dataclass
+class Heard:
+    """What the runs of one start of the program have said."""
+
+    runs: int = 0
+    """How many there were; 0: it does not use the hook."""
+    ended: int = 0
+    values: dict[str, float] = field(default_factory=dict)
+    """The last value of each metric."""
+    asked: dict[str, None] = field(default_factory=dict)
+    """The knobs that it asked for, in that order; known once its runs have ended."""
+    failed: Mapping[str, Any] = field(default_factory=dict)
+    """``kinds``, ``message`` and perhaps ``status`` of the exception that ended its last run."""
+
+
+class RunListener:
+    """A context in which a program may open runs. ``with RunListener(...) as listener: start the program``
+
+    :meth:`attend` never waits. A report that the trial is to end with does not raise there: the program is
+    told, and has its grace to end by itself. When that is over :meth:`attend` raises :class:`Stopped`.
+    """
+
+    def __init__(self, parent: Path, knobs: Mapping[str, Value], report: Reporter) -> None:
+        parent.mkdir(parents=True, exist_ok=True)
+        self.heard = Heard()
+        self.stopped: Stopped | None = None
+        self.report = report
+        self._folder = Path(tempfile.mkdtemp(prefix="run-", dir=parent))
+        try:
+            self._board = self._make_board()
+            self._server = self._make_socket()
+            self._write_document(knobs)
+        except BaseException:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise
+        self._connections: dict[int, socket.socket] = {}
+        self._poll = select.epoll()
+        self._poll.register(self._server.fileno(), select.EPOLLIN)
+        self._last_report = time.monotonic()
+        self._longest = 0.0
+        self._deadline = math.inf
+
+    @property
+    def document(self) -> str:
+        """What the variable ``AUTOTUNE_RUN`` is to say."""
+        return str(self._folder / DOCUMENT)
+
+    def fileno(self) -> int:
+        """Readable where :meth:`attend` has something to do."""
+        return self._poll.fileno()
+
+    def timeout(self) -> float | None:
+        """Seconds until :meth:`attend` is to be called, whatever comes; ``None``: there is no such time."""
+        return None if self._deadline == math.inf else max(self._deadline - time.monotonic(), 0.0)
+
+    def attend(self) -> None:
+        """Take what has come."""
+        for _ in range(_AT_ONCE):
+            ready = self._poll.poll(0)
+            if not ready:
+                break
+            for descriptor, _ in ready:
+                if descriptor == self._server.fileno():
+                    self._accept()
+                else:
+                    self._receive(descriptor)
+        if self.stopped is not None and time.monotonic() >= self._deadline:
+            raise self.stopped
+
+    def __enter__(self) -> RunListener:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for connection in self._connections.values():
+            connection.close()
+        self._server.close()
+        self._poll.close()
+        self._board.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    # -- what came of it -----------------------------------------------------------------------
+
+    def failure(self) -> Signal | None:
+        """The typed end that the program's exception stands for, where it is one."""
+        message = str(self.heard.failed.get("message", ""))
+        kinds = self.heard.failed.get("kinds", ())
+        if kind := _SIGNALS.get(str(self.heard.failed.get("status", ""))):
+            return kind(message)
+        if "MemoryError" in kinds or "OutOfMemoryError" in kinds:
+            return OutOfMemory(message)
+        return None
+
+    def never_asked(self, knobs: Sequence[str]) -> str:
+        """Of ``knobs``, those that a program with the hook did not ask for, said to the user; or nothing."""
+        heard = self.heard
+        left = [name for name in knobs if name not in heard.asked]
+        if not left or not heard.runs or heard.ended < heard.runs:
+            return ""
+        others = [name for name in heard.asked if name not in knobs]
+        hints = [nearest(name, others) for name in left]
+        known = ", ".join(heard.asked) or "none"
+        return (
+            f"the program never asked for the knob {', '.join(map(repr, left))} (it asked for: {known}),"
+            " so the trial says nothing about it. Ask for it by run.knob(name, default), or hand it over as"
+            " {name}; where it has a meaning only sometimes, say so in the space by when:"
+            + "".join(f"; {hint}" for hint in hints if hint)
+        )
+
+    # -- hearing -------------------------------------------------------------------------------
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            connection, _ = self._server.accept()
+            connection.setblocking(False)
+            self._connections[connection.fileno()] = connection
+            self._poll.register(connection.fileno(), select.EPOLLIN)
+
+    def _receive(self, descriptor: int) -> None:
+        connection = self._connections[descriptor]
+        try:
+            packet = connection.recv(_LARGEST)
+        except BlockingIOError:
+            return
+        except OSError:
+            packet = b""
+        if not packet:
+            self._poll.unregister(descriptor)
+            self._connections.pop(descriptor).close()
+            return
+        with suppress(ValueError, TypeError, KeyError, AttributeError):  # of a program that is not ours
+            self._take(json.loads(packet))
+
+    def _take(self, message: Mapping[str, Any]) -> None:
+        match message["kind"]:
+            case "hello":
+                self.heard.runs += 1
+            case "report":
+                self._reported(int(message["step"]), _numbers(message["values"]))
+            case "end":
+                self.heard.ended += 1
+                self.heard.values |= _numbers(message["values"])
+                self.heard.asked |= dict.fromkeys(map(str, message["asked"]))
+                self.heard.failed = dict(message["failed"])
+
+    def _reported(self, step: int, values: Mapping[str, float]) -> None:
+        """A report goes on to the session where it continues the curve; its values count anyway."""
+        now = time.monotonic()
+        self._longest = max(self._longest, now - self._last_report)
+        self._last_report = now
+        self.heard.values |= values
+        curve, last = self.report.curve, self.report.last
+        if self.stopped is not None or curve is None or curve.metric not in values:
+            return
+        if step < 0 or (last is not None and step <= last.step):
+            return
+        try:
+            self.report(step, values)
+        except Stopped as stopped:
+            self._stop(stopped)
+
+    def _stop(self, stopped: Stopped) -> None:
+        self.stopped = stopped
+        self._deadline = time.monotonic() + max(GRACE_SECONDS, 2 * self._longest)
+        memoryview(self._board).cast("q")[ORDER] = 1
+
+    # -- making --------------------------------------------------------------------------------
+
+    def _make_board(self) -> mmap.mmap:
+        with (self._folder / BOARD).open("x+b") as file:
+            file.truncate(BOARD_BYTES)
+            return mmap.mmap(file.fileno(), BOARD_BYTES)
+
+    def _make_socket(self) -> socket.socket:
+        server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        server.setblocking(False)
+        with socket_address(str(self._folder)) as address:
+            server.bind(address)
+        server.listen(64)
+        return server
+
+    def _write_document(self, knobs: Mapping[str, Value]) -> None:
+        curve = self.report.curve
+        document = {
+            "format": FORMAT,
+            "knobs": {name: plain(value) for name, value in knobs.items()},
+            "metric": curve.metric if curve else None,
+            "steps": curve.steps if curve else None,
+            "decide_at": list(curve.decide_at or ()) if curve else [],
+        }
+        (self._folder / DOCUMENT).write_text(json.dumps(document))
+
+
+def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
+    return {str(name): float(value) for name, value in values.items()}

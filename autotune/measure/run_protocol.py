@@ -1,0 +1,51 @@
+"""What a program that opens :func:`autotune.run` and the worker that started it have in common.
+
+For each start of the program the worker makes a folder and names the document in it by the variable
+``AUTOTUNE_RUN``. It is a file's name, which reaches the ranks below a launcher; an open descriptor does not::
+
+    run.json   worker ─▶ program   the knobs, and when a report is wanted at once
+    socket     program ─▶ worker   one JSON object a packet: hello, report, end
+    board      worker ─▶ program   shared memory: the order to stop; and what the ranks tell each other
+
+Only the standard library is imported, and little of it: this is loaded in training scripts.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+VARIABLE = "AUTOTUNE_RUN"
+FORMAT = 1
+
+DOCUMENT = "run.json"
+SOCKET = "socket"
+BOARD = "board"
+
+BOARD_BYTES = 1 << 16
+"""A sparse file: only the words in use take memory."""
+
+ORDER = 0
+"""Word of the board (64 bits each): not 0 where the run is to stop."""
+OWNER = 1
+"""Word of the board: the process that reports."""
+AGREED = 8
+"""First of the words in which ranks write down when they stop; see :mod:`autotune.hook.run_ranks`."""
+
+_LONGEST_ADDRESS = 107
+"""Bytes; the kernel's limit for the path of a socket."""
+
+
+@contextmanager
+def socket_address(folder: str) -> Iterator[str]:
+    """The address of the socket in ``folder``, however long its path is."""
+    path = f"{folder}/{SOCKET}"
+    if len(os.fsencode(path)) <= _LONGEST_ADDRESS:
+        yield path
+        return
+    descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{descriptor}/{SOCKET}"
+    finally:
+        os.close(descriptor)
