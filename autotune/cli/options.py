@@ -80,6 +80,8 @@ def find_space(name: str) -> Path:
     path = Path(name)
     if path.suffix in (".yaml", ".yml") or path.exists():
         return path
+    from autotune.space.ready import ready_spaces
+
     ready = ready_spaces()
     if name in ready:
         return ready[name]
@@ -92,12 +94,3 @@ def find_space(name: str) -> Path:
             )
         )
     return path
-
-
-def ready_spaces() -> dict[str, Path]:
-    """The spaces that come with autotune, by name: from the wheel, or from the repository around it."""
-    package = Path(__file__).resolve().parents[1]
-    for folder in (package / "_ready" / "searchspaces", package.parent / "searchspaces"):
-        if folder.is_dir():
-            return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
-    return {}

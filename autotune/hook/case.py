@@ -1,10 +1,10 @@
-"""The case that a kernel is called for: the values of its key and the types of its tensors. Pure."""
+"""What a configuration is for: a workload; of a kernel, its key and the types of its tensors. Pure."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from autotune.errors import InputError, Problem
@@ -16,10 +16,10 @@ Plain = bool | int | float | str
 class Case:
     """What a configuration is chosen by."""
 
-    values: Mapping[str, Plain]
-    """Of the arguments that the key names."""
-    types: Mapping[str, str]
-    """Of each tensor argument, by its name: ``float16``."""
+    values: Mapping[str, Any]
+    """The facts of the workload. Of a kernel: the arguments that the key names."""
+    types: Mapping[str, str] = field(default_factory=dict)
+    """Of each tensor argument of a kernel, by its name: ``float16``."""
 
     @classmethod
     def of(cls, key: Sequence[str], arguments: Mapping[str, Any]) -> Case:
@@ -49,8 +49,8 @@ class Case:
     def distance(self, other: Case) -> float | None:
         """How far the numbers lie apart: the root of the summed squares of the logarithms of their ratios.
 
-        A factor of two in one number is 1. ``None`` where a type, a flag or a text differs: what is best for
-        one says nothing of the other.
+        A factor of two in one number is 1; a list of numbers counts as so many numbers. ``None`` where a
+        type, a flag or a text differs: what is best for one says nothing of the other.
         """
         if self.types != other.types or self.values.keys() != other.values.keys():
             return None
@@ -84,7 +84,12 @@ def type_name(tensor: Any) -> str:
     return str(tensor.dtype).removeprefix("torch.")
 
 
-def _apart(one: Plain, other: Plain) -> float | None:
+def _apart(one: Any, other: Any) -> float | None:
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        if len(one) != len(other):
+            return None
+        each = [_apart(a, b) for a, b in zip(one, other, strict=True)]
+        return None if None in each else math.hypot(*(d for d in each if d is not None))
     sizes = [x for x in (one, other) if isinstance(x, (int, float)) and not isinstance(x, bool)]
     if len(sizes) == 2:
         if sizes[0] == sizes[1]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
-
-import numpy as np
 
 from autotune.errors import InputError
 from autotune.hook.case import Case, Plain
 from autotune.hook.recipes import Recipe
 
 if TYPE_CHECKING:
+    from autotune.space.configuration import Configuration
     from autotune.space.space import Space
 
 _SAMPLES = 256
@@ -37,25 +36,35 @@ def choose(case: Case, recipes: Iterable[Recipe], space: Space, source: str = ""
     A recipe whose configuration the space does not allow for this case is passed over. Raises
     :class:`InputError` where the space allows nothing at all.
     """
+    found = nearest_recipe(case, recipes, lambda recipe: recipe.configuration in space)
+    if found is None:
+        return Choice(_plain(default(space)), "default")
+    distance, recipe = found
+    stale = bool(source and recipe.source and recipe.source != source)
+    configuration = _plain(space.configuration(recipe.configuration))
+    return Choice(configuration, "nearest" if distance else "exact", recipe, distance, stale)
+
+
+def nearest_recipe(
+    case: Case, recipes: Iterable[Recipe], allowed: Callable[[Recipe], bool]
+) -> tuple[float, Recipe] | None:
+    """The nearest to ``case`` of those that are allowed, with its distance; where they tie, the first."""
     apart = [(case.distance(recipe.case), recipe) for recipe in recipes]
     near = sorted(((d, recipe) for d, recipe in apart if d is not None), key=lambda found: found[0])
-    for distance, recipe in near:
-        if recipe.configuration in space:
-            stale = bool(source and recipe.source and recipe.source != source)
-            configuration = _plain(space.configuration(recipe.configuration))
-            return Choice(configuration, "nearest" if distance else "exact", recipe, distance, stale)
-    return Choice(default(space), "default")
+    return next(((distance, recipe) for distance, recipe in near if allowed(recipe)), None)
 
 
-def default(space: Space) -> dict[str, Plain]:
+def default(space: Space) -> Configuration:
     """The space's default; where the constraints refuse it here, what is nearest to it of a sample."""
+    import numpy as np  # seldom needed: most answers are a recipe
+
     chosen = space.configuration({})
     if space.violated(chosen):
         samples = space.sample(np.random.default_rng(0), _SAMPLES)
         if not samples:
             raise InputError("the constraints allow no configuration here")
         chosen = min(samples, key=lambda one: space.distance(one, chosen))
-    return _plain(chosen)
+    return chosen
 
 
 def _plain(configuration: Mapping[str, object]) -> dict[str, Plain]:

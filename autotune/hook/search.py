@@ -13,7 +13,7 @@ from autotune.hook.call import KernelCall
 from autotune.hook.call_objective import CallObjective, launch_options
 from autotune.hook.case import Case, plain
 from autotune.hook.choosing import default
-from autotune.hook.recipes import Recipe
+from autotune.hook.recipes import Metric, Recipe, Speedup
 from autotune.hook.tuning import Budget
 from autotune.measure.objective import Context
 from autotune.session.api import search
@@ -57,18 +57,19 @@ def search_case(
 def recipe_of(result: Result, case: Case, device: str, settings: Settings) -> Recipe:
     """What is to be remembered of a result that has a winner."""
     assert result.best is not None
-    speedup = result.speedup
-    interval = {n: getattr(speedup, n) for n in ("estimate", "low", "high")} if speedup else None
+    speedup, time = result.speedup, result.metrics["time"]
     return Recipe(
-        kernel=settings.name,
+        name=settings.name,
         device=device,
         case=case,
         configuration={name: plain(value) for name, value in result.best.items()},
-        time=result.metrics["time"].value,
-        speedup=interval,
+        metric=Metric("time", time.value, time.low, time.high, "s"),
+        speedup=Speedup(speedup.estimate, speedup.low, speedup.high) if speedup else None,
+        defended=result.defended,
+        is_default=result.is_default,
         trials=sum(result.statuses.values()),
         source=settings.source,
-        versions={name: _version(name) for name in ("triton", "torch")},
+        versions={name: version for name in ("triton", "torch") if (version := _version(name))},
         study=result.study.label,
         tuned=datetime.now(UTC).date().isoformat(),
     )

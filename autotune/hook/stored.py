@@ -1,16 +1,29 @@
-"""What a store knows of a kernel: the winners of its studies, as recipes."""
+"""What a store knows: the winners of its studies and the recipes that were imported, as recipes."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
+from autotune.errors import InputError
 from autotune.hook.case import Case, plain
-from autotune.hook.recipes import Recipe
+from autotune.hook.here import device_of
+from autotune.hook.recipe_document import FORMAT, MARK, read_document, to_document
+from autotune.hook.recipes import Known, KnownSpace, Metric, Recipe, Speedup
 from autotune.hook.search import DEVICE, TYPES
-from autotune.session.result import load_result
+from autotune.hook.stale import versions_of
+from autotune.session.result import best_trial
+from autotune.space.configuration import plain as as_json
+from autotune.space.spec import MetricSpec
 from autotune.store.address import read_address
+from autotune.store.records import NewRecipe, StudyRecord, VerdictRecord
 from autotune.store.store import Store
+
+SOURCE = "source/"
+"""What the role of an objective's own file begins with, among the artefacts of a segment."""
 
 
 def stored_recipes(kernel: str, key: Sequence[str], url: str | None) -> tuple[Recipe, ...]:
@@ -18,26 +31,177 @@ def stored_recipes(kernel: str, key: Sequence[str], url: str | None) -> tuple[Re
 
     Raises :class:`autotune.errors.AutotuneError` where there is a store that cannot be read.
     """
-    file = read_address(url).file
-    if file is not None and not file.exists():
-        return ()
     found = []
-    with Store.open(url, readonly=True) as store:
-        for study in reversed(store.studies(kernel)):
-            case = _case(study.workload, key)
-            if case is None or study.replayed:
-                continue
-            result = load_result(store, study)
-            if result.best is not None:
-                configuration = {name: plain(value) for name, value in result.best.items()}
-                device = str(study.workload[DEVICE])
-                found.append(Recipe(kernel, device, case, configuration, study=study.label))
+    for recipe in known_in(url, kernel).recipes:
+        values = recipe.case.values
+        if all(name in values for name in key):
+            case = Case({name: plain(values[name]) for name in key}, recipe.case.types)
+            found.append(replace(recipe, case=case))
     return tuple(found)
 
 
-def _case(workload: Mapping[str, Any], key: Sequence[str]) -> Case | None:
-    """The case that a study is of; ``None`` where it is none of a kernel with this key."""
-    types = workload.get(TYPES)
-    if DEVICE not in workload or not isinstance(types, Mapping) or any(name not in workload for name in key):
+def known_in(url: str | None, name: str | None = None) -> Known:
+    """What the store at ``url`` knows, of one name or all; nothing where there is none.
+
+    Raises :class:`autotune.errors.AutotuneError` where there is a store that cannot be read.
+    """
+    file = read_address(url).file
+    if file is not None and not file.exists():
+        return Known()
+    with Store.open(url, readonly=True) as store:
+        return read_known(store, name)
+
+
+def names_in(url: str | None) -> tuple[list[str], set[str]]:
+    """The names of the studies and imported recipes of a store, and those that recordings alone have."""
+    with Store.open(url, readonly=True) as store:
+        studies = store.studies()
+        own = [study.name for study in studies if not study.replayed]
+        names = list(dict.fromkeys([*own, *(recipe.name for recipe in store.recipes())]))
+        return names, {study.name for study in studies} - set(names)
+
+
+def read_known(store: Store, name: str | None = None) -> Known:
+    """The winners of studies, the newest first, then what was imported. Recordings are of no device."""
+    recipes: list[Recipe] = []
+    spaces: dict[str, KnownSpace] = {}
+    for study in reversed(store.studies(name)):
+        if study.replayed:
+            continue
+        spaces.setdefault(study.name, _space(study))
+        recipe = recipe_of(store, study)
+        if recipe is not None:
+            recipes.append(recipe)
+    return Known(tuple(recipes), spaces).and_then(imported(store, name))
+
+
+def _space(study: StudyRecord) -> KnownSpace:
+    return KnownSpace(study.document.get("space", {}), str(study.document.get("source", "")))
+
+
+def recipe_of(store: Store, study: StudyRecord) -> Recipe | None:
+    """What the study has won; ``None`` where nothing succeeded."""
+    won = _verdict(store, study) or _best_so_far(store, study)
+    if won is None:
         return None
-    return Case({name: plain(workload[name]) for name in key}, {n: str(t) for n, t in types.items()})
+    fields, environment = won
+    segment = store.latest_segment(study.id)
+    frozen = segment.document if segment is not None else {}
+    on_gpu = bool((study.document.get("measure") or {}).get("gpus"))
+    workload = {name: value for name, value in study.workload.items() if name not in (DEVICE, TYPES)}
+    return Recipe(
+        name=study.name,
+        device=str(study.workload.get(DEVICE) or device_of(environment, on_gpu)),
+        case=Case(workload, {n: str(t) for n, t in (study.workload.get(TYPES) or {}).items()}),
+        trials=sum(study.counts.values()),
+        source=str(frozen.get("source_hash", "")),
+        folder=str(frozen.get("folder", "")),
+        files=tuple(str(file["name"]) for file in frozen.get("files", ())),
+        versions=versions_of(environment, _sources(store, study), study.objective, on_gpu),
+        machine=study.machine_key,
+        study=study.label,
+        **fields,
+    )
+
+
+_Won = tuple[dict[str, Any], Mapping[str, Any]]
+"""Fields of a recipe, and the environment in which they were measured."""
+
+
+def _verdict(store: Store, study: StudyRecord) -> _Won | None:
+    """What the last re-measurement says of the winner."""
+    verdicts = store.verdicts(study.id)
+    if not verdicts or verdicts[-1].document.get("configuration") is None:
+        return None
+    last: VerdictRecord = verdicts[-1]
+    speedup = last.document.get("speedup")
+    goal = _goal(study)
+    fields = {
+        "configuration": last.document["configuration"],
+        "metric": _metric(goal, last.document.get("metrics", {}).get(goal.name)),
+        "speedup": Speedup(speedup["estimate"], speedup["low"], speedup["high"]) if speedup else None,
+        "defended": True,
+        "is_default": bool(last.document.get("is_default")),
+        "tuned": _day(last.created_at),
+    }
+    session = next((s for s in store.sessions(study.id) if s.id == last.session_id), None)
+    return fields, _environment(store, session.environment_hash if session else "")
+
+
+def _best_so_far(store: Store, study: StudyRecord) -> _Won | None:
+    """The best trial of a search that was not measured again."""
+    goal = _goal(study)
+    trial = best_trial(store.trials(study.id, purpose="search", status="ok"), goal)
+    if trial is None:
+        return None
+    estimate = trial.metrics[goal.name]
+    measured = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
+    fields = {
+        "configuration": {name: as_json(value) for name, value in trial.configuration.items()},
+        "metric": _metric(goal, measured),
+        "is_default": trial.reason.get("kind") == "default",
+        "tuned": _day(trial.finished_at or study.created_at),
+    }
+    return fields, _environment(store, trial.environment_hash or study.environment_hash)
+
+
+def _goal(study: StudyRecord) -> MetricSpec:
+    return next(MetricSpec(**metric) for metric in study.metrics if metric["goal"])
+
+
+def _metric(goal: MetricSpec, measured: Mapping[str, Any] | None) -> Metric | None:
+    if measured is None:
+        return None
+    low, high = measured["low"], measured["high"]
+    return Metric(goal.name, measured["value"], low, high, goal.unit, goal.goal or "minimize")
+
+
+def _environment(store: Store, digest: str) -> Mapping[str, Any]:
+    """Nothing where its description did not arrive."""
+    try:
+        return store.environment(digest) if digest else {}
+    except InputError:
+        return {}
+
+
+def _sources(store: Store, study: StudyRecord) -> dict[str, bytes]:
+    segment = store.latest_segment(study.id)
+    artifacts: Mapping[str, str] = segment.artifacts if segment is not None else {}
+    return {
+        role.removeprefix(SOURCE): store.artifact(digest) if role.endswith(".py") else b""
+        for role, digest in artifacts.items()
+        if role.startswith(SOURCE)
+    }
+
+
+def _day(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).date().isoformat()
+
+
+# -- imported ------------------------------------------------------------------------------------------
+
+
+def imported(store: Store, name: str | None = None) -> Known:
+    """The recipes that were imported into the store, the newest first."""
+    records = store.recipes(name)
+    spaces = {record.name: record.document["space"] for record in records if record.document.get("space")}
+    recipes = [record.document["recipe"] for record in records]
+    return read_document(json.dumps({MARK: FORMAT, "recipes": recipes, "spaces": spaces}), store.url)
+
+
+def import_known(store: Store, known: Known) -> int:
+    """Keep recipes in the store, in the place of those of the same name, device and case; how many."""
+    spaces = {
+        name: {"file": space.file, "space": space.document} if space.file else {"space": space.document}
+        for name, space in known.spaces.items()
+    }
+    store.put_recipes(
+        NewRecipe(
+            recipe.name,
+            recipe.device,
+            json.dumps([recipe.case.values, recipe.case.types], sort_keys=True),
+            {"recipe": to_document(recipe), "space": spaces.get(recipe.name)},
+        )
+        for recipe in known.recipes
+    )
+    return len(known.recipes)

@@ -18,7 +18,8 @@ from autotune.hook.case import Case, is_tensor
 from autotune.hook.choosing import Choice, choose
 from autotune.hook.kernel import check_knobs
 from autotune.hook.kernel_space import KernelSpace
-from autotune.hook.recipes import Recipe, read_recipes, write_recipe
+from autotune.hook.recipe_file import read_recipes, write_recipe
+from autotune.hook.recipes import Recipe
 from autotune.hook.tuning import ASKED, Budget, asked
 
 if TYPE_CHECKING:
@@ -241,7 +242,7 @@ class TunedKernel:
 
 
 def _matching(recipes: tuple[Recipe, ...], name: str, device: str) -> list[Recipe]:
-    return [recipe for recipe in recipes if recipe.kernel == name and recipe.device == device]
+    return [recipe for recipe in recipes if recipe.name == name and recipe.device == device]
 
 
 def _topic(name: str, case: Case, device: str) -> str:

@@ -96,6 +96,12 @@ def snapshot(paths: Iterable[Path | str]) -> SourceSnapshot:
     return SourceSnapshot(folder, tuple(frozen), repository, problem, contents)
 
 
+def hash_of(folder: Path, names: Iterable[str]) -> str | None:
+    """The ``source_hash`` that a snapshot of these files has now; ``None`` where one of them is not there."""
+    frozen = [freeze(folder / name, name)[0] for name in names]
+    return digest(_by_name(frozen)) if frozen and all(file.sha256 for file in frozen) else None
+
+
 def changed(before: SourceSnapshot, paths: Iterable[Path | str]) -> tuple[Difference, ...]:
     """What differs between a snapshot and the same files now: own files, commit, diff, untracked code."""
     return tuple(differences(before._comparable(), snapshot(paths)._comparable()))

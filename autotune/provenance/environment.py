@@ -87,24 +87,29 @@ class Environment(Documented):
 
     @cached_property
     def machine_key(self) -> str:
-        """What makes it the same machine for a study, as 12 hexadecimal digits.
+        """See :func:`machine_key`."""
+        return machine_key(self.machine, self.gpus)
 
-        Processor, cores, caches, memory (rounded up to a size that memory is sold in) and GPUs; not the
-        name of the host, the kernel, its load, nor the share of the machine that this process may use.
-        """
-        processor = self.machine.processor
-        caches = [[cache.level, cache.kind, cache.bytes] for cache in processor.caches]
-        return digest(
-            {
-                "architecture": self.machine.architecture,
-                "processor": [processor.name, processor.vendor, processor.family, processor.model],
-                "cores": [processor.sockets, processor.cores, processor.threads],
-                "caches": plain(caches),
-                "memory": nominal_memory(self.machine.memory_bytes),
-                "gpus": plain(sorted(gpu.name for gpu in self.gpus.devices)),
-            },
-            length=12,
-        )
+
+def machine_key(machine: Machine, gpus: Gpus) -> str:
+    """What makes it the same machine for a study, as 12 hexadecimal digits.
+
+    Processor, cores, caches, memory (rounded up to a size that memory is sold in) and GPUs; not the
+    name of the host, the kernel, its load, nor the share of the machine that this process may use.
+    """
+    processor = machine.processor
+    caches = [[cache.level, cache.kind, cache.bytes] for cache in processor.caches]
+    return digest(
+        {
+            "architecture": machine.architecture,
+            "processor": [processor.name, processor.vendor, processor.family, processor.model],
+            "cores": [processor.sockets, processor.cores, processor.threads],
+            "caches": plain(caches),
+            "memory": nominal_memory(machine.memory_bytes),
+            "gpus": plain(sorted(gpu.name for gpu in gpus.devices)),
+        },
+        length=12,
+    )
 
 
 def capture(

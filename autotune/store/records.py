@@ -227,3 +227,23 @@ class VerdictRecord:
     session_id: int
     document: Document
     created_at: float
+
+
+@dataclass(frozen=True)
+class NewRecipe:
+    """A recipe that was imported: a winner of another store."""
+
+    name: str
+    """Of the study that it is of."""
+    device: str
+    case: str
+    """The workload, as one text: there is one recipe of a name for each device and case."""
+    document: Document
+
+
+@dataclass(frozen=True)
+class RecipeRecord(NewRecipe):
+    """A recipe that stands in the store."""
+
+    id: int
+    imported_at: float

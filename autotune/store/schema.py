@@ -6,7 +6,7 @@
        ▲  ▲──── segments ◀─┐                        artifacts      (by hash)
        │  ▲──── sessions ◀─┤◀── asks
        │  ▲──── verdicts   │
-       └─────── trials ────┘◀── readings, reports
+       └─────── trials ────┘◀── readings, reports  recipes        (imported: of studies in other stores)
 
 This module describes the newest version for the statements; the tables themselves are made by the
 migrations alone, and a test holds the two against each other.
@@ -24,7 +24,7 @@ from sqlalchemy.engine import Dialect
 
 from autotune.store.documents import clean, decode, encode
 
-VERSION = "0003"
+VERSION = "0004"
 """The newest migration. Versions are four digits, so that a later one sorts after an earlier one."""
 
 VERSION_TABLE = "autotune_version"
@@ -249,6 +249,19 @@ verdicts = sa.Table(
     sa.Column("document", Json, nullable=False),
     sa.Column("created_at", sa.Double, nullable=False),
     sa.Index("verdicts_by_study", "study_id"),
+)
+
+# What others have found out. The winners of this store's own studies are in their verdicts.
+recipes = sa.Table(
+    "recipes",
+    metadata,
+    sa.Column("id", Key, primary_key=True),
+    sa.Column("name", Words, nullable=False),
+    sa.Column("device", Words, nullable=False),
+    sa.Column("case", Words, nullable=False),
+    sa.Column("document", Json, nullable=False),
+    sa.Column("imported_at", sa.Double, nullable=False),
+    sa.Index("recipes_by_name", "name"),
 )
 
 artifacts = sa.Table(

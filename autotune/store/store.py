@@ -17,14 +17,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 from autotune.measure.outcome import Outcome, Reading, Report
 from autotune.space.configuration import Configuration
 from autotune.status import Status
-from autotune.store import asks, contents, integrity, lookup, reports, studies, trials
+from autotune.store import asks, contents, integrity, lookup, recipes, reports, studies, trials
 from autotune.store.address import default_url, read_address
 from autotune.store.database import Database
 from autotune.store.documents import content_hash
@@ -33,9 +33,11 @@ from autotune.store.prepared import Direct
 from autotune.store.records import (
     AskRecord,
     NewAsk,
+    NewRecipe,
     NewStudy,
     NewTrial,
     Purpose,
+    RecipeRecord,
     ResultRecord,
     SegmentRecord,
     SessionRecord,
@@ -389,6 +391,18 @@ class Store:
     def environment(self, digest: str) -> Mapping[str, Any]:
         with self._database.read() as connection:
             return contents.read_environment(connection, digest)
+
+    # -- recipes of other stores ---------------------------------------------------------------
+
+    def put_recipes(self, new: Iterable[NewRecipe]) -> None:
+        """Keep recipes, all or none, each in the place of an earlier one of its name, device and case."""
+        with self._database.write() as connection:
+            recipes.put(connection, new, self._clock())
+
+    def recipes(self, name: str | None = None) -> list[RecipeRecord]:
+        """The imported recipes of one name or all, the newest first."""
+        with self._database.read() as connection:
+            return recipes.list_recipes(connection, name)
 
     # -- health --------------------------------------------------------------------------------
 

@@ -1,0 +1,67 @@
+"""This device, as recipes call it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+BOTH = " with "
+
+
+@dataclass(frozen=True)
+class Here:
+    """What a recipe's device may be called for it to be of this one."""
+
+    processor: str
+    gpus: str
+    """The different ones; empty where there is none."""
+    machine: str
+    """See :func:`autotune.provenance.environment.machine_key`."""
+    driver: str = ""
+    """Version of the GPUs' driver."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The processor, the GPUs, and both: of a study one may not know which of them did the work."""
+        if not self.gpus:
+            return (self.processor,)
+        return (self.processor, self.gpus, self.processor + BOTH + self.gpus)
+
+    def __str__(self) -> str:
+        return self.names[-1]
+
+
+@cache
+def this_device() -> Here:
+    """Looked up once in a process: devices do not change under it."""
+    from autotune.provenance.environment import machine_key
+    from autotune.provenance.gpus import read_gpus
+    from autotune.provenance.machine import read_machine
+    from autotune.provenance.system import System
+
+    machine, (gpus, _) = read_machine(System()), read_gpus()
+    return Here(
+        processor=machine.processor.name,
+        gpus=_different(gpu.name for gpu in gpus.devices),
+        machine=machine_key(machine, gpus),
+        driver=gpus.driver or "",
+    )
+
+
+def device_of(environment: Mapping[str, Any], on_gpu: bool) -> str:
+    """The device of a study, by the environment that it ran in, as it stands in a store.
+
+    ``on_gpu``: it claimed GPUs. One that did not may have used them all the same, so both are named then.
+    """
+    processor = str(((environment.get("machine") or {}).get("processor") or {}).get("name") or "unknown")
+    found = (environment.get("gpus") or {}).get("devices") or ()
+    gpus = _different(str(gpu.get("name") or "") for gpu in found)
+    if not gpus:
+        return processor
+    return gpus if on_gpu else processor + BOTH + gpus
+
+
+def _different(names: Any) -> str:
+    return ", ".join(dict.fromkeys(filter(None, names)))

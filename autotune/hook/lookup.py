@@ -1,0 +1,209 @@
+"""Looking a recipe up: this device first, then others, then the default."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from autotune.errors import AutotuneError, InputError, Problem, nearest
+from autotune.hook.asked import Asked, complete
+from autotune.hook.choosing import default, nearest_recipe
+from autotune.hook.here import Here, this_device
+from autotune.hook.places import Places, Signature, signature
+from autotune.hook.recipe import Best, How
+from autotune.hook.recipes import Known, KnownSpace, Recipe
+from autotune.hook.say_how import say_default, say_recipe
+from autotune.hook.stale import changes
+
+if TYPE_CHECKING:
+    from autotune.space.space import Space
+
+
+def look_up(
+    name: str, workload: Mapping[str, Any], recipes: str | Path | None, store: str | Path | None
+) -> tuple[Best, tuple[Path, ...], Signature]:
+    """The answer, the files that it came of, and their signature from before they were read."""
+    places = Places.of(recipes, store)
+    here = this_device()
+    before = signature(places.files)
+    filed = places.filed().of(name)
+    if filed.recipes:
+        asked = _try_complete(name, workload, filed)
+        exact = asked and _nearest(asked, _own(filed, here), lambda _: True, most=0.0)
+        if asked and exact:
+            return _best(name, asked, here, "exact", exact, None), places.files, before
+    file = places.store_file
+    files = (*places.files, *((file, file.with_name(file.name + "-wal")) if file else ()))
+    before = signature(files)
+    known = filed.and_then(_stored(places, name))
+    if name not in known.spaces:
+        known = known.and_then(_ready(name))
+    if not known.recipes and not known.spaces:
+        raise InputError(_unknown(name, places))
+    return _choose(name, workload, known, here), files, before
+
+
+def _try_complete(name: str, workload: Mapping[str, Any], known: Known) -> Asked | None:
+    """``None`` where the files do not know what was asked for; the store may."""
+    try:
+        return complete(name, workload, known)
+    except InputError:
+        return None
+
+
+def _choose(name: str, workload: Mapping[str, Any], known: Known, here: Here) -> Best:
+    asked = complete(name, workload, known)
+    own = _own(known, here)
+    exact = _nearest(asked, own, lambda _: True, most=0.0)
+    if exact is not None:
+        return _best(name, asked, here, "exact", exact, None)
+    space = _space(asked, known, name)
+    allowed = _allowed(space)
+    found = _nearest(asked, own, allowed)
+    if found is not None:
+        return _best(name, asked, here, "nearest", found, space)
+    others = [recipe for recipe in known.recipes if recipe.device not in here.names]
+    found = _nearest(asked, sorted(others, key=lambda recipe: recipe.defence, reverse=True), allowed)
+    if found is not None:
+        return _best(name, asked, here, "device", found, space)
+    if space is None:
+        hint = "its space is in none of the files; export the recipes again, or name the store of its study"
+        raise InputError(
+            Problem(f"no recipe of {name} is for such a workload, and its default is not known", hint=hint)
+        )
+    configuration = default(space)
+    how = say_default(name, len(known.recipes), configuration != space.configuration({}))
+    facts = MappingProxyType(dict(asked.case.values))
+    return Best(name, facts, _frozen(configuration), how, "default")
+
+
+def _own(known: Known, here: Here) -> list[Recipe]:
+    """The recipes of this device: those of this very machine first, then the better defended."""
+    own = [recipe for recipe in known.recipes if recipe.device in here.names]
+    return sorted(own, key=lambda recipe: (recipe.machine == here.machine, recipe.defence), reverse=True)
+
+
+def _nearest(
+    asked: Asked, recipes: list[Recipe], allowed: Callable[[Recipe], bool], most: float = float("inf")
+) -> tuple[float, Recipe] | None:
+    found = nearest_recipe(asked.case, recipes, allowed)
+    return found if found is not None and found[0] <= most else None
+
+
+def _best(
+    name: str, asked: Asked, here: Here, kind: How, found: tuple[float, Recipe], space: Space | None
+) -> Best:
+    distance, recipe = found
+    configuration = recipe.configuration
+    if space is not None:
+        configuration = space.configuration(configuration)  # knobs that are new have their default
+    return Best(
+        name=name,
+        workload=MappingProxyType(dict(asked.case.values)),
+        configuration=_frozen(configuration),
+        how=say_recipe(kind, recipe, distance, asked, here),
+        kind=kind,
+        stale=changes(recipe, here),
+        distance=distance,
+        recipe=recipe,
+    )
+
+
+def _frozen(configuration: Mapping[str, Any]) -> Mapping[str, Any]:
+    return MappingProxyType({name: _value(value) for name, value in configuration.items()})
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return tuple(_value(one) for one in value)
+    return _frozen(value) if isinstance(value, Mapping) else value
+
+
+# -- the space -----------------------------------------------------------------------------------------
+
+
+def _allowed(space: Space | None) -> Callable[[Recipe], bool]:
+    """Whether the space has a recipe's configuration; where it is not known, nothing is refused."""
+    if space is None:
+        return lambda _: True
+
+    def allowed(recipe: Recipe) -> bool:
+        try:
+            return space.configuration(recipe.configuration) in space
+        except InputError:
+            return False
+
+    return allowed
+
+
+def _space(asked: Asked, known: Known, name: str) -> Space | None:
+    """The space for this workload on this device; ``None`` where it is not known."""
+    from autotune.provenance.device import device_facts
+    from autotune.space.from_document import DEVICE, space_from_document
+
+    if name not in known.spaces:
+        return None
+    document = dict(known.spaces[name].document)
+    facts = dict(document.get("facts", {}))
+    if any(fact.startswith(DEVICE) for fact in facts):
+        device = device_facts()
+        facts = {fact: device.get(fact.removeprefix(DEVICE), value) for fact, value in facts.items()}
+    document |= {"facts": facts, "workload": {**document.get("workload", {}), **asked.case.values}}
+    try:
+        return space_from_document(document)
+    except (InputError, KeyError, TypeError, ValueError):
+        return None
+
+
+def _ready(name: str) -> Known:
+    """The space of this name that comes with autotune, if there is one."""
+    from autotune.space.ready import ready_spaces
+
+    file = ready_spaces().get(name)
+    if file is None:
+        return Known()
+    from autotune.provenance.device import device_facts
+    from autotune.space.reader import read_family
+
+    first = read_family(file, device_facts()).specs[0]
+    return Known(spaces={name: KnownSpace(first.space.to_document(), str(file))})
+
+
+# -- the store -----------------------------------------------------------------------------------------
+
+
+def _stored(places: Places, name: str) -> Known:
+    """What the store knows. One that fails does no harm to a run, unless it was named."""
+    if not places.has_store:
+        return Known()
+    from autotune.hook.stored import known_in
+
+    try:
+        return known_in(places.store, name)
+    except AutotuneError as error:
+        if places.store is not None:
+            raise
+        warnings.warn(f"{name}: the recipe is chosen without the store: {error}", stacklevel=5)
+        return Known()
+
+
+def _unknown(name: str, places: Places) -> Problem:
+    from autotune.space.ready import ready_spaces
+
+    names = dict.fromkeys([recipe.name for recipe in places.filed().recipes])
+    recordings: set[str] = set()
+    if places.has_store:
+        from autotune.hook.stored import names_in
+
+        stored, recordings = names_in(places.store)
+        names |= dict.fromkeys(stored)
+    names |= dict.fromkeys(ready_spaces())
+    if name in recordings:
+        message = f"all that is known of {name!r} comes from a recording, which says nothing of this device"
+        return Problem(message, hint="search it with its objective")
+    expected = ", ".join(names) or "a study that was searched"
+    hint = nearest(name, names) or f"looked in {places}"
+    return Problem(f"there is no recipe and no study {name!r}", None, expected, hint)

@@ -1,0 +1,136 @@
+"""``autotune.recipe``: the answer of a study, where it is needed.
+
+::
+
+    best = autotune.recipe("gemm-c", workload={"m": 960, "n": 960, "k": 960})
+    run(**best.configuration)
+    print(best)                     # how it was chosen, in one line
+
+Asked again, it answers from a dictionary. Whether a file or store has changed since is looked at no more
+often than every :data:`EVERY_SECONDS`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from autotune.hook.places import Signature
+    from autotune.hook.recipes import Recipe
+
+EVERY_SECONDS = 0.01
+MOST_KEPT = 65_536
+"""Different questions whose answer is kept; with more, all are looked up again."""
+
+How = Literal["exact", "nearest", "device", "default"]
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best configuration that is known, and how it was chosen."""
+
+    name: str
+    workload: Mapping[str, Any]
+    """As it was asked for, completed by what is known."""
+    configuration: Mapping[str, Any]
+    """A value for each knob; not to be changed: ``dict(best.configuration)`` is a copy."""
+    how: str
+    """How it was chosen, in words."""
+    kind: How
+    """``exact``: for this workload on this device; ``nearest``: for the nearest one that is known on this
+    device; ``device``: on another device; ``default``: the default of the space."""
+    stale: str = ""
+    """What has changed since it was measured: the objective's source, a driver, a compiler, a package. Empty
+    where nothing has."""
+    distance: float = 0.0
+    """From the workload that it was measured for; 1 is a factor of two in one number."""
+    recipe: Recipe | None = None
+    """What is known of it; ``None`` for the default."""
+
+    def __str__(self) -> str:
+        said = f"{self.name}: {self.how}"
+        return f"{said}; STALE: {self.stale}" if self.stale else said
+
+
+def recipe(
+    name: str,
+    workload: Mapping[str, Any] | None = None,
+    *,
+    recipes: str | Path | None = None,
+    store: str | Path | None = None,
+) -> Best:
+    """The best configuration known for this device and ``workload``, of the study called ``name``.
+
+    That is the recipe of this workload on this device; else that of the nearest workload on this device;
+    else that of the nearest workload on another device; else the default of the space. A configuration that
+    the space's constraints forbid here is passed over. Of several for one workload, the best defended counts
+    (:attr:`autotune.hook.recipes.Recipe.defence`).
+
+    ``recipes`` is a file of recipes; default: the files that ``AUTOTUNE_RECIPES`` names, else
+    ``recipes.json`` in the current folder and beside the program. Where the files have nothing for this very
+    workload and device, the store is asked as well (``store``; default: ``AUTOTUNE_STORE`` or
+    ``results/autotune.db``).
+
+    Raises :class:`autotune.errors.InputError` for a name or a fact of the workload that nobody knows, and for
+    a file of recipes that cannot be read.
+    """
+    try:
+        facts = () if workload is None else workload.items()
+        key = (name, recipes, store, _SET.get(b"AUTOTUNE_RECIPES"), _SET.get(b"AUTOTUNE_STORE"), *facts)
+        best, until, types = _KEPT[key]
+        if monotonic() < until and (types is None or types == [*map(type, workload.values())]):  # type: ignore[union-attr]
+            return best
+    except (KeyError, TypeError):
+        pass
+    return _answer(name, {} if workload is None else dict(workload), recipes, store)
+
+
+def forget() -> None:
+    """Look everything up again from now on."""
+    _KEPT.clear()
+    _SIGNED.clear()
+
+
+_Key = tuple[Any, ...]
+
+_KEPT: dict[_Key, tuple[Best, float, list[type] | None]] = {}
+"""Answers, until when they need no second look, and the types of the facts where those must be compared."""
+_SIGNED: dict[_Key, tuple[Signature, tuple[Path, ...]]] = {}
+"""The files that an answer came of, as they stood before they were read."""
+_SET: Mapping[bytes, bytes] = getattr(os.environ, "_data", {})
+"""The environment variables without decoding, which takes longer than all the rest. Where a Python keeps them
+elsewhere, a changed variable is noticed in a later second look only."""
+
+
+def _answer(
+    name: str, workload: dict[str, Any], recipes: str | Path | None, store: str | Path | None
+) -> Best:
+    """The answer, kept for the next time where it can be."""
+    from autotune.hook.lookup import look_up
+    from autotune.hook.places import signature
+
+    variables = _SET.get(b"AUTOTUNE_RECIPES"), _SET.get(b"AUTOTUNE_STORE")
+    facts = ((fact, _hashable(value)) for fact, value in workload.items())
+    key: _Key = (name, recipes, store, *variables, *facts)
+    # To a dictionary True is 1, and to a workload it is not.
+    types = [*map(type, workload.values())] if any(value in (0, 1) for _, value in key[5:]) else None
+    kept, signed = _KEPT.get(key), _SIGNED.get(key)
+    if kept is not None and signed is not None and kept[2] == types and signature(signed[1]) == signed[0]:
+        best = kept[0]
+    else:
+        best, files, before = look_up(name, workload, recipes, store)
+        signed = before, files
+    if len(_KEPT) >= MOST_KEPT:
+        forget()
+    _KEPT[key], _SIGNED[key] = (best, monotonic() + EVERY_SECONDS, types), signed
+    return best
+
+
+def _hashable(value: Any) -> Any:
+    """Lists as tuples."""
+    return tuple(map(_hashable, value)) if isinstance(value, (list, tuple)) else value

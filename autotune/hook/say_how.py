@@ -1,0 +1,76 @@
+"""How a configuration was chosen, in words. Pure."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+from autotune.hook.asked import Asked
+from autotune.hook.recipes import Recipe, Speedup
+
+if TYPE_CHECKING:
+    from autotune.hook.here import Here
+    from autotune.hook.recipe import How
+
+
+def say_recipe(kind: How, recipe: Recipe, distance: float, asked: Asked, here: Here) -> str:
+    """The sentence for a recipe: for what it was measured, where, how sure it is, and by which study."""
+    device = f"this device ({recipe.device})"
+    if kind == "device":
+        device = f"another device, {recipe.device} (this is {here})"
+    elif recipe.machine and recipe.machine != here.machine:
+        device = f"this device ({recipe.device}) in another machine"
+    workload = "this workload" if not distance else f"the nearest workload, {say_workload(recipe, asked)}"
+    said = [f"{_won(recipe)}, for {workload}, on {device}"]
+    if distance:
+        said.append(f"distance {distance:.3g}, where 1 is a factor of two in one number")
+    if asked.assumed:
+        values = (f"{fact} {json.dumps(asked.case.values[fact])}" for fact in asked.assumed)
+        said.append(f"assumed: {', '.join(values)}")
+    said.append(", ".join(part for part in (_study(recipe), recipe.tuned) if part))
+    return "; ".join(part for part in said if part)
+
+
+def _won(recipe: Recipe) -> str:
+    trials = f"{recipe.trials} trials" if recipe.trials else "the trials"
+    if recipe.is_default and recipe.defended:
+        return f"the default: none of {trials} was shown to be better"
+    if recipe.is_default:
+        return f"the default, the best of {trials}, not defended"
+    if not recipe.defended:
+        return f"the best of {trials}, not defended (not measured again beside the default)"
+    if recipe.speedup is None:
+        return f"the winner of {trials}, with no default to compare with"
+    return f"{say_speedup(recipe.speedup)} over the default"
+
+
+def _study(recipe: Recipe) -> str:
+    return f"study {recipe.study}" if recipe.study else ""
+
+
+def say_speedup(speedup: Speedup) -> str:
+    """``1.42x [1.40, 1.44]``."""
+    high = f"{speedup.high:.3g}" if math.isfinite(speedup.high) else "..."
+    return f"{speedup.estimate:.3g}x [{speedup.low:.3g}, {high}]"
+
+
+def say_workload(recipe: Recipe, asked: Asked) -> str:
+    """What its workload has in the place of what was asked for: ``m 1024 for 960``."""
+    own, wanted = recipe.case.values, asked.case.values
+    different = (fact for fact in own if own[fact] != wanted.get(fact))
+    return ", ".join(f"{fact} {_say(own[fact])} for {_say(wanted.get(fact))}" for fact in different)
+
+
+def say_default(name: str, known: int, moved: bool) -> str:
+    """The sentence for the default of the space; ``moved``: it is not the default itself."""
+    what = (
+        "the nearest to the default that the constraints allow here" if moved else "the default of the space"
+    )
+    if known:
+        return f"{what}: none of {known} recipes is for such a workload, or allowed here"
+    return f"{what}: nothing is known of {name} yet (autotune search finds out)"
+
+
+def _say(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
