@@ -26,6 +26,13 @@ def flush_c_output() -> None:
     ctypes.CDLL(None).fflush(None)
 
 
+def trim_heap() -> None:
+    """Give freed memory back to the kernel, where the C library can (glibc)."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
 def _prctl(option: int, value: int) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0) != 0:

@@ -20,18 +20,28 @@ class PeakMemory:
 
     def __init__(self) -> None:
         self._children = _largest_child()
-        with suppress(OSError):
-            _CLEAR.write_text(_RESET_PEAK)
+        forget_peak()
 
     def read(self) -> int:
         """Bytes."""
-        own = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        with suppress(OSError, ValueError):
-            for line in _STATUS.read_text().splitlines():
-                if line.startswith("VmHWM:"):
-                    own = 1024 * int(line.split()[1])
+        own = peak_resident()
         children = _largest_child()
         return max(own, children) if children > self._children else own
+
+
+def forget_peak() -> None:
+    """Set the high-water mark of this process back to what it has now, where the kernel lets it."""
+    with suppress(OSError):
+        _CLEAR.write_text(_RESET_PEAK)
+
+
+def peak_resident() -> int:
+    """Bytes: the largest resident size of this process since its mark was set back."""
+    with suppress(OSError, ValueError):
+        for line in _STATUS.read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return 1024 * int(line.split()[1])
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def _largest_child() -> int:

@@ -24,6 +24,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from autotune.measure.compile_cache import CompileCache
+from autotune.measure.prepared_data import PreparedData
 from autotune.measure.readings import Sample
 from autotune.measure.reports import SILENT, Reporter
 from autotune.space.configuration import Configuration
@@ -49,9 +50,16 @@ class Infeasible(Signal):
 
 
 class WrongAnswer(Signal):
-    """The configuration computes something else than it should."""
+    """The configuration computes something else than it should.
+
+    ``metrics`` are what was measured of it all the same: a strategy learns how far past its bound one is.
+    """
 
     status = Status.WRONG
+
+    def __init__(self, message: str = "", metrics: Mapping[str, float] | None = None) -> None:
+        super().__init__(message)
+        self.metrics = dict(metrics or {})
 
 
 class OutOfMemory(Signal):
@@ -123,6 +131,10 @@ class Objective:
     """For early stopping: call ``self.report(step, loss=...)`` in :meth:`measure`, which may end the trial
     there. One call of :meth:`measure` is then the whole trial, and it may return nothing."""
 
+    final: bool = False
+    """Whether this is the re-measurement that defends a winner. What a search must not see, a test split say,
+    is looked at only then; a bound of such a metric holds for the winner."""
+
     def __init__(self, context: Context) -> None:
         self.context = context
 
@@ -130,6 +142,11 @@ class Objective:
     def compile_cache(self) -> CompileCache:
         """What was compiled in this and in earlier searches, by all that went in: for :meth:`prepare`."""
         return CompileCache(self.context.compiled)
+
+    @cached_property
+    def prepared_data(self) -> PreparedData:
+        """Data sets as they were prepared in this and in earlier searches, or in this search alone."""
+        return PreparedData((self.context.compiled or self.context.cache) / "data")
 
     @property
     def prepares(self) -> bool:

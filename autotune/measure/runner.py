@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy as np
 from autotune.measure.bounds import beyond_bounds, beyond_doubt
 from autotune.measure.gpu.failures import classify
 from autotune.measure.memory import PeakMemory
-from autotune.measure.objective import Baseline, Code, Objective, Signal
+from autotune.measure.objective import Baseline, Code, Objective, Signal, WrongAnswer
 from autotune.measure.outcome import CODE, RESOURCES, Estimate, Outcome, Reading
 from autotune.measure.readings import MOST_DISCARDED, Clock, Sample, named_values
 from autotune.measure.repetition import Decision, RepetitionRule, Verdict
@@ -63,6 +64,7 @@ class _Failed(Exception):  # noqa: N818
         stderr: str = "",
         exit_code: int | None = None,
         signal: int | None = None,
+        metrics: Mapping[str, float] = MappingProxyType({}),
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -70,6 +72,7 @@ class _Failed(Exception):  # noqa: N818
         self.stderr = stderr
         self.exit_code = exit_code
         self.signal = signal
+        self.metrics = metrics
 
 
 @dataclass
@@ -211,6 +214,7 @@ class Runner:
         With a counted reading in hand, no other is begun that would not end in time. With a ``reporter``
         it is read once and not warmed up: that one run is followed by its reports, and may be ended by them.
         """
+        self.objective.final = False
         trial = self._trial()
         memory = PeakMemory()
         deadline = time.monotonic() + seconds
@@ -221,6 +225,7 @@ class Runner:
 
     def enter(self, what: Configuration | Baseline, unseal: Callable[[], Any], seed: int) -> Outcome:
         """Load (a baseline: as the objective says), check and warm up, and keep it for :meth:`read`."""
+        self.objective.final = True
         trial = self._trial()
 
         def enter() -> Outcome:
@@ -285,7 +290,7 @@ class Runner:
         """One run, as far as its reports let it come; where it returns nothing, the last of them counts."""
         clock = Clock()
         with trial.during("measure"):
-            values = self._run(loaded, rng, reporter, clock)
+            values = self._run(trial, loaded, rng, reporter, clock)
         ended = reporter.ended
         trial.facts |= {"reports": reporter.count}
         if reporter.last is not None:
@@ -300,7 +305,7 @@ class Runner:
         return trial.outcome(status, message, metrics=metrics)
 
     def _run(
-        self, loaded: Any, rng: np.random.Generator, reporter: Reporter, clock: Clock
+        self, trial: _Trial, loaded: Any, rng: np.random.Generator, reporter: Reporter, clock: Clock
     ) -> dict[str, float]:
         """The values at the end of one run, or where it was stopped."""
         returned: object = None
@@ -315,6 +320,8 @@ class Runner:
         values = dict(reporter.last.metrics) if reporter.last is not None else {}
         if reporter.ended is None and not (returned is None and values):
             values |= self._values(returned)
+        if isinstance(returned, Sample):
+            trial.facts |= returned.facts
         return values
 
     def _check(self, trial: _Trial, loaded: Any, seed: int) -> None:
@@ -365,7 +372,7 @@ class Runner:
         """Whether the reading counts."""
         sample = Sample({})
         if self.curve is not None:
-            values = self._run(loaded, rng, Reporter(self.curve), clock)
+            values = self._run(trial, loaded, rng, Reporter(self.curve), clock)
         else:
             with clock:
                 returned = self.objective.measure(loaded, rng)
@@ -405,7 +412,8 @@ class Runner:
         try:
             return run()
         except _Failed as failure:
-            metrics = dict(trial.checked) if failure.status is Status.WRONG else {}
+            stood = {name: Estimate(value, value, value, 1) for name, value in failure.metrics.items()}
+            metrics = trial.checked | stood if failure.status is Status.WRONG else {}
             return trial.outcome(
                 failure.status,
                 failure.message,
@@ -442,7 +450,8 @@ def failed(error: BaseException) -> _Failed:
     """How a trial ends in which an objective raised ``error``."""
     if isinstance(error, Signal):
         message = describe(error, with_type=False)
-        return _Failed(error.status, message, error.stderr, error.exit_code, error.signal)
+        metrics = named_values(error.metrics, "") if isinstance(error, WrongAnswer) else {}
+        return _Failed(error.status, message, error.stderr, error.exit_code, error.signal, metrics)
     if (found := classify(error)) is not None:
         return _Failed(found.status, f"{found.name} ({describe(error)})", _trace(error))
     if any(kind.__name__ in ("MemoryError", "OutOfMemoryError") for kind in type(error).__mro__):

@@ -1,0 +1,208 @@
+"""What the training objectives have in common: one reading is one training, from a seed of its own.
+
+Workload: the sizes of the model, and
+
+* ``epochs``: steps of a whole training where the space sets no early stopping;
+* ``step_samples``: samples in a step; 0, as in an epoch: each sample of the training part once;
+* ``device``: ``cpu``, ``cuda`` or ``auto``;
+* ``target``: a validation loss that the run is to come to; ``until: target`` ends it there, and makes a run
+  that does not get there ``wrong``. With ``until: budget`` it goes on, and ``time_to_target`` is only
+  recorded.
+
+Metrics: ``loss`` and ``accuracy`` on the validation part; ``seconds`` of training alone; ``samples_per_s``;
+``time_to_target`` in seconds of training, where it was reached; ``gap``, by how much the loss is above the
+target; ``peak_memory`` in bytes (of the process, or allocated on the GPU); in the re-measurement also
+``test_loss`` and ``test_accuracy``, on the part that no search sees.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from training_data import Data
+from training_loop import Training
+from training_models import Blocks
+from training_oracle import gradient_error, tiny_updates_survive
+from training_plan import Plan
+from training_range_test import suggested_rate
+
+from autotune.measure.libc import trim_heap
+from autotune.measure.memory import forget_peak, peak_resident
+from autotune.measure.objective import Baseline, Context, Diverged, Infeasible, Objective, WrongAnswer
+from autotune.measure.readings import Sample
+
+CHECKPOINT = "training.pt"
+MOST_SEED = 2**31
+
+
+@dataclass(frozen=True)
+class Textbook:
+    """A way to train that people take over as it is."""
+
+    name: str
+    description: str
+    plan: Plan
+
+
+class TrainingObjective(Objective):
+    """Base class. Subclasses say what the data and the model are, and what the textbooks do."""
+
+    textbooks: ClassVar[tuple[Textbook, ...]] = ()
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.device = find_device(str(context.workload.get("device", "auto")))
+        self.target = context.workload.get("target")
+        self.until = str(context.workload.get("until", "budget"))
+        if self.until not in ("budget", "target"):
+            raise ValueError(f"workload.until is {self.until!r}, and should be 'budget' or 'target'")
+        if self.until == "target" and self.target is None:
+            raise ValueError("workload.until is 'target', but there is no workload.target")
+
+    def make_data(self) -> Data:
+        raise NotImplementedError(f"{type(self).__name__} must define make_data()")
+
+    def make_model(self) -> Blocks:
+        raise NotImplementedError(f"{type(self).__name__} must define make_model()")
+
+    @cached_property
+    def data(self) -> Data:
+        return self.make_data()
+
+    @property
+    def step_samples(self) -> int:
+        return int(self.context.workload.get("step_samples", 0)) or len(self.data.train)
+
+    # -- the way of a configuration ------------------------------------------------------------
+
+    def load(self, prepared: Any) -> Plan:
+        torch.set_num_threads(max(1, len(os.sched_getaffinity(0))))
+        plan = prepared if isinstance(prepared, Plan) else Plan.of(prepared)
+        if plan.samples > self.step_samples:
+            raise Infeasible(
+                f"an update of {plan.samples} samples is more than a step of {self.step_samples}"
+            )
+        return plan
+
+    def check(self, loaded: Plan, rng: np.random.Generator) -> Mapping[str, float]:
+        """The gradient is that of the whole batch in float32, and tiny updates are not lost."""
+        seed = int(rng.integers(MOST_SEED))
+        with refusals():
+            tiny_updates_survive(loaded, self.device)
+            return {"gradient_error": gradient_error(self.make_model, self.data, loaded, seed, self.device)}
+
+    def measure(self, loaded: Plan, rng: np.random.Generator) -> Sample:
+        """One training."""
+        self._forget_memory()
+        steps = self.report.steps or int(self.context.workload["epochs"])
+        seed = int(rng.integers(MOST_SEED))
+        with refusals():
+            training = Training(
+                self.make_model, self.data, loaded, seed, steps, self.step_samples, self.device
+            )
+            metrics = self._train(training, steps)
+            if self.final:
+                metrics["test_loss"], metrics["test_accuracy"] = training.test()
+        return Sample(metrics, facts={"data_sha256": self.data.sha256, "seed": seed})
+
+    def _train(self, training: Training, steps: int) -> dict[str, float]:
+        file = self.report.folder / CHECKPOINT if self.report.folder is not None else None
+        if file is not None:
+            training.restore(file)
+        progress = training.progress
+        metrics: dict[str, float] = {}
+        for step in range(progress.step + 1, steps + 1):
+            training.step()
+            loss, accuracy = training.validate()
+            if not np.isfinite(loss):
+                raise Diverged(f"the validation loss is {loss} after {step} steps")
+            if self.target is not None and progress.reached is None and loss <= float(self.target):
+                progress.reached = progress.seconds
+            metrics = self._metrics(training, loss, accuracy)
+            if file is not None:
+                training.save(file)  # before the report, which may be the last thing that happens
+            self.report(step, metrics)
+            if self.until == "target" and progress.reached is not None:
+                return metrics
+        if self.until == "target":
+            raise WrongAnswer(
+                f"the validation loss is {metrics['loss']:.4g} after {steps} steps, and the target "
+                f"{self.target}",
+                metrics,
+            )
+        return metrics
+
+    def _metrics(self, training: Training, loss: float, accuracy: float) -> dict[str, float]:
+        progress = training.progress
+        metrics = {
+            "loss": loss,
+            "accuracy": accuracy,
+            "seconds": progress.seconds,
+            "samples_per_s": progress.samples / progress.seconds,
+            "peak_memory": float(self._peak_memory()),
+        }
+        if progress.reached is not None:
+            metrics["time_to_target"] = progress.reached
+        if self.target is not None:
+            metrics["gap"] = loss - float(self.target)
+        return metrics
+
+    # -- memory --------------------------------------------------------------------------------
+
+    def _forget_memory(self) -> None:
+        """What an earlier training left behind is no part of this one's peak."""
+        gc.collect()
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats(self.device)
+        else:
+            trim_heap()
+            forget_peak()
+
+    def _peak_memory(self) -> int:
+        if self.device.type == "cuda":
+            return int(torch.cuda.max_memory_allocated(self.device))
+        return peak_resident()
+
+    # -- baselines -----------------------------------------------------------------------------
+
+    def baselines(self) -> tuple[Baseline, ...]:
+        found = Baseline("lr-finder", "the default, with the rate that a range test suggests")
+        return (*(Baseline(t.name, t.description) for t in self.textbooks), found)
+
+    def load_baseline(self, baseline: Baseline) -> Plan:
+        for textbook in self.textbooks:
+            if textbook.name == baseline.name:
+                return self.load(textbook.plan)
+        plan = self.load(Plan())
+        with refusals():
+            rate = suggested_rate(self.make_model, self.data, plan, self.context.seed, self.device)
+        return replace(plan, rate=rate)
+
+
+def find_device(name: str) -> torch.device:
+    """The device of that name; ``auto``: a GPU where there is one. Raises ``ValueError`` where there is
+    none."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name.startswith("cuda") and not torch.cuda.is_available():
+        raise ValueError("the workload asks for a GPU, and PyTorch finds none here")
+    return torch.device(name)
+
+
+class refusals:  # noqa: N801 - used as a context
+    """What PyTorch cannot compute in a type on a device makes a configuration infeasible."""
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, (RuntimeError, NotImplementedError)) and "not implemented for" in str(error):
+            raise Infeasible(f"PyTorch refuses it here: {error}") from error
