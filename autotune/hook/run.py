@@ -129,13 +129,16 @@ class Run:
     def _known(self) -> tuple[Mapping[str, Any], str]:
         """The recipe, looked up once; nothing where there is none, which is said."""
         if self._recipe is None:
-            import autotune
+            from autotune.errors import AutotuneError
+            from autotune.hook.recipe import recipe
             from autotune.hook.run_link import warn
 
             try:
-                recipe = autotune.recipe(self.name, workload=dict(self._workload or {}))
-                self._recipe = recipe.configuration, recipe.how
-            except autotune.AutotuneError as error:
+                best = recipe(self.name, self._workload)
+                self._recipe = best.configuration, str(best)
+                if best.stale:
+                    warn(str(best))
+            except AutotuneError as error:
                 warn(f"there is no recipe for the run {self.name!r}, which has its defaults: {error}")
                 self._recipe = {}, ""
         return self._recipe

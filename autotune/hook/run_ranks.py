@@ -31,7 +31,8 @@ _KIND, _RUN, _AT = AGREED, AGREED + 1, AGREED + 2
 
 _PLACES = 16
 _PLACE = 4
-"""From this word on each rank has four: its run (from 1), last step + 1, stride, and reads."""
+"""From this word on each rank has four: its run (from 1), last step + 1, stride, and reads. The stride is how
+far its last two reports lay apart; 0 where there is only one."""
 
 _LOCK_SECONDS = 2.0
 _FURTHEST = 1000
@@ -78,7 +79,7 @@ class Stop:
         self._rank = rank
         self._run = 1
         self._step = -1
-        self._stride = 1
+        self._stride = 0
         self._reads = 0
         self._agreed: tuple[int, int] | None = None
         if (_PLACES + _PLACE * rank.count) * 8 > BOARD_BYTES:
@@ -167,7 +168,7 @@ class Stop:
         if set(runs) != {self._run}:
             return
         if all(done):
-            kind, at = STEPS, meeting([d - 1 for d in done], strides)
+            kind, at = STEPS, meeting([d - 1 for d in done], strides) if all(strides) else None
         elif all(reads):
             kind, at = READS, max(reads) + 1
         else:

@@ -1,0 +1,405 @@
+"""The hook in a training script: its knobs, what it reports, and how it is told to stop."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import autotune
+from autotune.errors import InputError
+from autotune.measure.outcome import Report
+from autotune.measure.reports import Curve, Reporter
+from autotune.measure.run_listener import RunListener
+from autotune.measure.run_protocol import VARIABLE
+from autotune.measure.stopped import Stopped
+
+KNOBS: dict[str, Any] = {"lr": 0.25, "width": 64.0, "nesterov": False, "kind": "adam", "order": ("a", "b")}
+
+Search = Callable[..., RunListener]
+
+
+@pytest.fixture
+def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Search]:
+    """Makes this very process one that a search has started."""
+    made: list[RunListener] = []
+
+    def begin(reporter: Reporter | None = None, **knobs: Any) -> RunListener:
+        listener = RunListener(tmp_path, knobs or KNOBS, reporter or Reporter())
+        made.append(listener)
+        monkeypatch.setenv(VARIABLE, listener.document)
+        return listener
+
+    yield begin
+    for listener in made:
+        listener.__exit__(None, None, None)
+
+
+class Following:
+    """A session that keeps the curve of ``loss`` and ends the trial at the rung where it is told to."""
+
+    def __init__(self, steps: int = 27, rungs: tuple[int, ...] = (1, 3, 9), stop_at: int = 10**9) -> None:
+        self.heard: list[tuple[int, dict[str, float]]] = []
+        self.stop_at = stop_at
+        self.reporter = Reporter(Curve(steps, "loss", rungs), self.hear)
+
+    def hear(self, report: Report, waits: bool) -> str:
+        self.heard.append((report.step, dict(report.metrics)))
+        return "behind the others" if waits and report.step >= self.stop_at else ""
+
+
+# -- where nobody is tuning ------------------------------------------------------------------------
+
+
+def test_without_a_search_knobs_are_their_defaults_and_nothing_happens(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    with autotune.run("train") as run:
+        assert run.knob("lr", default=1e-3) == 1e-3
+        assert run.knob("width", 16) == 16
+        run.report(1, loss=object())
+        run.result(loss=1.0)
+        assert not run.should_stop
+    assert (run.source, run.searching, run.steps, run.seed, run.folder, run.dropped) == (
+        "default", False, None, None, None, 0,
+    )  # fmt: skip
+    assert run.describe() == "lr = 0.001  (default)\nwidth = 16  (default)"
+
+
+LIGHT = """
+import sys
+before = set(sys.modules)
+import autotune
+with autotune.run("train") as run:
+    run.knob("lr", default=0.1)
+    run.report(1, loss=1.0)
+    run.should_stop
+mine = {name for name in set(sys.modules) - before if "." not in name or name.startswith("autotune.")}
+foreign = {name for name in mine if name.partition(".")[0] not in {*sys.stdlib_module_names, "autotune"}}
+print(*sorted(foreign), *sorted(n for n in mine if n.startswith("autotune.measure")))
+"""
+
+
+def loaded(script: str) -> list[str]:
+    """What a fresh interpreter prints, word by word."""
+    return subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    ).stdout.split()
+
+
+def test_without_a_search_only_the_standard_library_and_the_hook_are_loaded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    assert loaded(LIGHT) == []
+
+
+def test_under_a_search_only_the_standard_library_is_loaded(search: Search) -> None:
+    listener = search(lr=0.5)
+    light = {"autotune.measure", "autotune.measure.run_protocol"}
+    assert set(loaded(LIGHT)) <= light
+    listener.attend()
+    assert listener.heard.values == {"loss": 1.0}
+
+
+# -- knobs -----------------------------------------------------------------------------------------
+
+
+def test_a_search_gives_the_knobs_in_the_type_of_their_defaults(search: Search) -> None:
+    search()
+    with autotune.run("train") as run:
+        assert run.searching
+        assert run.knob("lr", default=1) == 0.25  # no integer: it stays what it is
+        width = run.knob("width", default=16)
+        assert (width, type(width)) == (64, int)
+        assert run.knob("nesterov", default=True) is False
+        assert run.knob("kind", default="sgd") == "adam"
+        assert run.knob("order", default=("b", "a")) == ("a", "b")
+        assert run.knob("layers", default=2) == 2
+    assert run.source == "search, default"
+    assert "width = 64  (search; default 16)" in run.describe()
+    assert "layers = 2  (default)" in run.describe()
+
+
+def test_an_integer_searched_for_a_float_is_a_float(search: Search) -> None:
+    search(rate=1)
+    with autotune.run("train") as run:
+        assert isinstance(run.knob("rate", default=0.5), float)
+
+
+def parsed(run: Any, *arguments: str) -> None:
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    parser.add_argument("--epochs", type=int, default=3)
+    run.add_arguments(parser)
+    parser.parse_args(arguments)
+
+
+def test_set_arguments_are_typed_by_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    with autotune.run("train") as run:
+        parsed(
+            run,
+            "--set",
+            "lr=1e-2",
+            "--set",
+            "width=32",
+            "--set",
+            "fused=no",
+            "--set",
+            "kind=a=b",
+            "--set=n=2e3",
+        )
+        assert run.knob("lr", default=0.1) == 0.01
+        assert run.knob("width", default=16) == 32
+        assert run.knob("fused", default=True) is False
+        assert run.knob("kind", default="sgd") == "a=b"
+        assert run.knob("n", default=1) == 2000
+    assert run.source == "--set"
+
+
+@pytest.mark.parametrize(("text", "default"), [("abc", 0.1), ("1.5", 1), ("maybe", True)])
+def test_set_of_another_type_is_an_error(text: str, default: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    with autotune.run("train") as run:
+        parsed(run, "--set", f"lr={text}")
+        with pytest.raises(ValueError, match=f"the knob 'lr' cannot be '{text}': expected"):
+            run.knob("lr", default=default)
+
+
+def test_set_that_no_knob_took_is_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    with autotune.run("train") as run:
+        parsed(run, "--set", "widht=8")
+        run.knob("width", default=16)
+    said = capsys.readouterr().err
+    assert "--set widht=8 did nothing" in said
+    assert "did you mean 'width'" in said
+
+
+def test_a_knob_both_set_and_searched_is_an_error(search: Search) -> None:
+    search(lr=0.5)
+    with pytest.raises(InputError, match="a search is choosing the knob 'lr'"), autotune.run("train") as run:
+        parsed(run, "--set", "lr=0.1", "--set", "epochs=4")
+        assert run.knob("epochs", default=1) == 4
+        run.knob("lr", default=1.0)
+
+
+# -- reports ---------------------------------------------------------------------------------------
+
+
+def test_the_last_values_are_the_result(search: Search) -> None:
+    listener = search()
+    with autotune.run("train") as run:
+        for step in range(100):
+            run.report(step, loss=1 / (1 + step), rate=step)
+        run.report(100, {"eval.loss": 3})
+        run.result(loss=0.5)
+    listener.attend()
+    assert listener.heard.values == {"loss": 0.5, "rate": 99.0, "eval.loss": 3.0}
+    assert (listener.heard.runs, listener.heard.ended) == (1, 1)
+
+
+def test_reports_are_merged_but_for_those_that_are_waited_for(search: Search) -> None:
+    session = Following(steps=2000, rungs=(1, 3, 1500))
+    listener = search(session.reporter)
+    with autotune.run("train") as run:
+        for step in range(1, 2001):
+            run.report(step, loss=1.0 / step)
+    listener.attend()
+    steps = [step for step, _ in session.heard]
+    assert {1, 3, 1500, 2000} <= set(steps)
+    assert dict(session.heard)[1500]["loss"] == 1 / 1500
+    assert len(steps) < 1000
+    assert steps == sorted(set(steps))
+
+
+def test_values_without_the_metric_go_with_the_next_report_that_has_it(search: Search) -> None:
+    session = Following()
+    listener = search(session.reporter)
+    with autotune.run("train") as run:
+        run.report(1, rate=7.0)
+        run.report(1, loss=0.5)
+        run.report(1, loss=0.4)  # the same step again: no further point of the curve
+    listener.attend()
+    assert session.heard == [(1, {"rate": 7.0, "loss": 0.5})]
+    assert listener.heard.values == {"rate": 7.0, "loss": 0.4}
+
+
+def test_a_metric_that_is_no_number_is_said_where_it_is_reported(search: Search) -> None:
+    search()
+    with pytest.raises(TypeError, match="metric 'loss' must be a number"), autotune.run("train") as run:
+        run.report(1, loss="low")
+
+
+# -- stopping --------------------------------------------------------------------------------------
+
+
+def train(run: Any, steps: int, listener: RunListener) -> Iterator[int]:
+    """A training beside which the worker gets its turn after each step."""
+    for step in range(1, steps + 1):
+        run.report(step, loss=1.0)
+        listener.attend()
+        yield step
+
+
+def test_a_report_ends_a_script_that_does_not_ask(search: Search) -> None:
+    session = Following(stop_at=3)
+    listener = search(session.reporter)
+    done = []
+    with autotune.run("train") as run:
+        done += train(run, 27, listener)
+        raise AssertionError("it went on")  # pragma: no cover
+    listener.attend()
+    assert run.should_stop
+    assert listener.stopped is not None
+    assert listener.stopped.message == "behind the others"
+    assert session.heard[-1][0] == 3
+    assert listener.heard.failed == {}
+
+
+def test_a_script_that_asks_is_not_interrupted(search: Search) -> None:
+    session = Following(stop_at=3)
+    listener = search(session.reporter)
+    with autotune.run("train") as run:
+        for step in train(run, 27, listener):  # noqa: B007
+            if run.should_stop:
+                break
+        run.report(step + 1, loss=2.0)
+        saved = True
+    assert (step, saved) == (3, True)
+
+
+def test_a_loss_that_is_no_number_ends_the_trial_at_once(search: Search) -> None:
+    session = Following()
+    listener = search(session.reporter)
+    with autotune.run("train") as run:
+        run.report(1, loss=1.0)
+        run.report(2, loss=float("nan"))
+        listener.attend()
+        assert run.should_stop
+    assert listener.stopped is not None
+    assert listener.stopped.status == "diverged"
+
+
+def test_a_program_that_does_not_end_when_told_is_ended(
+    search: Search, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("autotune.measure.run_listener.GRACE_SECONDS", 0.0)
+    session = Following(stop_at=1)
+    listener = search(session.reporter)
+    assert listener.timeout() is None
+    with autotune.run("train") as run:
+        run.report(1, loss=1.0)
+        with pytest.raises(Stopped, match="behind the others"):
+            while True:
+                listener.attend()
+    assert listener.timeout() == 0
+
+
+# -- several runs ----------------------------------------------------------------------------------
+
+
+def test_a_run_inside_another_is_inert_and_says_so(
+    search: Search, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listener = search(lr=0.5)
+    with autotune.run("outer") as outer:
+        with autotune.run("inner") as inner:
+            assert inner.knob("lr", default=0.1) == 0.1
+            inner.report(1, loss=9.0)
+            assert not inner.should_stop
+        assert outer.knob("lr", default=0.1) == 0.5
+        outer.report(1, loss=1.0)
+    listener.attend()
+    assert listener.heard.values == {"loss": 1.0}
+    assert "the run 'inner' is inside another one" in capsys.readouterr().err
+
+
+def test_a_second_run_after_the_first_is_tuned_as_well(search: Search) -> None:
+    session = Following()
+    listener = search(session.reporter, lr=0.5, width=8)
+    with autotune.run("first") as run:
+        assert run.knob("lr", default=0.1) == 0.5
+        run.report(1, loss=1.0)
+        run.report(2, loss=0.9)
+    with autotune.run("second") as run:
+        assert run.knob("width", default=2) == 8
+        run.report(1, loss=0.8)
+    listener.attend()
+    assert (listener.heard.runs, listener.heard.ended) == (2, 2)
+    assert listener.heard.values == {"loss": 0.8}
+    assert [step for step, _ in session.heard] == [1]  # the second's steps do not continue the curve
+    assert listener.never_asked(["lr", "width"]) == ""
+
+
+def test_a_run_without_with_is_closed_by_hand(search: Search) -> None:
+    listener = search()
+    run = autotune.run("train")
+    run.report(1, loss=1.0)
+    run.close()
+    run.close()
+    run.report(2, loss=5.0)
+    listener.attend()
+    assert listener.heard.ended == 1
+    assert listener.heard.values == {"loss": 1.0}
+
+
+# -- what the search is told in the end ------------------------------------------------------------
+
+
+def test_knobs_that_were_never_asked_for_are_named(search: Search) -> None:
+    listener = search(learning_rate=0.5, width=8)
+    with autotune.run("train") as run:
+        run.knob("learn_rate", default=0.1)
+        run.knob("width", default=1)
+    listener.attend()
+    said = listener.never_asked(["learning_rate", "width"])
+    assert "never asked for the knob 'learning_rate'" in said
+    assert "did you mean 'learn_rate'" in said
+    assert listener.never_asked(["width"]) == ""
+
+
+class OutOfMemoryError(RuntimeError):
+    """As PyTorch has it."""
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (OutOfMemoryError("2 GiB"), "out-of-memory"),
+        (MemoryError(), "out-of-memory"),
+        (autotune.Infeasible("too wide"), "infeasible"),
+        (autotune.Diverged("inf"), "diverged"),
+        (KeyError("x"), None),
+    ],
+)
+def test_exceptions_are_typed_ends(error: Exception, status: str | None, search: Search) -> None:
+    listener = search()
+    with pytest.raises(type(error)), autotune.run("train"):
+        raise error
+    listener.attend()
+    failure = listener.failure()
+    assert (failure.status if failure else None) == status
+
+
+# -- a recipe --------------------------------------------------------------------------------------
+
+
+def test_a_recipe_that_nobody_knows_is_said_and_the_default_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("AUTOTUNE_STORE", str(tmp_path / "none.db"))
+    with autotune.run("unheard-of", recipes=True) as run:
+        assert run.knob("lr", default=0.1) == 0.1
+        assert run.knob("width", default=2) == 2
+    assert capsys.readouterr().err.count("there is no recipe for the run 'unheard-of'") == 1

@@ -1,0 +1,167 @@
+"""All ranks stop at one step, whenever the order comes and however far apart they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from mmap import mmap
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autotune.hook.run_ranks import Rank, Stop, find_rank, meeting
+from autotune.measure.run_protocol import BOARD_BYTES, ORDER
+
+
+@contextmanager
+def board() -> Iterator[tuple[memoryview, str]]:
+    """The shared memory of a trial, and the file that is locked."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "board"
+        file.touch()
+        yield memoryview(mmap(-1, BOARD_BYTES)).cast("q"), str(file)
+
+
+@given(
+    strides=st.lists(st.integers(1, 3), min_size=2, max_size=4),
+    turns=st.lists(st.integers(0, 3), min_size=40, max_size=200),
+    order=st.integers(0, 30),
+    asks=st.booleans(),
+)
+def test_no_rank_goes_further_than_another(
+    strides: list[int], turns: list[int], order: int, asks: bool
+) -> None:
+    """Ranks take their turns in any order, so that one may be far ahead, and report every stride-th step."""
+    with board() as (words, file):
+        count = len(strides)
+        ranks = [Stop(words, file, Rank(i, count)) for i in range(count)]
+        at = [0] * count
+        ended: dict[int, int] = {}
+        for now, turn in enumerate([*turns, *(i % 4 for i in range(4000))]):
+            if now == order:
+                words[ORDER] = 1
+            if len(ended) == count:
+                break
+            rank = turn % count
+            if rank in ended:
+                continue
+            at[rank] += strides[rank]
+            told = ranks[rank].after(at[rank])
+            if asks:
+                told = ranks[rank].asked()
+            if told:
+                ended[rank] = at[rank]
+        assert len(ended) == count
+        assert len(set(ended.values())) == 1
+
+
+@given(turns=st.lists(st.integers(0, 2), min_size=20, max_size=100), order=st.integers(0, 19))
+def test_ranks_that_report_nothing_stop_at_the_same_question(turns: list[int], order: int) -> None:
+    with board() as (words, file):
+        ranks = [Stop(words, file, Rank(i, 3)) for i in range(3)]
+        asked = [0, 0, 0]
+        ended: dict[int, int] = {}
+        for now, rank in enumerate([*turns] + [0, 1, 2] * 100):
+            if now == order:
+                words[ORDER] = 1
+            if rank not in ended:
+                asked[rank] += 1
+                if rank == 0:
+                    ranks[0].after(asked[0])  # it alone reports
+                if ranks[rank].asked():
+                    ended[rank] = asked[rank]
+        assert len(set(ended.values())) == 1
+        assert len(ended) == 3
+
+
+def test_asking_more_often_than_others_does_no_harm() -> None:
+    with board() as (words, file):
+        one, other = Stop(words, file, Rank(0, 2)), Stop(words, file, Rank(1, 2))
+        words[ORDER] = 1
+        found = []
+        for step in range(1, 6):
+            one.after(step)
+            other.after(step)
+            found.append((any([one.asked(), one.asked(), one.asked()]), other.asked()))
+        assert found == [(False, False), (False, False), (True, True), (True, True), (True, True)]
+
+
+def test_a_rank_that_never_asks_holds_nobody_up() -> None:
+    with board() as (words, file):
+        one, _silent = Stop(words, file, Rank(0, 2)), Stop(words, file, Rank(1, 2))
+        words[ORDER] = 1
+        assert not any(one.after(step) for step in range(1, 100))
+        assert one.ordered
+
+
+def test_the_next_run_of_a_stopped_trial_stops_at_once() -> None:
+    with board() as (words, file):
+        ranks = [Stop(words, file, Rank(i, 2)) for i in range(2)]
+        words[ORDER] = 1
+        assert [rank.after(step) for step in (1, 2, 3) for rank in ranks] == [False] * 4 + [True, True]
+        again = [Stop(words, file, Rank(i, 2)) for i in range(2)]
+        assert [rank.after(1) for rank in again] == [True, True]
+
+
+def test_one_that_is_a_run_ahead_agrees_with_nobody_before_they_follow() -> None:
+    with board() as (words, file):
+        slow, fast = (Stop(words, file, Rank(i, 2)) for i in range(2))
+        slow.after(7), fast.after(8)
+        fast = Stop(words, file, Rank(1, 2))
+        words[ORDER] = 1
+        assert not slow.after(8)
+        assert not fast.after(1)
+        slow = Stop(words, file, Rank(0, 2))
+        assert not slow.after(1)
+        assert not fast.after(2)
+        assert (slow.after(2), slow.after(3), fast.after(3)) == (False, True, True)
+
+
+def test_alone_the_order_is_enough() -> None:
+    with board() as (words, file):
+        stop = Stop(words, file, Rank())
+        assert not stop.after(1)
+        words[ORDER] = 1
+        assert stop.after(2)
+        stop.forget()
+        assert not stop.after(3)
+
+
+def test_without_a_board_nobody_stops() -> None:
+    assert not Stop(None, "", Rank(1, 2)).after(1)
+
+
+def test_where_strides_never_meet_nothing_is_agreed() -> None:
+    assert meeting([1, 2], [2, 2]) is None
+    assert meeting([13, 10], [1, 10]) == 20
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({}, Rank()),
+        ({"RANK": "1", "WORLD_SIZE": "2"}, Rank(1, 2)),
+        ({"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "4"}, Rank(3, 4)),
+        ({"RANK": "5", "WORLD_SIZE": "2"}, Rank()),
+        ({"RANK": "x", "WORLD_SIZE": "2"}, Rank()),
+        ({"RANK": "1"}, Rank()),
+    ],
+)
+def test_the_rank_is_what_the_launcher_says(
+    variables: dict[str, str], expected: Rank, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in (
+        "RANK",
+        "WORLD_SIZE",
+        "OMPI_COMM_WORLD_RANK",
+        "OMPI_COMM_WORLD_SIZE",
+        "PMI_RANK",
+        "PMI_SIZE",
+    ):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert find_rank() == expected
