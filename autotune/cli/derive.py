@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from autotune.cli.main import DOES_NOT_FOLLOW, DONE
+from autotune.cli.main import DOES_NOT_HOLD, DONE
 from autotune.cli.options import json_option, print_json, store_option, study_option
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def command(study: str | None, store: str | None, as_json: bool) -> int:
         print_json(derivation.to_document())
     else:
         click.echo(say(derivation))
-    return DONE if derivation.follows else DOES_NOT_FOLLOW
+    return DONE if derivation.follows else DOES_NOT_HOLD
 
 
 def say(derivation: Derivation) -> str:

@@ -1,7 +1,8 @@
 """The command line: one verb a file, loaded when it is called.
 
-Exit codes: 0 done, 2 bad input, 3 nothing feasible succeeded, 4 a proposal does not follow from its record,
-130 interrupted; 1 for a store that cannot be read or written.
+Exit codes: 0 done, 2 bad input, 3 nothing feasible succeeded, 4 what was recorded does not hold (a
+proposal does not follow from its record, a winner is not what it was), 130 interrupted; 1 for a store that
+cannot be read or written.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import click
 from autotune import __version__
 from autotune.errors import AutotuneError, InputError
 
-DONE, STORE_FAILED, BAD_INPUT, NOTHING_SUCCEEDED, DOES_NOT_FOLLOW, INTERRUPTED = 0, 1, 2, 3, 4, 130
+DONE, STORE_FAILED, BAD_INPUT, NOTHING_SUCCEEDED, DOES_NOT_HOLD, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 VERBS = {
     "search": ("search", "Search a space and defend the winner."),
@@ -24,6 +25,9 @@ VERBS = {
     "trial": ("trial", "Show everything known about one trial."),
     "derive": ("derive", "Derive the proposals of a study again from its record, and compare."),
     "best": ("best", "Print the best configuration of a study."),
+    "recipes": ("recipes", "List, export and import the winners for each workload and device."),
+    "verify": ("verify", "Measure a winner and the default again: does the answer still hold?"),
+    "rule": ("rule", "Choose configurations for other workloads by a small rule."),
     "export": ("export", "Write the trials of a study to a file."),
     "import": ("import_", "Make a replay space from a recorded search."),
     "convert": ("convert", "Make a space from the configurations of triton.autotune, or a T1 file."),

@@ -45,11 +45,8 @@ def to_document(recipe: Recipe) -> dict[str, Any]:
         "workload": dict(case.values),
         "types": dict(case.types),
         "configuration": {name: recipe.configuration[name] for name in sorted(recipe.configuration)},
-        "metric": _known(asdict(recipe.metric)) if recipe.metric else None,
-        # JSON has no infinity: an interval without an upper end has none here either.
-        "speedup": {n: x if math.isfinite(x) else None for n, x in asdict(speedup).items()}
-        if speedup
-        else None,
+        "metric": _known(_rounded(asdict(recipe.metric))) if recipe.metric else None,
+        "speedup": _rounded(asdict(speedup)) if speedup else None,
         "defended": recipe.defended,
         "is_default": recipe.is_default,
         "trials": recipe.trials,
@@ -62,6 +59,18 @@ def to_document(recipe: Recipe) -> dict[str, Any]:
     }
     needed = {"workload", "configuration", "defended"}
     return {name: value for name, value in document.items() if name in needed or _says(value)}
+
+
+def _rounded(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Numbers with six digits; JSON has no infinity, so an interval without an end has ``null`` there."""
+    return {
+        name: (float(f"{value:.6g}") if math.isfinite(value) else None) if _number_like(value) else value
+        for name, value in document.items()
+    }
+
+
+def _number_like(value: object) -> bool:
+    return isinstance(value, (int, float))
 
 
 def _known(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ def say_recipe(kind: How, recipe: Recipe, distance: float, asked: Asked, here: H
     elif recipe.machine and recipe.machine != here.machine:
         device = f"this device ({recipe.device}) in another machine"
     workload = "this workload" if not distance else f"the nearest workload, {say_workload(recipe, asked)}"
-    said = [f"{_won(recipe)}, for {workload}, on {device}"]
+    said = [f"{say_won(recipe)}, for {workload}, on {device}"]
     if distance:
         said.append(f"distance {distance:.3g}, where 1 is a factor of two in one number")
     if asked.assumed:
@@ -32,7 +32,8 @@ def say_recipe(kind: How, recipe: Recipe, distance: float, asked: Asked, here: H
     return "; ".join(part for part in said if part)
 
 
-def _won(recipe: Recipe) -> str:
+def say_won(recipe: Recipe) -> str:
+    """How sure it is that it is the best."""
     trials = f"{recipe.trials} trials" if recipe.trials else "the trials"
     if recipe.is_default and recipe.defended:
         return f"the default: none of {trials} was shown to be better"

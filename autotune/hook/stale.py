@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -67,11 +67,7 @@ def _imported(sources: Mapping[str, bytes]) -> set[str]:
 
 def changes(recipe: Recipe, here: Here) -> str:
     """What has changed since, in words; empty where nothing has, or where it cannot be known."""
-    said = []
-    if recipe.source and recipe.files:
-        now = _source_now(recipe.folder, recipe.files)
-        if now is not None and now != recipe.source:
-            said.append("the objective's source changed")
+    said = ["the objective's source changed"] if source_changed(recipe) else []
     if recipe.device in here.names:
         now_installed = _installed(tuple(recipe.versions), here.driver)
         for name, before in sorted(recipe.versions.items()):
@@ -81,11 +77,14 @@ def changes(recipe: Recipe, here: Here) -> str:
     return "; ".join(said)
 
 
-def _source_now(folder: str, files: Sequence[str]) -> str | None:
-    """The hash of the objective's files; ``None`` where they do not lie where they did."""
+def source_changed(recipe: Recipe) -> bool:
+    """Whether the objective's files are others now; not where they do not lie where they did."""
+    if not (recipe.source and recipe.folder and recipe.files):
+        return False
     from autotune.provenance.code import hash_of
 
-    return hash_of(Path(folder), files) if folder else None
+    now = hash_of(Path(recipe.folder), recipe.files)
+    return now is not None and now != recipe.source
 
 
 def _installed(names: Iterable[str], driver: str) -> dict[str, str]:

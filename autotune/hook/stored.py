@@ -76,7 +76,8 @@ def read_known(store: Store, name: str | None = None) -> Known:
 
 
 def _space(study: StudyRecord) -> KnownSpace:
-    return KnownSpace(study.document.get("space", {}), str(study.document.get("source", "")))
+    file = str(study.document.get("source", ""))
+    return KnownSpace(study.document.get("space", {}), file if file.startswith("/") else "")
 
 
 def recipe_of(store: Store, study: StudyRecord) -> Recipe | None:

@@ -30,6 +30,7 @@ from autotune.space.configuration import Configuration
 from autotune.space.spec import StudySpec
 from autotune.status import Status
 from autotune.store.records import NewTrial, Purpose, TrialRecord
+from autotune.store.store import Store
 
 MIN_ROUNDS, MAX_ROUNDS = 12, 60
 """Below the first no interval is trusted; past the second more rounds hardly narrow it."""
@@ -85,15 +86,8 @@ def remeasure(
 ) -> None:
     """Read the contenders in rounds; store the readings, and the verdict with what is ``said`` beside it."""
     progress.defending(tuple(c.label for c in contenders))
-    with ExitStack() as stack:
-        entrants = executor.entrants([(c.what, c.label) for c in contenders])
-        for contender, entrant in zip(contenders, entrants, strict=True):
-            contender.entrant = entrant
-            stack.callback(contender.entrant.close)
-            contender.failure = contender.entrant.failure
-        rounds = read_in_rounds(spec, contenders)
+    rounds, outcomes = read_again(spec, executor, contenders)
     progress.defended(rounds)
-    outcomes = {c.label: _outcome(spec, c) for c in contenders}
     verdict = judge(spec, [_standing(spec, c, outcomes[c.label]) for c in contenders])
     document = verdict | {
         "rounds": rounds,
@@ -101,8 +95,24 @@ def remeasure(
         "told": len(ledger.strategy.told),
         "outcomes": {label: [str(o.status), o.message] for label, o in outcomes.items()},
     }
-    _store_readings(ledger, contenders, outcomes)
+    study = ledger.study
+    place = Place(study.record.id, ledger.session_id, study.segment.id)
+    store_readings(ledger.store, place, contenders, outcomes, len(ledger.strategy.told))
     ledger.store.save_verdict(ledger.study.record.id, ledger.session_id, document)
+
+
+def read_again(
+    spec: StudySpec, executor: Executor, contenders: Sequence[Contender]
+) -> tuple[int, dict[str, Outcome]]:
+    """Read the contenders in rounds: how many rounds there were, and what came of each by its label."""
+    with ExitStack() as stack:
+        entrants = executor.entrants([(c.what, c.label) for c in contenders])
+        for contender, entrant in zip(contenders, entrants, strict=True):
+            contender.entrant = entrant
+            stack.callback(contender.entrant.close)
+            contender.failure = contender.entrant.failure
+        rounds = read_in_rounds(spec, contenders)
+    return rounds, {c.label: _outcome(spec, c) for c in contenders}
 
 
 def _contenders(spec: StudySpec, executor: Executor, ledger: Ledger) -> list[Contender]:
@@ -235,8 +245,19 @@ def _standing(spec: StudySpec, contender: Contender, outcome: Outcome) -> Standi
     )
 
 
-def _store_readings(ledger: Ledger, contenders: Sequence[Contender], outcomes: dict[str, Outcome]) -> None:
-    """Every reading of the finale, as trials of their own purpose: nothing measured is lost."""
+@dataclass(frozen=True)
+class Place:
+    """Where trials are written: ids of the study, the session and the segment."""
+
+    study: int
+    session: int
+    segment: int
+
+
+def store_readings(
+    store: Store, place: Place, contenders: Sequence[Contender], outcomes: Mapping[str, Outcome], knew: int
+) -> None:
+    """Every reading, as trials of their own purpose: nothing measured is lost."""
     new = [
         NewTrial(
             configuration=c.configuration or Configuration({}),
@@ -245,15 +266,14 @@ def _store_readings(ledger: Ledger, contenders: Sequence[Contender], outcomes: d
             reason={"kind": "re-measurement", "label": c.label}
             | ({"baseline": asdict(c.what)} if isinstance(c.what, Baseline) else {}),
             ask=-1,
-            knew=len(ledger.strategy.told),
+            knew=knew,
         )
         for c in contenders
     ]
-    study = ledger.study
-    written = ledger.store.propose(study.record.id, ledger.session_id, study.segment.id, new)
+    written = store.propose(place.study, place.session, place.segment, new)
     for contender, trial in zip(contenders, written, strict=True):
         if trial is not None:
-            ledger.store.finish(trial.id, outcomes[contender.label])
+            store.finish(trial.id, outcomes[contender.label])
 
 
 def _purpose(contender: Contender) -> Purpose:

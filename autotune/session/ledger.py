@@ -35,6 +35,9 @@ from autotune.status import Status
 from autotune.store.records import NewAsk, NewTrial, TrialRecord
 from autotune.store.store import Store
 
+VERIFIED = "verified"
+"""The setting that tells a session that measured an answer again from one that searched."""
+
 LEASE_SECONDS = 60.0
 """How long a trial may stay without a sign of life before another session takes it for lost."""
 
@@ -271,7 +274,8 @@ def _is_dead(pid: int, settings: Mapping[str, object]) -> bool:
 def seconds_searched(store: Store, study_id: int) -> float:
     """Seconds that earlier sessions searched; one that was killed counts to its last finished trial."""
     last = store.last_finished(study_id)
-    return sum(_duration(s.started_at, last.get(s.id)) for s in store.sessions(study_id))
+    searches = [s for s in store.sessions(study_id) if VERIFIED not in s.settings]
+    return sum(_duration(s.started_at, last.get(s.id)) for s in searches)
 
 
 def _duration(started: float, finished: float | None) -> float:

@@ -156,7 +156,7 @@ def _document(spec: StudySpec, identity: Identity) -> dict[str, object]:
     return {
         "identity": asdict(identity),
         "space": spec.space.to_document(),
-        "source": str(spec.source) if spec.source else "",
+        "source": str(spec.source.absolute()) if spec.source else "",
         "search": asdict(spec.search),
         "measure": asdict(spec.measure),
         "budget": asdict(spec.budget),

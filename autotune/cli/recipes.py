@@ -1,0 +1,204 @@
+"""``autotune recipes``: list, export and import what has won where."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from autotune.cli.main import DONE, NOTHING_SUCCEEDED
+from autotune.cli.options import json_option, print_json, store_option
+from autotune.errors import InputError, Location, Problem
+
+if TYPE_CHECKING:
+    from autotune.hook.here import Here
+    from autotune.hook.recipes import Known, Recipe
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+def name_option(command: Any) -> Any:
+    return click.option("--study", metavar="NAME", help="Only recipes of this name.")(command)
+
+
+class Listing(click.Group):
+    """A group that lists where it is not told what else to do."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        chosen = [word for word in args[:1] if word in self.commands or word in ("-h", "--help")]
+        return super().parse_args(context, args if chosen else ["list", *args])
+
+
+@click.group("recipes", cls=Listing)
+def command() -> None:
+    """List, export and import recipes: the best configuration known for each workload and device.
+
+    Without a command they are listed.
+    """
+
+
+@command.command("list")
+@click.option("--recipes", "file", metavar="FILE", type=FILE, help="A file of recipes.")
+@name_option
+@store_option
+@json_option
+def listed(file: Path | None, study: str | None, store: str | None, as_json: bool) -> int:
+    """List the recipes that `autotune.recipe` finds: of files, then of the store."""
+    from autotune.hook.here import this_device
+    from autotune.hook.recipe_document import to_document
+    from autotune.hook.stale import changes
+
+    here = this_device()
+    recipes = _known(file, study, store).recipes
+    stale = [changes(recipe, here) for recipe in recipes]
+    if as_json:
+        documents = [
+            to_document(recipe) | {"here": recipe.device in here.names, "stale": why}
+            for recipe, why in zip(recipes, stale, strict=True)
+        ]
+        print_json({"device": str(here), "recipes": documents})
+    elif recipes:
+        click.echo("\n".join(_lines(recipes, stale, here)))
+    if not recipes:
+        what = f"of {study} " if study else ""
+        click.echo(f"autotune: there is no recipe {what}yet; autotune search makes one", err=True)
+        return NOTHING_SUCCEEDED
+    return DONE
+
+
+def _known(file: Path | None, name: str | None, store: str | None) -> Known:
+    """What the files know, then what the store knows; of one name, or all."""
+    from autotune.hook.places import Places
+    from autotune.hook.recipes import Known, best_defended
+
+    places = Places.of(file, store)
+    known = places.filed()
+    if places.has_store:
+        from autotune.hook.stored import known_in
+
+        known = known.and_then(known_in(places.store, name))
+    if name is not None:
+        known = known.of(name)
+    ordered = sorted(best_defended(known.recipes), key=lambda recipe: (recipe.name, recipe.device))
+    return Known(tuple(ordered), known.spaces)
+
+
+def _lines(recipes: tuple[Recipe, ...], stale: list[str], here: Here) -> list[str]:
+    """A block a name and device, a line a recipe."""
+    lines: list[str] = []
+    head = ""
+    for recipe, why in zip(recipes, stale, strict=True):
+        own = "this device" if recipe.device in here.names else "another device"
+        if head != (head := f"{recipe.name} on {recipe.device} ({own})"):
+            lines.append(head)
+        lines.append(f"  {_workload(recipe) or 'any workload'}: {_standing(recipe)}")
+        lines.append(f"    {_configuration(recipe)}")
+        if why:
+            lines.append(f"    stale: {why}")
+    return lines
+
+
+def _standing(recipe: Recipe) -> str:
+    from autotune.hook.say_how import say_won
+    from autotune.report.numbers import say_value
+
+    metric = recipe.metric
+    measured = f"{metric.name} {say_value(metric.value, metric.unit)}" if metric else ""
+    return ", ".join(part for part in (say_won(recipe), measured, recipe.study, recipe.tuned) if part)
+
+
+def _workload(recipe: Recipe) -> str:
+    facts = {**recipe.case.values, **recipe.case.types}
+    return ", ".join(f"{name} {value}" for name, value in facts.items())
+
+
+def _configuration(recipe: Recipe) -> str:
+    from autotune.report.summary import say_knob
+    from autotune.space.configuration import Configuration
+
+    return ", ".join(f"{n}: {say_knob(v)}" for n, v in Configuration(recipe.configuration).items())
+
+
+@command.command("export")
+@click.option("--to", "file", metavar="FILE", required=True, type=FILE, help="Where to: recipes.json, say.")
+@name_option
+@store_option
+@json_option
+def export(file: Path, study: str | None, store: str | None, as_json: bool) -> int:
+    """Write the recipes of a store to FILE, a readable file to commit.
+
+    There is one for each name, device and workload: of several studies, that of the best defended. What FILE
+    has of other names, devices and workloads stays.
+    """
+    from autotune.hook.recipe_file import write_known
+    from autotune.hook.recipes import Known, best_defended
+    from autotune.hook.stored import read_known
+    from autotune.store.store import Store
+
+    with Store.open(store, readonly=True) as opened:
+        known = read_known(opened, study)
+        where = opened.url
+    if study is not None and not known.recipes and not known.spaces:
+        _refuse_unknown(study, store)
+    recipes = tuple(best_defended(known.recipes))
+    if not recipes:
+        click.echo(f"autotune: no configuration has succeeded in {where}: nothing was written", err=True)
+        return NOTHING_SUCCEEDED
+    named = {recipe.name for recipe in recipes}
+    spaces = {name: space for name, space in known.spaces.items() if name in named and space.document}
+    there = write_known(file, Known(recipes, spaces), hint="choose another --to")
+    undefended = sum(not recipe.defended for recipe in recipes)
+    if as_json:
+        counts = {"written": len(recipes), "not_defended": undefended, "recipes": len(there.recipes)}
+        print_json({"file": str(file), "store": where, **counts})
+    else:
+        click.echo(f"{_count(len(recipes))} written to {file}, which has {len(there.recipes)} now")
+        if undefended:
+            click.echo(f"{undefended} not defended: the study was not measured again beside its default")
+    return DONE
+
+
+@command.command("import")
+@click.argument("file", metavar="FILE", type=FILE)
+@store_option
+@json_option
+def import_(file: Path, store: str | None, as_json: bool) -> int:
+    """Keep the recipes of FILE in a store, where `autotune.recipe` finds them.
+
+    Each takes the place of an imported one of its name, device and workload. Studies of the store are left as
+    they are, and count beside what is imported.
+    """
+    from autotune.hook.recipe_file import read_known
+    from autotune.hook.stored import import_known
+    from autotune.store.store import Store
+
+    if not file.exists():
+        raise InputError(Problem("there is no such file", Location(str(file))))
+    known = read_known(file)
+    with Store.open(store) as opened:
+        count = import_known(opened, known)
+        where = opened.url
+    devices = sorted({recipe.device for recipe in known.recipes})
+    if as_json:
+        print_json({"file": str(file), "store": where, "imported": count, "devices": devices})
+    else:
+        click.echo(f"{_count(count)} of {', '.join(devices) or 'no device'} imported into {where}")
+    return DONE
+
+
+def _refuse_unknown(name: str, store: str | None) -> None:
+    from autotune.errors import nearest
+    from autotune.hook.stored import names_in
+
+    names, recordings = names_in(store)
+    if name in recordings:
+        message = f"{name} is a recording, which says nothing of any device"
+        raise InputError(Problem(message, hint="search it with its objective"))
+    raise InputError(
+        Problem(f"there is no study {name!r} in this store", None, ", ".join(names), nearest(name, names))
+    )
+
+
+def _count(number: int) -> str:
+    return f"{number} recipe" if number == 1 else f"{number} recipes"

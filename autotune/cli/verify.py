@@ -1,0 +1,138 @@
+"""``autotune verify``: is the answer of a study still right?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from autotune.cli.main import DOES_NOT_HOLD, DONE, NOTHING_SUCCEEDED
+from autotune.cli.options import json_option, print_json, store_option, study_option
+from autotune.errors import InputError, Location, Problem, nearest
+
+if TYPE_CHECKING:
+    from autotune.hook.verifying import Verified
+    from autotune.session.verification import Interval
+
+MOST_CHANGES = 12
+"""Lines of what has changed; all of it is in the JSON document."""
+
+
+@click.command("verify")
+@click.option(
+    "--recipes",
+    "file",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Verify the recipes of a file that are of this device.",
+)
+@study_option
+@store_option
+@json_option
+def command(file: Path | None, study: str | None, store: str | None, as_json: bool) -> int:
+    """Measure the winner of a study and the default again, interleaved, and compare with what was said.
+
+    The answer is 'agrees', 'differs' or 'cannot be measured here'. The exit code is 4 where anything differs,
+    and 3 where nothing could be measured.
+    """
+    found = []
+    for verified in _verified(file, study, store):
+        found.append(verified)
+        if not as_json:
+            click.echo("\n".join(say(verified)))
+    if as_json:
+        print_json({"verified": [document(one) for one in found]})
+    if not found:
+        click.echo("autotune: there is no recipe to verify", err=True)
+    verdicts = {one.result.verdict for one in found}
+    if "differs" in verdicts:
+        return DOES_NOT_HOLD
+    return DONE if "agrees" in verdicts else NOTHING_SUCCEEDED
+
+
+def _verified(file: Path | None, study: str | None, store: str | None) -> Iterator[Verified]:
+    from autotune.hook.here import this_device
+    from autotune.hook.recipe_file import read_known
+    from autotune.hook.verifying import verify_file, verify_study
+
+    if file is None:
+        verified = verify_study(store, study)
+        yield from [] if verified is None else [verified]
+        return
+    if not file.exists():
+        raise InputError(Problem("there is no such file", Location(str(file))))
+    known = read_known(file)
+    if study is not None:
+        names = [recipe.name for recipe in known.recipes]
+        if study not in names:
+            names = list(dict.fromkeys(names))
+            message = f"{file} has no recipe of {study!r}"
+            raise InputError(Problem(message, None, ", ".join(names), nearest(study, names)))
+        known = known.of(study)
+    yield from verify_file(known, this_device())
+
+
+def document(verified: Verified) -> dict[str, Any]:
+    """One recipe as JSON: what it says, what was measured, what has changed."""
+    from autotune.hook.recipe_document import to_document
+
+    own = verified.result.to_document()
+    return {
+        "recipe": to_document(verified.recipe),
+        **own,
+        "changed": list(verified.changed),
+        "kept": verified.kept,
+    }
+
+
+def say(verified: Verified) -> list[str]:
+    """A block of lines."""
+    recipe, result = verified.recipe, verified.result
+    workload = ", ".join(f"{name} {value}" for name, value in recipe.case.values.items())
+    head = f"{recipe.name}{f' for {workload}' if workload else ''}: {result.verdict}"
+    if result.verdict == "cannot be measured here":
+        first, *rest = result.why.splitlines()
+        return [f"{head}: {first}", *(f"  {line.strip()}" for line in rest)]
+    lines = [f"{head}: {result.why}"]
+    if "speedup" in result.now:
+        lines.append(_line("speed-up", _speedups(verified)))
+    lines.append(_line(result.metric, _metrics(verified)))
+    if "default" in result.now:
+        lines.append(_line("default", f"{_value(result.now['default'], result.unit)} now"))
+    title = "likely" if result.verdict == "differs" else "changed"
+    shown = verified.changed[:MOST_CHANGES]
+    lines += [_line("" if place else title, text) for place, text in enumerate(shown)]
+    if len(verified.changed) > len(shown):
+        lines.append(_line("", f"and {len(verified.changed) - len(shown)} more, see --json"))
+    if result.verdict == "differs" and not shown:
+        lines.append(_line(title, "nothing recorded has changed: what else ran here, then or now?"))
+    lines.append(_line("readings", f"{result.rounds} rounds, {verified.kept}"))
+    return lines
+
+
+def _speedups(verified: Verified) -> str:
+    from autotune.report.numbers import say_ratio
+
+    then, now = verified.result.then.get("speedup"), verified.result.now["speedup"]
+    said = f"{say_ratio(*then)} then, " if then else "not known then, "
+    return f"{said}{say_ratio(*now)} now, over the default"
+
+
+def _metrics(verified: Verified) -> str:
+    then, now, unit = verified.result.then.get("metric"), verified.result.now["metric"], verified.result.unit
+    said = f"{_value(then, unit)} then, " if then else ""
+    return f"{said}{_value(now, unit)} now"
+
+
+def _value(interval: Interval, unit: str) -> str:
+    from autotune.measure.outcome import Estimate
+    from autotune.report.numbers import say_estimate
+
+    value, low, high = interval
+    return say_estimate(Estimate(value, low, high, 2, 0.0), unit)
+
+
+def _line(title: str, text: str) -> str:
+    return f"  {title:10} {text}"

@@ -1,0 +1,173 @@
+"""Recipes measured again: what each says, with what it is measured, and what has changed since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from autotune.errors import AutotuneError, InputError, Problem
+from autotune.hook.here import Here, this_device
+from autotune.hook.recipes import Known, Recipe
+from autotune.hook.stale import changes, source_changed
+from autotune.hook.stored import recipe_of
+from autotune.provenance.environment import capture, compare
+from autotune.session.verification import Claim, Keep, Verification, keeper, spec_for, verify
+from autotune.space.configuration import Configuration
+from autotune.space.ready import ready_spaces
+from autotune.space.space_file import load_text
+from autotune.space.spec import StudySpec
+from autotune.store.records import StudyRecord
+from autotune.store.store import Store
+
+
+@dataclass(frozen=True)
+class Verified:
+    """A recipe that was measured again, or why not."""
+
+    recipe: Recipe
+    result: Verification
+    changed: tuple[str, ...] = ()
+    """What is not as it was, as far as that is known."""
+    kept: str = ""
+    """Where the readings are, or why they are nowhere."""
+
+
+def verify_study(url: str | None, name: str | None) -> Verified | None:
+    """Measure the winner of a study again; its readings become trials of the study.
+
+    ``None`` where the study has no winner. Raises :class:`autotune.errors.AutotuneError` for a store or study
+    that is not there.
+    """
+    with Store.open(url, readonly=True) as store:
+        study = store.study(name)
+        recipe = recipe_of(store, study)
+        if recipe is None:
+            return None
+        reason = _unmeasurable(recipe, study.replayed)
+        if reason:
+            return Verified(recipe, Verification("cannot be measured here", reason))
+        before = _environment(store, study)
+    try:
+        spec = _spec_of(study)
+    except InputError as error:
+        return Verified(recipe, Verification("cannot be measured here", str(error)))
+    now = capture(spec.source.parent if spec.source else None)
+    changed = _changed(recipe, this_device(), before, now.to_document())
+    kept: list[str] = []
+    result = verify(spec, _claim(recipe), _keep(url, study, recipe, now, kept))
+    return Verified(recipe, result, changed, " ".join(kept))
+
+
+def verify_file(known: Known, here: Here) -> Iterator[Verified]:
+    """Measure each recipe that is of this device again. Their readings are nowhere but in the answer."""
+    for recipe in known.recipes:
+        reason = _unmeasurable(recipe, False)
+        if not reason and recipe.device not in here.names:
+            reason = f"it is of {recipe.device}, and this is {here}"
+        if reason:
+            yield Verified(recipe, Verification("cannot be measured here", reason))
+            continue
+        try:
+            spec = _spec_in(known, recipe)
+        except InputError as error:
+            yield Verified(recipe, Verification("cannot be measured here", str(error)))
+            continue
+        kept = "not kept: they are of no study of a store"
+        yield Verified(recipe, verify(spec, _claim(recipe)), _changed(recipe, here, {}, {}), kept)
+
+
+def _unmeasurable(recipe: Recipe, replayed: bool) -> str:
+    if replayed:
+        return "its readings come from a recording"
+    if recipe.case.types:
+        return f"it is of a kernel, which is measured with the arguments of a launch: {recipe.name}.tune(...)"
+    return ""
+
+
+def _claim(recipe: Recipe) -> Claim:
+    metric, speedup = recipe.metric, recipe.speedup
+    value = None
+    if metric is not None:
+        low = metric.value if metric.low is None else metric.low
+        value = (metric.value, low, metric.value if metric.high is None else metric.high)
+    said = None if speedup is None or recipe.is_default else (speedup.estimate, speedup.low, speedup.high)
+    return Claim(Configuration(recipe.configuration), value, said)
+
+
+# -- with what it is measured ---------------------------------------------------------------------------
+
+
+def _spec_of(study: StudyRecord) -> StudySpec:
+    path = Path(str(study.document.get("source", "")) or "space.yaml")
+    if not study.spec_text.strip():
+        message = f"study {study.label} was searched from Python: there is no space file that says with what"
+        raise InputError(Problem(message))
+    return spec_for(study.spec_text, path, study.workload)
+
+
+def _spec_in(known: Known, recipe: Recipe) -> StudySpec:
+    space = known.spaces.get(recipe.name)
+    written = Path(space.file) if space is not None and space.file else None
+    file = written if written is not None and written.exists() else ready_spaces().get(recipe.name)
+    if file is None:
+        hint = "verify its study in the store that has it: autotune verify --study NAME"
+        what = f"its space file {written} is not there" if written else "its space file is not known"
+        raise InputError(Problem(what, hint=hint))
+    return spec_for(load_text(file), file, recipe.case.values)
+
+
+# -- what has changed -----------------------------------------------------------------------------------
+
+_SAID_ELSEWHERE = ("packages.", "compilers.", "code.", "code")
+"""Packages and compilers that the objective uses are among its versions, its code is its source."""
+
+
+def _environment(store: Store, study: StudyRecord) -> Mapping[str, Any]:
+    """That of the session that made the last verdict; else the one that the study began in."""
+    verdicts = store.verdicts(study.id)
+    made_by = verdicts[-1].session_id if verdicts else -1
+    session = next((s for s in store.sessions(study.id) if s.id == made_by), None)
+    try:
+        return store.environment(session.environment_hash if session else study.environment_hash)
+    except AutotuneError:
+        return {}
+
+
+def _changed(
+    recipe: Recipe, here: Here, before: Mapping[str, Any], now: Mapping[str, Any]
+) -> tuple[str, ...]:
+    said = changes(recipe, here)
+    found = said.split("; ") if said else []
+    if recipe.device not in here.names:
+        found.append(f"device {recipe.device} -> {here}")
+    elif recipe.machine and recipe.machine != here.machine:
+        found.append("another machine with the same device")
+    if before:
+        different = compare(before, now)
+        found += [str(d) for d in different if not d.path.startswith(_SAID_ELSEWHERE)]
+    return tuple(found)
+
+
+# -- keeping --------------------------------------------------------------------------------------------
+
+
+def _keep(url: str | None, study: StudyRecord, recipe: Recipe, environment: Any, said: list[str]) -> Keep:
+    """Writes the readings into the study; ``said`` then says so, or why not."""
+
+    def keep(contenders: Any, outcomes: Any) -> None:
+        if source_changed(recipe):
+            said.append("not kept: the study is of another source of its objective")
+            return
+        try:
+            with Store.open(url) as store:
+                segment = store.latest_segment(study.id)
+                if segment is not None:
+                    keeper(store, study, segment, environment)(contenders, outcomes)
+        except AutotuneError as error:
+            said.append(f"not kept: {error}")
+        else:
+            said.append(f"kept as trials of {study.label}")
+
+    return keep
