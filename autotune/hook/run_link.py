@@ -29,7 +29,7 @@ class Link:
     """A document of knobs, a board to read from, and a socket to write to.
 
     ``role`` is ``reporter`` for the process that reports, ``nested`` where another run of this very process
-    does already, and ``other`` where another process of the trial does.
+    does already, ``other`` where another process of the trial does, and ``silent`` for ranks above 0.
     """
 
     def __init__(self, document: str, reports: bool = True) -> None:
@@ -47,7 +47,7 @@ class Link:
         """Messages that found no room."""
         self.words: memoryview | None = None
         """The board as 64-bit words; ``None`` where there is none."""
-        self.role = "other"
+        self.role = "silent"
         self.facts = _read(document)
         try:
             self._open_board()
@@ -203,16 +203,17 @@ def _forget(memory: mmap.mmap, untouched: bool) -> None:
 def warn(text: str) -> None:
     """One line for people. A program without a stderr goes on."""
     with suppress(OSError, ValueError, AttributeError):
-        print(f"autotune: {text}", file=sys.stderr, flush=True)
+        sys.stderr.write(f"autotune: {text}\n")
+        sys.stderr.flush()
 
 
 def _read(document: str) -> dict[str, Any]:
     try:
         with open(document, "rb") as file:  # noqa: PTH123
-            facts: dict[str, Any] = json.loads(file.read())
-    except (OSError, ValueError) as error:
+            facts: dict[str, Any] = dict(json.loads(file.read()))
+    except (OSError, ValueError, TypeError) as error:
         raise LinkError(f"the knobs cannot be read: {error}") from error
-    if facts.get("format") != FORMAT:
+    if facts.get("format") != FORMAT or not isinstance(facts.get("knobs"), dict):
         raise LinkError(f"{document} is of another version of autotune than the one that is imported here")
     return facts
 
