@@ -52,7 +52,7 @@ class LineProgress(Progress):
 
     def opened(self, opening: Opening) -> None:
         self.opening, self.unit = opening, opening.metric.unit
-        self._began = time.monotonic()
+        self._began, self._done, self.best = time.monotonic(), 0, None  # of a family, the next workload's
         count = "" if opening.feasible is None else f", {opening.feasible:,} configurations"
         earlier = f", {opening.earlier} earlier trials" if opening.earlier else ""
         replayed = " (REPLAYED from a recording)" if opening.replayed else ""

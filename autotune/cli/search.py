@@ -17,13 +17,15 @@ from autotune.cli.main import DONE, INTERRUPTED, NOTHING_SUCCEEDED
 from autotune.cli.options import Duration, find_space, json_option, print_json, store_option
 
 if TYPE_CHECKING:
+    from autotune.session.many import ManySession
     from autotune.session.result import Result
     from autotune.session.session import Session
+    from autotune.session.shapes_result import ManyResult
 
 
 @click.command("search")
 @click.argument("space")
-@click.option("--trials", type=click.IntRange(1), help="Trials of the study in all.")
+@click.option("--trials", type=click.IntRange(1), help="Trials of the study in all, over all workloads.")
 @click.option("--time", "seconds", type=Duration(), help="Time of searching in all: 90s, 10m, 1h30m.")
 @click.option("--patience", type=click.IntRange(1), help="Stop after so many trials without an improvement.")
 @click.option("--strategy", help="What proposes: auto, bayes, random, grid, evolution, optuna-tpe ...")
@@ -50,13 +52,20 @@ def command(
     and measures the finalists again, a second Ctrl-C ends at once.
     """
     from autotune.cli.progress import make_progress
-    from autotune.session.api import open_session
-    from autotune.session.loading import load_spec
+    from autotune.session.api import open_many, open_session
+    from autotune.session.loading import load_family
     from autotune.store.store import Store
 
-    spec = load_spec(
+    family = load_family(
         find_space(space), trials=trials, time=seconds, patience=patience, strategy=strategy, seed=seed
     )
+    if family.several:
+        with Store.open(store) as opened, make_progress(quiet=as_json) as progress:
+            many = open_many(family, opened, fresh=fresh, cache=not no_cache, progress=progress)
+            with interruptible(many):
+                found = many.run()
+        return _tell_many(found, many.stopped, store, as_json)
+    [spec] = family.specs
     with Store.open(store) as opened, make_progress(quiet=as_json) as progress:
         session = open_session(spec, opened, fresh=fresh, cache=not no_cache, progress=progress)
         with interruptible(session):
@@ -70,6 +79,18 @@ def command(
     return exit_code(result, session.stopped)
 
 
+def _tell_many(result: ManyResult, stopped: bool, store: str | None, as_json: bool) -> int:
+    if as_json:
+        print_json(result.to_document())
+    else:
+        from autotune.report.shapes import summarize_many
+
+        click.echo(summarize_many(result, program=_program(), store_option=_shown(store)))
+    if stopped or result.reason == "interrupted":
+        return INTERRUPTED
+    return DONE if result.succeeded else NOTHING_SUCCEEDED
+
+
 def exit_code(result: Result, stopped: bool) -> int:
     if stopped or result.reason == "interrupted":
         return INTERRUPTED
@@ -77,13 +98,14 @@ def exit_code(result: Result, stopped: bool) -> int:
 
 
 @contextmanager
-def interruptible(session: Session) -> Iterator[None]:
+def interruptible(session: Session | ManySession) -> Iterator[None]:
     """The first Ctrl-C (or SIGTERM) asks the session to end; the next one ends it at once."""
 
     def handle(number: int, frame: FrameType | None) -> None:
-        if session.stopped:
-            raise KeyboardInterrupt
+        again = session.stopped
         session.stop()
+        if again:
+            raise KeyboardInterrupt
         click.echo("\ninterrupted: measuring the finalists again; once more to end at once", err=True)
 
     earlier = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}

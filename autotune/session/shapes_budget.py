@@ -1,8 +1,8 @@
 """Which workload of a family is searched next, and for how many tries. Pure.
 
 The first workload, the one in the middle, gets twice its share: what it teaches, the others need not find out
-again. Each of the others then gets its opening, in which the strategy tries what was best for those before it,
-and turns the switches around it. What is left goes where it still brings something: to the workload that
+again. Each of the others then gets its opening, in which the strategy tries what was best for those before
+it, and turns the switches around it. What is left goes where it still brings something: to the workload that
 improved most a try in the later half of its tries.
 
 All follows from what stands in the store, so a family that was interrupted goes on with what it had begun.

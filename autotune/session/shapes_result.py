@@ -48,7 +48,7 @@ class ManyResult:
 
 
 def matrix_document(matrix: Matrix) -> dict[str, Any]:
-    """As JSON: ``configurations`` are the columns; where there is no number it is null, ``status`` says why."""
+    """As JSON. ``configurations`` are the columns; where there is no number, ``status`` says why."""
     return {
         "metric": matrix.metric.name,
         "unit": matrix.metric.unit,

@@ -139,13 +139,13 @@ def _source(store: Store, chosen: Chosen) -> Source:
         label=chosen.study.label,
         observations=tuple(observe_record(result) for result in results[: chosen.trials]),
         facts={
-            "device": _device(store.environment(chosen.study.environment_hash)),
+            "device": device_of(store.environment(chosen.study.environment_hash)),
             "workload": ", ".join(f"{name} {value}" for name, value in chosen.study.workload.items()),
         },
     )
 
 
-def _device(environment: Mapping[str, Any]) -> str:
+def device_of(environment: Mapping[str, Any]) -> str:
     """The GPUs where there are any, else the processor."""
     gpus = [str(gpu.get("name", "")) for gpu in environment.get("gpus", {}).get("devices", ())]
     processor = environment.get("machine", {}).get("processor", {}).get("name", "")

@@ -137,7 +137,7 @@ def compiled(tree: Node) -> Callable[[Mapping[str, Value]], object]:
     parameter = ast.arguments(
         posonlyargs=[], args=[ast.arg("values")], kwonlyargs=[], kw_defaults=[], defaults=[]
     )
-    source = ast.fix_missing_locations(ast.Expression(ast.Lambda(parameter, _python(tree))))
+    source = ast.fix_missing_locations(ast.Expression(ast.Lambda(parameter, python_of(tree))))
     try:
         code = compile(source, "<rule>", "eval")
     except RecursionError:
@@ -158,7 +158,7 @@ _PYTHON_COMPARE: dict[str, ast.cmpop] = {
 }  # fmt: skip
 
 
-def _python(node: Node) -> ast.expr:
+def python_of(node: Node) -> ast.expr:
     """The Python expression that computes ``node`` from a mapping called ``values``."""
     match node:
         case Literal():
@@ -168,25 +168,25 @@ def _python(node: Node) -> ast.expr:
         case Item():
             return _subscript(_subscript(ast.Name("values", ast.Load()), node.knob), node.key)
         case Unary():
-            return ast.UnaryOp(_PYTHON_UNARY[node.operator], _python(node.operand))
+            return ast.UnaryOp(_PYTHON_UNARY[node.operator], python_of(node.operand))
         case Binary(operator="**"):
             return _call("power", [node.left, node.right])
         case Binary():
-            return ast.BinOp(_python(node.left), _PYTHON_BINARY[node.operator], _python(node.right))
+            return ast.BinOp(python_of(node.left), _PYTHON_BINARY[node.operator], python_of(node.right))
         case Comparison():
-            first, *rest = map(_python, node.operands)
+            first, *rest = map(python_of, node.operands)
             return ast.Compare(first, [_PYTHON_COMPARE[sign] for sign in node.operators], rest)
         case Boolean():
             sign = ast.And() if node.operator == "and" else ast.Or()
-            return ast.BoolOp(sign, [_python(operand) for operand in node.operands])
+            return ast.BoolOp(sign, [python_of(operand) for operand in node.operands])
         case Call():
             return _call(node.function, node.arguments)
         case ListOf():
-            return ast.Tuple([_python(item) for item in node.items], ast.Load())
+            return ast.Tuple([python_of(item) for item in node.items], ast.Load())
 
 
 def _call(function: str, arguments: Iterable[Node]) -> ast.expr:
-    return ast.Call(ast.Name(function, ast.Load()), [_python(argument) for argument in arguments], [])
+    return ast.Call(ast.Name(function, ast.Load()), [python_of(argument) for argument in arguments], [])
 
 
 def _subscript(of: ast.expr, key: int | str) -> ast.expr:

@@ -1,0 +1,112 @@
+"""``autotune rule``: a small readable rule that chooses a configuration for workloads that were not
+measured."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from autotune.cli.options import json_option, print_json, store_option, study_option
+
+if TYPE_CHECKING:
+    from autotune.report.rule import Learned
+
+FORMS = (".py", ".json")
+
+
+@click.command("rule")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Write the rule: .py, a function to copy; .json, for autotune.hook.rule.  [default: print the .py]",
+)
+@click.option(
+    "--leaves", type=click.IntRange(1), default=8, help="The most configurations to choose between."
+)
+@study_option
+@store_option
+@json_option
+def command(output: str | None, leaves: int, study: str | None, store: str | None, as_json: bool) -> int:
+    """Learn which configuration to take for which workload, from a search of several workloads.
+
+    The rule is a decision tree over the numbers of the workload. Its regret is stated on the workloads that
+    it was learned from, on each of them when it was left out, and on those that are held out.
+    """
+    from autotune.report.rule import make_rule
+    from autotune.report.rule_python import python_text
+    from autotune.store.store import Store
+
+    target = _target(output)
+    with Store.open(store, readonly=True) as opened:
+        learned = make_rule(opened, opened.study(study), leaves)
+    document = learned.rule.to_document()
+    form = ".py" if target is None else target.suffix
+    text = python_text(learned.rule) if form == ".py" and not (as_json and target is None) else ""
+    if form == ".json":
+        text = json.dumps(document, indent=1) + "\n"
+    if target is not None:
+        _write(target, text)
+    if as_json:
+        print_json({**document, "remarks": list(learned.remarks), "matrix": _matrix(learned)})
+    else:
+        click.echo(say(learned) if target is not None else f"{text}\n{say(learned)}".rstrip())
+    return 0
+
+
+def _target(output: str | None) -> Path | None:
+    from autotune.errors import InputError, Problem
+
+    target = None if output is None else Path(output)
+    if target is not None and target.suffix not in FORMS:
+        raise InputError(Problem(f"a rule is not written as {target.name!r}", None, "rule.py or rule.json"))
+    return target
+
+
+def _write(target: Path, text: str) -> None:
+    from autotune.errors import InputError, Problem
+
+    try:
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(Problem(f"cannot write {target}: {error.strerror or error}")) from error
+
+
+def _matrix(learned: Learned) -> dict[str, Any]:
+    from autotune.session.shapes_result import matrix_document
+
+    return matrix_document(learned.matrix)
+
+
+def say(learned: Learned) -> str:
+    """How good the rule is, beside what needs no rule."""
+    from autotune.hook.rule import leaves
+    from autotune.report.rule import POLICIES
+
+    rule = learned.rule
+    count = len(list(leaves(rule.tree)))
+    lines = [
+        f"rule of {rule.study}: {_number(count, 'leaf', 'leaves')},"
+        f" learned from {_number(len(rule.workloads), 'workload', 'workloads')}",
+        f"{rule.evidence['metric']} over the best that was measured: geometric mean (worst)",
+        f"  {'':14}" + "".join(f"{name:>22}" for name in POLICIES),
+    ]
+    for where, regrets in learned.regrets.items():
+        lines.append(
+            f"  {where:14}" + "".join(f"{_say(regrets[name].to_document()):>22}" for name in POLICIES)
+        )
+    return "\n".join([*lines, *(f"note: {remark}" for remark in learned.remarks)])
+
+
+def _say(regret: dict[str, Any]) -> str:
+    if regret["mean"] is None:
+        return "nothing works"
+    failures = f", {regret['failures']} fail" if regret["failures"] else ""
+    return f"{regret['mean']:.3f} ({regret['worst']:.3f}{failures})"
+
+
+def _number(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"

@@ -1,0 +1,91 @@
+"""What a rule may ask of a workload: bounds on its numbers, products and ratios, and equality. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise, permutations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.hook.rule import Condition, Equals, Threshold
+from autotune.space.configuration import Value
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A condition, and for which of the workloads it holds."""
+
+    condition: Condition
+    holds: Mask
+
+
+def questions(workloads: Sequence[Mapping[str, Value]], names: Sequence[str]) -> list[Question]:
+    """All that tell some of the workloads from the others, the simplest first, no two with the same answers.
+
+    A bound lies between two neighbouring values, at their geometric mean rounded to as few digits as keep
+    them apart: a logarithm would ask the same.
+    """
+    found: dict[bytes, Question] = {}
+    for condition in _conditions(workloads, names):
+        holds = np.array([condition.holds(workload) for workload in workloads], dtype=bool)
+        if holds.all() or not holds.any():
+            continue
+        # The opposite question is the same.
+        key = (holds if holds[0] else ~holds).tobytes()
+        found.setdefault(key, Question(condition, holds))
+    return list(found.values())
+
+
+def _conditions(workloads: Sequence[Mapping[str, Value]], names: Sequence[str]) -> Iterator[Condition]:
+    numbers = [name for name in names if all(_is_number(workload[name]) for workload in workloads)]
+    for name in names:
+        if name not in numbers:
+            values = dict.fromkeys(workload[name] for workload in workloads)
+            yield from (Equals(name, value) for value in values)
+    positive = [name for name in numbers if all(workload[name] > 0 for workload in workloads)]  # type: ignore[operator]
+    for product, over in _quantities(numbers, positive):
+        yield from _thresholds(workloads, product, over)
+
+
+def _quantities(
+    numbers: Sequence[str], positive: Sequence[str]
+) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """The numbers, products of two, ratios, and the product of all."""
+    yield from (((name,), ()) for name in numbers)
+    yield from ((pair, ()) for pair in combinations(positive, 2))
+    yield from (((one,), (other,)) for one, other in permutations(positive, 2) if one < other)
+    if len(positive) > 2:
+        yield tuple(positive), ()
+
+
+def _thresholds(
+    workloads: Sequence[Mapping[str, Value]], product: tuple[str, ...], over: tuple[str, ...]
+) -> Iterator[Threshold]:
+    values = sorted({_product(w, product) / _product(w, over) for w in workloads})
+    for low, high in pairwise(values):
+        bound = _between(low, high)
+        if low <= bound < high:  # no number lies between two that are as good as equal
+            yield Threshold(product, bound, over)
+
+
+def _product(workload: Mapping[str, Value], names: Sequence[str]) -> float:
+    return math.prod(workload[name] for name in names)  # type: ignore[misc]
+
+
+def _between(low: float, high: float) -> float:
+    """A number from ``low`` to below ``high`` with few digits."""
+    middle = math.sqrt(low) * math.sqrt(high) if low > 0 else (low + high) / 2
+    for digits in range(1, 17):
+        bound = float(f"{middle:.{digits}g}")
+        if low <= bound < high:
+            return int(bound) if bound == int(bound) and abs(bound) < 1e15 else bound
+    return low
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

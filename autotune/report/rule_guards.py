@@ -1,0 +1,217 @@
+"""For which workloads a space allows a configuration, as a condition over the workload's names alone. Pure.
+
+The constraints and the conditions of knobs are taken as trees of the rule language; the configuration's
+values, the facts of the device and what all workloads share are put in, and what is constant is folded.
+What is left speaks of the workload only: of ``tile_m * 4 <= m`` with a tile of 8 it is ``32 <= m``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from autotune.errors import InputError, Problem
+from autotune.space import compute
+from autotune.space.configuration import FrozenMap, Value, freeze
+from autotune.space.from_document import DEVICE
+from autotune.space.parser import parse
+from autotune.space.rule import compiled
+from autotune.space.syntax import (
+    ROOTS,
+    Binary,
+    Boolean,
+    Call,
+    Comparison,
+    Item,
+    ListOf,
+    Literal,
+    Name,
+    Node,
+    Unary,
+    children,
+    walk,
+)
+
+TRUE, FALSE = Literal(True), Literal(False)
+
+
+class _Ends(Exception):  # noqa: N818 - it is no error, but how a rule comes to its end
+    """The rule's value is decided here: a knob is missing, or something cannot be computed."""
+
+    def __init__(self, holds: bool) -> None:
+        self.holds = holds
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What the rules of a space may speak of besides knobs."""
+
+    space: Mapping[str, Any]
+    """As :meth:`Space.to_document` describes it."""
+    fixed: Mapping[str, Value]
+    """What all workloads share."""
+    names: frozenset[str]
+    """What differs between them, which stays a name."""
+
+    @property
+    def knobs(self) -> Mapping[str, Mapping[str, Any]]:
+        knobs: Mapping[str, Mapping[str, Any]] = self.space["knobs"]
+        return knobs
+
+    @property
+    def depends(self) -> bool:
+        """Whether any rule speaks of what differs between the workloads."""
+        texts = [*self.space["constraints"], *(knob.get("when") for knob in self.knobs.values())]
+        return any(self._is_open(node) for text in texts if text for node in walk(parse(text)))
+
+    def _is_open(self, node: Node) -> bool:
+        name = node.name if isinstance(node, Name) else node.knob if isinstance(node, Item) else ""
+        root, _, path = name.partition(".")
+        fact = path if root == "workload" else name
+        return name not in self.knobs and root != "device" and fact.partition(".")[0] in self.names
+
+    def put_in(self, node: Name | Item, values: Mapping[str, Value], vacuous: bool) -> Node:
+        """What stands for a name: a knob's value, a fact, or the name itself where workloads differ in it."""
+        name = node.name if isinstance(node, Name) else node.knob
+        if name in self.knobs:
+            if name not in values:
+                raise _Ends(vacuous)
+            value = values[name]
+        elif self._is_open(node):
+            fact = name.removeprefix("workload.")
+            if isinstance(node, Item) or fact not in self.names:
+                raise _cannot(f"a part of {name!r}")
+            return Name(fact)
+        else:
+            value = self._fact(name)
+        return Literal(value[node.key] if isinstance(node, Item) else value)  # type: ignore[index]
+
+    def _fact(self, name: str) -> Value:
+        root, _, path = name.partition(".")
+        if root not in ROOTS:
+            root, path = "workload", name
+        if root == "workload":
+            found = compute.lookup(self.fixed, path)
+        else:
+            found = freeze(self.space["facts"].get(f"{DEVICE}{path}"))
+        assert found is not None  # the rule was bound before it was written down
+        return found
+
+
+def guard(surroundings: Surroundings, configuration: Mapping[str, Any]) -> Node:
+    """The condition under which the space allows ``configuration``: ``Literal(True)`` where it always does.
+
+    Raises :class:`InputError` for a rule that cannot be said of the workload alone.
+    """
+    values = {name: freeze(value) for name, value in configuration.items()}
+    parts = [_settled(surroundings, parse(t), values, True) for t in surroundings.space["constraints"]]
+    for name, knob in surroundings.knobs.items():
+        if knob.get("when"):
+            exists = _settled(surroundings, parse(knob["when"]), values, False)
+            parts.append(exists if name in values else _not(exists))
+        elif name not in values:
+            return FALSE
+    return _joined("and", parts)
+
+
+def _settled(around: Surroundings, tree: Node, values: Mapping[str, Value], vacuous: bool) -> Node:
+    """A rule with everything put in; a missing knob decides it as ``vacuous`` says."""
+    operands = tree.operands if isinstance(tree, Boolean) else (tree,)
+    sign = tree.operator if isinstance(tree, Boolean) else "and"
+    done: list[Node] = []
+    for operand in operands:
+        try:
+            done.append(_folded(around, operand, values, vacuous))
+        except _Ends as end:
+            # Whoever gets so far is decided here: nothing behind it is looked at.
+            if any(around._is_open(node) for node in walk(operand)):
+                raise _cannot("a rule that may need a knob that does not exist") from None
+            done.append(Literal(end.holds))
+            break
+        if done[-1] == (FALSE if sign == "and" else TRUE):
+            return done[-1]
+    return _joined(sign, done)
+
+
+def _folded(around: Surroundings, node: Node, values: Mapping[str, Value], vacuous: bool) -> Node:
+    match node:
+        case Name() | Item():
+            return around.put_in(node, values, vacuous)
+        case Literal():
+            return Literal(node.value)  # nodes are compared, and where one stood does not matter
+        case Boolean(operator=sign):
+            done: list[Node] = []
+            for operand in node.operands:
+                done.append(_folded(around, operand, values, vacuous))
+                if done[-1] == (FALSE if sign == "and" else TRUE):
+                    break
+            return _joined(sign, done)
+        case _:
+            below = [_folded(around, child, values, vacuous) for child in children(node)]
+            rebuilt = _rebuilt(node, below)
+            return _constant(rebuilt) if all(isinstance(child, Literal) for child in below) else rebuilt
+
+
+def _rebuilt(node: Node, below: Sequence[Node]) -> Node:
+    match node:
+        case Unary():
+            return Unary(node.operator, below[0])
+        case Binary():
+            return Binary(node.operator, below[0], below[1])
+        case Comparison():
+            return Comparison(node.operators, tuple(below))
+        case Call():
+            return Call(node.function, tuple(below))
+        case ListOf():
+            return ListOf(tuple(below))
+    raise AssertionError(node)
+
+
+def _constant(node: Node) -> Node:
+    if isinstance(node, Call) and node.function == "count":
+        assignment, option = (child.value for child in node.arguments if isinstance(child, Literal))
+        assert isinstance(assignment, FrozenMap)
+        return Literal(compute.count(assignment, option))
+    try:
+        return Literal(freeze(compiled(node)({})))
+    except compute.Undefined:
+        raise _Ends(False) from None
+
+
+def _joined(sign: Any, parts: Sequence[Node]) -> Node:
+    """``parts`` joined by ``and`` or ``or``, without those that change nothing."""
+    neutral, final = (TRUE, FALSE) if sign == "and" else (FALSE, TRUE)
+    kept: list[Node] = []
+    for part in parts:
+        if isinstance(part, Literal):
+            part = Literal(bool(part.value))
+        if part == final:
+            return final
+        if part != neutral and part not in kept:
+            kept.append(part)
+    if not kept:
+        return neutral
+    return kept[0] if len(kept) == 1 else Boolean(sign, tuple(kept))
+
+
+def _not(node: Node) -> Node:
+    return Literal(not node.value) if isinstance(node, Literal) else Unary("not", node)
+
+
+def _cannot(what: str) -> InputError:
+    return InputError(
+        Problem(
+            f"{what} cannot be said of the workload alone",
+            hint="write the rule as JSON, which asks the space itself: autotune rule -o rule.json",
+        )
+    )
+
+
+def conditions(node: Node) -> Iterator[Node]:
+    """The parts of a guard, all of which must hold."""
+    if isinstance(node, Boolean) and node.operator == "and":
+        for operand in node.operands:
+            yield from conditions(operand)
+    else:
+        yield node

@@ -1,0 +1,94 @@
+"""The end of a search over several workloads in words: what won where, and what it is worth elsewhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from autotune.report.numbers import say_ratio, say_value
+from autotune.report.rule import varying
+from autotune.session.result import Result
+from autotune.session.shapes_matrix import Cell, Matrix
+from autotune.session.shapes_result import ManyResult
+from autotune.space.spec import say_workload
+
+
+def summarize_many(result: ManyResult, *, program: str = "autotune", store_option: str = "") -> str:
+    """The lines that ``autotune search`` ends with for a file with several ``workloads``."""
+    labels = _labels(result.matrix)
+    width = max(map(len, labels))
+    lines = ["", f"{result.name}: {len(labels)} workloads", ""]
+    for label, one, held_out in zip(labels, result.results, result.matrix.held_out, strict=True):
+        lines.append(f"  {label:{width}}  {_line(one, held_out)}")
+    lines += [f"  {where:{width}}  given up: {_first_line(why)}" for where, why in result.failures.items()]
+    lines += ["", *_matrix(result.matrix, labels, width)]
+    tried = sum(sum(one.statuses.values()) for one in result.results)
+    lines += ["", f"tried          {tried} trials; ended by: {result.reason}"]
+    lines += [f"stored in      {result.results[0].store}", "", *_next(result, program, store_option)]
+    return "\n".join(lines)
+
+
+def _labels(matrix: Matrix) -> list[str]:
+    """What tells the workloads apart."""
+    names = varying(matrix)
+    return [say_workload({name: workload[name] for name in names}) for workload in matrix.workloads]
+
+
+def _line(result: Result, held_out: bool) -> str:
+    """One workload: its best, its speed-up, what was tried."""
+    trials = "held out" if held_out else f"{sum(result.statuses.values())} trials"
+    name = result.metric.name
+    if result.best is None or name not in result.metrics:
+        return f"{'nothing works':>12}  {trials}"
+    value = say_value(result.metrics[name].value, result.metric.unit)
+    if result.is_default:
+        standing = "no better than the default"
+    elif result.speedup is not None:
+        ratio = result.speedup
+        standing = f"{say_ratio(ratio.estimate, ratio.low, ratio.high)} over the default"
+    else:
+        standing = "" if result.defended else "not measured again"
+    return f"{value:>12}  {trials:>10}  {standing}  ({result.study.label})".replace("    (", "  (")
+
+
+def _matrix(matrix: Matrix, labels: list[str], width: int) -> Iterator[str]:
+    """Each winner on each workload, as a ratio to the best there; ``-`` where there is no number."""
+    if not matrix.configurations:
+        return
+    heads = [_head(matrix, column) for column in range(len(matrix.configurations))]
+    yield f"{matrix.metric.name} of each winner on each workload, over the best there:"
+    yield f"  {'':{width}}" + "".join(f"{head:>12}" for head in heads)
+    for label, cells in zip(labels, matrix.cells, strict=True):
+        yield f"  {label:{width}}" + "".join(f"{text:>12}" for text in _ratios(matrix, cells))
+
+
+def _head(matrix: Matrix, column: int) -> str:
+    if column == matrix.default:
+        return "default"
+    return "+".join(f"#{matrix.studies[row].id}" for row in sorted(matrix.found_by[column]))[:11] or "-"
+
+
+def _ratios(matrix: Matrix, cells: tuple[Cell, ...]) -> Iterator[str]:
+    known = [cell.value for cell in cells if math.isfinite(cell.value)]
+    best = (min if matrix.metric.goal == "minimize" else max)(known, default=math.nan)
+    for cell in cells:
+        if not math.isfinite(cell.value) or best <= 0:
+            yield "-"
+        else:
+            yield f"{cell.value / best if matrix.metric.goal == 'minimize' else best / cell.value:.3f}"
+
+
+def _next(result: ManyResult, program: str, store_option: str) -> list[str]:
+    study = f"--study {result.name}{store_option}"
+    label = result.results[0].study.label
+    commands = [
+        (f"{program} rule {study} -o rule.py", "a function that chooses for other workloads, and its regret"),
+        (f"{program} best --study {label}{store_option}", "what is best for one workload"),
+        (f"{program} show --study {label}{store_option}", "its trials, the failures and why"),
+    ]
+    width = max(len(command) for command, _ in commands)
+    return ["next:", *(f"  {command:{width}}  # {text}" for command, text in commands)]
+
+
+def _first_line(text: str) -> str:
+    return text.strip().splitlines()[0][:100] if text.strip() else "no message"
