@@ -13,7 +13,7 @@ from autotune.cli.options import device_option, find_space, json_option, print_j
 if TYPE_CHECKING:
     from autotune.session.forecast import Forecast
     from autotune.space.factors import Estimate
-    from autotune.space.spec import StudySpec
+    from autotune.space.spec import Family, StudySpec
 
 
 @click.command("check")
@@ -27,9 +27,12 @@ def command(space: str, device: str | None, store: str | None, as_json: bool) ->
     Nothing is compiled or measured: the time is judged by earlier trials in the store, if there are any.
     Exit code 2 where the file is wrong, 3 where nothing is feasible.
     """
-    from autotune.session.loading import load_spec
+    from autotune.session.loading import load_family
 
-    spec = load_spec(find_space(space), device=device)
+    family = load_family(find_space(space), device=device)
+    if family.several:
+        return _check_many(family, as_json)
+    [spec] = family.specs
     # What trials took on this machine says nothing of another device.
     document = describe(spec, None if device else _forecast(spec, store))
     if as_json:
@@ -37,6 +40,19 @@ def command(space: str, device: str | None, store: str | None, as_json: bool) ->
     else:
         click.echo(say(document))
     return 3 if document["feasible"] == 0 else 0
+
+
+def _check_many(family: Family, as_json: bool) -> int:
+    """Each workload by itself. How long it takes is not said: the budget is shared as the search goes."""
+    documents = [{"workload": family.label(n), **describe(spec)} for n, spec in enumerate(family.specs)]
+    if as_json:
+        shown = [{k: v for k, v in document.items() if k != "time"} for document in documents]
+        print_json({"space": family.name, "workloads": shown})
+    else:
+        for document, held_out in zip(documents, family.held_out, strict=True):
+            click.echo(f"{document['workload']}{' (held out)' if held_out else ''}")
+            click.echo("\n".join(f"  {line}" for line in say_space(document)))
+    return 3 if any(document["feasible"] == 0 for document in documents) else 0
 
 
 def _forecast(spec: StudySpec, url: str | None) -> Forecast | None:
@@ -123,6 +139,11 @@ def _time(spec: StudySpec, forecast: Forecast | None) -> dict[str, Any]:
 
 
 def say(document: dict[str, Any]) -> str:
+    return "\n".join([*say_space(document), *_say_time(document["time"])])
+
+
+def say_space(document: dict[str, Any]) -> list[str]:
+    """All but the time."""
     count, between = document["feasible"], document["feasible_between"]
     feasible = _count(document["feasible_estimate"], between)
     if count is None:
@@ -145,7 +166,7 @@ def say(document: dict[str, Any]) -> str:
         lines.append(f"  {row['knob']} never exists here: {row['when']}, but {facts}")
     default = document["default"]
     lines.append("  the default is feasible" if default["feasible"] else f"  {default['why']}")
-    return "\n".join([*lines, *_say_time(document["time"])])
+    return lines
 
 
 def _say_time(time: dict[str, Any]) -> Iterator[str]:

@@ -64,7 +64,7 @@ class _Writer:
         Of configurations that are allowed for the same workloads only the first can be taken.
         """
         chain: list[int] = []
-        seen = [FALSE]
+        seen: list[Node] = [FALSE]
         for place in leaf.take:
             if self.guards[place] not in seen:
                 chain.append(place)

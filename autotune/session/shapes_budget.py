@@ -72,14 +72,26 @@ def next_slice(
     """
     left = math.inf if trials is None else trials - sum(s.tries for s in standings.values())
     time = None if seconds is None else seconds - sum(s.seconds for s in standings.values())
-    open_ones = [place for place in order if not standings[place].closed]
-    if left <= 0 or (time is not None and time <= 0) or not open_ones:
+    alive = [place for place in order if not standings[place].closed]
+    if left <= 0 or (time is not None and time <= 0) or not alive:
         return None
     return (
         _lead(standings, order, trials, seconds, left)
-        or _opening(standings, open_ones, left, time)
-        or _by_gain(standings, open_ones, left, time)
+        or _opening(standings, alive, _tries_to_open(len(order), trials), left, time)
+        or _by_gain(standings, alive, left, time)
     )
+
+
+def _lead_tries(workloads: int, trials: int) -> int:
+    """Twice a share, as long as one try is left for each of the others."""
+    return max(min(round(2 * trials / (workloads + 1)), trials - (workloads - 1)), 1)
+
+
+def _tries_to_open(workloads: int, trials: int | None) -> int:
+    """Where the budget is small, all openings are shorter alike."""
+    if trials is None or workloads == 1:
+        return OPENING
+    return min(max((trials - _lead_tries(workloads, trials)) // (workloads - 1), 1), OPENING)
 
 
 def _lead(
@@ -90,38 +102,33 @@ def _lead(
     left: float,
 ) -> Slice | None:
     """Twice its share for the first, of the tries or of the time."""
-    first, share = order[0], 2 / (len(order) + 1)
-    own = standings[first]
-    if own.closed:
-        return None
-    wanted = max(round(share * trials), 1) if trials is not None else math.inf
+    own = standings[order[0]]
+    time = None if seconds is None else 2 * seconds / (len(order) + 1) - own.seconds
+    wanted: float = math.inf if trials is None else _lead_tries(len(order), trials)
     if trials is None and seconds is None:
         wanted = UNLIMITED
-    time = None if seconds is None else share * seconds - own.seconds
-    if own.tries >= wanted or (time is not None and time <= 0):
+    if own.closed or own.tries >= wanted or (time is not None and time <= 0):
         return None
     tries = min(wanted - own.tries, left)
-    return Slice(first, None if math.isinf(tries) else int(tries), time)
+    return Slice(order[0], None if math.isinf(tries) else int(tries), time)
 
 
 def _opening(
-    standings: Mapping[int, Standing], open_ones: Sequence[int], left: float, time: float | None
+    standings: Mapping[int, Standing], alive: Sequence[int], tries: int, left: float, time: float | None
 ) -> Slice | None:
-    """The next that has not had its opening. Where the budget is small, all openings are shorter alike."""
-    waiting = [place for place in open_ones if standings[place].tries < OPENING]
+    """The next that has not had its opening."""
+    waiting = [place for place in alive if standings[place].tries < tries]
     if not waiting:
         return None
-    place = waiting[0]
-    missing = sum(OPENING - standings[p].tries for p in waiting)
-    own = OPENING - standings[place].tries
-    tries = own if left >= missing else max(math.floor(left * own / missing), 1)
-    return Slice(place, tries, None if time is None else time / len(waiting))
+    missing = tries - standings[waiting[0]].tries
+    return Slice(waiting[0], int(min(missing, left)), None if time is None else time / len(waiting))
 
 
 def _by_gain(
-    standings: Mapping[int, Standing], open_ones: Sequence[int], left: float, time: float | None
+    standings: Mapping[int, Standing], alive: Sequence[int], left: float, time: float | None
 ) -> Slice:
-    place = max(open_ones, key=lambda p: standings[p].gain)
+    """Of those that promise the same, the one that began first."""
+    place = max(alive, key=lambda p: standings[p].gain)
     return Slice(place, int(min(SLICE, left)), time)
 
 

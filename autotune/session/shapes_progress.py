@@ -14,7 +14,8 @@ from autotune.space.spec import Budget
 class SharedProgress(Progress):
     """Passes on to ``progress`` what one session of a family says.
 
-    ``label`` names its workload; ``others`` is what the other workloads have spent. A note is said only once.
+    ``label`` names its workload; ``others`` is what the other workloads have spent. A note is said once a
+    workload.
     """
 
     def __init__(self, progress: Progress, label: str, budget: Budget, others: Spent, said: set[str]) -> None:
@@ -29,8 +30,8 @@ class SharedProgress(Progress):
         self._progress.opened(replace(opening, study=study, budget=self._budget))
 
     def note(self, text: str) -> None:
-        if text not in self._said:
-            self._said.add(text)
+        if (key := f"{self._label}: {text}") not in self._said:
+            self._said.add(key)
             self._progress.note(text)
 
     def finished(
