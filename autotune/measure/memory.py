@@ -12,10 +12,12 @@ _RESET_PEAK = "5"
 
 
 class PeakMemory:
-    """The largest resident size since it was made: of this process, or of a child that has ended.
+    """The most memory since it was made: of this process, or of a child that has ended.
 
-    The kernel's own high-water mark is set back at the start (Linux 4.0); where it cannot be, the
-    answer is that of the process's whole life. Children count where they set a new record of theirs.
+    Of this process it is what a cap counts: files that are mapped, libraries among them, are left out, for
+    their pages can be dropped; of a child they are included. The kernel's own high-water mark is set back at
+    the start (Linux 4.0); where it cannot be, the answer is that of the process's whole life. Children count
+    where they set a new record of theirs.
     """
 
     def __init__(self) -> None:
@@ -36,12 +38,14 @@ def forget_peak() -> None:
 
 
 def peak_resident() -> int:
-    """Bytes: the largest resident size of this process since its mark was set back."""
+    """Bytes: the largest resident size of this process since its mark was set back, without mapped files."""
+    found = {"VmHWM": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, "RssFile": 0}
     with suppress(OSError, ValueError):
         for line in _STATUS.read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return 1024 * int(line.split()[1])
-    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            name, _, value = line.partition(":")
+            if name in found:
+                found[name] = 1024 * int(value.split()[0])
+    return max(found["VmHWM"] - found["RssFile"], 0)
 
 
 def _largest_child() -> int:

@@ -88,13 +88,13 @@ class PreparedData:
     def _open(self, key: str) -> Arrays | None:
         """The entry; ``None`` where there is none, or a damaged one, which is removed."""
         entry = self._path(key)
+        if not entry.exists():
+            return None
         try:
             manifest = json.loads((entry / _MANIFEST).read_bytes())
             if manifest["key"] != key:
                 raise ValueError("another entry")
             arrays = {name: _checked(entry / f"{name}.npy", sha) for name, sha in manifest["arrays"].items()}
-        except FileNotFoundError:
-            return None
         except (OSError, ValueError, KeyError, TypeError):
             shutil.rmtree(entry, ignore_errors=True)
             return None
@@ -145,7 +145,7 @@ def _locked(descriptor: int) -> Iterator[None]:
 
 
 def _as_arrays(made: Mapping[str, NDArray[np.generic]]) -> Arrays:
-    arrays = {name: np.ascontiguousarray(array) for name, array in made.items()}
+    arrays = {name: np.asarray(array) for name, array in made.items()}
     for name, array in arrays.items():
         if array.dtype.hasobject:
             raise ValueError(f"the prepared array {name!r} holds Python objects: convert it to numbers")
@@ -158,7 +158,11 @@ def _checked(file: Path, sha256: str) -> NDArray[np.generic]:
     """The array of a file whose content is what its list says."""
     if _hash(file) != sha256:
         raise ValueError("damaged")
-    array: NDArray[np.generic] = np.load(file, mmap_mode="r", allow_pickle=False)
+    array: NDArray[np.generic]
+    try:
+        array = np.load(file, mmap_mode="r", allow_pickle=False)
+    except ValueError:  # an empty array cannot be mapped
+        array = np.load(file, allow_pickle=False)
     return array
 
 

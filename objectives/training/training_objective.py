@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -35,7 +36,15 @@ from training_range_test import suggested_rate
 
 from autotune.measure.libc import trim_heap
 from autotune.measure.memory import forget_peak, peak_resident
-from autotune.measure.objective import Baseline, Context, Diverged, Infeasible, Objective, WrongAnswer
+from autotune.measure.objective import (
+    Baseline,
+    Context,
+    Diverged,
+    Infeasible,
+    Objective,
+    OutOfMemory,
+    WrongAnswer,
+)
 from autotune.measure.readings import Sample
 
 CHECKPOINT = "training.pt"
@@ -83,7 +92,7 @@ class TrainingObjective(Objective):
     # -- the way of a configuration ------------------------------------------------------------
 
     def load(self, prepared: Any) -> Plan:
-        torch.set_num_threads(max(1, len(os.sched_getaffinity(0))))
+        self.use_threads()
         plan = prepared if isinstance(prepared, Plan) else Plan.of(prepared)
         if plan.samples > self.step_samples:
             raise Infeasible(
@@ -98,9 +107,9 @@ class TrainingObjective(Objective):
             tiny_updates_survive(loaded, self.device)
             return {"gradient_error": gradient_error(self.make_model, self.data, loaded, seed, self.device)}
 
-    def measure(self, loaded: Plan, rng: np.random.Generator) -> Sample:
+    def measure(self, loaded: Plan, rng: np.random.Generator) -> Sample | Mapping[str, float]:
         """One training."""
-        self._forget_memory()
+        self.forget_memory()
         steps = self.report.steps or int(self.context.workload["epochs"])
         seed = int(rng.integers(MOST_SEED))
         with refusals():
@@ -146,7 +155,7 @@ class TrainingObjective(Objective):
             "accuracy": accuracy,
             "seconds": progress.seconds,
             "samples_per_s": progress.samples / progress.seconds,
-            "peak_memory": float(self._peak_memory()),
+            "peak_memory": float(self.peak_memory()),
         }
         if progress.reached is not None:
             metrics["time_to_target"] = progress.reached
@@ -154,9 +163,13 @@ class TrainingObjective(Objective):
             metrics["gap"] = loss - float(self.target)
         return metrics
 
+    def use_threads(self) -> None:
+        """One thread on each core that a measurement was given."""
+        torch.set_num_threads(max(1, len(os.sched_getaffinity(0))))
+
     # -- memory --------------------------------------------------------------------------------
 
-    def _forget_memory(self) -> None:
+    def forget_memory(self) -> None:
         """What an earlier training left behind is no part of this one's peak."""
         gc.collect()
         if self.device.type == "cuda":
@@ -166,7 +179,7 @@ class TrainingObjective(Objective):
             trim_heap()
             forget_peak()
 
-    def _peak_memory(self) -> int:
+    def peak_memory(self) -> int:
         if self.device.type == "cuda":
             return int(torch.cuda.max_memory_allocated(self.device))
         return peak_resident()
@@ -197,12 +210,18 @@ def find_device(name: str) -> torch.device:
     return torch.device(name)
 
 
-class refusals:  # noqa: N801 - used as a context
-    """What PyTorch cannot compute in a type on a device makes a configuration infeasible."""
+@contextmanager
+def refusals() -> Iterator[None]:
+    """What PyTorch cannot compute in a type on a device is infeasible; memory that the CPU does not have,
+    typed.
 
-    def __enter__(self) -> None:
-        return
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, (RuntimeError, NotImplementedError)) and "not implemented for" in str(error):
+    Both are plain ``RuntimeError`` in PyTorch, which leaves only their text.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        if "not implemented for" in str(error):
             raise Infeasible(f"PyTorch refuses it here: {error}") from error
+        if "can't allocate memory" in str(error):
+            raise OutOfMemory(str(error).strip().splitlines()[0][:300]) from error
+        raise

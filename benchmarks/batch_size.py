@@ -1,0 +1,296 @@
+"""The largest batch that fits under a real memory cap: how many trials it takes to find, and how near one
+gets.
+
+    python -m benchmarks.batch_size --seeds 5 --out benchmarks/results/batch_size.md
+
+A trial trains the language model of ``objectives/training`` for two updates, in a worker below a real cap (a
+control group where one can be made): batches that do not fit are killed, and nothing else is. Compared are,
+each with at most 12 trials:
+
+* ``autotune``: the ready space ``largest-batch``, which maximises the batch under a bound of the memory;
+* ``doubling``: 1, 2, 4 ... until it fails (the mode ``power`` of Lightning's ``BatchSizeFinder``);
+* ``bisection``: from 2 by doubling until it fails, then halving the interval (its mode ``binsearch``).
+
+The procedures of Lightning are made anew after its documentation, for its own tries run in the process of the
+training, which a control group kills. The truth is found by bisection without a limit of trials, with three
+tries at each batch, all of which must fit. *Found* is the largest batch that a search saw succeed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import statistics
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.running import one_thread_each
+
+if TYPE_CHECKING:
+    from autotune.space.spec import StudySpec
+
+MOST_TRIALS = 12
+CLOSE = 0.02
+SPACE = Path(__file__).parents[1] / "searchspaces" / "largest-batch.yaml"
+REPEATS = 3
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model, and the memory it is given in MiB."""
+
+    name: str
+    memory: int
+    workload: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def bytes(self) -> int:
+        return self.memory << 20
+
+
+CASES = (
+    Case("float32", 400),
+    Case("recomputed", 400, {"plan": {"dtype": "float32", "optimiser": "adamw", "recompute": True}}),
+    Case("wide", 700, {"width": 128}),
+)
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One trial of a search."""
+
+    batch: int
+    fits: bool
+    status: str
+
+
+Fits = Callable[[int, int], Tried]
+"""Whether a batch fits, by a training from a seed."""
+
+
+# -- the ways -------------------------------------------------------------------------------------
+
+
+def doubling(fits: Fits, seed: int) -> Iterator[Tried]:
+    batch = 1
+    while True:
+        tried = fits(batch, seed)
+        yield tried
+        if not tried.fits:
+            return
+        batch *= 2
+
+
+def bisection(fits: Fits, seed: int) -> Iterator[Tried]:
+    low, high, batch = 1, 0, 2
+    while not high or high - low > 1:
+        tried = fits(batch, seed)
+        yield tried
+        low, high = (batch, high) if tried.fits else (low, batch)
+        batch = (low + high) // 2 if high else 2 * batch
+
+
+WAYS: Mapping[str, Callable[[Fits, int], Iterator[Tried]]] = {"doubling": doubling, "bisection": bisection}
+
+
+def take(tries: Iterator[Tried]) -> list[Tried]:
+    """The first so many that a way is allowed."""
+    return [tried for tried, _ in zip(tries, range(MOST_TRIALS), strict=False)]
+
+
+# -- running --------------------------------------------------------------------------------------
+
+
+def spec_of(case: Case, seed: int = 0) -> StudySpec:
+    """The ready space with the cap of a case, as a limit of the worker and as a bound of the metric."""
+    from autotune.session.loading import load_spec
+    from autotune.space.configuration import FrozenMap
+
+    spec = load_spec(SPACE, trials=MOST_TRIALS, seed=seed)
+    metrics = tuple(replace(m, at_most=case.bytes) if m.name == "peak_memory" else m for m in spec.metrics)
+    measure = replace(spec.measure, memory=case.bytes)
+    return replace(
+        spec, metrics=metrics, measure=measure, workload=FrozenMap({**spec.workload, **case.workload})
+    )
+
+
+@contextmanager
+def trials_of(case: Case) -> Iterator[Fits]:
+    """Runs one batch after another in workers below the cap."""
+    from autotune.session.executor import Finished, Ticket, make_executor
+    from autotune.space.configuration import Configuration
+    from autotune.status import Status
+
+    executor = make_executor(spec_of(case), None, None)
+    count = 0
+
+    def fits(batch: int, seed: int) -> Tried:
+        nonlocal count
+        count += 1
+        executor.submit(Ticket(count, Configuration({"batch": batch}), 1000 * seed + count))
+        while True:
+            for event in executor.poll(1.0):
+                if isinstance(event, Finished):
+                    status = event.outcome.status
+                    return Tried(batch, status is Status.OK, str(status))
+
+    try:
+        yield fits
+    finally:
+        executor.close()
+
+
+def search(case: Case, seed: int, folder: Path) -> list[Tried]:
+    """What ``autotune search largest-batch`` tries."""
+    from autotune.session.api import open_session
+    from autotune.status import Status
+    from autotune.store.store import Store
+
+    with Store.open(str(folder / f"{case.name}-{seed}.db")) as store:
+        result = open_session(spec_of(case, seed), store).run()
+    trials = sorted(result.trials, key=lambda trial: trial.number)
+    return [Tried(int(str(t.configuration["batch"])), t.status is Status.OK, str(t.status)) for t in trials]
+
+
+def truth(fits: Fits) -> int:
+    """The largest batch that fits each of three times."""
+    low, high = 0, 1
+    while all(fits(high, seed).fits for seed in range(REPEATS)):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        if all(fits(middle, seed).fits for seed in range(REPEATS)):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+# -- the table ------------------------------------------------------------------------------------
+
+
+def found(tries: list[Tried], upto: int = MOST_TRIALS) -> int:
+    return max((t.batch for t in tries[:upto] if t.fits), default=0)
+
+
+def trials_to(tries: list[Tried], largest: int) -> int | None:
+    """Trials until one within 2 % of the largest batch had succeeded."""
+    for number, tried in enumerate(tries, 1):
+        if tried.fits and tried.batch >= (1 - CLOSE) * largest:
+            return number
+    return None
+
+
+def table(lines: list[dict[str, object]]) -> list[str]:
+    rows = [
+        "| case | cap | fits | way | found, median of it | within 2 % | trials to that, median | did not fit,"
+        " a search | what was tried, the first seed |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for case in CASES:
+        largest = next((int(str(x["truth"])) for x in lines if x["case"] == case.name and "truth" in x), None)
+        if largest is None:
+            continue
+        for way in ("autotune", *WAYS):
+            runs = [_tries(x) for x in lines if x["case"] == case.name and x.get("way") == way]
+            if not runs:
+                continue
+            counts = [trials_to(tries, largest) for tries in runs]
+            close = [count for count in counts if count is not None]
+            share = statistics.median(found(tries) / largest for tries in runs)
+            failed = statistics.mean(sum(not t.fits for t in tries) for tries in runs)
+            first = " ".join(f"{t.batch}{'' if t.fits else '✗'}" for t in runs[0])
+            rows.append(
+                f"| {case.name} | {case.memory} MiB | {largest} | {way} | {share:.3f} | "
+                f"{len(close)}/{len(runs)} |"
+                f" {statistics.median(close) if close else '-'} | {failed:.1f} | {first} |"
+            )
+    return rows
+
+
+def _tries(line: Mapping[str, object]) -> list[Tried]:
+    return [Tried(*tried) for tried in line["tries"]]  # type: ignore[attr-defined]
+
+
+def main() -> None:
+    one_thread_each()
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--cases", nargs="*", default=[case.name for case in CASES])
+    parser.add_argument(
+        "--kept", type=Path, default=Path("batch_size.jsonl"), help="what was measured so far"
+    )
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    lines = (
+        [json.loads(line) for line in options.kept.read_text().splitlines()] if options.kept.exists() else []
+    )
+    done = {(x["case"], x.get("way", ""), x.get("seed", 0)) for x in lines}
+
+    def keep(line: dict[str, object]) -> None:
+        lines.append(line)
+        with options.kept.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+        print(json.dumps(line), flush=True)
+
+    for case in (case for case in CASES if case.name in options.cases):
+        _run(case, options.seeds, done, keep)
+    text = "\n".join(
+        [
+            "# The largest batch under a memory cap",
+            "",
+            f"`python -m benchmarks.batch_size --seeds {options.seeds}`",
+            "",
+            f"{_environment()} At most {MOST_TRIALS} trials each, {options.seeds} seeds. A batch that "
+            f"is marked"
+            " ✗ was killed at the cap, or measured past it. A trial of autotune is two readings.",
+            "",
+            *table(lines),
+            "",
+        ]
+    )
+    print(text)
+    if options.out:
+        options.out.write_text(text)
+
+
+def _run(
+    case: Case, seeds: int, done: set[tuple[str, str, int]], keep: Callable[[dict[str, object]], None]
+) -> None:
+    """What of a case is not there yet."""
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(seeds):
+            if (case.name, "autotune", seed) not in done:
+                tries = search(case, seed, Path(folder))
+                keep({"case": case.name, "way": "autotune", "seed": seed, "tries": _plain(tries)})
+    wanted = [(way, seed) for way in WAYS for seed in range(seeds) if (case.name, way, seed) not in done]
+    if not wanted and (case.name, "", 0) in done:
+        return
+    with trials_of(case) as fits:
+        for way, seed in wanted:
+            tries = take(WAYS[way](fits, seed))
+            keep({"case": case.name, "way": way, "seed": seed, "tries": _plain(tries)})
+        if (case.name, "", 0) not in done:
+            keep({"case": case.name, "truth": truth(fits)})
+
+
+def _plain(tries: list[Tried]) -> list[list[object]]:
+    return [[t.batch, t.fits, t.status] for t in tries]
+
+
+def _environment() -> str:
+    from importlib.metadata import version
+
+    versions = ", ".join(f"{name} {version(name)}" for name in ("autotune", "torch"))
+    return f"{versions}, Python {platform.python_version()}."
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""``largest-batch``: how many windows of text a training takes at once before memory runs out.
+
+A trial is two updates of the language model by batches of one size; what fits once may fail when the
+optimiser has its state, so one would not do. Knob: ``batch``, any integer. Workload: that of
+``language-model``, and ``plan``: the rest of the plan of training (``dtype``, ``recompute``, ``optimiser``
+...), which is not tuned here.
+
+Metrics: ``samples`` of an update, ``peak_memory`` in bytes, ``samples_per_s``. The answer is one for the
+memory cap of the space (``measure: {memory: ...}``; on a GPU: what it has).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from language_model import LanguageModel
+from training_loop import Training
+from training_objective import MOST_SEED, refusals
+from training_plan import Plan
+
+from autotune.measure.objective import Baseline
+
+UPDATES = 2
+
+
+class LargestBatch(LanguageModel):
+    def load(self, prepared: Any) -> Plan:
+        self.use_threads()
+        return Plan.of({**self.context.workload.get("plan", {}), **prepared})
+
+    def check(self, loaded: Plan, rng: np.random.Generator) -> Mapping[str, float]:
+        """Nothing: what is trained here is thrown away."""
+        return {}
+
+    def measure(self, loaded: Plan, rng: np.random.Generator) -> Mapping[str, float]:
+        self.forget_memory()
+        seed = int(rng.integers(MOST_SEED))
+        with refusals():
+            training = Training(
+                self.make_model, self.data, loaded, seed, UPDATES, loaded.samples, self.device
+            )
+            for _ in range(UPDATES):
+                training.step()
+        return {
+            "samples": float(loaded.samples),
+            "peak_memory": float(self.peak_memory()),
+            "samples_per_s": training.progress.samples / training.progress.seconds,
+        }
+
+    def baselines(self) -> tuple[Baseline, ...]:
+        return ()
