@@ -70,6 +70,7 @@ def listed(file: Path | None, study: str | None, store: str | None, as_json: boo
 def _known(file: Path | None, name: str | None, store: str | None) -> Known:
     """What the files know, then what the store knows; of one name, or all."""
     from autotune.hook.places import Places
+    from autotune.hook.recipe_file import place_in_file
     from autotune.hook.recipes import Known, best_defended
 
     places = Places.of(file, store)
@@ -80,7 +81,7 @@ def _known(file: Path | None, name: str | None, store: str | None) -> Known:
         known = known.and_then(known_in(places.store, name))
     if name is not None:
         known = known.of(name)
-    ordered = sorted(best_defended(known.recipes), key=lambda recipe: (recipe.name, recipe.device))
+    ordered = sorted(best_defended(known.recipes), key=place_in_file)
     return Known(tuple(ordered), known.spaces)
 
 

@@ -264,7 +264,7 @@ def _spaces(document: Any, reader: _Reader) -> dict[str, KnownSpace]:
         if not _text(own.get("file", "")):
             reader.wrong((*path, "file"), f"'file' of the space {name!r} is {_say(own['file'])}", "a text")
         for part, kind in (("knobs", dict), ("constraints", list), ("workload", dict), ("facts", dict)):
-            if own and not isinstance(space.get(part), kind):
+            if isinstance(one, dict) and not isinstance(space.get(part), kind):
                 expected = "an object" if kind is dict else "a list"
                 reader.wrong((*path, "space"), f"the space {name!r} has no {part!r}", expected)
         spaces[name] = KnownSpace(space, str(own.get("file", "")))

@@ -63,7 +63,7 @@ def write_known(file: Path, new: Known, hint: str = "name another file") -> Know
         with _locked(file.parent):
             there = read_known(file)
             kept = [one for one in there.recipes if not any(recipe.replaces(one) for recipe in new.recipes)]
-            recipes = tuple(sorted([*kept, *new.recipes], key=_order))
+            recipes = tuple(sorted([*kept, *new.recipes], key=place_in_file))
             result = Known(recipes, {**there.spaces, **new.spaces})
             _write(file, result)
     except OSError as error:
@@ -71,7 +71,8 @@ def write_known(file: Path, new: Known, hint: str = "name another file") -> Know
     return result
 
 
-def _order(recipe: Recipe) -> tuple[Any, ...]:
+def place_in_file(recipe: Recipe) -> tuple[Any, ...]:
+    """What recipes are sorted by."""
     values = recipe.case.values
     said = [f"{v:020}" if isinstance(v, int) else json.dumps(v) for v in values.values()]
     return recipe.name, recipe.device, said, sorted(recipe.case.types.items())

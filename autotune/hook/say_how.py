@@ -34,7 +34,7 @@ def say_recipe(kind: How, recipe: Recipe, distance: float, asked: Asked, here: H
 
 def say_won(recipe: Recipe) -> str:
     """How sure it is that it is the best."""
-    trials = f"{recipe.trials} trials" if recipe.trials else "the trials"
+    trials = "1 trial" if recipe.trials == 1 else f"{recipe.trials} trials" if recipe.trials else "the trials"
     if recipe.is_default and recipe.defended:
         return f"the default: none of {trials} was shown to be better"
     if recipe.is_default:

@@ -88,13 +88,13 @@ def test_tuning_writes_a_recipe_that_later_launches_take(
     found = run(process, kernel_child.launch, tmp_path, 13)
     assert (found["how"], found["configuration"]) == ("nearest", tuned["best"])
     [written] = json.loads((tmp_path / "recipes.json").read_text())["recipes"]
-    assert written["key"] == {"n": 12}
+    assert written["workload"] == {"n": 12}
     assert written["configuration"] == tuned["best"]
     assert set(written) >= {
-        "kernel",
+        "name",
         "device",
         "types",
-        "time",
+        "metric",
         "trials",
         "source",
         "versions",

@@ -1,89 +1,52 @@
-"""Recipes come back from their file as they were written, and damage is said with its place."""
+"""Which of several recipes is the better defended."""
 
 from __future__ import annotations
 
-import json
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 
-import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from autotune.errors import InputError
 from autotune.hook.case import Case
-from autotune.hook.recipes import Recipe, read_recipes, write_recipe
+from autotune.hook.recipes import Known, KnownSpace, Recipe, Speedup, best_defended
 
-RECIPE = Recipe(
-    kernel="add",
-    device="NVIDIA H200",
-    case=Case({"n": 4096, "causal": True}, {"x": "float16"}),
-    configuration={"BLOCK": 1024, "fused": False, "how": "tree"},
-    time=1.25e-5,
-    speedup={"estimate": 1.3, "low": 1.2, "high": 1.4},
-    trials=60,
-    source="0123456789abcdef",
-    versions={"triton": "3.6.0"},
-    study="add#1",
-    tuned="2026-01-01",
+BASE = Recipe("gemm", "cpu", Case({"n": 1}), {"tile": 1})
+SPEEDUPS = st.none() | st.floats(0.1, 10).map(lambda low: Speedup(low * 1.1, low, low * 1.2))
+RECIPES = st.builds(
+    lambda n, speedup, defended, tuned: replace(
+        BASE, case=Case({"n": n}), speedup=speedup, defended=defended, tuned=tuned
+    ),
+    st.integers(1, 2),
+    SPEEDUPS,
+    st.booleans(),
+    st.sampled_from(["2026-01-01", "2026-02-01"]),
 )
 
 
-def test_there_and_back(tmp_path: Path) -> None:
-    file = tmp_path / "kernels" / "add.recipes.json"
-    assert read_recipes(file) == ()
-    write_recipe(file, RECIPE)
-    assert read_recipes(file) == (RECIPE,)
-    assert [path.name for path in file.parent.iterdir()] == ["add.recipes.json"]
+@given(st.lists(RECIPES))
+def test_one_a_case_and_none_is_better(recipes: list[Recipe]) -> None:
+    kept = best_defended(recipes)
+    assert {recipe.case.values["n"] for recipe in kept} == {recipe.case.values["n"] for recipe in recipes}
+    for recipe in recipes:
+        [own] = [other for other in kept if other.replaces(recipe)]
+        assert own.defence >= recipe.defence
 
 
-def test_a_later_recipe_replaces_that_of_the_same_case(tmp_path: Path) -> None:
-    file = tmp_path / "recipes.json"
-    other = replace(RECIPE, case=Case({"n": 512, "causal": True}, {"x": "float16"}))
-    better = replace(RECIPE, configuration={"BLOCK": 512})
-    for recipe in (RECIPE, other, better, replace(RECIPE, device="another")):
-        write_recipe(file, recipe)
-    found = read_recipes(file)
-    assert found == (other, better, replace(RECIPE, device="another"))  # by kernel, device and numbers
+def test_the_order_of_defence() -> None:
+    unknown = replace(BASE, tuned="2026-03-01")
+    no_default = replace(BASE, defended=True)
+    small = replace(BASE, defended=True, speedup=Speedup(1.5, 1.1, 1.9), tuned="2026-02-01")
+    sure = replace(BASE, defended=True, speedup=Speedup(1.3, 1.2, 1.4), tuned="2026-01-01")
+    for worse, better in ((unknown, no_default), (no_default, small), (small, sure)):
+        assert best_defended([worse, better]) == best_defended([better, worse]) == [better]
 
 
-def test_writers_at_once_lose_nothing(tmp_path: Path) -> None:
-    file = tmp_path / "recipes.json"
-    cases = [replace(RECIPE, case=Case({"n": n}, {})) for n in range(20)]
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda recipe: write_recipe(file, recipe), cases))
-    assert len(read_recipes(file)) == 20
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("{", "recipes.json:1:2: this is not JSON"),
-        ("[]", "this is no file of recipes"),
-        ('{"autotune_recipes": 2}', "this is no file of recipes"),
-        (json.dumps({"autotune_recipes": 1, "recipes": [{"kernel": "add"}]}), "recipe 0 cannot be read"),
-        (
-            json.dumps(
-                {
-                    "autotune_recipes": 1,
-                    "recipes": [{"kernel": "a", "device": "b", "key": {}, "configuration": 1}],
-                }
-            ),
-            "recipe 0 has no configuration",
-        ),
-    ],
-)
-def test_damage_is_said(tmp_path: Path, text: str, says: str) -> None:
-    file = tmp_path / "recipes.json"
-    file.write_text(text)
-    with pytest.raises(InputError) as raised:
-        read_recipes(file)
-    assert says in str(raised.value)
-    with pytest.raises(InputError):
-        write_recipe(file, RECIPE)
-    assert file.read_text() == text
-
-
-def test_where_nothing_can_be_written(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="name another file"):
-        write_recipe(tmp_path / "file" / "recipes.json", RECIPE)
+def test_what_comes_first_is_known_first() -> None:
+    one, two = KnownSpace({"knobs": {}}), KnownSpace({"knobs": {"x": {}}})
+    known = Known((BASE,), {"gemm": one}).and_then(
+        Known((replace(BASE, name="conv"),), {"gemm": two, "conv": two})
+    )
+    assert [recipe.name for recipe in known.recipes] == ["gemm", "conv"]
+    assert known.spaces == {"gemm": one, "conv": two}
+    assert known.of("conv") == Known((replace(BASE, name="conv"),), {"conv": two})
+    assert known.of("nms") == Known()
