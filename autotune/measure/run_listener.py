@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import mmap
-import select
 import shutil
 import socket
 import tempfile
@@ -29,6 +28,8 @@ GRACE_SECONDS = 10.0
 
 _LARGEST = 1 << 18
 """Bytes of a packet; the kernel's buffers hold less."""
+
+LOOK_SECONDS = 0.05
 
 _AT_ONCE = 10_000
 """Packets that are taken before something else has its turn."""
@@ -73,9 +74,8 @@ class RunListener:
         except BaseException:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise
-        self._connections: dict[int, socket.socket] = {}
-        self._poll = select.epoll()
-        self._poll.register(self._server.fileno(), select.EPOLLIN)
+        self._connections: list[socket.socket] = []
+        self._next_look = math.inf
         self._last_report = time.monotonic()
         self._longest = 0.0
         self._deadline = math.inf
@@ -86,24 +86,27 @@ class RunListener:
         return str(self._folder / DOCUMENT)
 
     def fileno(self) -> int:
-        """Readable where :meth:`attend` has something to do."""
-        return self._poll.fileno()
+        """Readable where a run has begun. Messages do not wake us up: see :meth:`timeout`."""
+        return self._server.fileno()
 
     def timeout(self) -> float | None:
-        """Seconds until :meth:`attend` is to be called, whatever comes; ``None``: there is no such time."""
-        return None if self._deadline == math.inf else max(self._deadline - time.monotonic(), 0.0)
+        """Seconds until :meth:`attend` is to be called; ``None``: not before something comes.
+
+        Where this process shares its core with the program, waking up for a message would interrupt the very
+        report that it comes from. So while a run is open, messages are looked for now and then.
+        """
+        due = min(self._deadline, self._next_look)
+        return None if due == math.inf else max(due - time.monotonic(), 0.0)
 
     def attend(self) -> None:
         """Take what has come."""
-        for _ in range(_AT_ONCE):
-            ready = self._poll.poll(0)
-            if not ready:
-                break
-            for descriptor, _ in ready:
-                if descriptor == self._server.fileno():
-                    self._accept()
-                else:
-                    self._receive(descriptor)
+        with suppress(BlockingIOError):
+            while True:
+                connection, _ = self._server.accept()
+                connection.setblocking(False)
+                self._connections.append(connection)
+        self._connections = [connection for connection in self._connections if self._receive(connection)]
+        self._next_look = time.monotonic() + LOOK_SECONDS if self._connections else math.inf
         if self.stopped is not None and time.monotonic() >= self._deadline:
             raise self.stopped
 
@@ -113,10 +116,9 @@ class RunListener:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for connection in self._connections.values():
+        for connection in self._connections:
             connection.close()
         self._server.close()
-        self._poll.close()
         self._board.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -150,27 +152,21 @@ class RunListener:
 
     # -- hearing -------------------------------------------------------------------------------
 
-    def _accept(self) -> None:
-        with suppress(OSError):
-            connection, _ = self._server.accept()
-            connection.setblocking(False)
-            self._connections[connection.fileno()] = connection
-            self._poll.register(connection.fileno(), select.EPOLLIN)
-
-    def _receive(self, descriptor: int) -> None:
-        connection = self._connections[descriptor]
-        try:
-            packet = connection.recv(_LARGEST)
-        except BlockingIOError:
-            return
-        except OSError:
-            packet = b""
-        if not packet:
-            self._poll.unregister(descriptor)
-            self._connections.pop(descriptor).close()
-            return
-        with suppress(ValueError, TypeError, KeyError, AttributeError):  # of a program that is not ours
-            self._take(json.loads(packet))
+    def _receive(self, connection: socket.socket) -> bool:
+        """Take what has come; whether there may be more to come."""
+        for _ in range(_AT_ONCE):
+            try:
+                packet = connection.recv(_LARGEST)
+            except BlockingIOError:
+                return True
+            except OSError:
+                packet = b""
+            if not packet:
+                connection.close()
+                return False
+            with suppress(ValueError, TypeError, KeyError, AttributeError):  # of a program that is not ours
+                self._take(json.loads(packet))
+        return True
 
     def _take(self, message: Mapping[str, Any]) -> None:
         match message["kind"]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from mmap import mmap
@@ -9,11 +13,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autotune.hook.run_ranks import Rank, Stop, find_rank, meeting
-from autotune.measure.run_protocol import BOARD_BYTES, ORDER
+from autotune.measure.outcome import Report
+from autotune.measure.reports import Curve, Reporter
+from autotune.measure.run_listener import RunListener
+from autotune.measure.run_protocol import BOARD_BYTES, ORDER, VARIABLE
 
 
 @contextmanager
@@ -25,6 +32,7 @@ def board() -> Iterator[tuple[memoryview, str]]:
         yield memoryview(mmap(-1, BOARD_BYTES)).cast("q"), str(file)
 
 
+@settings(max_examples=40, deadline=None)
 @given(
     strides=st.lists(st.integers(1, 3), min_size=2, max_size=4),
     turns=st.lists(st.integers(0, 3), min_size=40, max_size=200),
@@ -58,6 +66,7 @@ def test_no_rank_goes_further_than_another(
         assert len(set(ended.values())) == 1
 
 
+@settings(max_examples=40, deadline=None)
 @given(turns=st.lists(st.integers(0, 2), min_size=20, max_size=100), order=st.integers(0, 19))
 def test_ranks_that_report_nothing_stop_at_the_same_question(turns: list[int], order: int) -> None:
     with board() as (words, file):
@@ -165,3 +174,45 @@ def test_the_rank_is_what_the_launcher_says(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert find_rank() == expected
+
+
+RANK = """
+import os, sys, time
+import autotune
+with autotune.run("train") as run:
+    width = run.knob("width", default=4)
+    for step in range(1, 100_000):
+        time.sleep(float(sys.argv[1]))
+        run.report(step, loss=1.0)
+        if sys.argv[2] == "asks" and run.should_stop:
+            break
+print(width, step)
+"""
+
+
+@pytest.mark.parametrize("way", ["asks", "is interrupted"])
+def test_processes_of_different_speed_stop_at_one_step(way: str, tmp_path: Path) -> None:
+    """Nothing but the order holds them together: no collective, no clock."""
+
+    def hear(report: Report, waits: bool) -> str:
+        return "behind" if waits else ""
+
+    reporter = Reporter(Curve(10**6, "loss", (20,)), hear)
+    with RunListener(tmp_path, {"width": 9}, reporter) as listener:
+        ranks = []
+        for number, delay in enumerate(("0.003", "0.001", "0.005")):
+            variables = {VARIABLE: listener.document, "RANK": str(number), "WORLD_SIZE": "3"}
+            command = [sys.executable, "-c", RANK, delay, way]
+            ranks.append(
+                subprocess.Popen(command, env={**os.environ, **variables}, stdout=subprocess.PIPE, text=True)
+            )
+        while any(rank.poll() is None for rank in ranks):
+            listener.attend()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                ranks[0].wait(0.02)
+        listener.attend()
+        found = {rank.communicate()[0] for rank in ranks}
+    assert [rank.returncode for rank in ranks] == [0, 0, 0]
+    assert len(found) == 1
+    assert found.pop().split()[0] == "9"
+    assert (listener.heard.runs, listener.heard.ended) == (1, 1)

@@ -1,0 +1,258 @@
+"""What the hook costs a training script: to import, a report, and a step of 1 ms, idle and under a search.
+
+    python -m benchmarks.hook --blocks 150 --out benchmarks/results/hook.md
+
+The script that is timed runs by itself (idle), then as the only trial of a real `autotune search` with early
+stopping, pinned by it to a core together with the worker that hears the reports. It alternates, in random
+order, blocks of steps that report and ask whether to stop with blocks that do neither. The slow-down is the
+ratio of their times, with a bootstrapped interval over pairs of neighbouring blocks: by the wall clock, in
+which everything else on the machine stands as well, and by the time on the core, of script and worker.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import platform
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+STEP_SECONDS = 1e-3
+STEPS_A_BLOCK = 200
+"""Two reports of a block go to the session, ten a second being the most; the others are merged."""
+CALLS = 20_000
+SENT_CALLS = 2_000
+
+Found = dict[str, Any]
+"""``blocks``, the seconds of the ``worker`` on the core, and those of single calls."""
+
+SPACE = """
+autotune: 1
+name: hook
+command: {{run: [{python}, -m, benchmarks.hook, --inside, {out}, --blocks, "{blocks}"],
+          environment: {{PYTHONPATH: {root}}}}}
+metrics: {{loss: {{goal: minimize}}}}
+knobs: {{lr: {{range: [0.001, 1.0], scale: log, default: 0.1}}}}
+search: {{strategy: random, early_stopping: {{policy: asha, resource: steps, max: 10000000, min: 1000000}}}}
+measure: {{finalists: 0, timeout: 3600}}
+budget: {{trials: 1}}
+"""
+
+
+# -- inside: the script that trains ------------------------------------------------------------
+
+
+def make_step() -> Callable[[], float]:
+    """Some arithmetic that takes a millisecond here and now."""
+
+    def work(turns: int) -> float:
+        x = 0.5
+        for _ in range(turns):
+            x = 3.7 * x * (1.0 - x)
+        return x
+
+    turns = 1000
+    for _ in range(5):
+        times = []
+        for _ in range(50):
+            start = time.perf_counter()
+            work(turns)
+            times.append(time.perf_counter() - start)
+        turns = max(100, int(turns * STEP_SECONDS / statistics.median(times)))
+    return lambda: work(turns)
+
+
+def train(out: Path, blocks: int) -> None:
+    """Time blocks with the hook and without, and single calls; write all of it to ``out``."""
+    import autotune
+    from autotune.hook import run_reports
+
+    with autotune.run("hook") as run:
+        run.knob("lr", default=0.1)
+        work = make_step()
+        steps = itertools.count(1)
+
+        def hooked() -> None:
+            loss = work()
+            run.report(next(steps), loss=loss, samples_per_s=1.0)
+            if run.should_stop:
+                raise SystemExit("the search ended the benchmark")
+
+        def report() -> None:
+            run.report(next(steps), loss=0.5, samples_per_s=1.0)
+
+        began = on_core(os.getppid())
+        found: dict[str, object] = {"blocks": alternate(hooked, work, blocks)}
+        found["worker"] = on_core(os.getppid()) - began
+        found["report"] = [timed(report) for _ in range(CALLS)]
+        found["should_stop"] = [timed(lambda: run.should_stop) for _ in range(CALLS)]
+        found["report, each sent"] = []
+        if run.searching:
+            run_reports.SECONDS_BETWEEN = 0.0
+            found["report, each sent"] = [(work(), timed(report))[1] for _ in range(SENT_CALLS)]
+    out.write_text(json.dumps(found))
+
+
+def alternate(hooked: Callable[[], None], plain: Callable[[], float], blocks: int) -> list[list[float]]:
+    """Of each pair of blocks: wall and CPU seconds with the hook, wall and CPU seconds without."""
+    rng = random.Random(0)
+    pairs = []
+    for _ in range(blocks):
+        taken: dict[bool, tuple[float, float]] = {}
+        for with_hook in rng.sample((True, False), 2):
+            step = hooked if with_hook else plain
+            wall, cpu = time.perf_counter(), time.process_time()
+            for _ in range(STEPS_A_BLOCK):
+                step()
+            taken[with_hook] = time.perf_counter() - wall, time.process_time() - cpu
+        pairs.append([*taken[True], *taken[False]])
+    return pairs
+
+
+def on_core(pid: int) -> float:
+    """Seconds that a process has been on a core so far."""
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) * 1e-9
+
+
+def timed(call: Callable[[], object]) -> float:
+    start = time.perf_counter_ns()
+    call()
+    return (time.perf_counter_ns() - start) * 1e-9
+
+
+# -- outside -----------------------------------------------------------------------------------
+
+
+def idle(blocks: int, folder: Path) -> Found:
+    out = folder / "idle.json"
+    environment = {name: text for name, text in os.environ.items() if name != "AUTOTUNE_RUN"}
+    command = [sys.executable, "-m", "benchmarks.hook", "--inside", str(out), "--blocks", str(blocks)]
+    subprocess.run(command, env=environment, check=True)
+    return dict(json.loads(out.read_text()))
+
+
+def tuning(blocks: int, folder: Path) -> Found:
+    out = folder / "tuning.json"
+    root = Path(__file__).parent.parent
+    space = folder / "space.yaml"
+    space.write_text(SPACE.format(python=sys.executable, out=out, blocks=blocks, root=root))
+    command = [sys.executable, "-m", "autotune", "search", str(space), "--store", str(folder / "hook.db")]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return dict(json.loads(out.read_text()))
+
+
+def imports(runs: int) -> dict[str, list[float]]:
+    """CPU seconds of whole processes, interleaved."""
+    codes = {"python -c pass": "pass", "import autotune; autotune.run": "import autotune; autotune.run"}
+    taken: dict[str, list[float]] = {name: [] for name in codes}
+    for turn in range(runs + 1):
+        for name, code in codes.items():
+            before = os.times()
+            subprocess.run([sys.executable, "-c", code], check=True)
+            after = os.times()
+            if turn:  # the first round warms the disk cache
+                spent = after.children_user + after.children_system
+                taken[name].append(spent - before.children_user - before.children_system)
+    return taken
+
+
+Interval = tuple[float, float, float]
+
+
+def ratio(pairs: Sequence[tuple[float, float]]) -> Interval:
+    """Median ratio of a block with the hook to its neighbour without, with a 95 % interval."""
+    ratios = [hooked / plain for hooked, plain in pairs]
+    rng = random.Random(0)
+    medians = sorted(statistics.median(rng.choices(ratios, k=len(ratios))) for _ in range(2000))
+    return statistics.median(ratios), medians[50], medians[-51]
+
+
+def slowdowns(found: Found, hears: bool) -> dict[str, Interval]:
+    """By the wall clock, and by the time on the core, with that of the worker which hears the reports."""
+    blocks = found["blocks"]
+    others = found["worker"] / len(blocks) if hears else 0.0
+    return {
+        "wall clock": ratio([(hooked, plain) for hooked, _, plain, _ in blocks]),
+        "time on the core": ratio([(hooked + others, plain) for _, hooked, _, plain in blocks]),
+    }
+
+
+def verdicts(started: Mapping[str, Sequence[float]], cases: Mapping[str, Found]) -> str:
+    plain, hooked = (statistics.median(times) for times in started.values())
+    _, low, high = slowdowns(cases["idle"], False)["time on the core"]
+    middle = slowdowns(cases["tuning"], True)["time on the core"][0]
+    report = statistics.median(cases["tuning"]["report, each sent"])
+    bars = (
+        (f"the import takes {(hooked - plain) * 1e3:.1f} ms, under 50", hooked - plain < 0.050),
+        (f"nothing is measurable when idle, {low:.4f} to {high:.4f}", low <= 1.0),
+        (f"under 1 % while tuning, {(middle - 1) * 100:.2f} %", middle < 1.01),
+        (f"a report that is sent takes {report * 1e6:.1f} us, under 20", report < 20e-6),
+    )
+    return "Bars: " + "; ".join(f"{text}: {'met' if good else 'NOT met'}" for text, good in bars) + "."
+
+
+def table(options: argparse.Namespace, started: dict[str, list[float]], cases: dict[str, Found]) -> str:
+    import autotune
+
+    lines = [
+        "# What the hook costs a training script",
+        "",
+        f"`python -m benchmarks.hook --blocks {options.blocks} --runs {options.runs}`",
+        "",
+        f"autotune {autotune.__version__}, Python {platform.python_version()}, {os.cpu_count()} cores,"
+        f" load average {os.getloadavg()[0]:.1f}. Blocks of {STEPS_A_BLOCK} steps of 1 ms.",
+        "",
+        "| process | median CPU s | min | max |",
+        "|---|---|---|---|",
+        *(
+            f"| `{n}` | {statistics.median(t):.3f} | {min(t):.3f} | {max(t):.3f} |"
+            for n, t in started.items()
+        ),
+        "",
+        "| case | by | with the hook, of the time without | 95 % interval |",
+        "|---|---|---|---|",
+    ]
+    for name, found in cases.items():
+        for by, (middle, low, high) in slowdowns(found, name == "tuning").items():
+            lines.append(f"| {name} | {by} | {middle:.4f} | {low:.4f} to {high:.4f} |")
+    lines += ["", "| a call | median us | p99 us |", "|---|---|---|"]
+    for name, found in cases.items():
+        for call in ("report", "report, each sent", "should_stop"):
+            if values := sorted(found[call]):
+                p99 = values[int(0.99 * len(values))]
+                lines.append(
+                    f"| `{call}`, {name} | {statistics.median(values) * 1e6:.2f} | {p99 * 1e6:.2f} |"
+                )
+    return "\n".join([*lines, "", verdicts(started, cases), ""])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--blocks", type=int, default=150, help="pairs of blocks of each case")
+    parser.add_argument("--runs", type=int, default=15, help="processes that only import")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--inside", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.inside:
+        train(options.inside, options.blocks)
+        return
+    started = imports(options.runs)
+    with tempfile.TemporaryDirectory() as folder:
+        cases = {"idle": idle(options.blocks, Path(folder)), "tuning": tuning(options.blocks, Path(folder))}
+    text = table(options, started, cases)
+    print(text)
+    if options.out:
+        options.out.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
