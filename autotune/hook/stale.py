@@ -108,4 +108,5 @@ def _compilers(names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
 
 
 def _say(name: str, before: str, after: str) -> str:
-    return f"{name} {before} -> {after}" if after else f"{name} {before} -> not there"
+    said = before if before.startswith(name) else f"{name} {before}"  # compilers say their own names
+    return f"{said} -> {after or 'not there'}"
