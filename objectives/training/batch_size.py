@@ -27,7 +27,6 @@ UPDATES = 2
 
 class LargestBatch(LanguageModel):
     def load(self, prepared: Any) -> Plan:
-        self.use_threads()
         return Plan.of({**self.context.workload.get("plan", {}), **prepared})
 
     def check(self, loaded: Plan, rng: np.random.Generator) -> Mapping[str, float]:

@@ -109,6 +109,6 @@ def _data(cache: PreparedData, make: Callable[[], Arrays], **parts: str) -> Data
     arrays = cache.arrays(make, **parts)
     digest = hashlib.sha256()
     for name in sorted(arrays):
-        digest.update(name.encode() + np.ascontiguousarray(arrays[name]).tobytes())
+        digest.update(f"{name} {arrays[name].shape}\0".encode() + arrays[name].tobytes())
     made = {name: Part(arrays[f"{name}_inputs"], arrays[f"{name}_targets"]) for name in PARTS}
     return Data(made["train"], made["valid"], made["test"], digest.hexdigest())

@@ -18,7 +18,6 @@ target; ``peak_memory`` in bytes (of the process, or allocated on the GPU); in t
 from __future__ import annotations
 
 import gc
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -92,7 +91,6 @@ class TrainingObjective(Objective):
     # -- the way of a configuration ------------------------------------------------------------
 
     def load(self, prepared: Any) -> Plan:
-        self.use_threads()
         plan = prepared if isinstance(prepared, Plan) else Plan.of(prepared)
         if plan.samples > self.step_samples:
             raise Infeasible(
@@ -162,10 +160,6 @@ class TrainingObjective(Objective):
         if self.target is not None:
             metrics["gap"] = loss - float(self.target)
         return metrics
-
-    def use_threads(self) -> None:
-        """One thread on each core that a measurement was given."""
-        torch.set_num_threads(max(1, len(os.sched_getaffinity(0))))
 
     # -- memory --------------------------------------------------------------------------------
 

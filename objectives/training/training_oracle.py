@@ -77,7 +77,7 @@ def tiny_updates_survive(plan: Plan, device: torch.device) -> None:
     )
     optimiser = make_optimiser(precision.weights.updated, plain)
     for _ in range(TINY_UPDATES):
-        precision.backward(precision.logits(torch.full((1, 1), slope, device=device)).sum())
+        precision.backward((slope * precision.logits(torch.ones(1, 1, device=device))).sum())
         precision.gradients(optimiser)
         precision.update(optimiser)
     expected = 1.0 - TINY_UPDATES * tiny

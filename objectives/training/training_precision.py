@@ -65,7 +65,7 @@ class Precision:
         self._cast_inputs = plan.masters
         self._autocast = self.dtype is not torch.float32 and not plan.masters
         scaled = self.dtype is torch.float16
-        self._fixed = plan.loss_scale if scaled and plan.scaling == "static" else None
+        self._fixed = float(plan.loss_scale) if scaled and plan.scaling == "static" else None
         scale = plan.loss_scale if self._fixed else 2.0**16
         self.scaler = torch.amp.GradScaler(device.type, init_scale=scale, growth_interval=100, enabled=scaled)
 
