@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from autotune.measure.outcome import SAME_CODE_AS
 from autotune.report.numbers import say_estimate, say_ratio, say_value
+from autotune.report.throughput import disagreement
 from autotune.session.result import Comparison, Result
 from autotune.space.configuration import Value, plain
 from autotune.store.records import TrialRecord
@@ -16,6 +17,7 @@ def summarize(result: Result, *, space: str = "", program: str = "autotune", sto
     lines = ["", headline(result)]
     if result.best is not None:
         lines += ["", *_configuration(result), *_metrics(result), *_standing(result), *_front(result)]
+        lines += _throughput(result)
     lines += [
         "",
         _tried(result),
@@ -74,6 +76,12 @@ def _front(result: Result) -> list[str]:
         return []
     others = f"{len(result.front)} configurations that none beats in {' and '.join(goals)}"
     return [f"{'front':14} {others}", f"{'':14} (the winner, and what was measured again, is by {goals[0]})"]
+
+
+def _throughput(result: Result) -> list[str]:
+    """Where most samples a second is not the soonest to learn."""
+    said = disagreement(result.trials, result.goals[0]) if result.goals else ""
+    return [f"{'throughput':14} {said}"] if said else []
 
 
 def _standing(result: Result) -> list[str]:
