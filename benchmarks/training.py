@@ -1,0 +1,196 @@
+"""Searches of how to train: the best validation loss after so much time, against other tuners.
+
+    python -m benchmarks.training --seeds 5 --seconds 90 --out benchmarks/results/training.md
+
+Three real trainings (``digits-mlp``, ``digits-cnn``, ``language-model``), each searched for the same wall
+time on one core by autotune (``bayes`` with Hyperband, going on from checkpoints), random search, Optuna's
+TPE with its Hyperband pruner and, with ``--ray``, Ray Tune's ASHA. Each search is a process of its own
+(:mod:`benchmarks.training_ways`), and runs alone: ways and spaces take turns within a seed, so that what
+drifts on the machine falls on all. What was run is kept in ``--kept``, and not run again.
+
+A loss counts when it is reported, by whatever training. *Level* is the loss that random search has at the
+end, its median over the seeds; who does not get there in time is counted with the whole time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.running import one_thread_each
+from benchmarks.training_chart import chart
+
+SPACES = ("digits-mlp", "digits-cnn", "language-model")
+ALWAYS = ("autotune", "random", "optuna")
+GRACE = 120.0
+"""A process that has not ended so many seconds after its time is killed."""
+
+Line = Mapping[str, Any]
+
+
+def best_at(line: Line, seconds: float) -> float:
+    """The best loss so far; infinity before the first."""
+    return min((loss for at, loss in line["improved"] if at <= seconds), default=float("inf"))
+
+
+def time_to(line: Line, level: float) -> float | None:
+    """Seconds until a loss of ``level`` or less."""
+    return next((at for at, loss in line["improved"] if loss <= level), None)
+
+
+def level_of(lines: Sequence[Line], space: str) -> float | None:
+    """What random search has at the end, the median over the seeds."""
+    ends = [best_at(x, x["seconds"]) for x in lines if (x["space"], x["way"]) == (space, "random")]
+    return statistics.median(ends) if ends else None
+
+
+def table(lines: Sequence[Line], seconds: float) -> list[str]:
+    """A row for each space and way; means over the seeds."""
+    rows = [
+        "| space | way | seeds | loss at a third | at two thirds | at the end | s to the level | there |"
+        " trainings begun | steps |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for space in SPACES:
+        level = level_of(lines, space)
+        for way in dict.fromkeys(x["way"] for x in lines):
+            runs = [x for x in lines if (x["space"], x["way"]) == (space, way)]
+            if not runs:
+                continue
+            losses = [
+                statistics.mean(best_at(x, part * seconds) for x in runs) for part in (1 / 3, 2 / 3, 1.0)
+            ]
+            times = [time_to(x, level) if level is not None else None for x in runs]
+            waited = statistics.mean(seconds if t is None else t for t in times)
+            rows.append(
+                f"| {space} | {way} | {len(runs)} | "
+                + " | ".join(f"{loss:.4f}" for loss in losses)
+                + f" | {waited:.0f} | {sum(t is not None for t in times)}/{len(runs)}"
+                + f" | {statistics.mean(x['trials'] for x in runs):.0f}"
+                + f" | {statistics.mean(x['steps'] for x in runs):.0f} |"
+            )
+    return rows
+
+
+def overall(lines: Sequence[Line], seconds: float) -> list[str]:
+    """How much sooner or later than random search each way is at its level, over all spaces."""
+    rows = ["| way | time to the level, of random's | the end, of random's loss |", "|---|---|---|"]
+    for way in dict.fromkeys(x["way"] for x in lines):
+        times, ends = [], []
+        for space in SPACES:
+            level = level_of(lines, space)
+            own = [x for x in lines if (x["space"], x["way"]) == (space, way)]
+            random = [x for x in lines if (x["space"], x["way"]) == (space, "random")]
+            if level is None or not own:
+                continue
+            waits = [
+                [seconds if (t := time_to(x, level)) is None else t for x in runs] for runs in (own, random)
+            ]
+            times.append(statistics.mean(waits[0]) / statistics.mean(waits[1]))
+            ends.append(statistics.mean(best_at(x, seconds) for x in own) / level)
+        if times:
+            rows.append(f"| {way} | {statistics.mean(times):.2f} | {statistics.mean(ends):.2f} |")
+    return rows
+
+
+def run(task: Mapping[str, Any]) -> Line | None:
+    """One search, in a process of its own; ``None`` where it failed, which is said."""
+    command = [sys.executable, "-m", "benchmarks.training_ways", json.dumps(task)]
+    try:
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=task["seconds"] + GRACE)
+    except subprocess.TimeoutExpired:
+        print(f"{task}: not ended {GRACE:.0f} s after its time", flush=True)
+        return None
+    lines = [line for line in ended.stdout.splitlines() if line.startswith("{")]
+    if ended.returncode or not lines:
+        print(f"{task}: {ended.stderr[-2000:]}", flush=True)
+        return None
+    found: Line = json.loads(lines[-1])
+    return found
+
+
+def main() -> None:
+    one_thread_each()
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=90.0, help="of each search")
+    parser.add_argument("--spaces", nargs="*", default=list(SPACES))
+    parser.add_argument("--ways", nargs="*", default=list(ALWAYS))
+    parser.add_argument("--ray", action="store_true", help="Ray Tune's ASHA too, where Ray is installed")
+    parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)))
+    parser.add_argument("--kept", type=Path, default=Path("training.jsonl"), help="what was run so far")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    ways = [*options.ways, *(["ray"] if options.ray and "ray" not in options.ways else [])]
+    lines = [json.loads(x) for x in options.kept.read_text().splitlines()] if options.kept.exists() else []
+    lines = [x for x in lines if x["seconds"] == options.seconds]
+    done = {(x["space"], x["way"], x["seed"]) for x in lines}
+    for seed in range(options.seeds):
+        for space in options.spaces:
+            for way in ways[seed % len(ways) :] + ways[: seed % len(ways)]:
+                if (space, way, seed) in done:
+                    continue
+                task = {"space": space, "way": way, "seed": seed}
+                line = run({**task, "seconds": options.seconds, "core": options.core})
+                if line is None:
+                    continue
+                lines.append(line)
+                with options.kept.open("a") as file:
+                    file.write(json.dumps(line) + "\n")
+                print(
+                    task, f"{best_at(line, options.seconds):.4f}", line["trials"], line["steps"], flush=True
+                )
+    lines.sort(key=lambda x: (ways.index(x["way"]) if x["way"] in ways else len(ways), x["seed"]))
+    text = report(lines, options.seconds, options.seeds)
+    print(text)
+    if options.out:
+        options.out.write_text(text)
+        options.out.with_suffix(".svg").write_text(chart(lines, SPACES, options.seconds))
+
+
+def report(lines: Sequence[Line], seconds: float, seeds: int) -> str:
+    return "\n".join(
+        [
+            "# Searches of how to train",
+            "",
+            f"`python -m benchmarks.training --seeds {seeds} --seconds {seconds:g}`"
+            + (" `--ray`" if any(x["way"] == "ray" for x in lines) else ""),
+            "",
+            f"{_environment()} {seconds:g} s of wall time each, on one core. Losses are on the "
+            f"validation part, the"
+            " best that any training had reported by then; means over the seeds.",
+            "",
+            *overall(lines, seconds),
+            "",
+            *table(lines, seconds),
+            "",
+            "![The best validation loss over time, medians over the seeds](training.svg)",
+            "",
+        ]
+    )
+
+
+def _environment() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    names = []
+    for name in ("autotune", "torch", "optuna", "ray"):
+        try:
+            names.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            continue
+    return f"{', '.join(names)}, Python {platform.python_version()}."
+
+
+if __name__ == "__main__":
+    main()
