@@ -94,6 +94,8 @@ class Source:
     observations: tuple[Observation, ...]
     facts: Mapping[str, str] = field(default_factory=dict)
     """What is known of where it was measured, for the reader: ``{"device": ..., "workload": ...}``."""
+    apart: float | None = None
+    """How unlike the workloads are, where nothing else differs; ``None`` where something does."""
 
 
 @dataclass(frozen=True)

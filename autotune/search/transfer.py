@@ -18,7 +18,7 @@ from scipy.linalg import solve_triangular
 from scipy.optimize import nnls
 
 from autotune.search.assemble import assemble
-from autotune.search.contract import Observation, Problem, Reason
+from autotune.search.contract import Observation, Problem, Reason, Source
 from autotune.search.features import Features
 from autotune.search.gaussian_process import Floats, GaussianProcess, Inputs
 from autotune.search.history import History, chosen
@@ -36,6 +36,9 @@ RESIDUAL = 0.7
 """Standard deviation of what a source leaves unexplained, in standard deviations of its losses."""
 LEVEL = 100.0
 """Variance of the difference in level, about which nothing is known: another device is faster or slower."""
+SIBLINGS = 3
+"""Of so many sources that differ in the workload alone, the nearest ones, the best is tried whatever their
+models say: on the same machine it is seldom bad, and they may have too few trials for a model."""
 HEARD = 0.15
 """A source with a smaller part of the slope that it had beforehand is dropped."""
 
@@ -82,6 +85,7 @@ class Transfer:
         sources = problem.sources if len(problem.goals) == 1 else ()
         found = (SourceModel.of(problem, features, source) for source in sources)
         self.models = [model for model in found if model is not None]
+        self._winners = list(_winners(problem, sources))
         self._switches = [
             knob.name
             for knob in features.discrete
@@ -89,7 +93,7 @@ class Transfer:
         ]
 
     def __bool__(self) -> bool:
-        return bool(self.models)
+        return bool(self.models or self._winners)
 
     def opening(
         self, observations: Sequence[Observation], known: Sequence[Configuration], taken: Container[str]
@@ -101,11 +105,16 @@ class Transfer:
         What is best on one device alone often owes it to how its knobs work together there, and what is good
         on all is good on the next. Then the switches (knobs with two values or without order) are turned in
         it one at a time, and on from the best of those: devices differ most in which of them pay, and what is
-        best with them is much the same.
+        best with them is much the same. What was best for the nearest workloads comes before all that.
 
         ``known`` holds all configurations that were proposed, ``taken`` their hashes.
         """
-        if not self.models or not 0 < len(known) < OPENING:
+        if not 0 < len(known) < OPENING:
+            return None
+        for winner, label in self._winners:
+            if winner.hash not in taken:
+                return winner, {"kind": "best elsewhere", "sources": {label: 1.0}}
+        if not self.models:
             return None
         slopes = self._slopes(observations)
         models = [model for model, slope in zip(self.models, slopes, strict=True) if slope]
@@ -193,6 +202,17 @@ class Transfer:
     def _shape(self, configuration: Configuration) -> frozenset[tuple[str, object]]:
         """What the switches leave."""
         return frozenset((name, value) for name, value in configuration.items() if name not in self._switches)
+
+
+def _winners(problem: Problem, sources: Sequence[Source]) -> Iterator[tuple[Configuration, str]]:
+    """What was best for the nearest workloads, nearest first, and the labels of their sources."""
+    siblings = [source for source in sources if source.apart is not None]
+    for source in sorted(siblings, key=lambda s: s.apart or 0.0)[:SIBLINGS]:
+        history = History.of(problem, [o for o in source.observations if o.configuration in problem.space])
+        targets = history.targets()
+        best = [i for i in targets.best_first if not targets.failed[i]] if targets is not None else []
+        if best:
+            yield history.configurations[best[0]], source.label
 
 
 def _agreed(

@@ -64,6 +64,15 @@ def identify(spec: StudySpec, source_hash: str, machine_key: str) -> Identity:
     )
 
 
+def are_kin(one: StudyRecord, other: StudyRecord) -> bool:
+    """Whether two studies of the same name differ in the workload alone, and have the same keys in it."""
+    if one.name != other.name or set(one.workload) != set(other.workload):
+        return False
+    mine, theirs = (study.document.get("identity", {}) for study in (one, other))
+    parts = [part for part in Identity.__dataclass_fields__ if part != "workload"]
+    return all(mine.get(part, "") == theirs.get(part, "") for part in parts)
+
+
 def describe_objective(objective: ObjectiveSpec) -> str:
     """How the objective is written, without the folder that it was written in."""
     match objective:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from autotune.errors import InputError, Problem
 from autotune.session.finale import DEFAULT
-from autotune.session.opening import Identity
+from autotune.session.opening import are_kin
 from autotune.session.shapes_cross import columns_of, own_winner
 from autotune.space.configuration import Configuration, FrozenMap
 from autotune.space.spec import MetricSpec
@@ -77,15 +77,9 @@ def family_of(store: Store, study: StudyRecord) -> tuple[StudyRecord, ...]:
     """
     newest: dict[str, StudyRecord] = {}
     for other in store.studies(study.name):
-        if _kin(other) == _kin(study) and set(other.workload) == set(study.workload):
+        if are_kin(study, other):
             newest[other.key] = other
     return tuple(sorted(newest.values(), key=lambda other: other.id))
-
-
-def _kin(study: StudyRecord) -> Mapping[str, str]:
-    """All that identifies the study, but the workload."""
-    identity: Mapping[str, str] = study.document.get("identity", {})
-    return {part: identity.get(part, "") for part in Identity.__dataclass_fields__ if part != "workload"}
 
 
 def load_matrix(store: Store, studies: Sequence[StudyRecord]) -> Matrix:

@@ -13,6 +13,8 @@ from typing import Any
 
 from autotune.search.contract import Source
 from autotune.session.observing import observe_record
+from autotune.session.opening import are_kin
+from autotune.session.shapes_budget import distance
 from autotune.space.spec import MetricSpec, StudySpec
 from autotune.status import Status
 from autotune.store.records import StudyRecord
@@ -34,10 +36,13 @@ class Chosen:
 
     study: StudyRecord
     trials: int
+    apart: float | None = None
+    """See :attr:`autotune.search.contract.Source.apart`."""
 
     @property
-    def document(self) -> dict[str, int]:
-        return {"study": self.study.id, "trials": self.trials}
+    def document(self) -> dict[str, float]:
+        document: dict[str, float] = {"study": self.study.id, "trials": self.trials}
+        return document if self.apart is None else document | {"apart": self.apart}
 
 
 @dataclass(frozen=True)
@@ -78,9 +83,9 @@ def _recorded(store: Store, study_id: int) -> list[Chosen] | None:
 
 
 def _chosen(store: Store, settings: Mapping[str, Any]) -> Iterator[Chosen]:
-    documents: Sequence[Mapping[str, int]] = settings.get(SETTING) or ()
+    documents: Sequence[Mapping[str, Any]] = settings.get(SETTING) or ()
     for document in documents:
-        yield Chosen(store.study(document["study"]), document["trials"])
+        yield Chosen(store.study(document["study"]), document["trials"], document.get("apart"))
 
 
 def recorded_sources(store: Store, settings: Mapping[str, Any]) -> tuple[Source, ...]:
@@ -96,7 +101,8 @@ def _fitting(spec: StudySpec, store: Store, study: StudyRecord) -> Iterator[Chos
         if successes < LEAST_TRIALS or not _alike(spec, study, other):
             continue
         finished = sum(number for status, number in other.counts.items() if Status(status).finished)
-        yield Chosen(other, min(finished, MOST_TRIALS))
+        apart = distance(study.workload, other.workload) if are_kin(study, other) else None
+        yield Chosen(other, min(finished, MOST_TRIALS), apart)
         count += 1
         if count == MOST_STUDIES:
             return
@@ -142,6 +148,7 @@ def _source(store: Store, chosen: Chosen) -> Source:
             "device": device_of(store.environment(chosen.study.environment_hash)),
             "workload": ", ".join(f"{name} {value}" for name, value in chosen.study.workload.items()),
         },
+        apart=chosen.apart,
     )
 
 

@@ -139,7 +139,9 @@ def test_what_was_chosen_stands_in_the_settings(search: Callable[..., tuple], tm
     search(2, 6)
     with Store.open(tmp_path / "study.db") as store:
         study = store.study("bowl")
-        assert [s.settings["sources"] for s in store.sessions(study.id)] == [[{"study": 1, "trials": 15}]]
+        assert [s.settings["sources"] for s in store.sessions(study.id)] == [
+            [{"study": 1, "trials": 15, "apart": 1.0}]
+        ]
         learned = lessons(spec(tmp_path, 2), store, study)
         assert [len(source.observations) for source in learned.sources] == [15]
         assert learned.sources[0].facts["device"]
