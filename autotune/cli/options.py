@@ -80,7 +80,7 @@ def find_space(name: str) -> Path:
     path = Path(name)
     if path.suffix in (".yaml", ".yml") or path.exists():
         return path
-    from autotune.space.ready import ready_spaces
+    from autotune.ready import ready_spaces
 
     ready = ready_spaces()
     if name in ready:

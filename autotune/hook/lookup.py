@@ -160,7 +160,7 @@ def _space(asked: Asked, known: Known, name: str) -> Space | None:
 
 def _ready(name: str) -> Known:
     """The space of this name that comes with autotune, if there is one."""
-    from autotune.space.ready import ready_spaces
+    from autotune.ready import ready_spaces
 
     file = ready_spaces().get(name)
     if file is None:
@@ -191,7 +191,7 @@ def _stored(places: Places, name: str) -> Known:
 
 
 def _unknown(name: str, places: Places) -> Problem:
-    from autotune.space.ready import ready_spaces
+    from autotune.ready import ready_spaces
 
     names = dict.fromkeys([recipe.name for recipe in places.filed().recipes])
     recordings: set[str] = set()

@@ -14,6 +14,7 @@ from typing import Any
 from autotune.errors import InputError, Location, Problem
 from autotune.hook.recipe_document import FORMAT, MARK, read_document, to_document
 from autotune.hook.recipes import Known, KnownSpace, Recipe
+from autotune.ready import ready_root
 
 MAX_BYTES = 64 << 20
 """A larger file is none that people commit."""
@@ -153,10 +154,21 @@ def _locked(folder: Path) -> Iterator[None]:
 # -- paths ---------------------------------------------------------------------------------------------
 
 
+READY = "autotune:"
+"""What the path of something begins with that comes with autotune: it lies elsewhere on every machine."""
+
+
 def _relative(folder: Path, path: str) -> str:
     """From the file of recipes on, so that it holds in another checkout too."""
-    return os.path.relpath(path, folder) if os.path.isabs(path) else path  # noqa: PTH117
+    if not os.path.isabs(path):  # noqa: PTH117
+        return path
+    for part in ("objectives", "searchspaces"):
+        if Path(path).is_relative_to(ready_root() / part):
+            return READY + Path(path).relative_to(ready_root()).as_posix()
+    return os.path.relpath(path, folder)
 
 
 def _absolute(folder: Path, path: str) -> str:
+    if path.startswith(READY):
+        return str(ready_root() / path.removeprefix(READY))
     return os.path.normpath(folder / path) if path else ""

@@ -13,9 +13,9 @@ from autotune.hook.recipes import Known, Recipe
 from autotune.hook.stale import changes, source_changed
 from autotune.hook.stored import recipe_of
 from autotune.provenance.environment import capture, compare
+from autotune.ready import ready_spaces
 from autotune.session.verification import Claim, Keep, Verification, keeper, spec_for, verify
 from autotune.space.configuration import Configuration
-from autotune.space.ready import ready_spaces
 from autotune.space.space_file import load_text
 from autotune.space.spec import StudySpec
 from autotune.store.records import StudyRecord

@@ -18,6 +18,7 @@ from autotune.hook.case import Case
 from autotune.hook.recipe_document import read_document
 from autotune.hook.recipe_file import read_known, read_recipes, render, write_known, write_recipe
 from autotune.hook.recipes import Known, KnownSpace, Metric, Recipe, Speedup
+from autotune.ready import ready_root
 
 RECIPE = Recipe(
     name="add",
@@ -114,6 +115,16 @@ def test_paths_hold_in_another_checkout(tmp_path: Path) -> None:
     known = read_known(two / "tuned" / "recipes.json")
     assert known.recipes[0].folder == str(two / "src")
     assert known.spaces["add"].file == str(two / "spaces" / "add.yaml")
+
+
+def test_what_comes_with_autotune_is_named_as_such(tmp_path: Path) -> None:
+    recipe = replace(RECIPE, folder=str(ready_root() / "objectives"), files=("gemm_c.py",))
+    space = replace(SPACE, file=str(ready_root() / "searchspaces" / "gemm-c.yaml"))
+    known = Known((recipe,), {"add": space})
+    write_known(tmp_path / "recipes.json", known)
+    text = (tmp_path / "recipes.json").read_text()
+    assert '"autotune:objectives"' in text and '"autotune:searchspaces/gemm-c.yaml"' in text
+    assert read_known(tmp_path / "recipes.json") == known
 
 
 def test_the_first_format_is_read(tmp_path: Path) -> None:
