@@ -112,8 +112,8 @@ def table(options: argparse.Namespace, trials: list[dict[str, Any]], found: dict
             "",
             f"`python -m benchmarks.hook_ranks --trials {options.trials}`",
             "",
-            f"autotune {autotune.__version__}, PyTorch {torch.__version__}, gloo, {RANKS} ranks under torchrun,"
-            f" Python {platform.python_version()}, {os.cpu_count()} cores, load average"
+            f"autotune {autotune.__version__}, PyTorch {torch.__version__}, gloo, {RANKS} ranks"
+            f" under torchrun, Python {platform.python_version()}, {os.cpu_count()} cores, load average"
             f" {os.getloadavg()[0]:.1f}; asha over {STEPS} steps, random search with seed 0.",
             "",
             "| what | count |",

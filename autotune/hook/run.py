@@ -139,7 +139,8 @@ class Run:
                 if best.stale:
                     warn(str(best))
             except AutotuneError as error:
-                warn(f"there is no recipe for the run {self.name!r}, which has its defaults: {error}")
+                first, *_ = str(error).splitlines()
+                warn(f"the run {self.name!r} has its defaults: {first}")
                 self._recipe = {}, ""
         return self._recipe
 

@@ -402,4 +402,29 @@ def test_a_recipe_that_nobody_knows_is_said_and_the_default_taken(
     with autotune.run("unheard-of", recipes=True) as run:
         assert run.knob("lr", default=0.1) == 0.1
         assert run.knob("width", default=2) == 2
-    assert capsys.readouterr().err.count("there is no recipe for the run 'unheard-of'") == 1
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 1
+    assert said[0].startswith("autotune: the run 'unheard-of' has its defaults: there is no recipe")
+
+
+def test_a_recipe_gives_its_knobs_and_says_how(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A study of the store is a recipe."""
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.chdir(tmp_path)
+    store = tmp_path / "found.db"
+    space = tmp_path / "space.yaml"
+    space.write_text(
+        "autotune: 1\nname: train\ncommand: [echo]\nmetrics: {loss: {goal: minimize}}\n"
+        "knobs: {width: {values: [8, 16], default: 8}}\n"
+    )
+    with autotune.ask_tell(space, strategy="grid", store=store) as session:
+        for trial in session.ask(2):
+            session.tell(trial, loss=1.0 / trial.configuration["width"])
+    monkeypatch.setenv("AUTOTUNE_STORE", str(store))
+    with autotune.run("train", recipes=True) as run:
+        assert run.knob("width", default=8) == 16
+        assert run.knob("depth", default=3) == 3
+    assert run.source == "recipe, default"
+    assert "width = 16  (recipe: train: " in run.describe()

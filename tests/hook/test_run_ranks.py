@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
+import json
 import os
 import subprocess
 import sys
@@ -17,10 +19,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autotune.hook.run_ranks import Rank, Stop, find_rank, meeting
+from autotune.measure.command import CommandRunner
+from autotune.measure.objective import Context
 from autotune.measure.outcome import Report
 from autotune.measure.reports import Curve, Reporter
 from autotune.measure.run_listener import RunListener
 from autotune.measure.run_protocol import BOARD_BYTES, ORDER, VARIABLE
+from autotune.measure.runner import Runner
+from autotune.space.configuration import Configuration
+from autotune.space.spec import CommandObjective, MeasureSettings, MetricSpec
+from autotune.status import Status
+from benchmarks import hook_ranks
 
 
 @contextmanager
@@ -216,3 +225,26 @@ def test_processes_of_different_speed_stop_at_one_step(way: str, tmp_path: Path)
     assert len(found) == 1
     assert found.pop().split()[0] == "9"
     assert (listener.heard.runs, listener.heard.ended) == (1, 1)
+
+
+@pytest.mark.torch
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
+def test_under_torchrun_both_ranks_leave_after_the_same_step(tmp_path: Path) -> None:
+    """The script of the benchmark, whose barrier at the end would hang if one had gone on."""
+    ledger = tmp_path / "ledger.jsonl"
+    (tmp_path / "train.py").write_text(hook_ranks.SCRIPT)
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command = CommandObjective((sys.executable, *launcher, "train.py", str(ledger)), tmp_path)
+    metrics = (MetricSpec("loss", "minimize"),)
+    curve = Curve(10**6, "loss", (5,))
+    objective = CommandRunner(command, Context({}, {}, tmp_path / "cache"), metrics)
+    reporter = Reporter(curve, lambda report, waits: "behind" if waits else "")
+    configuration = Configuration({"rate": 0.5, "width": 64})
+    outcome = Runner(objective, metrics, MeasureSettings(), curve=curve).measure(
+        lambda: configuration, 1, reporter=reporter
+    )
+    assert outcome.status is Status.PRUNED, outcome.stderr
+    ranks = [json.loads(line) for line in ledger.read_text().splitlines()]
+    assert sorted(rank["rank"] for rank in ranks) == [0, 1]
+    assert [rank["knobs"] for rank in ranks] == [[0.5, 64]] * 2
+    assert ranks[0]["last"] == ranks[1]["last"] > 5
