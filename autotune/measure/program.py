@@ -14,6 +14,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
@@ -21,6 +22,9 @@ from typing import IO, Protocol
 HEAD_BYTES = 1 << 16
 TAIL_BYTES = 1 << 20
 """Of a long output, this much of its beginning and of its end is kept."""
+
+PASSED_ON = 1 << 13
+"""Of what comes at once, so much of the end is passed on: no more is kept with a trial."""
 
 _PR_SET_PDEATHSIG = 1
 
@@ -73,7 +77,8 @@ def run_program(
 ) -> Finished:
     """Run ``arguments`` in ``folder`` and wait. Raises ``OSError`` where it cannot be started.
 
-    ``on_line`` is given each line of stdout as it comes. What it raises ends the program.
+    ``on_line`` is given each line of stdout as it comes. What it raises ends the program. All that it prints
+    goes to the stderr of this process too, as it comes: a worker's is kept with its trial, however that ends.
     """
     start = time.perf_counter()
     process = subprocess.Popen(
@@ -116,6 +121,7 @@ class Bounded:
         self._dropped = 0
 
     def add(self, data: bytes) -> None:
+        _pass_on(data)
         room = self._head - len(self._first)
         self._first += data[:room] if room > 0 else b""
         self._last += data[max(room, 0) :]
@@ -133,6 +139,12 @@ class Bounded:
         self._cut()
         gap = f"\n... {self._dropped} bytes left out ...\n".encode() if self._dropped else b""
         return bytes(self._first + gap + self._last).decode("utf-8", errors="replace")
+
+
+def _pass_on(data: bytes) -> None:
+    """To our own stderr; one that is closed or full is nobody's loss."""
+    with suppress(OSError):
+        os.write(2, data[-PASSED_ON:])
 
 
 class Lines(Bounded):

@@ -344,7 +344,9 @@ class WorkerExecutor(Executor):
             and slot.worker.memory_kills()
         ):
             outcome = after_memory_kill(outcome, cap.bytes)
-        stderr = tail_text("\n".join(filter(None, [slot.output, outcome.stderr])).encode())
+        # A program's last words are in what its worker printed, too.
+        said = "" if outcome.stderr.strip() in slot.output else outcome.stderr
+        stderr = tail_text("\n".join(filter(None, [slot.output, said])).encode())
         return replace(outcome, facts=facts, stderr=stderr, worker=slot.name)
 
     def _retire(self, slot: Slot[Flight], outcome: Outcome, leftovers: bool) -> None:
