@@ -60,26 +60,29 @@ class Run:
         """By knob: value, default, and where the value is from."""
         self._searched: Mapping[str, Any] = {}
         self._link: Link | None = None
+        self._place = None if rank is None else (rank, ranks or rank + 1)
+        self._is_open = False
+        """Whether a search follows the run; until it is closed."""
         self._stop: Stop | None = None
-        """While the run is open in a process that may be told to stop."""
+        """Made at the first look: a framework may start its ranks only after the run was opened."""
         self._reports: Reports | None = None
         """In the process that reports."""
         self._polite = False
         """Whether the script asks by itself whether to stop."""
         self._stopped = False
         if document := os.environ.get(_DOCUMENT):
-            self._open(document, rank, ranks)
+            self._open(document)
 
-    def _open(self, document: str, rank: int | None, ranks: int | None) -> None:
+    def _open(self, document: str) -> None:
         import atexit
 
         from autotune.hook.run_link import Link, LinkError, warn
-        from autotune.hook.run_ranks import Rank, Stop, find_rank
+        from autotune.hook.run_ranks import find_rank
         from autotune.hook.run_reports import Reports
 
-        place = find_rank() if rank is None else Rank(rank, ranks or rank + 1)
+        rank = find_rank(self._place).number
         try:
-            link = Link(document, reports=place.number == 0)
+            link = Link(document, reports=rank == 0)
         except LinkError as error:
             warn(f"{error}; the run {self.name!r} has its defaults")
             return
@@ -87,11 +90,11 @@ class Run:
             warn(f"the run {self.name!r} is inside another one, which alone is tuned; it has its defaults")
             link.close()
             return
-        if link.role == "other" and place.number == 0:
+        if link.role == "other":
             warn(f"another process of this trial reports; the run {self.name!r} has its knobs, and is silent")
         self._link = link
         self._searched = link.facts["knobs"]
-        self._stop = Stop(link.words, link.board, place)
+        self._is_open = True
         if link.role == "reporter":
             self._reports = Reports(link, self.name)
         atexit.register(self.close)
@@ -202,13 +205,12 @@ class Run:
         and the script has never looked at :attr:`should_stop`, it raises
         :class:`~autotune.measure.stopped.Stopped`, which the ``with`` of the run swallows.
         """
-        stop = self._stop
-        if stop is None:
+        if not self._is_open:
             return
         step = operator.index(step)
         if self._reports is not None:
             self._reports.take(step, {**metrics, **named} if metrics else named)
-        if stop.after(step):
+        if self._stopper().after(step):
             self._stopped = True
             if not self._polite:
                 from autotune.measure.stopped import Stopped
@@ -224,10 +226,18 @@ class Run:
     @property
     def should_stop(self) -> bool:
         """Whether the trial is to end; then leave the loop. All ranks see it after the same step."""
-        if self._stop is not None:
+        if self._is_open:
             self._polite = True
-            self._stopped = self._stop.asked() or self._stopped
+            self._stopped = self._stopper().asked() or self._stopped
         return self._stopped
+
+    def _stopper(self) -> Stop:
+        if self._stop is None:
+            from autotune.hook.run_ranks import Stop, find_rank
+
+            assert self._link is not None
+            self._stop = Stop(self._link.words, self._link.board, find_rank(self._place))
+        return self._stop
 
     @property
     def dropped(self) -> int:
@@ -241,13 +251,14 @@ class Run:
 
         A second call does nothing, nor does one in a process that was forked from the run's.
         """
-        if self._stop is None or self._link is None or not self._link.own:
+        if not self._is_open or self._link is None or not self._link.own:
             return
         import atexit
 
         atexit.unregister(self.close)
-        self._stop.forget()
-        self._stop = None
+        self._is_open = False
+        if self._stop is not None:
+            self._stop.forget()
         if self._reports is not None:
             self._reports.end(self._asked, error)
         self._link.close()

@@ -64,6 +64,11 @@ class Link:
         return f"{self._folder}/{BOARD}"
 
     @property
+    def open(self) -> bool:
+        """Whether messages go anywhere."""
+        return self._socket is not None
+
+    @property
     def own(self) -> bool:
         """Whether this process opened it, and is no child of the one that did."""
         return os.getpid() == self._pid

@@ -49,13 +49,22 @@ class Rank:
 
 _VARIABLES = (
     ("RANK", "WORLD_SIZE"),
+    ("LOCAL_RANK", "WORLD_SIZE"),  # Lightning says no more to the processes that it starts
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("PMI_RANK", "PMI_SIZE"),
 )
 
 
-def find_rank() -> Rank:
-    """What the launcher says, or ``torch.distributed`` where it is set up already; else the only one."""
+def find_rank(known: tuple[int, int] | None = None) -> Rank:
+    """What ``torch.distributed`` says where it is set up already, else the launcher; else the only one.
+
+    ``known``: number and count, where somebody has said so.
+    """
+    if known is not None:
+        return Rank(*known)
+    dist = sys.modules.get("torch.distributed")
+    if dist is not None and dist.is_available() and dist.is_initialized():
+        return Rank(dist.get_rank(), dist.get_world_size())
     for number, count in _VARIABLES:
         try:
             found = Rank(int(os.environ[number]), int(os.environ[count]))
@@ -63,9 +72,6 @@ def find_rank() -> Rank:
             continue
         if 0 <= found.number < found.count:
             return found
-    dist = sys.modules.get("torch.distributed")
-    if dist is not None and dist.is_available() and dist.is_initialized():
-        return Rank(dist.get_rank(), dist.get_world_size())
     return Rank()
 
 

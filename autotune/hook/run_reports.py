@@ -42,6 +42,8 @@ class Reports:
 
     def take(self, step: int, values: Mapping[str, Any]) -> None:
         """Keep a report, and send it where it is time or somebody waits for it."""
+        if not self._link.open:
+            return
         self._pending.update(values)
         if self._metric is not None and self._metric not in values:
             return  # it goes with the next one that brings the metric

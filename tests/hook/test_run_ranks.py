@@ -166,19 +166,22 @@ def test_where_strides_never_meet_nothing_is_agreed() -> None:
         ({"RANK": "5", "WORLD_SIZE": "2"}, Rank()),
         ({"RANK": "x", "WORLD_SIZE": "2"}, Rank()),
         ({"RANK": "1"}, Rank()),
+        ({"LOCAL_RANK": "1", "WORLD_SIZE": "2"}, Rank(1, 2)),
     ],
 )
 def test_the_rank_is_what_the_launcher_says(
     variables: dict[str, str], expected: Rank, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in (
+    ours = (
         "RANK",
+        "LOCAL_RANK",
         "WORLD_SIZE",
         "OMPI_COMM_WORLD_RANK",
         "OMPI_COMM_WORLD_SIZE",
         "PMI_RANK",
         "PMI_SIZE",
-    ):
+    )
+    for name in ours:
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
