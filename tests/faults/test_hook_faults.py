@@ -14,6 +14,7 @@ import pytest
 from autotune.measure.reports import Curve, Reporter
 from autotune.measure.run_listener import RunListener
 from autotune.measure.run_protocol import DOCUMENT, SOCKET, VARIABLE
+from tests.faults import searching
 
 TRAIN = """
 import os, signal, sys
@@ -125,6 +126,49 @@ def test_its_document_is_damaged(text: str, listener: RunListener) -> None:
     out, said = finish(start(training(), listener.document))
     assert out == ["result 0.1 2000 0"]
     assert len(said) == 1
+
+
+SPACE = """
+autotune: 1
+name: killed
+command: [PYTHON, train.py]
+metrics: {time: {goal: minimize}}
+knobs:
+  a: {range: [0, 63], default: 0}
+  b: {range: [0, 63], default: 0}
+measure: {min_readings: 1, max_readings: 1, warmup: 0, finalists: 0, timeout: 60}
+"""
+
+TRAIN_IN_A_SEARCH = """
+import os, time
+import autotune
+with autotune.run("killed") as run:
+    a, b = run.knob("a", default=0), run.knob("b", default=0)
+    for step in range(1, 6):
+        run.report(step, time=(a - 20) ** 2 + b / step)
+        with open(os.environ["LEDGER"], "a") as ledger:
+            ledger.write(f"{a} {b}\\n")
+"""
+
+
+def test_a_search_of_trainings_is_killed_and_goes_on(tmp_path: Path) -> None:
+    """Its trainings go with it, what was finished stays, and the next search measures the rest."""
+    (tmp_path / "space.yaml").write_text(SPACE.replace("PYTHON", sys.executable))
+    (tmp_path / "train.py").write_text(TRAIN_IN_A_SEARCH)
+    search = searching.start(tmp_path, 4, "first")
+    searching.wait_for_readings(search, tmp_path / "ledger", 7)
+    os.killpg(search.pid, signal.SIGKILL)
+    search.communicate()
+    assert searching.wait_until_gone("first") == []
+    before = searching.finished(tmp_path)
+    assert "0 0" in before
+    search = searching.start(tmp_path, 4, "second")
+    _, err = search.communicate(timeout=280)
+    assert search.returncode == 0, err.decode()
+    after = searching.finished(tmp_path)
+    assert before.items() <= after.items()
+    assert len(after) == 4
+    assert after["0 0"] == ("ok", 400.0)
 
 
 # -- what the program does -------------------------------------------------------------------------
