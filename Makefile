@@ -1,5 +1,6 @@
 # setup       .venv with what the tests need
 # quickstart  tune a real kernel on this machine in under two minutes
+# train-example  a PyTorch script as it is, tuned, and with what was found, in about three minutes
 # test        ruff, mypy and pytest
 # test-torch  the tests that need PyTorch, Triton or CUDA's compiler, which it installs; no GPU is needed
 # test-slow   the long checks: twenty kills, long fuzzing
@@ -8,7 +9,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup setup-torch quickstart test test-torch test-slow clean
+.PHONY: setup setup-torch quickstart train-example test test-torch test-slow clean
 
 setup: .venv/ready
 
@@ -24,6 +25,12 @@ setup-torch: .venv/ready
 
 quickstart: setup
 	$(BIN)/autotune search gemm-c
+
+train-example: export PATH := $(CURDIR)/$(BIN):$(PATH)
+train-example: setup-torch
+	python examples/train_digits.py
+	autotune search examples/train-digits.yaml
+	python examples/train_digits.py
 
 test: setup
 	$(BIN)/ruff check .
