@@ -11,6 +11,10 @@ from autotune.errors import InputError, Problem
 
 Plain = bool | int | float | str
 
+DEVICE = "device_name"
+TYPES = "tensor_types"
+"""What the workload of a kernel's study says besides the key."""
+
 
 @dataclass(frozen=True)
 class Case:

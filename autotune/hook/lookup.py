@@ -75,7 +75,7 @@ def _choose(name: str, workload: Mapping[str, Any], known: Known, here: Here) ->
             Problem(f"no recipe of {name} is for such a workload, and its default is not known", hint=hint)
         )
     configuration = default(space)
-    how = say_default(name, len(known.recipes), configuration != space.configuration({}))
+    how = say_default(name, len(known.recipes), configuration != space.configuration({}), asked)
     facts = MappingProxyType(dict(asked.case.values))
     return Best(name, facts, _frozen(configuration), how, "default")
 

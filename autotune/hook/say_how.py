@@ -25,9 +25,7 @@ def say_recipe(kind: How, recipe: Recipe, distance: float, asked: Asked, here: H
     said = [f"{say_won(recipe)}, for {workload}, on {device}"]
     if distance:
         said.append(f"distance {distance:.3g}, where 1 is a factor of two in one number")
-    if asked.assumed:
-        values = (f"{fact} {json.dumps(asked.case.values[fact])}" for fact in asked.assumed)
-        said.append(f"assumed: {', '.join(values)}")
+    said.append(_say_assumed(asked))
     said.append(", ".join(part for part in (_study(recipe), recipe.tuned) if part))
     return "; ".join(part for part in said if part)
 
@@ -63,14 +61,21 @@ def say_workload(recipe: Recipe, asked: Asked) -> str:
     return ", ".join(f"{fact} {_say(own[fact])} for {_say(wanted.get(fact))}" for fact in different)
 
 
-def say_default(name: str, known: int, moved: bool) -> str:
+def _say_assumed(asked: Asked) -> str:
+    values = ", ".join(f"{fact} {json.dumps(asked.case.values[fact])}" for fact in asked.assumed)
+    return f"assumed: {values}" if values else ""
+
+
+def say_default(name: str, known: int, moved: bool, asked: Asked) -> str:
     """The sentence for the default of the space; ``moved``: it is not the default itself."""
     what = (
         "the nearest to the default that the constraints allow here" if moved else "the default of the space"
     )
+    why = f"nothing is known of {name} yet (autotune search finds out)"
     if known:
-        return f"{what}: none of {known} recipes is for such a workload, or allowed here"
-    return f"{what}: nothing is known of {name} yet (autotune search finds out)"
+        why = f"none of {known} recipes is for such a workload, or allowed here"
+        why = why if known > 1 else "the only recipe is for no such workload, or not allowed here"
+    return "; ".join(part for part in (f"{what}: {why}", _say_assumed(asked)) if part)
 
 
 def _say(value: Any) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from autotune.hook.call import KernelCall
 from autotune.hook.call_objective import CallObjective, launch_options
-from autotune.hook.case import Case, plain
+from autotune.hook.case import DEVICE, TYPES, Case, plain
 from autotune.hook.choosing import default
 from autotune.hook.recipes import Metric, Recipe, Speedup
 from autotune.hook.tuning import Budget
@@ -23,10 +23,6 @@ from autotune.space.configuration import FrozenMap
 
 if TYPE_CHECKING:
     from autotune.hook.tuned import Settings
-
-DEVICE = "device_name"
-TYPES = "tensor_types"
-"""What the workload of a kernel's study says besides the key."""
 
 FINALISTS = 3
 

@@ -9,11 +9,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from autotune.errors import InputError
-from autotune.hook.case import Case, plain
+from autotune.hook.case import DEVICE, TYPES, Case, plain
 from autotune.hook.here import device_of
 from autotune.hook.recipe_document import FORMAT, MARK, read_document, to_document
 from autotune.hook.recipes import Known, KnownSpace, Metric, Recipe, Speedup
-from autotune.hook.search import DEVICE, TYPES
 from autotune.hook.stale import versions_of
 from autotune.session.result import best_trial
 from autotune.space.configuration import plain as as_json
