@@ -7,7 +7,7 @@ What is left speaks of the workload only: of ``tile_m * 4 <= m`` with a tile of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -206,12 +206,3 @@ def _cannot(what: str) -> InputError:
             hint="write the rule as JSON, which asks the space itself: autotune rule -o rule.json",
         )
     )
-
-
-def conditions(node: Node) -> Iterator[Node]:
-    """The parts of a guard, all of which must hold."""
-    if isinstance(node, Boolean) and node.operator == "and":
-        for operand in node.operands:
-            yield from conditions(operand)
-    else:
-        yield node

@@ -14,7 +14,7 @@ from typing import Any
 
 from autotune.errors import InputError, Problem
 from autotune.hook.rule import Branch, Condition, Equals, Leaf, Rule, Tree, leaves
-from autotune.report.rule_guards import FALSE, TRUE, Surroundings, conditions, guard
+from autotune.report.rule_guards import FALSE, TRUE, Surroundings, guard
 from autotune.space.configuration import plain
 from autotune.space.rule import python_of
 from autotune.space.spec import say_workload
@@ -83,8 +83,7 @@ class _Writer:
             if self.guards[place] == TRUE:
                 yield f"{margin}return dict({self.names[place]})"
                 return
-            parts = [_python(part) for part in conditions(self.guards[place])]
-            yield f"{margin}if {' and '.join(parts)}:  # the constraints"
+            yield f"{margin}if {_python(self.guards[place])}:  # the constraints"
             yield f"{margin}{_STEP}return dict({self.names[place]})"
         named = ", ".join(f"{name} {{{name}!r}}" for name in self.rule.names)
         yield f'{margin}raise ValueError(f"no configuration that was measured is allowed for {named}")'

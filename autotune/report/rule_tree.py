@@ -31,6 +31,10 @@ regret that is stated contains it."""
 LEAST = 1e-6
 """A smaller gain is none."""
 
+PRICE = 2e-3
+"""What a leaf costs while a tree grows, so that of two that are as good the smaller one is found, and noise
+is not followed into every corner."""
+
 
 @dataclass(frozen=True)
 class Node:
@@ -72,14 +76,14 @@ def grow(workloads: Sequence[Mapping[str, Value]], names: Sequence[str], regrets
 def _grown(workloads: list[Mapping[str, Value]], names: Sequence[str], losses: Floats) -> Node:
     leaf = _leaf(losses)
     oracle = float(losses.min(axis=1).sum())
-    if len(workloads) < 2 or leaf.loss - oracle < LEAST:
+    if len(workloads) < 2 or leaf.loss - oracle < PRICE:
         return leaf
     asked = questions(workloads, names)
-    best, least = None, leaf.loss - LEAST
+    best, least = None, leaf.loss + PRICE
     for question in asked:
-        loss = _below(asked, losses, question.holds) + _below(asked, losses, ~question.holds)
-        if loss < least - LEAST:  # of two that are as good the simpler one, which comes first
-            best, least = question, loss
+        cost = _below(asked, losses, question.holds) + _below(asked, losses, ~question.holds)
+        if cost < least - LEAST:  # of two that are as good the simpler one, which comes first
+            best, least = question, cost
     if best is None:
         return leaf
     sides = []
@@ -90,13 +94,13 @@ def _grown(workloads: list[Mapping[str, Value]], names: Sequence[str], losses: F
 
 
 def _below(asked: Sequence[Question], losses: Floats, inside: NDArray[np.bool_]) -> float:
-    """The least loss of the workloads ``inside`` with one more question at most."""
+    """The least loss of the workloads ``inside`` with one more question at most, and the price of leaves."""
     own = losses[inside]
     whole = own.sum(axis=0)
     masks = np.array([question.holds[inside] for question in asked], dtype=np.float64)
     yes = masks @ own
     split = yes.min(axis=1) + (whole - yes).min(axis=1)
-    return float(min(whole.min(), split.min()))
+    return float(min(whole.min() + PRICE, split.min() + 2 * PRICE))
 
 
 def _leaf(losses: Floats) -> Node:
