@@ -222,6 +222,10 @@ class Worker:
             return self._end(Cause.LIMIT, endings.KILL)
         return None
 
+    def forgive(self, seconds: float) -> None:
+        """So many seconds do not count as its own: nobody could have heard its answer."""
+        self.started += seconds
+
     def wait(self) -> Answer | Ready | Death:
         """Wait for the answer, at most until the deadline."""
         while (came := self.attend()) is None:

@@ -48,6 +48,10 @@ SPARE = 2
 with a preparer as fast as the measuring worker, 0, 1, 2, 3 and 8 spare ones take 0.74, 0.67, 0.64, 0.61 and
 0.58 of the time without overlap. But each is proposed before one more result is known."""
 
+STOOD_STILL_SECONDS = 2.0
+"""Later than this after the end of its wait, the session was itself stopped (Ctrl-Z, a frozen container),
+and its trials perhaps as well: that time is none of theirs."""
+
 MOST_FAILED_STARTS = 3
 """A machine may be out of memory or processes for a moment; an objective that kills its process stays so."""
 
@@ -393,4 +397,11 @@ class WorkerExecutor(Executor):
             if slot.worker is not None:
                 slot.worker.watch(poll)
                 deadlines.append(slot.worker.deadline)
-        poll.poll(max(0.0, min(deadlines) - time.monotonic()) * 1000 + 1)
+        began = time.monotonic()
+        wait = max(0.0, min(deadlines) - began)
+        poll.poll(wait * 1000 + 1)
+        late = time.monotonic() - began - wait
+        if late > STOOD_STILL_SECONDS:
+            for slot in self._slots:
+                if slot.worker is not None:
+                    slot.worker.forgive(late)
