@@ -1,7 +1,7 @@
 """What a run says to its search: few messages, whatever the script reports.
 
 A training of 1 ms a step reports a thousand times a second. To hear that would take the session, and the
-core that trains, longer than it is worth. So reports within a tenth of a second become one, but those go
+core that trains, longer than it is worth. So reports within a fifth of a second become one, but those go
 at once that the search decides by: at a rung, at the last step, and when the loss is no number any more.
 """
 
@@ -17,7 +17,7 @@ from autotune.hook.run_values import as_number
 if TYPE_CHECKING:
     from autotune.hook.run_link import Link
 
-SECONDS_BETWEEN = 0.1
+SECONDS_BETWEEN = 0.2
 
 _ROOM_SECONDS = 1.0
 """How long the first and the last message may wait for room. No other waits."""

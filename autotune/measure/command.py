@@ -38,7 +38,6 @@ import fcntl
 import json
 import os
 import re
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -48,7 +47,8 @@ from typing import Any
 
 import numpy as np
 
-from autotune.errors import InputError, Problem
+from autotune.errors import InputError
+from autotune.measure.command_problems import is_needed, problems
 from autotune.measure.objective import Context, Infeasible, Objective, Signal, WrongAnswer
 from autotune.measure.placeholders import config_document, placeholder_values
 from autotune.measure.program import Finished, run_program
@@ -99,9 +99,8 @@ class CommandRunner(Objective):
         self.spec = spec
         self.metrics = metrics
         self.private_prepare = bool(spec.prepare) and _mentions_folder(spec)
-        problems = [*_program_problems(spec), *_metric_problems(spec, metrics)]
-        if problems:
-            raise InputError(problems)
+        if found := problems(spec, metrics):
+            raise InputError(found)
 
     @property
     def prepares(self) -> bool:
@@ -272,7 +271,7 @@ class CommandRunner(Objective):
             case _:
                 found, where = _from_last_line(ended), "in the JSON object it printed last"
         values = {m.name: _look_up(found, m.name) for m in self.metrics}
-        missing = [m.name for m in self.metrics if values[m.name] is None and _needed(m)]
+        missing = [m.name for m in self.metrics if values[m.name] is None and is_needed(m)]
         if missing:
             known = ", ".join(map(str, found)) or "nothing"
             raise CommandCrashed(
@@ -344,11 +343,6 @@ def _number(name: str, value: object, ended: Finished) -> float:
     raise CommandCrashed(f"the metric {name!r} is {value!r}, which is no number", ended)
 
 
-def _needed(metric: MetricSpec) -> bool:
-    """Whether an outcome without it cannot be judged; a metric that is only recorded may be missing."""
-    return metric.goal is not None or metric.at_most is not None or metric.at_least is not None
-
-
 def _mark_as_old(file: Path) -> None:
     """Date a file of an earlier run to 1970, so that it is not taken for this one's."""
     try:
@@ -375,7 +369,7 @@ def _last_words(ended: Finished) -> str:
     return ""
 
 
-# -- at construction ------------------------------------------------------------------------------
+# -- what the command is told ---------------------------------------------------------------------
 
 
 def _not_handed(spec: CommandObjective, knobs: Iterable[str]) -> list[str]:
@@ -391,56 +385,3 @@ def _mentions_folder(spec: CommandObjective) -> bool:
     """Whether ``prepare`` is told where to keep what it makes."""
     texts = (*spec.prepare, *spec.environment.values())
     return any(FOLDER_VARIABLE in text for text in texts)
-
-
-def _program_problems(spec: CommandObjective) -> list[Problem]:
-    if not spec.base.is_dir():
-        return [Problem(f"the folder {spec.base} in which the command runs does not exist")]
-    made_by_prepare = (spec.arguments, spec.check) if spec.prepare else ()
-    problems = []
-    for command in filter(None, (spec.prepare, spec.check, spec.arguments)):
-        program = command[0]
-        if names(program) or ("/" in program and command in made_by_prepare):
-            continue
-        problem = _program_problem(fill(program, {}), spec)
-        if problem is not None and problem not in problems:
-            problems.append(problem)
-    return problems
-
-
-def _program_problem(program: str, spec: CommandObjective) -> Problem | None:
-    if "/" not in program:
-        path = spec.environment.get("PATH") or os.environ.get("PATH")
-        if "{" in (path or "") or shutil.which(program, path=path):
-            return None
-        here = (spec.base / program).is_file()
-        return Problem(
-            f"there is no program {program!r}",
-            expected="one that the variable PATH leads to, or a path with a /",
-            hint=f"write ./{program} for the one in {spec.base}" if here else "",
-        )
-    file = spec.base / program
-    if not file.is_file():
-        return Problem(f"there is no program {program!r} in {spec.base}", expected=f"the file {file}")
-    if not os.access(file, os.X_OK):
-        return Problem(f"{file} may not be run", hint=f"chmod +x {file}")
-    return None
-
-
-def _metric_problems(spec: CommandObjective, metrics: Sequence[MetricSpec]) -> list[Problem]:
-    """The metrics that the chosen source can never give."""
-    if spec.metrics_from == "wall":
-        given, source = {m.name for m in metrics if m.goal}, "the wall clock"
-    elif spec.metrics_from == "pattern":
-        given, source = set(spec.patterns), "no pattern"
-    else:
-        return []
-    return [
-        Problem(
-            f"the metric {m.name!r} has a goal or a bound, but {source} "
-            + ("cannot give it" if spec.metrics_from == "wall" else "is there for it"),
-            hint="let the command print its metrics as a JSON object, or leave the bound out",
-        )
-        for m in metrics
-        if _needed(m) and m.name not in given
-    ]

@@ -29,7 +29,7 @@ GRACE_SECONDS = 10.0
 _LARGEST = 1 << 18
 """Bytes of a packet; the kernel's buffers hold less."""
 
-LOOK_SECONDS = 0.05
+LOOK_SECONDS = 0.2
 
 _AT_ONCE = 10_000
 """Packets that are taken before something else has its turn."""
