@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autotune.hook.json_place import place_of
@@ -25,6 +25,7 @@ def paths(value: Any) -> list[tuple[str | int, ...]]:
     return [(), *((name, *rest) for name, inner in members for rest in paths(inner))]
 
 
+@settings(deadline=None)
 @given(JSON, st.sampled_from([None, 1, 3]))
 def test_the_value_stands_at_its_place(document: Any, indent: int | None) -> None:
     text = json.dumps(document, indent=indent)

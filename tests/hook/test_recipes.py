@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autotune.hook.case import Case
@@ -23,6 +23,7 @@ RECIPES = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(RECIPES))
 def test_one_a_case_and_none_is_better(recipes: list[Recipe]) -> None:
     kept = best_defended(recipes)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autotune.errors import InputError
@@ -25,12 +25,14 @@ WIDTHS = st.floats(1.0, 2.0)
 INTERVALS = st.builds(lambda value, low, high: (value, value / low, value * high), VALUES, WIDTHS, WIDTHS)
 
 
+@settings(deadline=None)
 @given(INTERVALS, INTERVALS, st.floats(0, 0.1))
 def test_it_does_not_matter_which_was_first(one: Any, other: Any, precision: float) -> None:
     assert apart(one, other, precision) == apart(other, one, precision)
     assert not apart(one, one, precision)
 
 
+@settings(deadline=None)
 @given(INTERVALS, INTERVALS, st.floats(0, 0.1), st.floats(1e-3, 1e3))
 def test_units_do_not_matter(one: Any, other: Any, precision: float, scale: float) -> None:
     distance = math.log(max(one[0], other[0]) / min(one[0], other[0]))
