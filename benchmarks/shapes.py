@@ -1,6 +1,7 @@
 """What one search over several workloads saves, beside a search for each by itself.
 
-    python -m benchmarks.shapes --seeds 8
+    python -m benchmarks.shapes --seeds 4 --budgets 120,240 --most 360
+    python -m benchmarks.shapes --real gemm-c-shapes --tries 90
 
 The space is planted: a matrix product of blocks on 16 processors, whose best blocks depend on the shape in
 the way that is known of real ones (blocks that do not divide a side waste work, too few leave processors
@@ -25,6 +26,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -32,11 +34,22 @@ from typing import Any
 import numpy as np
 
 import autotune
+from autotune.cli.options import find_space
 from autotune.measure.objective import Objective
+from autotune.session.api import capture_environment
+from autotune.session.executor import make_executor
+from autotune.session.ledger import Ledger
+from autotune.session.loading import load_family
+from autotune.session.opening import open_study
+from autotune.session.progress import Progress
 from autotune.session.result import Result
 from autotune.session.shapes_budget import order_of
+from autotune.session.shapes_cross import Candidate, measure_across
+from autotune.session.shapes_matrix import Cell, load_matrix
+from autotune.space.configuration import Configuration
 from autotune.space.reader import parse_family
-from autotune.space.spec import Budget, Family
+from autotune.space.spec import Budget, Family, StudySpec
+from autotune.store.store import Store
 
 SPACE = """
 autotune: 1
@@ -200,6 +213,63 @@ def _median(lines: Sequence[Line], trials: int) -> float:
     return float(np.median([x.regret for x in lines if (x.way, x.trials) == ("separate", trials)]))
 
 
+def real(space: str, trials: int) -> list[str]:
+    """Two searches of a real kernel with as many tries, and what they found, read interleaved."""
+    found = load_family(find_space(space), trials=trials)
+    whole = replace(
+        found,
+        specs=tuple(replace(s, measure=replace(s.measure, finalists=0)) for s in found.specs),
+    )
+    searched = [place for place, out in enumerate(found.held_out) if not out]
+    rows = ["| shape | family | separate | default |", "|---|---|---|---|"]
+    ratios = []
+    with tempfile.TemporaryDirectory() as folder:
+        alone, store = {}, f"{folder}/alone.db"
+        for place in searched:
+            spec = whole.specs[place]
+            spec = replace(
+                spec,
+                search=replace(spec.search, transfer=False),
+                budget=Budget(trials=trials // len(searched)),
+            )
+            alone[place] = autotune.search(spec, store=store)
+            print(f"{found.label(place)} alone", file=sys.stderr, flush=True)
+        together = autotune.search_many(whole, store=f"{folder}/family.db")
+        with Store.open(f"{folder}/family.db") as opened:
+            for place in searched:
+                cells = _compared(found.specs[place], opened, together.results[place], alone[place])
+                rows.append(f"| {found.label(place)} | {' | '.join(map(say_estimate_in_seconds, cells))} |")
+                ratios.append(cells[1].value / cells[0].value)
+                print(rows[-1], file=sys.stderr, flush=True)
+    rows.append("")
+    mean = math.exp(float(np.mean(np.log(ratios))))
+    rows.append(f"The family's are {mean:.3f} times as fast, geometric mean over the shapes.")
+    return rows
+
+
+def _compared(spec: StudySpec, store: Store, together: Result, alone: Result) -> list[Cell]:
+    """Family, separate and default, as one cross measurement saw them."""
+    best = [_found(together), _found(alone)]
+    environment = capture_environment(spec)
+    wanted = [Candidate(one, (place,)) for place, one in enumerate(dict.fromkeys(best))]
+    with closing(make_executor(spec)) as executor, executor.aside():
+        ledger = Ledger(spec, store, open_study(spec, store, environment), environment)
+        measure_across(spec, executor, ledger, Progress(), wanted)
+        ledger.close("compared")
+    matrix = load_matrix(store, [store.study(together.study.id)])
+    columns = [matrix.configurations.index(one) for one in [*best, spec.space.default()]]
+    return [matrix.cells[0][column] for column in columns]
+
+
+def _found(result: Result) -> Configuration:
+    assert result.best is not None
+    return result.best
+
+
+def say_estimate_in_seconds(cell: Cell) -> str:
+    return f"{1e6 * cell.value:.1f} us [{1e6 * cell.low:.1f}, {1e6 * cell.high:.1f}]"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -207,7 +277,15 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("--budgets", default="60,120", help="tries in all, with commas")
     parser.add_argument("--most", type=int, default=300, help="tries of the separate searches in all")
+    parser.add_argument("--real", metavar="SPACE", help="compare on this space, on this machine")
+    parser.add_argument("--tries", type=int, default=90, help="of the real searches, in all")
     arguments = parser.parse_args()
+    said = " ".join(sys.argv[1:])
+    if arguments.real:
+        rows = real(arguments.real, arguments.tries)
+        print(f"`python -m benchmarks.shapes {said}`, Python {platform.python_version()}\n")
+        print("\n".join(rows))
+        return
     budgets = [int(number) for number in arguments.budgets.split(",")]
     begun = time.monotonic()
     best = optima()
@@ -215,7 +293,6 @@ def main() -> None:
     for seed in range(arguments.seeds):
         lines += measure(seed, budgets, arguments.most, best)
         print(f"seed {seed}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
-    said = " ".join(sys.argv[1:])
     print(f"`python -m benchmarks.shapes {said}`, {arguments.seeds} seeds, {len(best)} shapes,")
     print(f"Python {platform.python_version()}, numpy {np.__version__}.\n")
     print("\n".join(table(lines, budgets, arguments.most, len(best))))

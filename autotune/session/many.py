@@ -138,7 +138,7 @@ class ManySession:
         own = standings[place]
         others = [standing for other, standing in standings.items() if other != place]
         budget = Budget(
-            trials=None if given.tries is None else own.tries + given.tries,
+            trials=own.tries + given.tries,
             time=None if given.seconds is None else own.seconds + given.seconds,
             patience=self.family.specs[place].budget.patience,
         )

@@ -1,9 +1,9 @@
 """Which workload of a family is searched next, and for how many tries. Pure.
 
-The first workload, the one in the middle, gets twice its share: what it teaches, the others need not find out
-again. Each of the others then gets its opening, in which the strategy tries what was best for those before
-it, and turns the switches around it. What is left goes where it still brings something: to the workload that
-improved most a try in the later half of its tries.
+The first workload, the one in the middle, begins with twice its share: what it teaches, the others need not
+find out again. Each of the others then gets its opening, in which the strategy tries what was best for
+those before it, and turns the switches around it. What is left goes where it still brings something: to the
+workload that improved most a try in the later half of its tries.
 
 All follows from what stands in the store, so a family that was interrupted goes on with what it had begun.
 """
@@ -20,10 +20,11 @@ OPENING = 10
 """Tries of each workload before they are given by gain: so long do earlier studies teach."""
 SLICE = 8
 """Tries given by gain at once: opening a search costs a second or two."""
-UNLIMITED = 40
-"""Tries of the first workload where no budget says how many there are."""
-HOPE = 0.02
-"""Improvement (of the logarithm) that the next tries may bring where the last ones have brought none."""
+LEAD = 40
+"""Tries of the first workload at most before the others begin: with so many it can teach."""
+HOPE = 0.1
+"""Improvement (of the logarithm) that the next tries may bring where the last ones have brought none. The
+larger, the more evenly tries are shared."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,7 @@ class Slice:
 
     workload: int
     """Its place in the family."""
-    tries: int | None
-    """``None``: as many as the time allows."""
+    tries: int
     seconds: float | None = None
     """At most; ``None``: no limit."""
 
@@ -83,8 +83,10 @@ def next_slice(
 
 
 def _lead_tries(workloads: int, trials: int) -> int:
-    """Twice a share, as long as one try is left for each of the others."""
-    return max(min(round(2 * trials / (workloads + 1)), trials - (workloads - 1)), 1)
+    """Twice a share, as long as one try is left for each of the others; alone, everything."""
+    if workloads == 1:
+        return trials
+    return max(min(round(2 * trials / (workloads + 1)), LEAD, trials - (workloads - 1)), 1)
 
 
 def _tries_to_open(workloads: int, trials: int | None) -> int:
@@ -104,13 +106,10 @@ def _lead(
     """Twice its share for the first, of the tries or of the time."""
     own = standings[order[0]]
     time = None if seconds is None else 2 * seconds / (len(order) + 1) - own.seconds
-    wanted: float = math.inf if trials is None else _lead_tries(len(order), trials)
-    if trials is None and seconds is None:
-        wanted = UNLIMITED
+    wanted = LEAD if trials is None else _lead_tries(len(order), trials)
     if own.closed or own.tries >= wanted or (time is not None and time <= 0):
         return None
-    tries = min(wanted - own.tries, left)
-    return Slice(order[0], None if math.isinf(tries) else int(tries), time)
+    return Slice(order[0], int(min(wanted - own.tries, left)), time)
 
 
 def _opening(

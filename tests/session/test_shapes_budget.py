@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autotune.session.shapes_budget import OPENING, SLICE, Slice, Standing, distance, next_slice, order_of
+from autotune.session.shapes_budget import (
+    LEAD,
+    OPENING,
+    SLICE,
+    Slice,
+    Standing,
+    distance,
+    next_slice,
+    order_of,
+)
 
 
 def standing(tries: int, bests: tuple[float, ...] | None = None, **fields: float) -> Standing:
@@ -19,7 +28,6 @@ def spend(shapes: int, trials: int) -> dict[int, int]:
     """Tries of each workload when nothing ever improves, by place."""
     standings = {place: standing(0) for place in range(shapes)}
     while given := next_slice(standings, range(shapes), trials, None):
-        assert given.tries
         standings[given.workload] = standing(standings[given.workload].tries + given.tries)
     return {place: one.tries for place, one in standings.items()}
 
@@ -27,6 +35,10 @@ def spend(shapes: int, trials: int) -> dict[int, int]:
 def test_the_first_gets_twice_its_share_before_any_other_begins() -> None:
     standings = {place: standing(0) for place in range(5)}
     assert next_slice(standings, range(5), 120, None) == Slice(0, 40)
+
+
+def test_the_first_does_not_take_more_than_it_needs_to_teach() -> None:
+    assert next_slice({0: standing(0), 1: standing(0)}, range(2), 1000, None) == Slice(0, LEAD)
 
 
 def test_a_single_workload_gets_everything() -> None:
@@ -66,7 +78,7 @@ def test_a_closed_workload_gets_nothing() -> None:
 
 def test_time_is_shared_like_tries() -> None:
     standings = {place: standing(0) for place in range(3)}
-    assert next_slice(standings, range(3), None, 60.0) == Slice(0, None, 30.0)
+    assert next_slice(standings, range(3), None, 60.0) == Slice(0, LEAD, 30.0)
     standings[0] = standing(12, seconds=31.0)
     assert next_slice(standings, range(3), None, 60.0) == Slice(1, OPENING, 14.5)
     standings[1] = standing(10, seconds=29.5)

@@ -1,0 +1,203 @@
+"""Several workloads from the shell: search, check, rule."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autotune.hook.rule import read_rule
+from tests.cli.conftest import autotune
+
+SPACE = """
+autotune: 1
+name: shapes
+objective: objective.py:Shapes
+workloads:
+  - {m: 4, kind: half}
+  - {m: 64, kind: half}
+  - {m: 64, kind: single}
+  - {m: 32, kind: half, held_out: true}
+knobs:
+  tile: {values: [1, 2, 4, 8, 16], default: 1}
+  pack: {flag: false}
+constraints: ["m % tile == 0"]
+search: {strategy: grid}
+measure: {min_readings: 3, max_readings: 3, finalists: 2, timeout: 10}
+budget: {trials: 26}
+"""
+
+OBJECTIVE = """
+import autotune
+
+class Shapes(autotune.Objective):
+    def measure(self, loaded, rng):
+        workload = self.context.workload
+        slow = 0.5 if loaded["pack"] != (workload["kind"] == "single") else 0.0
+        return {"time": workload["m"] * (1.0 / loaded["tile"] + slow + 1e-3 * rng.random())}
+"""
+
+
+@pytest.fixture(scope="module")
+def shapes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("shapes")
+    (folder / "space.yaml").write_text(SPACE)
+    (folder / "objective.py").write_text(OBJECTIVE)
+    done = autotune(folder, "search", "space.yaml", "--store", "s.db", "--json")
+    assert done.returncode == 0, done.stderr
+    (folder / "result.json").write_text(done.stdout)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def result(shapes: Path) -> Any:
+    return json.loads((shapes / "result.json").read_text())
+
+
+def test_each_workload_has_its_best(result: Any) -> None:
+    best = [
+        (one["workload"]["m"], one["workload"]["kind"], one["configuration"]) for one in result["workloads"]
+    ]
+    assert best == [
+        (4, "half", {"tile": 4, "pack": False}),
+        (64, "half", {"tile": 16, "pack": False}),
+        (64, "single", {"tile": 16, "pack": True}),
+        (32, "half", {"tile": 16, "pack": False}),
+    ]
+    assert [one["held_out"] for one in result["workloads"]] == [False, False, False, True]
+    assert sum(one["trials"] for one in result["workloads"]) == 26
+
+
+def test_the_summary_names_the_next_command(shapes: Path) -> None:
+    done = autotune(shapes, "search", "space.yaml", "--store", "s.db")
+    assert done.returncode == 0
+    assert "m 64, kind single" in done.stdout
+    assert "rule --study shapes --store s.db -o rule.py" in done.stdout
+
+
+def test_the_rule_is_printed_with_its_regret(shapes: Path) -> None:
+    done = autotune(shapes, "rule", "--store", "s.db")
+    assert done.returncode == 0, done.stderr
+    assert "def choose(m, kind):" in done.stdout
+    assert "held out" in done.stdout
+    assert "Traceback" not in done.stderr
+
+
+def test_both_forms_choose_alike_and_only_what_is_allowed(shapes: Path) -> None:
+    for form in ("py", "json"):
+        done = autotune(shapes, "rule", "--study", "shapes", "--store", "s.db", "-o", f"rule.{form}")
+        assert done.returncode == 0, done.stderr
+        assert "def choose" not in done.stdout
+    rule = read_rule(shapes / "rule.json")
+    names: dict[str, Any] = {}
+    exec((shapes / "rule.py").read_text(), names)
+    for m in (1, 2, 3, 4, 6, 8, 10, 16, 30, 64, 100, 1000):
+        for kind in ("half", "single"):
+            chosen = names["choose"](m, kind)
+            assert chosen == rule.choose({"m": m, "kind": kind}).configuration
+            assert m % chosen["tile"] == 0
+    assert names["choose"](32, "half") == {"tile": 16, "pack": False}
+    assert names["choose"](64, "single") == {"tile": 16, "pack": True}
+
+
+def test_its_json_has_the_regrets_and_the_matrix(shapes: Path) -> None:
+    done = autotune(shapes, "rule", "--store", "s.db", "--json")
+    document = json.loads(done.stdout)
+    regret = document["evidence"]["regret"]
+    assert set(regret) == {"learned from", "left out", "held out"}
+    assert regret["learned from"]["rule"]["mean"] == pytest.approx(1, abs=0.02)
+    assert regret["held out"]["rule"] == {
+        "mean": pytest.approx(1, abs=0.02),
+        "worst": pytest.approx(1, abs=0.02),
+        "failures": 0,
+        "workloads": 1,
+    }
+    assert regret["learned from"]["default"]["mean"] > 2
+    assert len(document["matrix"]["rows"]) == 4
+    statuses = [cell["status"] for cell in document["matrix"]["rows"][0]["cells"]]
+    assert "forbidden by a constraint" in statuses
+
+
+def test_fewer_leaves_where_they_are_asked_for(shapes: Path) -> None:
+    done = autotune(shapes, "rule", "--store", "s.db", "--json", "--leaves", "1")
+    assert "take" in json.loads(done.stdout)["tree"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-o", "rule.txt"], "rule.py or rule.json"),
+        (["-o", "missing/rule.py"], "cannot write"),
+        (["--study", "shape"], "did you mean 'shapes'?"),
+    ],
+)
+def test_what_cannot_be_done_is_said(shapes: Path, arguments: list[str], message: str) -> None:
+    done = autotune(shapes, "rule", "--store", "s.db", *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+def test_a_rule_before_anything_was_measured_again(shapes: Path, tmp_path: Path) -> None:
+    for name in ("space.yaml", "objective.py"):
+        (tmp_path / name).write_text((shapes / name).read_text().replace("finalists: 2", "finalists: 0"))
+    assert autotune(tmp_path, "search", "space.yaml", "--store", "s.db", "--trials", "4").returncode == 0
+    done = autotune(tmp_path, "rule", "--store", "s.db")
+    assert done.returncode == 2
+    assert "nothing of the study shapes was measured again yet" in done.stderr
+
+
+def test_an_ordinary_study_has_a_rule_of_one_leaf(folder: Path) -> None:
+    done = autotune(folder, "rule", "--store", "study.db", "--json")
+    assert done.returncode == 0, done.stderr
+    assert "take" in json.loads(done.stdout)["tree"]
+
+
+def test_check_reads_every_workload(shapes: Path) -> None:
+    done = autotune(shapes, "check", "space.yaml")
+    assert done.returncode == 0
+    assert "m 64, kind single" in done.stdout
+    assert "(held out)" in done.stdout
+    document = json.loads(autotune(shapes, "check", "space.yaml", "--json").stdout)
+    assert [one["feasible"] for one in document["workloads"]] == [6, 10, 10, 10]
+
+
+def test_killed_in_the_middle_it_goes_on_and_repeats_nothing(shapes: Path, tmp_path: Path) -> None:
+    (tmp_path / "space.yaml").write_text(SPACE)
+    counting = OBJECTIVE.replace(
+        "        workload = self",
+        "        open('ledger', 'a').write(f'{self.context.workload} {loaded}\\n')\n        workload = self",
+    )
+    (tmp_path / "objective.py").write_text(counting)
+    command = [sys.executable, "-m", "autotune", "search", "space.yaml", "--store", "s.db", "--json"]
+    search = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while search.poll() is None and len(_finished(tmp_path)) < 12:
+        pass
+    search.kill()
+    search.wait()
+    before = _finished(tmp_path)
+    done = autotune(tmp_path, "search", "space.yaml", "--store", "s.db", "--json")
+    assert done.returncode == 0, done.stderr
+    after = _finished(tmp_path)
+    assert len(before) >= 12
+    assert before == after[: len(before)] or set(before) <= set(after)
+    assert len(after) == 26
+    assert len(set(after)) == 26
+
+
+def _finished(folder: Path) -> list[tuple[int, str]]:
+    """The search trials that have ended, by study and configuration."""
+    from autotune.store.store import Store
+
+    if not (folder / "s.db").exists():
+        return []
+    with Store.open(str(folder / "s.db"), readonly=True) as store:
+        return [
+            (study.id, trial.hash)
+            for study in store.studies()
+            for trial in store.trials(study.id, purpose="search")
+            if trial.status.finished
+        ]
