@@ -95,7 +95,7 @@ def seconds(c: Mapping[str, Any], shape: Mapping[str, Any]) -> float:
     unpacked = 0.2 if not c["pack"] and m * k > 2**17 else 0.0
     pass_over = (1e-9 * m * n * split if split > 1 else 0.0) + (2e-10 * (m * k + k * n) if c["pack"] else 0.0)
     each = work / PROCESSORS * idle * (1 + 0.4 * spill + traffic + loop + unpacked)
-    return each + pass_over + 1e-7 * math.ceil(blocks / PROCESSORS)
+    return float(each + pass_over + 1e-7 * math.ceil(blocks / PROCESSORS))
 
 
 class Blocks(Objective):

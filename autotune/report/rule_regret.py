@@ -50,7 +50,8 @@ class Table:
     def without(self, row: int) -> tuple[Table, list[int]]:
         """What would be known had ``row`` not been searched, and the columns that are left."""
         rows = [r for r in range(len(self.workloads)) if r != row]
-        kept = [c for c, by in enumerate(self.found_by) if not by or by - {row}]
+        # The default is known without any search, even where one came to no better.
+        kept = [c for c, by in enumerate(self.found_by) if c == self.default or not by or by - {row}]
         renumbered = {r: n for n, r in enumerate(rows)}
         table = Table(
             workloads=tuple(self.workloads[r] for r in rows),

@@ -72,6 +72,12 @@ def test_the_left_out_workload_takes_its_own_finding_with_it() -> None:
     assert left_out(nearest_policy, shared).mean == pytest.approx(1)
 
 
+def test_the_default_is_known_without_the_search_that_found_nothing_better() -> None:
+    known = table([[0.0, 1.0], [0.5, 0.0]], [{0}, {1}])
+    assert left_out(default_policy, known).failures == 0
+    assert known.without(0)[0].default == 0
+
+
 def test_the_tree_beats_one_for_all_where_sides_differ() -> None:
     rows = [[1.0, 0.0, 0.5]] * 3 + [[1.0, 0.5, 0.0]] * 3
     known = table(rows, [set(), {0, 1, 2}, {3, 4, 5}])
