@@ -186,6 +186,8 @@ class _Reader:
         self.problems.found.extend(found.found)
         broken = {entry.key for entry in entries or () if entry.key not in values}
         several = self.top.node("workloads")
+        if isinstance(several, YamlScalar) and several.value is None:
+            several = None  # an empty section is as one that is left out
         self.members = read_workloads(several, values, self.problems)
         if self.members:
             values |= self.members[self.place or 0].values
@@ -200,15 +202,19 @@ class _Reader:
     def refuse_several(self, objective: ObjectiveSpec | None) -> None:
         """A recording has one workload; and who asked for one study is not given the first of many."""
         section = self.top.entries.get("workloads")
-        if section is None:
+        if section is None or not self.members:
             return
         if isinstance(objective, ReplayObjective):
             message = "a recording was made for one workload"
             self.problems.add(message, section.where, "workload, which says what that was")
-        elif self.place is None and not self.problems.found:
+        elif self.place is None and not self.problems.found and not self.given_all():
             hint = "autotune search and autotune check take all of them; in Python: autotune.search_many"
             count = len(self.members)
             self.problems.add(f"{count} workloads where one study is meant", section.where, "workload", hint)
+
+    def given_all(self) -> bool:
+        """Whether the caller has said the workload, which one of the file's it is or another one."""
+        return all(name in self.given_workload for member in self.members for name in member.values)
 
     def knobs(self) -> KnobSection:
         node = self.top.node("knobs")

@@ -137,6 +137,15 @@ def test_who_wants_one_study_is_told_what_takes_several() -> None:
     assert "search_many" in problem.hint
 
 
+def test_one_of_them_can_be_asked_for_by_its_workload() -> None:
+    text = SPACE.format(workloads="[{m: 4, n: 1}, {m: 6, n: 1}]")
+    six = parse_spec(text, workload={"m": 6, "n": 1})
+    assert dict(six.workload) == {"dtype": "float32", "m": 6, "n": 1}
+    assert {"tile": 4} not in six.space
+    with pytest.raises(InputError, match="one study is meant"):
+        parse_spec(text, workload={"m": 6})
+
+
 def test_a_recording_has_one_workload() -> None:
     text = SPACE.format(workloads="[{m: 4}, {m: 8}]").replace(
         "objective: objective.py:measure", "replay: a.json"

@@ -21,7 +21,7 @@ from autotune.space.knobs import (
     OrderedValues,
     Permutation,
 )
-from autotune.space.reader import parse_spec, read_spec
+from autotune.space.reader import parse_spec, read_family, read_spec
 from autotune.space.space_file import MAX_BYTES
 from autotune.space.spec import (
     Budget,
@@ -125,7 +125,7 @@ class TestExample:
 def test_the_ready_spaces_are_read() -> None:
     a_cpu_and_a_gpu = {**profile("h200"), **DEVICE}
     for path in sorted((ROOT / "searchspaces").glob("*.yaml")):
-        assert read_spec(path, a_cpu_and_a_gpu).name
+        assert read_family(path, a_cpu_and_a_gpu).name
 
 
 def test_what_is_left_out_has_its_default() -> None:
@@ -137,7 +137,7 @@ def test_what_is_left_out_has_its_default() -> None:
 
 def test_empty_optional_sections_are_as_left_out() -> None:
     without = f"{HEAD}objective: a.py:A\n{TILE}"
-    spec = parse_spec(f"{without}constraints:\nworkload:\nsearch:\nmeasure:\nbudget:\n")
+    spec = parse_spec(f"{without}constraints:\nworkload:\nworkloads:\nsearch:\nmeasure:\nbudget:\n")
     assert replace(spec, text=without) == parse_spec(without)
 
 

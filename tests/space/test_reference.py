@@ -11,7 +11,7 @@ import pytest
 from autotune.errors import InputError
 from autotune.space.read_knobs import ALL_KEYS
 from autotune.space.read_objective import COMMAND_KEYS
-from autotune.space.reader import KEYS, parse_spec
+from autotune.space.reader import KEYS, parse_family, parse_spec
 from autotune.space.spec import Budget, MeasureSettings, SearchSettings
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "space-yaml.md"
@@ -29,8 +29,8 @@ def test_there_is_an_example_for_every_kind_of_knob() -> None:
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: re.search(r"name: (\S+)", block)[1])
 def test_block_is_read(block: str) -> None:
-    spec = parse_spec(block, "space.yaml", device={"l1_bytes": 32768})
-    assert spec.space.default() in spec.space
+    for spec in parse_family(block, "space.yaml", device={"l1_bytes": 32768}).specs:
+        assert spec.space.default() in spec.space
 
 
 @pytest.mark.parametrize(
