@@ -23,7 +23,11 @@ from autotune.search.untried import untried
 INCUMBENTS = 4
 """The best configurations, all of whose neighbours are candidates."""
 AMBITION = 30.0
-"""The improvement asked for falls as this over the number of observations, in standard deviations."""
+"""In a search of :data:`USUAL` tries, the improvement asked for falls as this over the number of
+observations, in standard deviations; in proportion where there are fewer or more tries, so that a search
+explores in the same part of them."""
+USUAL = 220
+"""Tries that a search is taken to have where nobody says."""
 KNOWN = 100.0
 """As so many observations count earlier studies that are fully believed."""
 PATIENCE = 6
@@ -31,10 +35,14 @@ PATIENCE = 6
 WAY_OUT = 4
 """... so many is random. A model that is wrong about where the best region lies does not find out by itself
 on a plateau, where each next try looks as good as the last."""
-LIKELY = 0.75
+LIKELY = 0.5
 """What succeeds less probably than this part of all tries did is tried only where nothing else is left. The
 ambition makes log-improvements differ by more than any probability can weigh. Where most has failed so far,
 little is likely, and to keep to that would be to stay at the few points that succeeded."""
+CAUTION = 2.0
+"""How much more often than once, at the end of the tries, a probability counts that something measured stays
+within its limit. A failure is worth what it teaches, and that is worth the less the fewer tries are left; a
+limit to something measured is foreseen well enough to keep off it."""
 DRAWS = 64
 """Of so many random configurations the first tries take the one that is expected to be best beforehand."""
 TIE = 1e-7
@@ -50,7 +58,7 @@ class Bayes(Strategy):
     that differ from one of the best in one or two knobs. What is asked for is an improvement on the best by
     :data:`AMBITION` over the number of observations: much at first, when the process knows little and is
     too sure of it, so that the search does not polish the first good region it meets; next to nothing
-    after some hundred tries.
+    at the end.
 
     With ``cost``, the improvement expected is divided by the seconds expected, less and less as the budget is
     spent (:mod:`~autotune.search.cost`). ``rebuild`` asks for the same and names the knobs that need a new
@@ -81,6 +89,8 @@ class Bayes(Strategy):
             self._several = Several(problem, self.features, self._pools, count, seed)
         self._fitted = -1
         """How many observations the surrogate was fitted to."""
+        self._tries = problem.budget or USUAL
+        self._ambition = AMBITION * self._tries / USUAL
 
     def ask(self, n: int = 1) -> list[Proposal]:
         with one_thread():
@@ -150,7 +160,7 @@ class Bayes(Strategy):
         Also ``None`` where rounding defeats the process, so that a bad model never ends a search.
         """
         if self._several is not None:
-            ambition = AMBITION / len(targets.values)
+            ambition = self._ambition / len(targets.values)
             likely = LIKELY * targets.likelihood
             pending = list(self.pending.values())
             found = self._several.choose(pending, self.taken, rng, ambition=ambition, likely=likely)
@@ -165,8 +175,9 @@ class Bayes(Strategy):
             self._fitted = -1
             return None
         trust = self._belief.trust if self._belief else 0.0
-        goal = targets.best - AMBITION / (len(targets.instructive) + KNOWN * trust)
+        goal = targets.best - self._ambition / (len(targets.instructive) + KNOWN * trust)
         gain = log_expected_improvement(expected.mean, expected.spread, goal) + np.log(expected.success)
+        gain += CAUTION * min(1.0, len(self.usable) / self._tries) * expected.log_room
         seconds = self._seconds(pool, columns)
         if self._cost is not None:
             gain -= emphasis(self.problem, len(self.usable), self._cost.seconds) * np.log(seconds)

@@ -13,6 +13,7 @@ import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri
@@ -41,10 +42,14 @@ NODES = 24
 """Places at which the distribution of an unknown limit is evaluated."""
 TINY = 1e-9
 """The least probability."""
+LOG_TINY = math.log(TINY)
 
 
 class Cause(ABC):
     """What one kind of failure depends on: a process over the logarithm of the demand."""
+
+    measured: ClassVar[bool] = False
+    """Whether successes say what they demanded, so that the limit is foreseen and not only met."""
 
     def __init__(
         self, features: Features, statuses: frozenset[Status], observations: Sequence[Observation]
@@ -111,6 +116,8 @@ class Memory(Cause):
     how probable each place is follows from what the successes say of those demands.
     """
 
+    measured: ClassVar[bool] = True
+
     @classmethod
     def is_measured(cls, observations: Sequence[Observation]) -> bool:
         """Whether enough successes say what they used, and not all the same."""
@@ -171,20 +178,28 @@ class Feasibility:
                 cause.learn(observation)
         self._seen = len(observations)
 
-    def success(self, columns: Integers) -> Floats:
-        """The probability at columns of the pool, and then at what is fresh in it."""
+    def log_success(self, columns: Integers) -> tuple[Floats, Floats]:
+        """The logarithm of the probability at columns of the pool, and then at what is fresh in it.
+
+        Then that of the probability that what is measured suffices, which is a part of it.
+        """
         total = np.zeros(len(columns) + len(self._pool.fresh))
+        measured = np.zeros(len(total))
         if self._causes and self._watched < len(self._pool):
             new = self._pool.inputs(self._watched)
             for cause in self._causes:
                 cause.process.watch(new)
             self._watched = len(self._pool)
+        fresh = self._features.of(self._pool.fresh) if self._pool.fresh and self._causes else None
         for cause in self._causes:
-            total[: len(columns)] += cause.log_success(*cause.process.predict(columns))
-        found = np.maximum(np.exp(total), TINY)
-        if self._pool.fresh and self._causes:
-            found[len(columns) :] = self.success_at(self._features.of(self._pool.fresh))
-        return found
+            found = cause.log_success(*cause.process.predict(columns))
+            if fresh is not None:
+                there = cause.log_success(*cause.process.predict_at(fresh))
+                found = np.concatenate([found, there])
+            total += found
+            if cause.measured:
+                measured += found
+        return np.maximum(total, LOG_TINY), np.maximum(measured, LOG_TINY)
 
     def success_at(self, inputs: Inputs) -> Floats:
         """The probability at any ``inputs``."""

@@ -34,6 +34,8 @@ class Prediction:
     spread: Floats
     success: Floats
     """The probability that the configuration does not fail."""
+    log_room: Floats
+    """The logarithm of the probability that it is within all limits to what is measured: a part of that."""
 
 
 class Surrogate:
@@ -119,7 +121,7 @@ class Surrogate:
             mean, spread = self._predicted(values, columns)
         finally:
             self._posterior.drop(len(pending))
-        return Prediction(mean, spread, self._success(columns, len(mean)))
+        return Prediction(mean, spread, *self._success(columns, len(mean)))
 
     def success_at(self, inputs: Inputs) -> Floats:
         """The probability that nothing fails, and that all bounds hold, at any ``inputs``."""
@@ -127,10 +129,12 @@ class Surrogate:
             return np.ones(len(inputs))
         return self._feasibility.success_at(inputs) * np.exp(self._bounds.log_probability_at(inputs))
 
-    def _success(self, columns: Integers, count: int) -> Floats:
+    def _success(self, columns: Integers, count: int) -> tuple[Floats, Floats]:
         if not (self._feasibility and self._bounds):
-            return np.ones(count)
-        return self._feasibility.success(columns) * np.exp(self._bounds.log_probability(columns))
+            return np.ones(count), np.zeros(count)
+        total, measured = self._feasibility.log_success(columns)
+        bounds = self._bounds.log_probability(columns)
+        return np.exp(total + bounds), measured + bounds
 
     def _unexplained(self, observations: Sequence[Observation]) -> list[Observation]:
         """Without those that failed by a metric that was measured: the bounds' model has them."""

@@ -17,7 +17,7 @@ def test_proposals_follow_though_a_search_was_killed(tmp_path: Path) -> None:
     mark = f"derived-{os.getpid()}"
     killed = start(tmp_path, 100_000, mark, strategy="evolution")
     wait_for_readings(killed, tmp_path / "ledger", 40)
-    others = [start(tmp_path, 45, f"{mark}-{number}", strategy="evolution") for number in range(2)]
+    others = [start(tmp_path, 45, f"beside-{mark}-{number}", strategy="evolution") for number in range(2)]
     wait_for_readings(killed, tmp_path / "ledger", 40)
     os.killpg(killed.pid, signal.SIGKILL)
     killed.communicate()

@@ -14,7 +14,7 @@ from autotune.search.censored import CensoredProcess, Known, propagate
 from autotune.search.contract import Observation, Problem
 from autotune.search.feasibility import Feasibility
 from autotune.search.features import Features
-from autotune.search.gaussian_process import GaussianProcess, Inputs, Prior
+from autotune.search.gaussian_process import Floats, GaussianProcess, Inputs, Integers, Prior
 from autotune.search.pool import Pool, Pools
 from autotune.search.posterior import Posterior
 from autotune.search.registry import make_strategy
@@ -61,16 +61,22 @@ def learned(first: Sequence[Observation], space: Space = SPACE) -> tuple[Feasibi
     return Feasibility(features, pool, first), pool
 
 
+def success(model: Feasibility, columns: Integers) -> Floats:
+    total, measured = model.log_success(columns)
+    assert np.all(total <= measured) and np.all(measured <= 1e-9)
+    return np.asarray(np.exp(total))
+
+
 def agreement(model: Feasibility, pool: Pool) -> float:
     """The share of the pool that is told apart rightly."""
     columns = np.arange(len(pool))
     fits = np.array([memory(pool[i]) <= LIMIT for i in columns])
-    return float(np.mean((model.success(columns) > 0.5) == fits))
+    return float(np.mean((success(model, columns) > 0.5) == fits))
 
 
 def test_without_failures_everything_is_expected_to_succeed() -> None:
     model, pool = learned([o for o in drawn(30, True) if not o.status.failed])
-    assert np.array_equal(model.success(np.arange(len(pool))), np.ones(len(pool)))
+    assert np.array_equal(success(model, np.arange(len(pool))), np.ones(len(pool)))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -101,7 +107,7 @@ def test_one_at_a_time_or_all_at_once_is_the_same() -> None:
         one.learn(observations[:end])
     other.learn(observations)
     columns = np.arange(len(pool))
-    assert one.success(columns) == pytest.approx(other.success(columns), rel=1e-9)
+    assert success(one, columns) == pytest.approx(success(other, columns), rel=1e-9)
 
 
 def test_what_comes_later_is_learned() -> None:
@@ -123,7 +129,7 @@ def test_two_causes_of_failure_are_told_apart() -> None:
     model, pool = learned([told(c) for c in SPACE.sample(np.random.default_rng(2), 36)])
     columns = np.arange(len(pool))
     fits = np.array([not told(pool[i]).status.failed for i in columns])
-    assert np.mean((model.success(columns) > 0.5) == fits) >= 0.88
+    assert np.mean((success(model, columns) > 0.5) == fits) >= 0.88
 
 
 @pytest.mark.parametrize("used", [0.0, math.nan, 5.0])
@@ -140,30 +146,45 @@ def test_memory_that_says_nothing_does_no_harm(used: float) -> None:
 
 def test_only_failures() -> None:
     model, pool = learned([o for o in drawn(40, True) if o.status.failed])
-    success = model.success(np.arange(len(pool)))
-    assert np.isfinite(success).all() and (success < 0.5).mean() > 0.5
+    chances = success(model, np.arange(len(pool)))
+    assert np.isfinite(chances).all() and (chances < 0.5).mean() > 0.5
 
 
-def test_a_search_finds_the_optimum_at_the_limit_in_few_failures() -> None:
-    best = max(memory(c) for c in SPACE.feasible if memory(c) <= LIMIT)
-    strategy = make_strategy("bayes", Problem(SPACE, (TIME,), 40), seed=0)
-    failures, reached = 0, 0.0
-    for _ in range(40):
+def searched(seed: int, tries: int = 40) -> tuple[float, list[int]]:
+    """The memory of the fastest that was found, and the tries that failed; more memory is faster."""
+    strategy = make_strategy("bayes", Problem(SPACE, (TIME,), tries), seed=seed)
+    failures, reached = [], 0.0
+    for attempt in range(tries):
         configuration = strategy.ask()[0].configuration
         observation = observe(configuration, measured=True)
         if observation.status.failed:
-            failures += 1
+            failures.append(attempt)
         else:
             reached = max(reached, memory(configuration))
-            observation = Observation(
-                configuration,
-                Status.OK,
-                {"time": 1e3 / memory(configuration)},
-                resources=observation.resources,
-            )
+            time = {"time": 1e3 / memory(configuration)}
+            observation = Observation(configuration, Status.OK, time, resources=observation.resources)
         strategy.tell([observation])
-    assert reached >= 0.9 * best
-    assert failures <= 8
+    return reached, failures
+
+
+def test_searches_find_the_optimum_at_the_limit_in_few_failures() -> None:
+    best = max(memory(c) for c in SPACE.feasible if memory(c) <= LIMIT)
+    found = [searched(seed) for seed in range(12)]
+    assert sum(reached == best for reached, _ in found) >= 8
+    assert min(reached for reached, _ in found) >= 0.85 * best
+    assert np.mean([len(failures) for _, failures in found]) <= 5
+    late = [sum(attempt >= 30 for attempt in failures) for _, failures in found]
+    assert np.mean(late) <= 0.5  # what a failure teaches is of no use at the end
+
+
+def test_what_is_measured_has_its_own_part_in_success() -> None:
+    seen, pool = learned(drawn(30, measured=False))
+    columns = np.arange(len(pool))
+    total, measured = seen.log_success(columns)
+    assert np.any(total < 0.0) and not measured.any()
+    told, _ = learned(drawn(30, measured=True))
+    total, measured = told.log_success(columns)
+    assert np.array_equal(total, measured) and np.any(measured < -0.1)
 
 
 # -- expectation propagation
