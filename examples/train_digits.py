@@ -3,6 +3,8 @@
     python examples/train_digits.py                            # as it is
     autotune search examples/train-digits.yaml                 # tuned
     python examples/train_digits.py                            # with what was found
+
+The last part of the digits is looked at only where nobody is searching.
 """
 
 import time

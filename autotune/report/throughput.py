@@ -73,4 +73,4 @@ def _fast(trial: TrialRecord) -> str:
 
 
 def _rate(trial: TrialRecord) -> str:
-    return say_value(trial.metrics[THROUGHPUT].value, "samples/s")
+    return f"{trial.metrics[THROUGHPUT].value:,.0f} samples/s"

@@ -36,10 +36,9 @@ class Plan:
     dtype: str = "float32"
     """What the model computes in: ``float32``, ``bfloat16`` or ``float16``."""
     masters: bool = False
-    """Below float32: hold the weights in ``dtype`` too, and update a float32 copy of them (P. Micikevicius
-    et al.,
-    *Mixed Precision Training*, ICLR 2018, section 3.1); else the weights are float32, and cast where they
-    are used."""
+    """Below float32: hold the weights in ``dtype`` too, and update a float32 copy of them (P. Micikevicius et
+    al., *Mixed Precision Training*, ICLR 2018, section 3.1); else the weights are float32, and cast where
+    they are used."""
     scaling: str = "dynamic"
     """Of float16's loss (section 3.2 there): ``dynamic``, or ``static`` by ``loss_scale``."""
     loss_scale: float = 2.0**12

@@ -32,8 +32,8 @@ def test_it_says_by_how_much_the_fastest_is_later_at_the_target() -> None:
     small = trial(1, samples_per_s=4000, time_to_target=2.0, loss=0.1)
     large = trial(2, samples_per_s=12000, time_to_target=5.0, loss=0.1)
     assert disagreement([small, large], LOSS) == (
-        "trial 2 has the most samples a second (12 ksamples/s), but takes 2.5x as long to the target as trial 1,"
-        " which has 4 ksamples/s"
+        "trial 2 has the most samples a second (12,000 samples/s), but takes 2.5x as long to the target as"
+        " trial 1, which has 4,000 samples/s"
     )
 
 
