@@ -27,10 +27,11 @@ ENOUGH_SECONDS = 20.0
 
 SIGNS = st.sampled_from([*"{}[],:-#&*!|>'\"%@`?\t\n\r =<()$\\", "\x00", "\ufeff", "\u2028", "é", "𝔘", "\x85"])
 VOCABULARY = """
-knobs values range choices flag permutation assign to default when scale log2 log step devices metrics goal
-command run config pattern objective replay workload workloads held_out constraints true false null ~ .nan .inf
--.inf 0 -1 1e999 1e-3 0x1F 9223372036854775808 1e400 {} [] [[]] {a:} !!str <<: & * | > device.cores workload.m order[0] and
-or not in ** // log2(0) 2**2**2**2 9**9**9 1/0 ceildiv(1,0) min() count(place,'cpu')
+knobs values range choices flag permutation assign to default when scale log2 log step devices metrics
+goal command run config pattern objective replay workload workloads held_out constraints true false null ~
+.nan .inf -.inf 0 -1 1e999 1e-3 0x1F 9223372036854775808 1e400 {} [] [[]] {a:} !!str <<: & * | >
+device.cores workload.m order[0] and or not in ** // log2(0) 2**2**2**2 9**9**9 1/0 ceildiv(1,0) min()
+count(place,'cpu')
 """
 WORDS = st.sampled_from(VOCABULARY.split())
 
