@@ -201,7 +201,7 @@ class Training:
     def restore(self, file: Path) -> bool:
         """Go on from a checkpoint of this very training; ``False`` where there is none."""
         try:
-            state: dict[str, Any] = torch.load(file, map_location=self.device, weights_only=True)
+            state: dict[str, Any] = torch.load(file, map_location="cpu", weights_only=True)
         except FileNotFoundError:
             return False
         if (state["seed"], state["plan"]) != (self.seed, repr(self.plan)):
