@@ -9,8 +9,8 @@ REFERENCE_BATCH = 64
 
 COUPLINGS = {"none": 0.0, "sqrt": 0.5, "linear": 1.0}
 """By which power of the batch the rate grows: linear for SGD (P. Goyal et al., *Accurate, Large Minibatch
-SGD*, arXiv:1706.02677, section 2.1), the square root for Adam (S. Malladi et al., NeurIPS 2022, section
-5)."""
+SGD*, arXiv:1706.02677, section 2.1), the square root for Adam (S. Malladi et al., NeurIPS
+2022)."""
 
 SCHEDULES = ("constant", "linear", "cosine", "step")
 
