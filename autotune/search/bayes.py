@@ -35,10 +35,13 @@ PATIENCE = 6
 WAY_OUT = 4
 """... so many is random. A model that is wrong about where the best region lies does not find out by itself
 on a plateau, where each next try looks as good as the last."""
-LIKELY = 0.5
+LIKELY = 0.75
 """What succeeds less probably than this part of all tries did is tried only where nothing else is left. The
 ambition makes log-improvements differ by more than any probability can weigh. Where most has failed so far,
 little is likely, and to keep to that would be to stay at the few points that succeeded."""
+AT_A_LIMIT = 0.5
+"""The same where memory ran out: larger is mostly faster until it no longer fits, so that the best lies where
+success is doubtful. For failures of other kinds there is no reason to."""
 CAUTION = 2.0
 """How much more often than once, at the end of the tries, a probability counts that something measured stays
 within its limit. A failure is worth what it teaches, and that is worth the less the fewer tries are left; a
@@ -152,7 +155,12 @@ class Bayes(Strategy):
         except np.linalg.LinAlgError:
             self._fitted = -1
             return None
-        return lambda inputs: np.minimum(surrogate.success_at(inputs), LIKELY * targets.likelihood)
+        likely = self._likely_enough(targets)
+        return lambda inputs: np.minimum(surrogate.success_at(inputs), likely)
+
+    def _likely_enough(self, targets: Targets) -> float:
+        """The probability of success from which on a candidate is as good as any."""
+        return (AT_A_LIMIT if self._history.ran_out else LIKELY) * targets.likelihood
 
     def _modelled(self, targets: Targets, rng: np.random.Generator) -> Proposal | None:
         """The candidate with the largest expected improvement that was not tried; ``None`` without one.
@@ -161,7 +169,7 @@ class Bayes(Strategy):
         """
         if self._several is not None:
             ambition = self._ambition / len(targets.values)
-            likely = LIKELY * targets.likelihood
+            likely = self._likely_enough(targets)
             pending = list(self.pending.values())
             found = self._several.choose(pending, self.taken, rng, ambition=ambition, likely=likely)
             return Proposal(found[0], {"strategy": self.name, **found[1]}) if found else None
@@ -182,7 +190,7 @@ class Bayes(Strategy):
         if self._cost is not None:
             gain -= emphasis(self.problem, len(self.usable), self._cost.seconds) * np.log(seconds)
         gain = np.round(gain / TIE) * TIE
-        for i in np.lexsort((-gain, -np.minimum(expected.success, LIKELY * targets.likelihood))):
+        for i in np.lexsort((-gain, -np.minimum(expected.success, self._likely_enough(targets)))):
             configuration = pool[columns[i]] if i < len(columns) else pool.fresh[i - len(columns)]
             if configuration.hash not in self.taken:
                 return Proposal(

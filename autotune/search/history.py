@@ -12,6 +12,7 @@ from autotune.search.contract import Observation, Problem
 from autotune.search.gaussian_process import Floats, Integers
 from autotune.search.loss import failures_as_worst, signed
 from autotune.space.configuration import Configuration
+from autotune.status import Status
 
 MOST = 300
 """Configurations that a surrogate learns from: beyond them the best half, and an even part of the rest."""
@@ -83,6 +84,8 @@ class History:
         self._values: list[float] = []
         self._errors: list[float] = []
         self._partial = False
+        self.ran_out = False
+        """Whether a trial ran out of memory."""
 
     def __len__(self) -> int:
         """How many rows there are."""
@@ -97,6 +100,7 @@ class History:
     def learn(self, observations: Sequence[Observation]) -> None:
         """Take in further observations."""
         self._partial |= any(o.fraction < 1.0 for o in observations)
+        self.ran_out |= any(o.status is Status.OUT_OF_MEMORY for o in observations)
         self.told.extend(observations)
         for observation in observations:
             configuration = observation.configuration
