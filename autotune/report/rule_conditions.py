@@ -15,6 +15,9 @@ from autotune.space.configuration import Value
 
 Mask = NDArray[np.bool_]
 
+MOST_BOUNDS = 24
+"""Of one quantity, spread over its values: of many workloads, one question cannot tell each from the next."""
+
 
 @dataclass(frozen=True)
 class Question:
@@ -67,7 +70,9 @@ def _thresholds(
     workloads: Sequence[Mapping[str, Value]], product: tuple[str, ...], over: tuple[str, ...]
 ) -> Iterator[Threshold]:
     values = sorted({_product(w, product) / _product(w, over) for w in workloads})
-    for low, high in pairwise(values):
+    places = list(pairwise(values))
+    spread = np.linspace(0, len(places) - 1, min(len(places), MOST_BOUNDS))
+    for low, high in (places[round(place)] for place in spread.tolist()):
         bound = _between(low, high)
         if low <= bound < high:  # no number lies between two that are as good as equal
             yield Threshold(product, bound, over)

@@ -24,6 +24,8 @@ Policy = Callable[[Workload], Sequence[int]]
 WORTH = 0.01
 """Of trees whose regrets on left-out workloads are no further apart than this, the smallest is taken."""
 MOST_LEAVES = 8
+MOST_FOLDS = 12
+"""A workload is left out by itself where there are no more than so many."""
 
 
 @dataclass(frozen=True)
@@ -47,18 +49,19 @@ class Table:
         best: Floats = np.nanmin(self.losses, axis=1, keepdims=True)
         return self.losses - best
 
-    def without(self, row: int) -> tuple[Table, list[int]]:
-        """What would be known had ``row`` not been searched, and the columns that are left."""
-        rows = [r for r in range(len(self.workloads)) if r != row]
+    def without(self, out: Sequence[int]) -> tuple[Table, list[int]]:
+        """What would be known had the rows ``out`` not been searched, and the columns that are left."""
+        gone = frozenset(out)
+        rows = [r for r in range(len(self.workloads)) if r not in gone]
         # The default is known without any search, even where one came to no better.
-        kept = [c for c, by in enumerate(self.found_by) if c == self.default or not by or by - {row}]
+        kept = [c for c, by in enumerate(self.found_by) if c == self.default or not by or by - gone]
         renumbered = {r: n for n, r in enumerate(rows)}
         table = Table(
             workloads=tuple(self.workloads[r] for r in rows),
             names=self.names,
             losses=self.losses[np.ix_(rows, kept)],
             forbidden=self.forbidden[np.ix_(rows, kept)],
-            found_by=tuple(frozenset(renumbered[r] for r in self.found_by[c] - {row}) for c in kept),
+            found_by=tuple(frozenset(renumbered[r] for r in self.found_by[c] - gone) for c in kept),
             default=kept.index(self.default) if self.default in kept else None,
         )
         return table.working(), kept
@@ -150,41 +153,57 @@ def left_out(make: Callable[[Table], Policy], table: Table) -> Regret:
 
 
 def _left_out(make: Callable[[Table], Sequence[Policy]], table: Table) -> list[list[float]]:
-    """For each of the policies, the regret on each workload when it was left out."""
+    """For each of the policies, the regret on each workload when it was left out.
+
+    Of many workloads several are left out at once, no two of which are neighbours in the file.
+    """
     found: list[list[float]] = []
-    for row, workload in enumerate(table.workloads):
-        rest, columns = table.without(row)
+    rows = range(len(table.workloads))
+    for first in rows[:MOST_FOLDS]:
+        out = rows[first::MOST_FOLDS]
+        rest, columns = table.without(out)
         for place, policy in enumerate(make(rest) if rest.workloads else []):
-            take = [columns[column] for column in policy(workload)]
             found.extend([] for _ in range(place + 1 - len(found)))
-            found[place].append(_regret(take, table, row))
+            for row in out:
+                take = [columns[column] for column in policy(table.workloads[row])]
+                found[place].append(_regret(take, table, row))
     return found or [[]]
 
 
-def learn(table: Table, most_leaves: int = MOST_LEAVES) -> Node:
+def learn(table: Table, most_leaves: int = MOST_LEAVES, price: float | None = None) -> Node:
     """The tree, grown and then pruned to where a larger one is no better for workloads left out.
 
     With fewer than three workloads nothing can be left out that says something: then each leaf has to bring
-    as much as :data:`WORTH`.
+    as much as :data:`WORTH`. With a ``price`` of a leaf it is that which decides.
     """
     whole = grow(table.workloads, table.names, table.regrets)
+    if price is None:
+        price = price_of(table, whole)
+    return limited(pruned(whole, price), most_leaves)
+
+
+def price_of(table: Table, whole: Node) -> float:
+    """What a leaf has to bring, by what trees of that price are worth on workloads left out."""
     tried = middles(prices(whole))
     if len(table.workloads) < 3:
-        chosen = WORTH
-    else:
+        return WORTH
 
-        def make(rest: Table) -> list[Policy]:
-            node = grow(rest.workloads, rest.names, rest.regrets)
-            return [tree_policy(pruned(node, price)) for price in tried]
+    def make(rest: Table) -> list[Policy]:
+        node = grow(rest.workloads, rest.names, rest.regrets)
+        return [tree_policy(pruned(node, price)) for price in tried]
 
-        means = [
-            float(np.mean([FAILS if math.isnan(regret) else regret for regret in regrets]))
-            for regrets in _left_out(make, table)
-        ]
-        chosen = max(price for price, mean in zip(tried, means, strict=True) if mean <= min(means) + WORTH)
-    return limited(pruned(whole, chosen), most_leaves)
+    means = [
+        float(np.mean([FAILS if math.isnan(regret) else regret for regret in regrets]))
+        for regrets in _left_out(make, table)
+    ]
+    return max(price for price, mean in zip(tried, means, strict=True) if mean <= min(means) + WORTH)
 
 
 def left_out_tree(table: Table, most_leaves: int = MOST_LEAVES) -> Regret:
-    """The regret of the whole procedure: each workload is chosen for by a tree learned without it."""
-    return left_out(lambda rest: tree_policy(learn(rest, most_leaves)), table)
+    """The regret of the whole procedure: each workload is chosen for by a tree learned without it.
+
+    With many workloads the price of a leaf is the one that all of them have led to; else it is found anew.
+    """
+    many = len(table.workloads) > MOST_FOLDS
+    price = price_of(table, grow(table.workloads, table.names, table.regrets)) if many else None
+    return left_out(lambda rest: tree_policy(learn(rest, most_leaves, price)), table)

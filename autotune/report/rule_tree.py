@@ -36,6 +36,10 @@ PRICE = 2e-3
 is not followed into every corner."""
 
 
+LOOKED_AHEAD = 40
+"""Workloads of a node up to which two levels are searched; with more one question says enough at a time."""
+
+
 @dataclass(frozen=True)
 class Node:
     """A tree in the making: what it would be as a leaf, and what lies below."""
@@ -97,6 +101,8 @@ def _below(asked: Sequence[Question], losses: Floats, inside: NDArray[np.bool_])
     """The least loss of the workloads ``inside`` with one more question at most, and the price of leaves."""
     own = losses[inside]
     whole = own.sum(axis=0)
+    if len(losses) > LOOKED_AHEAD:
+        return float(whole.min() + PRICE)
     masks = np.array([question.holds[inside] for question in asked], dtype=np.float64)
     yes = masks @ own
     split = yes.min(axis=1) + (whole - yes).min(axis=1)

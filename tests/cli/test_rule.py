@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from typing import Any
 import pytest
 
 from autotune.hook.rule import read_rule
+from autotune.space.configuration import Configuration
+from autotune.store.store import Store
 from tests.cli.conftest import autotune
 
 SPACE = """
@@ -165,39 +168,43 @@ def test_check_reads_every_workload(shapes: Path) -> None:
     assert [one["feasible"] for one in document["workloads"]] == [6, 10, 10, 10]
 
 
-def test_killed_in_the_middle_it_goes_on_and_repeats_nothing(shapes: Path, tmp_path: Path) -> None:
-    (tmp_path / "space.yaml").write_text(SPACE)
-    counting = OBJECTIVE.replace(
-        "        workload = self",
-        "        open('ledger', 'a').write(f'{self.context.workload} {loaded}\\n')\n        workload = self",
-    )
-    (tmp_path / "objective.py").write_text(counting)
+LEDGER = """
+        import json
+        with open("ledger", "a") as ledger:  # one line a call
+            ledger.write(json.dumps([dict(self.context.workload), dict(loaded)]) + "\\n")
+"""
+
+
+def test_killed_in_the_middle_it_goes_on_and_repeats_nothing(tmp_path: Path) -> None:
+    (tmp_path / "space.yaml").write_text(SPACE.replace("finalists: 2", "finalists: 0"))
+    head, body = OBJECTIVE.split("        workload = self")
+    (tmp_path / "objective.py").write_text(f"{head}{LEDGER}        workload = self{body}")
     command = [sys.executable, "-m", "autotune", "search", "space.yaml", "--store", "s.db", "--json"]
     search = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while search.poll() is None and len(_finished(tmp_path)) < 12:
-        pass
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            search.wait(timeout=0.05)
     search.kill()
     search.wait()
     before = _finished(tmp_path)
+    (tmp_path / "ledger").write_text("")
     done = autotune(tmp_path, "search", "space.yaml", "--store", "s.db", "--json")
     assert done.returncode == 0, done.stderr
-    after = _finished(tmp_path)
-    assert len(before) >= 12
-    assert before == after[: len(before)] or set(before) <= set(after)
-    assert len(after) == 26
-    assert len(set(after)) == 26
+    lines = [json.loads(line) for line in (tmp_path / "ledger").read_text().splitlines()]
+    measured = {(workload["m"], workload["kind"], Configuration(knobs).hash) for workload, knobs in lines}
+    assert not measured & before
+    assert before | measured == _finished(tmp_path)
+    assert len(before | measured) == 26
 
 
-def _finished(folder: Path) -> list[tuple[int, str]]:
-    """The search trials that have ended, by study and configuration."""
-    from autotune.store.store import Store
-
+def _finished(folder: Path) -> set[tuple[int, str, str]]:
+    """The search trials that have ended, by workload and configuration."""
     if not (folder / "s.db").exists():
-        return []
+        return set()
     with Store.open(str(folder / "s.db"), readonly=True) as store:
-        return [
-            (study.id, trial.hash)
+        return {
+            (study.workload["m"], study.workload["kind"], trial.hash)
             for study in store.studies()
             for trial in store.trials(study.id, purpose="search")
             if trial.status.finished
-        ]
+        }

@@ -75,7 +75,7 @@ def test_the_left_out_workload_takes_its_own_finding_with_it() -> None:
 def test_the_default_is_known_without_the_search_that_found_nothing_better() -> None:
     known = table([[0.0, 1.0], [0.5, 0.0]], [{0}, {1}])
     assert left_out(default_policy, known).failures == 0
-    assert known.without(0)[0].default == 0
+    assert known.without([0])[0].default == 0
 
 
 def test_the_tree_beats_one_for_all_where_sides_differ() -> None:
@@ -111,4 +111,21 @@ def test_no_more_leaves_than_asked_for() -> None:
 def test_rows_where_nothing_works_are_left_aside() -> None:
     known = table([[1.0, 0.0], [NAN, NAN]])
     assert len(known.working().workloads) == 1
-    assert len(known.without(0)[0].workloads) == 0
+    assert len(known.without([0])[0].workloads) == 0
+
+
+def test_many_workloads_are_left_out_in_groups_and_soon_done() -> None:
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(16, 4096, (60, 2))
+    rows = [[0.5, 0.0, 0.4] if m * n < 300_000 else [0.5, 0.4, 0.0] for m, n in sizes.tolist()]
+    known = Table(
+        workloads=tuple({"m": m, "n": n} for m, n in sizes.tolist()),
+        names=("m", "n"),
+        losses=np.array(rows),
+        forbidden=np.zeros((60, 3), dtype=bool),
+        found_by=(frozenset(), frozenset(range(0, 60, 2)), frozenset(range(1, 60, 2))),
+        default=0,
+    )
+    node = learn(known)
+    assert node.leaves == 2
+    assert left_out_tree(known).mean < 1.05
