@@ -1,0 +1,66 @@
+"""How far the best configurations of one GPU can be known from recordings of another: a bound for transfer.
+
+    python -m benchmarks.optimum_elsewhere --spaces DIR --out benchmarks/results/optimum_elsewhere.md
+
+For each recording, and each other recording of the kernel (the names are alike up to the first ``-``): how
+many configurations are within 5 % of the optimum, and where the best placed of these stands there. Where
+that is behind hundreds of others, no search can be told of it by that GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from autotune.measure.recording import Recording, read_recording
+from benchmarks.search_efficiency import recordings
+
+WITHIN = 1.05
+HEADER = """\
+| space | of | within 5 % | from | best placed of these | times the best there |
+|---|---|---|---|---|---|"""
+
+Times = dict[tuple[tuple[str, object], ...], float]
+
+
+def times(recording: Recording) -> Times:
+    """The time of each configuration that ran, in ms, by its knobs."""
+    return {tuple(sorted(e.configuration.items())): e.time for e in recording.entries if e.time is not None}
+
+
+def rows(found: dict[str, Times]) -> Iterator[str]:
+    """A line for each pair of recordings of one kernel."""
+    for name, own in found.items():
+        optimum = min(own.values())
+        near = [one for one, time in own.items() if time <= WITHIN * optimum]
+        for other, there in found.items():
+            if other == name or other.partition("-")[0] != name.partition("-")[0]:
+                continue
+            ordered = sorted(there.values())
+            best = min(
+                (there[configuration] for configuration in near if configuration in there), default=None
+            )
+            place = "failed" if best is None else f"{ordered.index(best) + 1:,}"
+            factor = "" if best is None else f"{best / ordered[0]:.2f}"
+            yield f"| {name} | {len(own):,} | {len(near)} | {other} | {place} | {factor} |"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--spaces", type=Path, required=True, help="directory of recordings")
+    parser.add_argument("--out", type=Path, help="where to write the table; default: nowhere but the screen")
+    options = parser.parse_args()
+    found = {name: times(read_recording(file)) for name, file in recordings(options.spaces)}
+    text = "\n".join([HEADER, *rows(found)])
+    print(text)
+    if options.out:
+        options.out.write_text(f"# The best of one GPU on others\n\n{__doc__}\n{text}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
