@@ -1,16 +1,17 @@
 """What one search over several workloads saves, beside a search for each by itself.
 
     python -m benchmarks.shapes --seeds 4 --budgets 120,240 --most 360
+    python -m benchmarks.shapes --seeds 4 --budgets 60,120 --most 300 --common 10
     python -m benchmarks.shapes --real gemm-c-shapes --tries 90
 
-The space is planted: a matrix product of blocks on 16 processors, whose best blocks depend on the shape in
+A space is planted: a matrix product of blocks on 16 processors, whose best blocks depend on the shape in
 the way that is known of real ones (blocks that do not divide a side waste work, too few leave processors
-idle, large ones leave the cache). Its optimum for each shape is known by listing, so that a regret is a
-regret. Readings have 2 % of noise.
+idle, large ones leave the cache), and whose inner loop wants the same of all shapes. Its optimum for each
+shape is known by listing, so that a regret is a regret. Readings have 2 % of noise.
 
-``family``    all shapes of one file, ``search_many``. ``evenly``    the same shapes in the same order, each
-with the same number of tries, learning from those before it. ``separate``  each shape with the same number
-of tries, learning from nothing.
+``family``    all shapes of one file, ``search_many``.
+``evenly``    the same shapes in the same order, as many tries for each, learning from those before it.
+``separate``  each shape with as many tries, learning from nothing.
 
 What counts is the best configuration of each shape's own tries, without noise, over the optimum: the
 geometric mean over the shapes. Trials are run in one process; sessions, store and strategies are the real
@@ -77,6 +78,8 @@ measure: {min_readings: 5, max_readings: 5, finalists: 0}
 NOISE = 0.02
 PROCESSORS = 16
 CACHE = 96 * 1024
+COMMON = [1.0]
+"""How much the knobs of the inner loop count, whose best values are the same for all shapes."""
 
 
 def seconds(c: Mapping[str, Any], shape: Mapping[str, Any]) -> float:
@@ -90,7 +93,8 @@ def seconds(c: Mapping[str, Any], shape: Mapping[str, Any]) -> float:
     spill = max(0.0, math.log2(4 * (bm * bk + bk * bn + bm * bn) / CACHE))
     traffic = 12.0 * (1 / bm + 1 / bn) + 4.0 / bk
     width = c["unroll"] * c["vector"]
-    loop = 0.5 / width + 0.04 * max(0, width - 16) + (0.15 if (c["order"] == "row") != (n >= m) else 0.0)
+    loop = COMMON[0] * (0.5 / width + 0.04 * max(0, width - 16))
+    loop += 0.15 if (c["order"] == "row") != (n >= m) else 0.0
     unpacked = 0.2 if not c["pack"] and m * k > 2**17 else 0.0
     pass_over = (1e-9 * m * n * split if split > 1 else 0.0) + (2e-10 * (m * k + k * n) if c["pack"] else 0.0)
     each = work / PROCESSORS * idle * (1 + 0.4 * spill + traffic + loop + unpacked)
@@ -280,6 +284,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("--budgets", default="60,120", help="tries in all, with commas")
     parser.add_argument("--most", type=int, default=300, help="tries of the separate searches in all")
+    parser.add_argument("--common", type=float, default=1.0, help="weight of what all shapes want alike")
     parser.add_argument("--real", metavar="SPACE", help="compare on this space, on this machine")
     parser.add_argument("--tries", type=int, default=90, help="of the real searches, in all")
     arguments = parser.parse_args()
@@ -289,6 +294,7 @@ def main() -> None:
         print(f"`python -m benchmarks.shapes {said}`, Python {platform.python_version()}\n")
         print("\n".join(rows))
         return
+    COMMON[0] = arguments.common
     budgets = [int(number) for number in arguments.budgets.split(",")]
     begun = time.monotonic()
     best = optima()
