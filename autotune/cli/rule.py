@@ -85,13 +85,14 @@ def say(learned: Learned) -> str:
     """How good the rule is, beside what needs no rule."""
     from autotune.hook.rule import leaves
     from autotune.report.rule import POLICIES
+    from autotune.report.rule_python import say_regret
 
     rule = learned.rule
     count = len(list(leaves(rule.tree)))
     lines = [
         f"rule of {rule.study}: {_number(count, 'leaf', 'leaves')},"
         f" learned from {_number(len(rule.workloads), 'workload', 'workloads')}",
-        f"{rule.evidence['metric']} over the best that was measured: geometric mean (worst)",
+        f"{say_regret(rule.evidence)}: geometric mean (worst)",
         f"  {'':14}" + "".join(f"{name:>22}" for name in POLICIES),
     ]
     for where, regrets in learned.regrets.items():

@@ -148,12 +148,20 @@ def _evidence(rule: Rule) -> Iterator[str]:
     if rule.fixed:
         yield fill(_plainly(f"It holds for {say_workload(rule.fixed)}."), WIDTH)
     yield ""
-    yield f"Regret: {known.get('metric', '')} over that of the best measured, geometric mean (worst)."
+    yield f"Regret: {say_regret(known)}, geometric mean (worst)."
     yield from _regrets(known.get("regret", {}))
     yield ""
     yield "Workloads that it was learned from; it says little of what lies far outside:"
     texts = [", ".join(f"{name} {value}" for name, value in workload.items()) for workload in rule.workloads]
     yield from wrap(_plainly("; ".join(texts)), WIDTH, initial_indent="  ", subsequent_indent="  ")
+
+
+def say_regret(evidence: Mapping[str, Any]) -> str:
+    """What a regret is a ratio of: 1 is the best that was measured, more is worse."""
+    metric = evidence.get("metric", "the metric")
+    if evidence.get("goal") == "maximize":
+        return f"the best {metric} that was measured over what the choice has"
+    return f"{metric} over the best that was measured"
 
 
 def _regrets(regret: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from autotune.session.progress import Best, Opening, Progress
 from autotune.session.shapes_matrix import NOT_ALLOWED, NOT_MEASURED, family_of, load_matrix
 from autotune.session.shapes_result import ManyResult
 from autotune.space.configuration import Configuration
+from autotune.space.spec import Budget
 from autotune.store.store import Store
 from tests.session.planted import Planted, family
 
@@ -200,6 +202,15 @@ def test_the_space_may_be_used_up(tmp_path: Path) -> None:
     result = search(tmp_path, "[{m: 1}, {m: 2}]", trials=1000)
     assert [sum(r.statuses.values()) for r in result.results] == [20, 40]
     assert result.reason == "nothing more to try"
+
+
+def test_patience_is_of_each_workload(tmp_path: Path) -> None:
+    planted = family(tmp_path, THREE, trials=200, strategy="bayes")
+    budget = Budget(trials=200, patience=5)
+    planted = replace(planted, specs=tuple(replace(spec, budget=budget) for spec in planted.specs))
+    result = autotune.search_many(planted, store=tmp_path / "s.db", objective=Planted)
+    assert result.reason == "nothing more to try"
+    assert all(5 < sum(r.statuses.values()) < 60 for r in result.results)
 
 
 def test_without_finalists_nothing_is_measured_again(tmp_path: Path) -> None:
