@@ -49,6 +49,7 @@ def _line(study: StudyRecord) -> dict[str, Any]:
         "replayed": study.replayed,
         "parent": study.parent_id,
         "objective": study.objective,
+        "workload": dict(study.workload),
     }
 
 
@@ -90,15 +91,22 @@ def _trial(trial: TrialRecord) -> dict[str, Any]:
 
 
 def say_studies(document: dict[str, Any]) -> str:
+    from collections import Counter
     from datetime import datetime
+
+    from autotune.space.spec import say_workload
 
     if not document["studies"]:
         return f"no study in {document['store']}; start with: autotune search gemm-c"
     lines = [f"{document['store']}"]
+    several = Counter(study["study"] for study in document["studies"])
     for study in document["studies"]:
         created = datetime.fromtimestamp(study["created"]).astimezone().strftime("%Y-%m-%d %H:%M")
         label = "  REPLAYED" if study["replayed"] else ""
-        lines.append(f"  {study['study']}#{study['id']:<5} {created}  {study['trials']:>6} trials{label}")
+        # What tells studies of one name apart is most often the workload.
+        apart = f"  {say_workload(study['workload'])}" if several[study["study"]] > 1 else ""
+        line = f"  {study['study']}#{study['id']:<5} {created}  {study['trials']:>6} trials{label}{apart}"
+        lines.append(line.rstrip())
     return "\n".join(lines)
 
 
