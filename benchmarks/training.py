@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import platform
 import statistics
@@ -47,9 +48,10 @@ def time_to(line: Line, level: float) -> float | None:
 
 
 def level_of(lines: Sequence[Line], space: str) -> float | None:
-    """What random search has at the end, the median over the seeds."""
+    """What random search has at the end, the median over the seeds; ``None`` where that is nothing."""
     ends = [best_at(x, x["seconds"]) for x in lines if (x["space"], x["way"]) == (space, "random")]
-    return statistics.median(ends) if ends else None
+    level = statistics.median(ends) if ends else math.inf
+    return level if math.isfinite(level) else None
 
 
 def table(lines: Sequence[Line], seconds: float) -> list[str]:

@@ -35,7 +35,7 @@ def chart(lines: Sequence[Run], spaces: Sequence[str], seconds: float) -> str:
 
 
 def _panel(space: str, runs: Mapping[str, Sequence[Run]], left: float, seconds: float) -> list[str]:
-    curves = {way: _median(own, seconds) for way, own in runs.items() if own}
+    curves = {way: curve for way, own in runs.items() if own and (curve := _median(own, seconds))}
     values = [loss for curve in curves.values() for _, loss in curve]
     frame = f'<rect x="{left}" y="{TOP}" width="{WIDTH - 10}" height="{HEIGHT}" fill="none" stroke="{LINE}"/>'
     parts = [frame, f'<text x="{left}" y="{TOP + HEIGHT + 18}" fill="{INK}">{escape(space)}</text>']

@@ -11,6 +11,7 @@ memory cap of the space (``measure: {memory: ...}``; on a GPU: what it has).
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping
 from typing import Any
 
@@ -40,6 +41,7 @@ class LargestBatch(LanguageModel):
         return {}
 
     def measure(self, loaded: Plan, rng: np.random.Generator) -> Mapping[str, float]:
+        gc.collect()  # or the cycles of an earlier trial are part of this one's peak
         self.forget_memory()
         seed = int(rng.integers(MOST_SEED))
         with refusals():

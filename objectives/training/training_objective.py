@@ -17,7 +17,6 @@ target; ``peak_memory`` in bytes (of the process, or allocated on the GPU); in t
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -29,7 +28,7 @@ import torch
 from training_data import Data
 from training_loop import Training
 from training_models import Blocks
-from training_oracle import gradient_error, tiny_updates_survive
+from training_oracle import computing, gradient_error, tiny_updates_survive
 from training_plan import Plan
 from training_range_test import suggested_rate
 
@@ -66,6 +65,7 @@ class TrainingObjective(Objective):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
+        self._checked: dict[Plan, float] = {}
         self.device = find_device(str(context.workload.get("device", "auto")))
         self.target = context.workload.get("target")
         self.until = str(context.workload.get("until", "budget"))
@@ -99,11 +99,19 @@ class TrainingObjective(Objective):
         return plan
 
     def check(self, loaded: Plan, rng: np.random.Generator) -> Mapping[str, float]:
-        """The gradient is that of the whole batch in float32, and tiny updates are not lost."""
-        seed = int(rng.integers(MOST_SEED))
-        with refusals():
-            tiny_updates_survive(loaded, self.device)
-            return {"gradient_error": gradient_error(self.make_model, self.data, loaded, seed, self.device)}
+        """The gradient is that of the whole batch in float32, and tiny updates are not lost.
+
+        Rate and schedule have no part in that. So plans that compute alike are checked once a process:
+        checking costs as much as an epoch of digits.
+        """
+        alike = computing(loaded)
+        if alike not in self._checked:
+            seed = int(rng.integers(MOST_SEED))
+            with refusals():
+                tiny_updates_survive(alike, self.device)
+                error = gradient_error(self.make_model, self.data, alike, seed, self.device)
+            self._checked[alike] = error
+        return {"gradient_error": self._checked[alike]}
 
     def measure(self, loaded: Plan, rng: np.random.Generator) -> Sample | Mapping[str, float]:
         """One training."""
@@ -165,7 +173,6 @@ class TrainingObjective(Objective):
 
     def forget_memory(self) -> None:
         """What an earlier training left behind is no part of this one's peak."""
-        gc.collect()
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
             torch.cuda.reset_peak_memory_stats(self.device)

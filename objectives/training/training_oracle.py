@@ -24,14 +24,25 @@ MOST_SAMPLES, MOST_MICRO_BATCHES = 8, 3
 TINY_UPDATES = 16
 
 
+def computing(plan: Plan) -> Plan:
+    """The part of a plan that what is checked here depends on, at the few samples that it is checked with."""
+    return Plan(
+        batch=min(plan.batch, MOST_SAMPLES),
+        accumulate=min(plan.accumulate, MOST_MICRO_BATCHES),
+        dtype=plan.dtype,
+        masters=plan.masters,
+        scaling=plan.scaling,
+        loss_scale=plan.loss_scale,
+        recompute=plan.recompute,
+    )
+
+
 def gradient_error(make: MakeModel, data: Data, plan: Plan, seed: int, device: torch.device) -> float:
     """How far the gradient of accumulated micro-batches is from that of the whole batch in float32.
 
     The last micro-batch is one short where it can be. Raises :class:`WrongAnswer` past :data:`TOLERANCES`.
     """
-    small = replace(
-        plan, batch=min(plan.batch, MOST_SAMPLES), accumulate=min(plan.accumulate, MOST_MICRO_BATCHES)
-    )
+    small = computing(plan)
     count = max(small.samples - 1, 1)
     own = _gradient(Training(make, data, small, seed, 1, count, device), count)
     plain = Plan(batch=count)
@@ -66,15 +77,7 @@ def tiny_updates_survive(plan: Plan, device: torch.device) -> None:
     model: Any = nn.Linear(1, 1, bias=False)
     nn.init.ones_(model.weight)
     precision = Precision(model, plan, device)
-    plain = replace(
-        plan,
-        optimiser="sgd",
-        rate=tiny / slope,
-        coupling="none",
-        momentum=0.0,
-        nesterov=False,
-        weight_decay=0.0,
-    )
+    plain = replace(computing(plan), optimiser="sgd", rate=tiny / slope, momentum=0.0)
     optimiser = make_optimiser(precision.weights.updated, plain)
     for _ in range(TINY_UPDATES):
         precision.backward((slope * precision.logits(torch.ones(1, 1, device=device))).sum())
