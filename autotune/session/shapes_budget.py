@@ -1,9 +1,9 @@
 """Which workload of a family is searched next, and for how many tries. Pure.
 
-The first workload, the one in the middle, begins with twice its share: what it teaches, the others need not
-find out again. Each of the others then gets its opening, in which the strategy tries what was best for
-those before it, and turns the switches around it. What is left goes where it still brings something: to the
-workload that improved most a try in the later half of its tries.
+The first workload, the one in the middle, begins with twice its share, as long as that leaves the others
+their openings: what it teaches, they need not find out again. Each of the others then gets its opening, in
+which the strategy tries what was best for those before it, and turns the switches around it. What is left
+goes where it still brings something: to the workload that improved most a try in the later half of its tries.
 
 All follows from what stands in the store, so a family that was interrupted goes on with what it had begun.
 """
@@ -83,10 +83,11 @@ def next_slice(
 
 
 def _lead_tries(workloads: int, trials: int) -> int:
-    """Twice a share, as long as one try is left for each of the others; alone, everything."""
+    """Twice a share, as long as enough is left for the openings of the others; alone, everything."""
     if workloads == 1:
         return trials
-    return max(min(round(2 * trials / (workloads + 1)), LEAD, trials - (workloads - 1)), 1)
+    spare = max(trials - (workloads - 1) * OPENING, trials // workloads, 1)
+    return min(round(2 * trials / (workloads + 1)), LEAD, spare)
 
 
 def _tries_to_open(workloads: int, trials: int | None) -> int:
