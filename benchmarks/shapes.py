@@ -14,8 +14,9 @@ shape is known by listing, so that a regret is a regret. Readings have 2 % of no
 ``separate``  each shape with as many tries, learning from nothing.
 
 What counts is the best configuration of each shape's own tries, without noise, over the optimum: the
-geometric mean over the shapes. Trials are run in one process; sessions, store and strategies are the real
-ones.
+geometric mean over the shapes. ``crossed`` lets a shape have what another one found, as the cross measurement
+does at the end: for each shape as many configurations more as there are other shapes. Trials are run in one
+process; sessions, store and strategies are the real ones.
 """
 
 from __future__ import annotations
@@ -169,6 +170,19 @@ def regrets(
     return math.exp(float(np.mean(np.log(ratios)))), max(ratios)
 
 
+def crossed(results: Sequence[Result], best: Sequence[float]) -> tuple[float, float]:
+    """As :func:`regrets`, each shape with the best of all shapes' winners."""
+    found = []
+    for result in results:
+        trials = [t for t in result.trials if str(t.status) == "ok"]
+        found.append(min(trials, key=lambda t: t.metrics["time"].value).configuration)
+    ratios = [
+        min(seconds(one, result.study.workload) for one in found) / optimum
+        for result, optimum in zip(results, best, strict=True)
+    ]
+    return math.exp(float(np.mean(np.log(ratios)))), max(ratios)
+
+
 def _number(trial: Any) -> int:
     number: int = trial.number
     return number
@@ -185,7 +199,10 @@ def measure(seed: int, budgets: Sequence[int], most: int, best: Sequence[float])
     for trials in budgets:
         for way, run in ways.items():
             with tempfile.TemporaryDirectory() as folder:
-                lines.append(Line(way, trials, seed, *regrets(run(Path(folder), seed, trials), best)))
+                results = run(Path(folder), seed, trials)
+            lines.append(Line(way, trials, seed, *regrets(results, best)))
+            if way == "family":
+                lines.append(Line("family, crossed", trials, seed, *crossed(results, best)))
     with tempfile.TemporaryDirectory() as folder:
         results = one_by_one(Path(folder), seed, most, transfer=False)
         for trials in range(shapes * 5, most + 1, shapes * 5):
@@ -198,7 +215,7 @@ def table(lines: Sequence[Line], budgets: Sequence[int], most: int, shapes: int)
     """Regrets with quartiles over the seeds, and how many separate tries are as good as those of a family."""
     rows = ["| tries in all | way | regret | quartiles | worst shape |", "|---|---|---|---|---|"]
     for trials in budgets:
-        for way in ("family", "evenly", "separate"):
+        for way in ("family", "family, crossed", "evenly", "separate"):
             found = [line for line in lines if (line.way, line.trials) == (way, trials)]
             low, middle, high = np.quantile([line.regret for line in found], [0.25, 0.5, 0.75])
             worst = float(np.median([line.worst for line in found]))
