@@ -235,7 +235,8 @@ def ray_asha(task: Task, watch: Watch) -> None:
     from ray import tune
     from ray.tune.schedulers import ASHAScheduler
 
-    file = Path(tempfile.mkdtemp()) / "reports"
+    folder = Path(tempfile.mkdtemp())
+    file = folder / "reports"
     ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     spec = read_space(task)
     early = spec.search.early_stopping
@@ -251,7 +252,9 @@ def ray_asha(task: Task, watch: Watch) -> None:
             max_concurrent_trials=1,
             reuse_actors=True,
         ),
-        run_config=tune.RunConfig(verbose=0, failure_config=tune.FailureConfig(max_failures=0)),
+        run_config=tune.RunConfig(
+            storage_path=str(folder), verbose=0, failure_config=tune.FailureConfig(max_failures=0)
+        ),
     )
     results = tuner.fit()
     watch.trials = len(results)
