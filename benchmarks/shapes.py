@@ -221,11 +221,12 @@ def table(lines: Sequence[Line], budgets: Sequence[int], most: int, shapes: int)
             worst = float(np.median([line.worst for line in found]))
             rows.append(f"| {trials} | {way} | {middle:.3f} | {low:.3f} to {high:.3f} | {worst:.3f} |")
     rows.append("")
-    for trials in budgets:
-        goal = float(np.median([x.regret for x in lines if (x.way, x.trials) == ("family", trials)]))
-        enough = [t for t in range(shapes * 5, most + 1, shapes * 5) if _median(lines, t) <= goal]
-        needed = f"{enough[0]} tries" if enough else f"more than {most} tries"
-        rows.append(f"* {trials} tries of a family are as good as {needed} of separate searches.")
+    for way in ("family", "family, crossed"):
+        for trials in budgets:
+            goal = float(np.median([x.regret for x in lines if (x.way, x.trials) == (way, trials)]))
+            enough = [t for t in range(shapes * 5, most + 1, shapes * 5) if _median(lines, t) <= goal]
+            needed = f"{enough[0]} tries" if enough else f"more than {most} tries"
+            rows.append(f"* {way}, {trials} tries: as good as {needed} of separate searches.")
     return rows
 
 
