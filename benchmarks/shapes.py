@@ -1,7 +1,7 @@
 """What one search over several workloads saves, beside a search for each by itself.
 
-    python -m benchmarks.shapes --seeds 4 --budgets 120,240 --most 360
-    python -m benchmarks.shapes --seeds 4 --budgets 60,120 --most 300 --common 10
+    python -m benchmarks.shapes --seeds 4 --budgets 60,120 --most 360 --common 1
+    python -m benchmarks.shapes --seeds 4 --budgets 60,120 --most 360 --common 10
     python -m benchmarks.shapes --real gemm-c-shapes --tries 90
 
 A space is planted: a matrix product of blocks on 16 processors, whose best blocks depend on the shape in
