@@ -312,11 +312,13 @@ def test_an_interrupt_kills_it(tmp_path: Path) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
+    def once_it_runs(_: str) -> None:
+        signal.raise_signal(signal.SIGALRM)
+
     previous = signal.signal(signal.SIGALRM, interrupt)
-    signal.setitimer(signal.ITIMER_REAL, 0.3)
     try:
         with pytest.raises(KeyboardInterrupt):
-            run_program(["sleep", "60"], tmp_path, os.environ)
+            run_program(["sh", "-c", "echo up; exec sleep 60"], tmp_path, os.environ, once_it_runs)
     finally:
         signal.signal(signal.SIGALRM, previous)
     assert not [c for c in psutil.Process().children() if c.name() == "sleep"]
