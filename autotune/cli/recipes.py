@@ -34,7 +34,10 @@ class Listing(click.Group):
 def command() -> None:
     """List, export and import recipes: the best configuration known for each workload and device.
 
-    Without a command they are listed.
+    Without a command they are listed:
+
+    \b
+      autotune recipes [--recipes FILE] [--study NAME] [--store URL] [--json]
     """
 
 
