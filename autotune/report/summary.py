@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from textwrap import shorten
 
 from autotune.measure.outcome import SAME_CODE_AS
 from autotune.report.numbers import say_estimate, say_ratio, say_value
@@ -126,17 +127,16 @@ def _why_failed(result: Result) -> list[str]:
     first: dict[str, str] = {}
     for trial in result.trials:
         if trial.status.failed and trial.message.strip():
-            message = " ".join(trial.message.split())
-            first.setdefault(
-                str(trial.status), f"{'':14} {trial.status}, as trial {trial.number}: {message[:160]}"
-            )
+            message = shorten(trial.message, 240, placeholder=" ...")
+            first.setdefault(str(trial.status), f"{'':14} {trial.status}, as trial {trial.number}: {message}")
     return list(first.values())
 
 
 def _next(result: Result, space: str, program: str, store_option: str) -> list[str]:
     study = f"--study {result.study.name}{store_option}"
+    winner = (f"{program} best --format flags {study}", "the winner as compiler flags (or yaml, json, env)")
     commands = [
-        (f"{program} best --format flags {study}", "the winner as compiler flags (or yaml, json, env)"),
+        *([winner] if result.best is not None else []),
         *([(f"{program} best --front {study}", "the whole front")] if len(result.goals) > 1 else []),
         (f"{program} show {study}", "every trial, the failures and why"),
         (

@@ -23,11 +23,10 @@ from autotune.search.untried import untried
 INCUMBENTS = 4
 """The best configurations, all of whose neighbours are candidates."""
 AMBITION = 30.0
-"""In a search of :data:`USUAL` tries, the improvement asked for falls as this over the number of
-observations, in standard deviations; in proportion where there are fewer or more tries, so that a search
-explores in the same part of them."""
-USUAL = 220
-"""Tries that a search is taken to have where nobody says."""
+"""The improvement asked for falls as this over the number of observations, in standard deviations."""
+SMALL = 4000
+"""Configurations of a space below which it is in proportion less: there the best of what was seen is soon the
+best there is, and to look for something quite different takes the tries that would find it."""
 KNOWN = 100.0
 """As so many observations count earlier studies that are fully believed."""
 PATIENCE = 6
@@ -42,10 +41,10 @@ little is likely, and to keep to that would be to stay at the few points that su
 AT_A_LIMIT = 0.5
 """The same where memory ran out: larger is mostly faster until it no longer fits, so that the best lies where
 success is doubtful. For failures of other kinds there is no reason to."""
-CAUTION = 2.0
-"""How much more often than once, at the end of the tries, a probability counts that something measured stays
-within its limit. A failure is worth what it teaches, and that is worth the less the fewer tries are left; a
-limit to something measured is foreseen well enough to keep off it."""
+CAUTION = 1.0
+"""How much more often than once a probability counts that something measured stays within its limit. The
+plain product is right for one try; but a limit to something measured is foreseen from successes too, so that
+there is little to learn from a failure."""
 DRAWS = 64
 """Of so many random configurations the first tries take the one that is expected to be best beforehand."""
 TIE = 1e-7
@@ -61,7 +60,7 @@ class Bayes(Strategy):
     that differ from one of the best in one or two knobs. What is asked for is an improvement on the best by
     :data:`AMBITION` over the number of observations: much at first, when the process knows little and is
     too sure of it, so that the search does not polish the first good region it meets; next to nothing
-    at the end.
+    after some hundred tries.
 
     With ``cost``, the improvement expected is divided by the seconds expected, less and less as the budget is
     spent (:mod:`~autotune.search.cost`). ``rebuild`` asks for the same and names the knobs that need a new
@@ -92,8 +91,8 @@ class Bayes(Strategy):
             self._several = Several(problem, self.features, self._pools, count, seed)
         self._fitted = -1
         """How many observations the surrogate was fitted to."""
-        self._tries = problem.budget or USUAL
-        self._ambition = AMBITION * self._tries / USUAL
+        size = problem.space.feasible.size if self.features.enumerable else None
+        self._ambition = AMBITION * (1.0 if size is None else min(1.0, size / SMALL))
 
     def ask(self, n: int = 1) -> list[Proposal]:
         with one_thread():
@@ -185,7 +184,7 @@ class Bayes(Strategy):
         trust = self._belief.trust if self._belief else 0.0
         goal = targets.best - self._ambition / (len(targets.instructive) + KNOWN * trust)
         gain = log_expected_improvement(expected.mean, expected.spread, goal) + np.log(expected.success)
-        gain += CAUTION * min(1.0, len(self.usable) / self._tries) * expected.log_room
+        gain += CAUTION * expected.log_room
         seconds = self._seconds(pool, columns)
         if self._cost is not None:
             gain -= emphasis(self.problem, len(self.usable), self._cost.seconds) * np.log(seconds)

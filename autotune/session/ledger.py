@@ -219,8 +219,8 @@ class Ledger:
             told=[observe_record(t) for t in done],
         )
         self.earlier = len(trials)
-        self._counted = {t.number for t in trials}
-        self._trials_known = 1 + max(self._counted, default=-1)
+        self._counted = {t.number for t in inside}
+        self._trials_known = 1 + max((t.number for t in trials), default=-1)
         self._results_known = 1 + max((_order_told(t) for t in trials), default=-1)
         for trial in done:
             self._note(trial)

@@ -87,6 +87,15 @@ def test_a_space_that_shrank_does_not_answer_with_what_is_gone(
     assert after.best is not None and after.best["x"] <= 4
 
 
+def test_what_is_gone_from_a_space_does_not_count_for_the_budget(
+    tmp_path: Path, search: Callable[..., autotune.Result]
+) -> None:
+    before = search(trials=40)
+    assert any(t.configuration["x"] > 4 for t in before.trials)
+    after = search(spec(tmp_path, high=4), trials=30)
+    assert sum(t.configuration["x"] <= 4 for t in after.trials) == 30
+
+
 def test_a_changed_workload_begins_a_new_study_that_says_so(
     tmp_path: Path, search: Callable[..., autotune.Result]
 ) -> None:
