@@ -191,9 +191,9 @@ class TestDefineByRun:
 
         found = study(pruned, trials=30, strategy="bayes")
         assert different(found) == 30
-        late = [t for t in found.trials[15:] if t.state is TrialState.PRUNED]
-        early = [t for t in found.trials[:15] if t.state is TrialState.PRUNED]
-        assert len(late) < len(early)
+        # 17 of the 300 configurations are not pruned: random search would meet fewer than two of them.
+        whole = [t for t in found.trials if t.state is TrialState.COMPLETE]
+        assert len(whole) >= 9 and found.best_value == 1.0
 
     def test_how_far_a_pruned_trial_came_is_told(self, tmp_path: Path) -> None:
         """Also where a later trial goes on for longer than all before: then they came less far."""
