@@ -24,8 +24,9 @@ from typing import Any, Self
 from autotune.measure.outcome import Outcome, Reading, Report
 from autotune.space.configuration import Configuration
 from autotune.status import Status
-from autotune.store import asks, contents, integrity, lookup, recipes, reports, studies, trials
+from autotune.store import asks, brief, contents, integrity, lookup, recipes, reports, studies, trials
 from autotune.store.address import default_url, read_address
+from autotune.store.brief import BriefTrial
 from autotune.store.database import Database
 from autotune.store.documents import content_hash
 from autotune.store.opening import open_engine
@@ -303,6 +304,23 @@ class Store:
         """The study's trials by number, or some of them."""
         with self._database.read() as connection:
             return lookup.list_trials(connection, study_id, purpose, status)
+
+    def brief_trials(self, study_id: int) -> Iterator[BriefTrial]:
+        """All trials of the study by number, without what only a look at a single one needs.
+
+        Fetched in parts, so that a long study needs little memory and no transaction stays open.
+        """
+        with self._database.read() as connection:
+            end = lookup.number_of_trials(connection, study_id)
+        for first in range(0, end, _TRIALS_AT_ONCE):
+            with self._database.read() as connection:
+                part = list(brief.brief_between(connection, study_id, first, first + _TRIALS_AT_ONCE))
+            yield from part
+
+    def values_of(self, study_id: int, metrics: Sequence[str]) -> list[tuple[int, tuple[float, ...]]]:
+        """``(number, values)`` of these metrics for each search trial that succeeded and has them all."""
+        with self._database.read() as connection:
+            return brief.values_of(connection, study_id, metrics)
 
     def numbers_of(self, study_id: int, hashes: Sequence[str]) -> dict[str, int]:
         """The numbers of the study's search trials whose configurations have these hashes, by hash."""

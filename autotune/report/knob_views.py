@@ -1,0 +1,196 @@
+"""What a stored study says of its knobs, and their values as labels and as numbers, without making the space again."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.report.text import one_line
+from autotune.space.configuration import FrozenMap, plain
+
+Floats = NDArray[np.float64]
+
+MOST_BINS = 12
+"""Groups into which the values of a knob are put where there are more."""
+
+
+@dataclass(frozen=True)
+class KnobView:
+    """A knob as tables and figures need it."""
+
+    name: str
+    ordered: bool
+    """Whether its values stand in an order: numbers do, choices do not."""
+    logarithmic: bool
+    values: tuple[Any, ...]
+    """All of them, in their order, plain; empty for a range or a permutation."""
+    default: Any
+    items: tuple[str, ...] = ()
+    """Of a permutation or an assignment."""
+
+    @property
+    def label(self) -> str:
+        return one_line(self.name, 40)
+
+
+def knob_views(document: Mapping[str, Any], seen: Sequence[str] = ()) -> tuple[KnobView, ...]:
+    """The knobs of a study's document; names that only its trials have (``seen``) come last, as choices."""
+    space = document.get("space")
+    knobs = space.get("knobs") if isinstance(space, Mapping) else None
+    described = knobs if isinstance(knobs, Mapping) else {}
+    found = [_view(name, knob) for name, knob in described.items() if isinstance(knob, Mapping)]
+    known = {knob.name for knob in found}
+    return (*found, *(KnobView(name, False, False, (), None) for name in seen if name not in known))
+
+
+def _view(name: str, knob: Mapping[str, Any]) -> KnobView:
+    default = knob.get("default")
+    if "values" in knob:
+        values = tuple(knob["values"])
+        return KnobView(name, True, _positive(values), values, default)
+    if "range" in knob:
+        scale = str(knob.get("scale", "linear"))
+        return KnobView(name, True, scale.startswith("log"), (), default)
+    if "flag" in knob:
+        return KnobView(name, False, False, (False, True), default)
+    if "permutation" in knob:
+        return KnobView(name, False, False, (), default, tuple(map(str, knob["permutation"])))
+    if "assign" in knob:
+        return KnobView(name, False, False, (), default, tuple(map(str, knob["assign"])))
+    return KnobView(name, False, False, tuple(knob.get("choices", ())), default)
+
+
+def _positive(values: Sequence[Any]) -> bool:
+    return all(isinstance(v, (int, float)) and not isinstance(v, bool) and v > 0 for v in values)
+
+
+def say_value_of(value: object) -> str:
+    """A knob's value as a label: ``true``, ``i, j, k``, ``0.001``."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, (tuple, list)):
+        return one_line(", ".join(map(str, value)), 60)
+    if isinstance(value, (Mapping, FrozenMap)):
+        return one_line(", ".join(f"{item}: {place}" for item, place in value.items()), 60)
+    return one_line(value, 60)
+
+
+def positions(knob: KnobView, column: Sequence[Any]) -> Floats:
+    """One number a value, in the knob's order and on its scale; shape (n,), NaN where the knob was not there.
+
+    Values of a knob without an order are numbered as they stand in the space, or by their label.
+    """
+    if knob.ordered and not knob.values:
+        numbers = np.array([_number(v) for v in column], dtype=np.float64)
+        if knob.logarithmic:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                scaled = np.log(numbers)
+            return np.where(np.isfinite(scaled), scaled, np.nan)
+        return numbers
+    keys = [None if v is None else _key(v) for v in column]
+    order = {_key(v): place for place, v in enumerate(knob.values)}
+    for key in sorted({k for k in keys if k is not None and k not in order}):
+        order[key] = len(order)
+    return np.array([math.nan if key is None else float(order[key]) for key in keys], dtype=np.float64)
+
+
+def feature_columns(knob: KnobView, column: Sequence[Any]) -> Floats:
+    """What a forest sees of a knob; shape (n, width), NaN where the knob was not there.
+
+    An ordered knob is one number, a choice one column a value (at most 12, the commonest), a permutation the place
+    of each item, an assignment a number an item.
+    """
+    if knob.items:
+        return np.array([_places(knob, value) for value in column], dtype=np.float64).reshape(len(column), -1)
+    place = positions(knob, column)
+    if knob.ordered or len(knob.values) == 2:
+        return place[:, None]
+    levels, counts = np.unique(place[np.isfinite(place)], return_counts=True)
+    common = np.sort(levels[np.argsort(-counts, kind="stable")][:MOST_BINS])
+    hot = (place[:, None] == common[None, :]).astype(np.float64)
+    hot[~np.isfinite(place)] = np.nan
+    return hot if hot.shape[1] else np.zeros((len(column), 1))
+
+
+def _places(knob: KnobView, value: Any) -> list[float]:
+    if isinstance(value, Mapping):
+        return [float(hash_place(value.get(item))) for item in knob.items]
+    if isinstance(value, (list, tuple)):
+        where = {str(item): float(place) for place, item in enumerate(value)}
+        return [where.get(item, math.nan) for item in knob.items]
+    return [math.nan] * len(knob.items)
+
+
+def hash_place(place: object) -> int:
+    """A number that stands for where an item was put: its own where it is one."""
+    if isinstance(place, (int, float)):
+        return int(place)
+    return sum(map(ord, str(place)))
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _key(value: Any) -> str:
+    """Values that are the same to a space have the same key: 4 and 4.0."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return json.dumps(plain(value), sort_keys=True, default=str)
+
+
+@dataclass(frozen=True)
+class Bins:
+    """The values of a knob in groups, in their order."""
+
+    labels: tuple[str, ...]
+    places: NDArray[np.int64]
+    """The group of each trial; -1 where the knob was not there."""
+
+
+def bins_of(knob: KnobView, column: Sequence[Any], most: int = MOST_BINS) -> Bins:
+    """Each value by itself, or where there are more than ``most``: ranges of an order, and the rest of choices."""
+    place = positions(knob, column)
+    there = np.isfinite(place)
+    levels = np.unique(place[there])
+    if not len(levels):
+        return Bins((), np.full(len(column), -1, dtype=np.int64))
+    first: dict[float, int] = {}
+    for at in np.flatnonzero(there).tolist():
+        first.setdefault(float(place[at]), at)
+    labels = [say_value_of(column[first[float(level)]]) for level in levels]
+    group = np.searchsorted(levels, np.where(there, place, levels[0]))
+    if len(levels) > most:
+        group, labels = _fewer(knob, group, there, labels, most)
+    return Bins(tuple(labels), np.where(there, group, -1).astype(np.int64))
+
+
+def _fewer(
+    knob: KnobView, group: NDArray[np.int64], there: NDArray[np.bool_], labels: list[str], most: int
+) -> tuple[NDArray[np.int64], list[str]]:
+    count = len(labels)
+    if knob.ordered:
+        edges = np.linspace(0, count, most + 1).round().astype(int)
+        of_level = np.searchsorted(edges, np.arange(count), side="right") - 1
+        ends = [(labels[edges[i]], labels[edges[i + 1] - 1]) for i in range(most)]
+        return of_level[group], [low if low == high else f"{low} to {high}" for low, high in ends]
+    counts = np.bincount(group[there], minlength=count)
+    kept = np.sort(np.argsort(-counts, kind="stable")[: most - 1])
+    of_level = np.full(count, most - 1)
+    of_level[kept] = np.arange(most - 1)
+    return of_level[group], [*(labels[level] for level in kept), f"{count - most + 1} others"]

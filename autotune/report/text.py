@@ -1,0 +1,52 @@
+"""Text that others have written, made safe to show: nothing in it acts on a terminal, a page or the order of words."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+MOST_OF_A_NAME = 120
+"""Characters of a name or a value that are shown."""
+MOST_OF_A_TEXT = 4000
+"""Of a message, or of what a program printed."""
+
+_ACTING = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
+)
+"""Control characters (but for the tab and the new line), and those that turn or hide other characters."""
+_UNPAIRED = re.compile("[\ud800-\udfff]")
+
+
+def visible(text: object, most: int = MOST_OF_A_TEXT) -> str:
+    """``text`` with what acts written out (``\\\\x1b``, ``\\\\u202e``), cut at ``most`` characters, which is said."""
+    words = text if isinstance(text, str) else str(text)
+    cut = len(words) - most
+    if cut > 0:
+        words = words[:most]
+    words = _ACTING.sub(_written_out, _UNPAIRED.sub(_written_out, words.replace("\r\n", "\n")))
+    return f"{words} ... (cut, {cut:,} more characters)" if cut > 0 else words
+
+
+def one_line(text: object, most: int = MOST_OF_A_NAME) -> str:
+    """The same on one line, for a name, a value or the beginning of a message."""
+    words = str(text)
+    beginning = " ".join(words[: 8 * most].split())
+    return visible(beginning, most) if len(beginning) <= most else visible(beginning[: most - 4]) + " ..."
+
+
+def last_lines(text: str, most: int = MOST_OF_A_TEXT) -> str:
+    """The end of what a program printed, which is where it says what went wrong."""
+    cut = len(text) - most
+    return (
+        visible(text) if cut <= 0 else f"({cut:,} characters before this are left out)\n{visible(text[cut:])}"
+    )
+
+
+def columns_wide(text: str) -> int:
+    """How many columns of a terminal it takes."""
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else not unicodedata.combining(c) for c in text)
+
+
+def _written_out(found: re.Match[str]) -> str:
+    code = ord(found.group())
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"

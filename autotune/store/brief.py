@@ -1,0 +1,95 @@
+"""Trials without what only a look at a single one needs: what tables and figures of a whole study are made of.
+
+A study may have a hundred thousand trials, each with up to 8 KiB of what its program printed. So they are read in
+parts, past SQLAlchemy's types, and nothing is kept of a part once the caller has gone on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from autotune.measure.outcome import Estimate
+from autotune.status import Status
+from autotune.store.documents import decode, decode_metrics
+from autotune.store.records import Document
+from autotune.store.schema import SEARCHED, trials
+
+__all__ = ["BriefTrial", "brief_between", "values_of"]
+
+MOST_OF_A_MESSAGE = 500
+"""Characters of a message that are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class BriefTrial:
+    """These fields of a :class:`~autotune.store.records.TrialRecord`; the message is cut."""
+
+    id: int
+    number: int
+    session_id: int
+    segment_id: int
+    purpose: str
+    configuration: Document
+    hash: str
+    status: str
+    strategy: str
+    reason: Document
+    told: int | None
+    proposed_at: float
+    started_at: float | None
+    finished_at: float | None
+    phases: Document
+    metrics: dict[str, Estimate]
+    message: str
+    peak_memory: int | None
+    facts: Document
+    environment_hash: str
+
+
+_FIELDS = tuple(BriefTrial.__dataclass_fields__)
+_METRICS, _MESSAGE = _FIELDS.index("metrics"), _FIELDS.index("message")
+
+
+def _column(name: str) -> sa.ColumnElement[Any]:
+    if name == "message":
+        return sa.func.substr(trials.c.message, 1, MOST_OF_A_MESSAGE)
+    return trials.c[name]
+
+
+_BETWEEN = (
+    sa.select(*map(_column, _FIELDS))
+    .where(
+        trials.c.study_id == sa.bindparam("study_id"),
+        trials.c.number >= sa.bindparam("first"),
+        trials.c.number < sa.bindparam("past"),
+    )
+    .order_by(trials.c.number)
+)
+
+
+def brief_between(connection: sa.Connection, study_id: int, first: int, past: int) -> Iterator[BriefTrial]:
+    """The study's trials, for whatever purpose, numbered ``first`` to ``past - 1``."""
+    wanted = {"study_id": study_id, "first": first, "past": past}
+    for row in connection.execute(_BETWEEN, wanted).all():
+        values = list(row)
+        values[_METRICS] = decode_metrics(values[_METRICS])
+        yield BriefTrial(*values)
+
+
+def values_of(
+    connection: sa.Connection, study_id: int, names: Sequence[str]
+) -> list[tuple[int, tuple[float, ...]]]:
+    """``(number, values)`` of these metrics for each search trial that succeeded and has them all."""
+    query = sa.select(trials.c.number, trials.c.metrics).where(
+        trials.c.study_id == study_id, trials.c.status == Status.OK.value, sa.text(SEARCHED)
+    )
+    found = []
+    for number, text in connection.execute(query.order_by(trials.c.number)).all():
+        metrics = decode(text)
+        if all(name in metrics for name in names):
+            found.append((number, tuple(metrics[name]["value"] for name in names)))
+    return found
