@@ -23,6 +23,7 @@ VERBS = {
     "init": ("init", "Write a working space and objective to start from."),
     "show": ("show", "Show the studies of a store, or one study."),
     "trial": ("trial", "Show everything known about one trial."),
+    "replay": ("replay", "Measure a trial again: does it come to what was stored?"),
     "derive": ("derive", "Derive the proposals of a study again from its record, and compare."),
     "best": ("best", "Print the best configuration of a study."),
     "recipes": ("recipes", "List, export and import the winners for each workload and device."),

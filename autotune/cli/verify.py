@@ -14,7 +14,6 @@ from autotune.errors import InputError, Location, Problem, nearest
 
 if TYPE_CHECKING:
     from autotune.hook.verifying import Verified
-    from autotune.session.verification import Interval
 
 MOST_CHANGES = 12
 """Lines of what has changed; all of it is in the JSON document."""
@@ -89,6 +88,8 @@ def document(verified: Verified) -> dict[str, Any]:
 
 def say(verified: Verified) -> list[str]:
     """A block of lines."""
+    from autotune.report.verdicts import say_intervals, say_noticeable
+
     recipe, result = verified.recipe, verified.result
     workload = ", ".join(f"{name} {value}" for name, value in recipe.case.values.items())
     head = f"{recipe.name}{f' for {workload}' if workload else ''}: {result.verdict}"
@@ -96,11 +97,9 @@ def say(verified: Verified) -> list[str]:
         first, *rest = result.why.splitlines()
         return [f"{head}: {first}", *(f"  {line.strip()}" for line in rest)]
     lines = [f"{head}: {result.why}"]
-    if "speedup" in result.now:
-        lines.append(_line("speed-up", _speedups(verified)))
-    lines.append(_line(result.metric, _metrics(verified)))
-    if "default" in result.now:
-        lines.append(_line("default", f"{_value(result.now['default'], result.unit)} now"))
+    lines += say_intervals(result)
+    if result.noticeable is not None:
+        lines.append(_line("noticeable", say_noticeable(result)))
     title = "likely" if result.verdict == "differs" else "changed"
     shown = verified.changed[:MOST_CHANGES]
     lines += [_line("" if place else title, text) for place, text in enumerate(shown)]
@@ -108,30 +107,8 @@ def say(verified: Verified) -> list[str]:
         lines.append(_line("", f"and {len(verified.changed) - len(shown)} more, see --json"))
     if result.verdict == "differs" and not shown:
         lines.append(_line(title, "nothing recorded has changed: what else ran here, then or now?"))
-    lines.append(_line("readings", f"{result.rounds} rounds, {verified.kept}"))
+    lines.append(_line("readings", f"{result.rounds} rounds in {result.runs} runs, {verified.kept}"))
     return lines
-
-
-def _speedups(verified: Verified) -> str:
-    from autotune.report.numbers import say_ratio
-
-    then, now = verified.result.then.get("speedup"), verified.result.now["speedup"]
-    said = f"{say_ratio(*then)} then, " if then else "not known then, "
-    return f"{said}{say_ratio(*now)} now, over the default"
-
-
-def _metrics(verified: Verified) -> str:
-    then, now, unit = verified.result.then.get("metric"), verified.result.now["metric"], verified.result.unit
-    said = f"{_value(then, unit)} then, " if then else ""
-    return f"{said}{_value(now, unit)} now"
-
-
-def _value(interval: Interval, unit: str) -> str:
-    from autotune.measure.outcome import Estimate
-    from autotune.report.numbers import say_estimate
-
-    value, low, high = interval
-    return say_estimate(Estimate(value, low, high, 2, 0.0), unit)
 
 
 def _line(title: str, text: str) -> str:

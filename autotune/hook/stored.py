@@ -14,15 +14,13 @@ from autotune.hook.here import device_of
 from autotune.hook.recipe_document import FORMAT, MARK, read_document, to_document
 from autotune.hook.recipes import Known, KnownSpace, Metric, Recipe, Speedup
 from autotune.hook.stale import versions_of
+from autotune.session.frozen import SOURCE
 from autotune.session.result import best_trial
 from autotune.space.configuration import plain as as_json
 from autotune.space.spec import MetricSpec
 from autotune.store.address import read_address
 from autotune.store.records import NewRecipe, StudyRecord, VerdictRecord
 from autotune.store.store import Store
-
-SOURCE = "source/"
-"""What the role of an objective's own file begins with, among the artefacts of a segment."""
 
 
 def stored_recipes(kernel: str, key: Sequence[str], url: str | None) -> tuple[Recipe, ...]:

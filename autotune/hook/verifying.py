@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ from autotune.hook.here import Here, this_device
 from autotune.hook.recipes import Known, Recipe
 from autotune.hook.stale import changes, source_changed
 from autotune.hook.stored import recipe_of
+from autotune.measure.outcome import Reading
 from autotune.provenance.environment import capture, compare
 from autotune.ready import ready_spaces
-from autotune.session.verification import Claim, Keep, Verification, keeper, spec_for, verify
+from autotune.session.replaying import causes_of, own_results, replicates, space_file
+from autotune.session.verification import UNMEASURABLE, Claim, Keeper, Verification, spec_for, verify
 from autotune.space.configuration import Configuration
 from autotune.space.space_file import load_text
 from autotune.space.spec import StudySpec
@@ -47,17 +50,32 @@ def verify_study(url: str | None, name: str | None) -> Verified | None:
             return None
         reason = _unmeasurable(recipe, study.replayed)
         if reason:
-            return Verified(recipe, Verification("cannot be measured here", reason))
+            return Verified(recipe, Verification(UNMEASURABLE, reason))
         before = _environment(store, study)
+        segment = store.latest_segment(study.id)
+        then = _readings(store, study, recipe)
+        repeats = replicates(own_results(store, study.id), recipe.metric.name) if recipe.metric else []
     try:
         spec = _spec_of(study)
     except InputError as error:
-        return Verified(recipe, Verification("cannot be measured here", str(error)))
+        return Verified(recipe, Verification(UNMEASURABLE, str(error)))
     now = capture(spec.source.parent if spec.source else None)
     changed = _changed(recipe, this_device(), before, now.to_document())
-    kept: list[str] = []
-    result = verify(spec, _claim(recipe), _keep(url, study, recipe, now, kept))
-    return Verified(recipe, result, changed, " ".join(kept))
+    claim = replace(_claim(recipe), replicates=repeats)
+    if source_changed(recipe) or segment is None:
+        result, kept = verify(spec, claim), "not kept: the study is of another source of its objective"
+    else:
+        with closing(Keeper(url, study, segment, now)) as keeper:
+            result = verify(spec, claim, keeper)
+        kept = keeper.kept
+    return Verified(recipe, result, (*causes_of(then, result, spec), *changed), kept)
+
+
+def _readings(store: Store, study: StudyRecord, recipe: Recipe) -> Sequence[Reading]:
+    """Those that its winner won by: of the finale, else of the search."""
+    digest = Configuration(recipe.configuration).hash
+    own = [trial for trial in own_results(store, study.id) if trial.hash == digest]
+    return store.readings(own[-1].id) if own else ()
 
 
 def verify_file(known: Known, here: Here) -> Iterator[Verified]:
@@ -67,12 +85,12 @@ def verify_file(known: Known, here: Here) -> Iterator[Verified]:
         if not reason and recipe.device not in here.names:
             reason = f"it is of {recipe.device}, and this is {here}"
         if reason:
-            yield Verified(recipe, Verification("cannot be measured here", reason))
+            yield Verified(recipe, Verification(UNMEASURABLE, reason))
             continue
         try:
             spec = _spec_in(known, recipe)
         except InputError as error:
-            yield Verified(recipe, Verification("cannot be measured here", str(error)))
+            yield Verified(recipe, Verification(UNMEASURABLE, str(error)))
             continue
         kept = "not kept: they are of no study of a store"
         yield Verified(recipe, verify(spec, _claim(recipe)), _changed(recipe, here, {}, {}), kept)
@@ -100,11 +118,10 @@ def _claim(recipe: Recipe) -> Claim:
 
 
 def _spec_of(study: StudyRecord) -> StudySpec:
-    path = Path(str(study.document.get("source", "")) or "space.yaml")
     if not study.spec_text.strip():
         message = f"study {study.label} was searched from Python: there is no space file that says with what"
         raise InputError(Problem(message))
-    return spec_for(study.spec_text, path, study.workload)
+    return spec_for(study.spec_text, space_file(study), study.workload)
 
 
 def _spec_in(known: Known, recipe: Recipe) -> StudySpec:
@@ -148,26 +165,3 @@ def _changed(
         different = compare(before, now)
         found += [str(d) for d in different if not d.path.startswith(_SAID_ELSEWHERE)]
     return tuple(found)
-
-
-# -- keeping --------------------------------------------------------------------------------------------
-
-
-def _keep(url: str | None, study: StudyRecord, recipe: Recipe, environment: Any, said: list[str]) -> Keep:
-    """Writes the readings into the study; ``said`` then says so, or why not."""
-
-    def keep(contenders: Any, outcomes: Any) -> None:
-        if source_changed(recipe):
-            said.append("not kept: the study is of another source of its objective")
-            return
-        try:
-            with Store.open(url) as store:
-                segment = store.latest_segment(study.id)
-                if segment is not None:
-                    keeper(store, study, segment, environment)(contenders, outcomes)
-        except AutotuneError as error:
-            said.append(f"not kept: {error}")
-        else:
-            said.append(f"kept as trials of {study.label}")
-
-    return keep

@@ -41,6 +41,27 @@ FEWEST_RUNS = 3
 DEFAULT = "the default"
 
 
+@dataclass(frozen=True)
+class Rounds:
+    """How often contenders are read: no end before ``least`` rounds, none after ``most``."""
+
+    least: int
+    most: int
+    seconds: float
+    """After which no round beyond ``least`` begins."""
+
+    @classmethod
+    def of(cls, spec: StudySpec) -> Rounds:
+        """Those of a finale."""
+        least = MIN_ROUNDS if spec.search.early_stopping is None else FEWEST_RUNS
+        return cls(least, MAX_ROUNDS, _seconds(spec))
+
+    def split(self, runs: int) -> Rounds:
+        """The same in so many runs, with at least one round in each."""
+        each = max(1, -(-self.least // runs))
+        return Rounds(each, max(each, self.most // runs), self.seconds / runs)
+
+
 @dataclass
 class Contender:
     """A configuration of the space or a baseline, and what was read of it."""
@@ -102,7 +123,7 @@ def remeasure(
 
 
 def read_again(
-    spec: StudySpec, executor: Executor, contenders: Sequence[Contender]
+    spec: StudySpec, executor: Executor, contenders: Sequence[Contender], limits: Rounds | None = None
 ) -> tuple[int, dict[str, Outcome]]:
     """Read the contenders in rounds: how many rounds there were, and what came of each by its label."""
     with ExitStack() as stack:
@@ -111,7 +132,7 @@ def read_again(
             contender.entrant = entrant
             stack.callback(contender.entrant.close)
             contender.failure = contender.entrant.failure
-        rounds = read_in_rounds(spec, contenders)
+        rounds = read_in_rounds(spec, contenders, limits)
     return rounds, {c.label: _outcome(spec, c) for c in contenders}
 
 
@@ -158,13 +179,13 @@ def _without_same_code(trials: Sequence[TrialRecord], taken: Sequence[TrialRecor
     return different
 
 
-def read_in_rounds(spec: StudySpec, contenders: Sequence[Contender]) -> int:
+def read_in_rounds(spec: StudySpec, contenders: Sequence[Contender], limits: Rounds | None = None) -> int:
     """One reading of each in a new random order, again and again; how many rounds there were."""
     rng = np.random.default_rng(spec.search.seed)
-    deadline = time.monotonic() + _seconds(spec)
+    limits = Rounds.of(spec) if limits is None else limits
+    deadline = time.monotonic() + limits.seconds
     rounds = 0
-    most = _most_rounds(contenders)
-    least = MIN_ROUNDS if spec.search.early_stopping is None else FEWEST_RUNS
+    most, least = _most_rounds(contenders, limits.most), limits.least
     while rounds < most and not (rounds >= least and _known(spec, contenders)):
         standing = [c for c in contenders if c.failure is None]
         if not standing or (rounds >= least and time.monotonic() > deadline):
@@ -175,11 +196,11 @@ def read_in_rounds(spec: StudySpec, contenders: Sequence[Contender]) -> int:
     return rounds
 
 
-def _most_rounds(contenders: Sequence[Contender]) -> int:
+def _most_rounds(contenders: Sequence[Contender], most: int) -> int:
     """No more than there are different readings of whoever has the fewest: a recording is a short tape."""
     entrants = [c.entrant for c in contenders if c.entrant is not None and c.failure is None]
     limits = [e.most_readings for e in entrants if e.most_readings is not None]
-    return min([MAX_ROUNDS, *limits])
+    return min([most, *limits])
 
 
 def _read(contender: Contender, round_number: int, seed: int) -> None:
@@ -255,16 +276,26 @@ class Place:
 
 
 def store_readings(
-    store: Store, place: Place, contenders: Sequence[Contender], outcomes: Mapping[str, Outcome], knew: int
+    store: Store,
+    place: Place,
+    contenders: Sequence[Contender],
+    outcomes: Mapping[str, Outcome],
+    knew: int,
+    said: Mapping[str, object] = MappingProxyType({}),
+    environment_hash: str = "",
 ) -> None:
-    """Every reading, as trials of their own purpose: nothing measured is lost."""
+    """Every reading, as trials of their own purpose: nothing measured is lost.
+
+    ``said`` stands in the reason of each, beside its label.
+    """
     new = [
         NewTrial(
             configuration=c.configuration or Configuration({}),
             purpose=_purpose(c),
             strategy="finale",
             reason={"kind": "re-measurement", "label": c.label}
-            | ({"baseline": asdict(c.what)} if isinstance(c.what, Baseline) else {}),
+            | ({"baseline": asdict(c.what)} if isinstance(c.what, Baseline) else {})
+            | dict(said),
             ask=-1,
             knew=knew,
         )
@@ -273,7 +304,7 @@ def store_readings(
     written = store.propose(place.study, place.session, place.segment, new)
     for contender, trial in zip(contenders, written, strict=True):
         if trial is not None:
-            store.finish(trial.id, outcomes[contender.label])
+            store.finish(trial.id, outcomes[contender.label], environment_hash)
 
 
 def _purpose(contender: Contender) -> Purpose:

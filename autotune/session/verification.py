@@ -1,13 +1,16 @@
-"""Does an answer still hold? Its configuration and the default measured again, here and now, interleaved.
+"""Does a result still hold? Its configuration and the default measured again, here and now, interleaved.
 
-What is compared is the speed-up over the default where there was one: both are read in the same rounds, so
-that a machine that is slower today than it was then slows both. Two results agree where their difference is
-explained by their intervals, taken as independent, and by the precision that the study asked for.
+It is measured in several *runs*, each with processes of its own, in which the two are read in rounds: so what
+differs from process to process is seen and not taken for a change. Two results agree where their intervals,
+the spread of runs (:mod:`autotune.session.replicates`) and the precision that the study asked for explain
+their difference.
+
+A recipe is held against the speed-up that it promised, which a machine that is slower today does not change;
+a trial against the value that was measured of it.
 """
 
 from __future__ import annotations
 
-import math
 import os
 import socket
 from collections.abc import Callable, Mapping, Sequence
@@ -16,15 +19,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from autotune.errors import InputError
+from autotune.errors import AutotuneError, InputError
 from autotune.measure.compile_cache import cache_folder
-from autotune.measure.outcome import Estimate, Outcome
+from autotune.measure.outcome import Estimate, Outcome, Reading
 from autotune.measure.significance import Ratio, speedup
+from autotune.measure.statistics import estimate
 from autotune.provenance.device import device_facts
 from autotune.provenance.environment import Environment
 from autotune.session.executor import Executor, make_executor
-from autotune.session.finale import DEFAULT, Contender, Place, read_again, store_readings
+from autotune.session.finale import DEFAULT, Contender, Place, Rounds, read_again, store_readings
 from autotune.session.ledger import VERIFIED
+from autotune.session.replicates import Interval, apart, expected_spread, resolution, widened
 from autotune.space.configuration import Configuration, FrozenMap, plain
 from autotune.space.reader import parse_family, parse_spec
 from autotune.space.spec import StudySpec
@@ -34,9 +39,11 @@ from autotune.store.store import Store
 
 WINNER = "the recipe"
 
+RUNS, TRAINING_RUNS = 5, 3
+"""In how many processes each is read; the second where a reading is a whole training."""
+
 Verdict = Literal["agrees", "differs", "cannot be measured here"]
-Interval = tuple[float, float, float]
-"""Estimate, lower and upper end."""
+UNMEASURABLE: Verdict = "cannot be measured here"
 
 
 @dataclass(frozen=True)
@@ -44,10 +51,28 @@ class Claim:
     """What was said of a configuration."""
 
     configuration: Configuration
-    metric: Interval | None
+    metric: Interval | None = None
     """Of the study's first goal; ``None``: nothing was said of it."""
-    speedup: Interval | None
+    speedup: Interval | None = None
     """Over the default; ``None`` where there was no default to compare with, or it is the default."""
+    label: str = WINNER
+    by: Literal["speedup", "metric"] = "speedup"
+    """Which of the two decides, where both were said."""
+    status: Status = Status.OK
+    """How it ended; of a failure nothing else is said."""
+    default: Interval | None = None
+    """What the default came to in the same metric; decides nothing."""
+    replicates: Sequence[Sequence[float]] = ()
+    """The metric in earlier runs of the study, for each configuration that had several."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a verification: who was read in it, and what came of each by its label."""
+
+    contenders: Sequence[Contender]
+    outcomes: Mapping[str, Outcome]
+    rounds: int
 
 
 @dataclass(frozen=True)
@@ -60,12 +85,18 @@ class Verification:
     metric: str = ""
     unit: str = ""
     then: Mapping[str, Interval] = field(default_factory=dict)
-    """``metric`` and ``speedup``, as far as they were said."""
+    """``metric``, ``default`` and ``speedup``, as far as they were said."""
     now: Mapping[str, Interval] = field(default_factory=dict)
     """``metric``, ``default`` (the same metric of the default) and ``speedup``, as far as they are known."""
+    noticeable: float | None = None
+    """The smallest change that would have been noticed, as a part of the value; ``None``: not known."""
+    runs: int = 0
     rounds: int = 0
+    """Of all runs."""
     readings: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """Of the metric, by who was read."""
+    taken: tuple[Reading, ...] = ()
+    """Every reading of the configuration, with its context."""
 
     def to_document(self) -> dict[str, Any]:
         return {
@@ -75,79 +106,132 @@ class Verification:
             "unit": self.unit,
             "then": {name: _document(interval) for name, interval in self.then.items()},
             "now": {name: _document(interval) for name, interval in self.now.items()},
+            "noticeable": self.noticeable,
+            "runs": self.runs,
             "rounds": self.rounds,
             "readings": {label: list(values) for label, values in self.readings.items()},
         }
 
 
-Keep = Callable[[Sequence[Contender], Mapping[str, Outcome]], None]
-"""Takes what was measured, to write it down."""
+Keep = Callable[[Run], None]
+"""Takes what a run measured, to write it down."""
 
 
-def verify(spec: StudySpec, claim: Claim, keep: Keep | None = None) -> Verification:
+def verify(spec: StudySpec, claim: Claim, keep: Keep | None = None, runs: int | None = None) -> Verification:
     """Measure the configuration of ``claim`` and the default of ``spec`` again, and compare.
 
-    Raises nothing for what cannot be measured: that is an answer.
+    ``runs``: in how many processes; ``None``: as many as suit the objective. Raises nothing for what cannot
+    be measured: that is an answer.
     """
     try:
         executor = make_executor(spec, compiled=cache_folder())
         with closing(executor), executor.aside():
-            return measure_again(spec, claim, executor, keep)
+            return measure_again(spec, claim, executor, keep, runs)
     except InputError as error:
-        return Verification("cannot be measured here", str(error))
+        return Verification(UNMEASURABLE, str(error))
 
 
 def measure_again(
-    spec: StudySpec, claim: Claim, executor: Executor, keep: Keep | None = None
+    spec: StudySpec, claim: Claim, executor: Executor, keep: Keep | None = None, runs: int | None = None
 ) -> Verification:
     """The same with an executor that is there."""
     if claim.configuration not in spec.space:
-        return Verification("cannot be measured here", "the space does not allow the configuration here")
-    contenders = _contenders(spec, claim)
-    rounds, outcomes = read_again(spec, executor, contenders)
-    if keep is not None:
-        keep(contenders, outcomes)
-    outcome = outcomes[contenders[-1].label]
-    goal = spec.goals[0]
-    if outcome.status is not Status.OK or goal.name not in outcome.metrics:
-        said = f": {outcome.message.splitlines()[0]}" if outcome.message else ""
-        return Verification("cannot be measured here", f"it ends as {outcome.status} here{said}")
-    then, now = _then(claim), _now(spec, contenders, outcomes)
-    verdict, why = judge_again(then, now, spec.measure.precision, goal.goal or "minimize")
-    readings = {c.label: tuple(c.values(goal.name)) for c in contenders}
-    return Verification(verdict, why, goal.name, goal.unit, then, now, rounds, readings)
+        return Verification(UNMEASURABLE, "the space does not allow the configuration here")
+    made: list[Run] = []
+    wanted = _suitable(spec) if runs is None else runs
+    while len(made) < (1 if claim.status.failed else wanted):
+        contenders = _contenders(spec, claim)
+        rounds, outcomes = read_again(spec, executor, contenders, Rounds.of(spec).split(wanted))
+        made.append(Run(contenders, outcomes, rounds))
+        if keep is not None:
+            keep(made[-1])
+        if outcomes[claim.label].status is not Status.OK:
+            break
+    return _compared(spec, claim, made)
+
+
+def _suitable(spec: StudySpec) -> int:
+    return RUNS if spec.search.early_stopping is None else TRAINING_RUNS
 
 
 def _contenders(spec: StudySpec, claim: Claim) -> list[Contender]:
     """The default, where there is one, and last the configuration, which may be the default itself."""
+    own = Contender(claim.label, claim.configuration)
     try:
         default = spec.space.default()
     except InputError:
-        return [Contender(WINNER, claim.configuration)]
-    if default == claim.configuration:
-        return [Contender(DEFAULT, default)]
-    return [Contender(DEFAULT, default), Contender(WINNER, claim.configuration)]
+        return [own]
+    if default == claim.configuration or claim.status.failed:
+        return [own]
+    return [Contender(DEFAULT, default), own]
+
+
+# -- comparing ------------------------------------------------------------------------------------------
+
+
+def _compared(spec: StudySpec, claim: Claim, runs: Sequence[Run]) -> Verification:
+    """What the runs say of the claim."""
+    last = runs[-1].outcomes[claim.label]
+    goal = spec.goals[0]
+    said = f": {last.message.splitlines()[0]}" if last.message else ""
+    if claim.status.failed:
+        return _same_failure(claim.status, last.status, said, len(runs))
+    if last.status is not Status.OK or goal.name not in last.metrics:
+        return Verification(UNMEASURABLE, f"it ends as {last.status} here{said}", runs=len(runs))
+    read = {label: _read(runs, label, goal.name) for label in (DEFAULT, claim.label)}
+    then, now = _then(claim), _now(spec, claim, runs)
+    wide_then, wide_now = _as_runs_differ(spec, claim, runs, then, now)
+    order = (claim.by, "metric" if claim.by == "speedup" else "speedup")
+    verdict, why = judge_again(wide_then, wide_now, spec.measure.precision, goal.goal or "minimize", order)
+    name = next((name for name in order if name in then and name in now), None)
+    return Verification(
+        verdict,
+        why,
+        goal.name,
+        goal.unit,
+        then,
+        now,
+        noticeable=resolution(wide_then[name], wide_now[name], spec.measure.precision) if name else None,
+        runs=len(runs),
+        rounds=sum(run.rounds for run in runs),
+        readings={label: tuple(v for run in values for v in run) for label, values in read.items() if values},
+        taken=tuple(r for run in runs for c in run.contenders if c.label == claim.label for r in c.readings),
+    )
+
+
+def _same_failure(then: Status, now: Status, said: str, runs: int) -> Verification:
+    if now is then:
+        return Verification("agrees", f"it ends as {now}, as it did{said}", runs=runs)
+    return Verification("differs", f"it ended as {then}, and ends as {now} now{said}", runs=runs)
+
+
+def _read(runs: Sequence[Run], label: str, metric: str) -> list[list[float]]:
+    """The readings of ``label`` in each run; nothing where it failed in one, or was not there."""
+    found = []
+    for run in runs:
+        own = next((c for c in run.contenders if c.label == label), None)
+        if own is None or run.outcomes[label].status is not Status.OK or not own.values(metric):
+            return []
+        found.append(own.values(metric))
+    return found
 
 
 def _then(claim: Claim) -> dict[str, Interval]:
-    said = {"metric": claim.metric, "speedup": claim.speedup}
+    said = {"metric": claim.metric, "default": claim.default, "speedup": claim.speedup}
     return {name: interval for name, interval in said.items() if interval is not None}
 
 
-def _now(
-    spec: StudySpec, contenders: Sequence[Contender], outcomes: Mapping[str, Outcome]
-) -> dict[str, Interval]:
-    goal = spec.goals[0]
-    *others, own = contenders
-    now = {"metric": _interval(outcomes[own.label].metrics[goal.name])}
-    if others and outcomes[DEFAULT].status is Status.OK and goal.name in outcomes[DEFAULT].metrics:
-        default = others[0]
-        now["default"] = _interval(outcomes[DEFAULT].metrics[goal.name])
+def _now(spec: StudySpec, claim: Claim, runs: Sequence[Run]) -> dict[str, Interval]:
+    goal, confidence = spec.goals[0], spec.measure.confidence
+    own, default = (_read(runs, label, goal.name) for label in (claim.label, DEFAULT))
+    now = {"metric": _interval(estimate([v for run in own for v in run], confidence))}
+    if default:
+        now["default"] = _interval(estimate([v for run in default for v in run], confidence))
         try:
             ratio: Ratio = speedup(
-                default.values(goal.name),
-                own.values(goal.name),
-                spec.measure.confidence,
+                [v for run in default for v in run],
+                [v for run in own for v in run],
+                confidence,
                 goal=goal.goal or "minimize",
             )
             now["speedup"] = (ratio.estimate, ratio.low, ratio.high)
@@ -156,22 +240,50 @@ def _now(
     return now
 
 
-def _interval(estimate: Estimate) -> Interval:
-    return estimate.value, estimate.low, estimate.high
+def _as_runs_differ(
+    spec: StudySpec,
+    claim: Claim,
+    runs: Sequence[Run],
+    then: Mapping[str, Interval],
+    now: Mapping[str, Interval],
+) -> tuple[dict[str, Interval], dict[str, Interval]]:
+    """Both at least as wide as runs of the same thing differ.
+
+    A replay counts as one more run, however many processes it had: they had one moment in common.
+    """
+    goal, confidence = spec.goals[0], spec.measure.confidence
+    own, default = (_medians(_read(runs, label, goal.name)) for label in (claim.label, DEFAULT))
+    spreads = {"metric": expected_spread(claim.replicates, own)}
+    if "speedup" in now:
+        spreads["speedup"] = expected_spread((), [a / b for a, b in zip(default, own, strict=True)])
+    wide_then, wide_now = dict(then), dict(now)
+    for name, spread in spreads.items():
+        if spread is not None:
+            reach = spread.reach(confidence)
+            for intervals in (wide_then, wide_now):
+                if name in intervals:
+                    intervals[name] = widened(intervals[name], reach, spread.logarithmic)
+    return wide_then, wide_now
 
 
-# -- comparing ------------------------------------------------------------------------------------------
+def _medians(runs: Sequence[Sequence[float]]) -> list[float]:
+    return [estimate(values).value for values in runs]
 
 
 def judge_again(
-    then: Mapping[str, Interval], now: Mapping[str, Interval], precision: float, goal: str
+    then: Mapping[str, Interval],
+    now: Mapping[str, Interval],
+    precision: float,
+    goal: str,
+    order: Sequence[str] = ("speedup", "metric"),
 ) -> tuple[Verdict, str]:
     """Whether what was said and what is measured agree, and in what not. Pure.
 
-    ``precision``: the part by which two results may differ for whatever reason.
+    ``precision``: the part by which two results may differ for whatever reason. ``order``: what decides; the
+    second only where the first is not known on both sides.
     """
-    name = "speedup" if "speedup" in then and "speedup" in now else "metric"
-    if name not in then:
+    name = next((name for name in order if name in then and name in now), None)
+    if name is None:
         return "agrees", "nothing was said that could differ"
     what = "speed-up" if name == "speedup" else "measured value"
     if not apart(then[name], now[name], precision):
@@ -184,20 +296,8 @@ def judge_again(
     return "differs", f"the {what} is {word} than it was"
 
 
-def apart(one: Interval, other: Interval, precision: float) -> bool:
-    """Whether two results differ by more than their intervals and ``precision`` explain. Pure.
-
-    The half-widths that face each other are added as those of independent errors are; on a logarithmic scale
-    where all is above 0, since ratios and times scatter that way.
-    """
-    low, high = sorted((one, other), key=lambda interval: interval[0])
-    if min(*low, *high) > 0:
-        if not all(map(math.isfinite, (low[2], high[1]))):
-            return False
-        gap = math.log(high[0] / low[0])
-        return gap > math.hypot(math.log(low[2] / low[0]), math.log(high[0] / high[1])) + precision
-    scale = max(abs(low[0]), abs(high[0]))
-    return high[0] - low[0] > math.hypot(low[2] - low[0], high[0] - high[1]) + precision * scale
+def _interval(estimate: Estimate) -> Interval:
+    return estimate.value, estimate.low, estimate.high
 
 
 # -- studies of a store ---------------------------------------------------------------------------------
@@ -215,19 +315,71 @@ def spec_for(text: str, path: Path, workload: Mapping[str, Any]) -> StudySpec:
     return parse_spec(text, path, facts, FrozenMap(workload))
 
 
-def keeper(store: Store, study: StudyRecord, segment: SegmentRecord, environment: Environment) -> Keep:
-    """Writes what was measured to the study, in a session of its own. Without a verdict: its answer stays."""
+class Keeper:
+    """Writes runs to a study, in a session of their own. Without a verdict: the study's answer stays.
 
-    def keep(contenders: Sequence[Contender], outcomes: Mapping[str, Outcome]) -> None:
-        store.put_environment(environment.hash, environment.to_document())
-        settings = {VERIFIED: [c.label for c in contenders]}
-        session = store.open_session(study.id, settings, environment.hash, os.getpid(), socket.gethostname())
+    ``said`` stands beside the label in the reason of each trial that it writes. A store that fails costs the
+    keeping, not the answer: :attr:`kept` says which it was. Close it in the end.
+    """
+
+    def __init__(
+        self,
+        url: str | None,
+        study: StudyRecord,
+        segment: SegmentRecord,
+        environment: Environment,
+        said: Mapping[str, object] | None = None,
+    ) -> None:
+        self._url, self._study, self._segment = url, study, segment
+        self._environment = environment
+        self._said = {} if said is None else said
+        self._store: Store | None = None
+        self._session = 0
+        self._runs = 0
+        self._failure = ""
+
+    @property
+    def kept(self) -> str:
+        """Where the readings are, or why they are nowhere."""
+        if self._failure:
+            return f"not kept: {self._failure}"
+        return f"kept as trials of {self._study.label}" if self._runs else "none were taken"
+
+    def __call__(self, run: Run) -> None:
+        if self._failure:
+            return
         try:
-            store_readings(store, Place(study.id, session, segment.id), contenders, outcomes, 0)
-        finally:
-            store.close_session(session, "verified")
+            if self._store is None:
+                self._store = self._begin(run)
+            place = Place(self._study.id, self._session, self._segment.id)
+            said = {**self._said, "run": self._runs}
+            environment = self._environment.hash
+            store_readings(self._store, place, run.contenders, run.outcomes, 0, said, environment)
+            self._runs += 1
+        except AutotuneError as error:
+            self._failure = str(error)
 
-    return keep
+    def _begin(self, run: Run) -> Store:
+        store = Store.open(self._url)
+        try:
+            store.put_environment(self._environment.hash, self._environment.to_document())
+            settings = {VERIFIED: [c.label for c in run.contenders]}
+            own = (self._environment.hash, os.getpid(), socket.gethostname())
+            self._session = store.open_session(self._study.id, settings, *own)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    def close(self) -> None:
+        if self._store is None:
+            return
+        try:
+            self._store.close_session(self._session, "verified")
+        except AutotuneError as error:
+            self._failure = self._failure or str(error)
+        finally:
+            self._store.close()
 
 
 def _document(interval: Interval) -> dict[str, float]:

@@ -2,64 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from autotune.errors import InputError
 from autotune.measure.objective import Infeasible
 from autotune.measure.outcome import Outcome
 from autotune.session.executor import make_executor
-from autotune.session.finale import MIN_ROUNDS
-from autotune.session.verification import Claim, Verification, apart, judge_again, measure_again, spec_for
+from autotune.session.finale import Rounds
+from autotune.session.verification import RUNS, Claim, Verification, judge_again, measure_again, spec_for
 from autotune.space.configuration import Configuration
 from autotune.space.reader import parse_spec
 from autotune.space.spec import StudySpec
-
-VALUES = st.floats(1e-6, 1e6)
-WIDTHS = st.floats(1.0, 2.0)
-INTERVALS = st.builds(lambda value, low, high: (value, value / low, value * high), VALUES, WIDTHS, WIDTHS)
-
-
-@settings(deadline=None)
-@given(INTERVALS, INTERVALS, st.floats(0, 0.1))
-def test_it_does_not_matter_which_was_first(one: Any, other: Any, precision: float) -> None:
-    assert apart(one, other, precision) == apart(other, one, precision)
-    assert not apart(one, one, precision)
-
-
-@settings(deadline=None)
-@given(INTERVALS, INTERVALS, st.floats(0, 0.1), st.floats(1e-3, 1e3))
-def test_units_do_not_matter(one: Any, other: Any, precision: float, scale: float) -> None:
-    distance = math.log(max(one[0], other[0]) / min(one[0], other[0]))
-    if abs(distance - precision) < 1e-9:
-        return
-    scaled = [tuple(x * scale for x in interval) for interval in (one, other)]
-    sure = apart(one, other, precision + 1e-9) == apart(one, other, max(precision - 1e-9, 0))
-    if sure:
-        assert apart(scaled[0], scaled[1], precision) == apart(one, other, precision)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "differ"),
-    [
-        ((1.4, 1.39, 1.41), (1.4, 1.39, 1.41), False),
-        ((1.4, 1.4, 1.4), (1.41, 1.41, 1.41), False),  # within the precision of 1 %
-        ((1.4, 1.4, 1.4), (1.43, 1.43, 1.43), True),
-        ((1.4, 1.3, 1.5), (1.5, 1.4, 1.6), False),
-        ((1.4, 1.3, 1.5), (2.0, 1.9, 2.1), True),
-        ((1.4, 1.3, math.inf), (20.0, 19.0, 21.0), False),  # no end, no difference
-        ((1.4, 0.0, 1.5), (0.5, 0.0, 0.6), False),  # it may be 0
-        ((-2.0, -2.1, -1.9), (-1.0, -1.1, -0.9), True),
-        ((-0.1, -0.6, 0.4), (0.1, -0.4, 0.6), False),
-    ],
-)
-def test_intervals_and_precision_explain_a_difference(one: Any, other: Any, differ: bool) -> None:
-    assert apart(one, other, 0.01) == differ
 
 
 @pytest.mark.parametrize(
@@ -106,6 +62,10 @@ constraints: ["tile <= n"]
 """
 
 
+READ = RUNS * Rounds(12, 60, 30.0).split(RUNS).least
+"""How often each is read where readings do not differ."""
+
+
 def spec(text: str = SPACE) -> StudySpec:
     return parse_spec(text)
 
@@ -120,8 +80,7 @@ def again(claim: Claim, what: StudySpec | None = None, kept: list[Any] | None = 
     what = spec() if what is None else what
     executor = make_executor(what, measure)
     try:
-        keep = None if kept is None else lambda contenders, outcomes: kept.append((contenders, outcomes))
-        return measure_again(what, claim, executor, keep)
+        return measure_again(what, claim, executor, None if kept is None else kept.append)
     finally:
         executor.close()
 
@@ -129,15 +88,15 @@ def again(claim: Claim, what: StudySpec | None = None, kept: list[Any] | None = 
 def test_the_configuration_and_the_default_are_read_side_by_side() -> None:
     kept: list[Any] = []
     found = again(Claim(Configuration({"tile": 4}), (0.25, 0.25, 0.25), (4.0, 4.0, 4.0)), kept=kept)
-    assert (found.verdict, found.rounds) == ("agrees", MIN_ROUNDS)
+    assert (found.verdict, found.runs, found.rounds) == ("agrees", RUNS, READ)
     assert found.now["speedup"][0] == pytest.approx(4.0)
     assert found.now["default"][0] == 1.0
     assert {label: len(values) for label, values in found.readings.items()} == {
-        "the default": MIN_ROUNDS,
-        "the recipe": MIN_ROUNDS,
+        "the default": READ,
+        "the recipe": READ,
     }
-    [(contenders, outcomes)] = kept
-    assert all(isinstance(outcomes[c.label], Outcome) for c in contenders)
+    assert len(kept) == RUNS
+    assert all(isinstance(run.outcomes[c.label], Outcome) for run in kept for c in run.contenders)
     document = found.to_document()
     assert document["now"]["speedup"]["value"] == pytest.approx(4.0)
 

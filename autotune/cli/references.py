@@ -1,0 +1,37 @@
+"""What a word on the command line means: a trial, a study or a recipe."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from autotune.errors import InputError, Problem
+
+if TYPE_CHECKING:
+    from autotune.store.records import TrialRecord
+    from autotune.store.store import Store
+
+TRIAL = "the trial's id, STUDY:NUMBER, or its number with --study"
+
+
+def is_trial(word: str) -> bool:
+    """Whether ``word`` can only mean a trial: a number, or ``STUDY:NUMBER``."""
+    return re.fullmatch(r"(.*:)?\d+", word, re.DOTALL) is not None
+
+
+def find_trial(store: Store, word: str, study: str | None = None) -> TrialRecord:
+    """The trial that is meant by an id, by ``STUDY:NUMBER``, or by a number in ``study``.
+
+    Raises :class:`InputError` where there is none.
+    """
+    name, colon, number = word.rpartition(":")
+    if not number.isascii() or not number.isdigit() or (colon and study is not None):
+        raise InputError(Problem(f"{word!r} is no trial", expected=TRIAL))
+    wanted = study if study is not None else name if colon else None
+    if wanted is None:
+        return store.trial(int(number))
+    record = store.study(wanted)
+    found = [trial for trial in store.trials(record.id) if trial.number == int(number)]
+    if not found:
+        raise InputError(f"study {record.label} has no trial {number}")
+    return found[0]

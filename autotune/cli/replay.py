@@ -1,0 +1,83 @@
+"""``autotune replay``: does a trial come to the same, here and now?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from autotune.cli.main import DOES_NOT_HOLD, DONE, NOTHING_SUCCEEDED
+from autotune.cli.options import json_option, print_json, store_option
+from autotune.cli.references import find_trial
+
+if TYPE_CHECKING:
+    from autotune.session.replaying import Replay
+
+MOST_CHANGES = 8
+"""Lines of what has changed; all of it is in the JSON document."""
+
+
+@click.command("replay")
+@click.argument("trial", metavar="TRIAL")
+@click.option("--study", metavar="NAME", help="Then TRIAL is the trial's number in this study.")
+@click.option(
+    "--runs",
+    type=click.IntRange(2, 100),
+    help="In how many processes it is read.  [default: 5; 3 for a training]",
+)
+@click.option("--frozen", is_flag=True, help="Measure the source that the store has kept, not that of today.")
+@click.option("--no-keep", is_flag=True, help="Leave the store as it is.")
+@store_option
+@json_option
+def command(
+    trial: str,
+    study: str | None,
+    runs: int | None,
+    frozen: bool,
+    no_keep: bool,
+    store: str | None,
+    as_json: bool,
+) -> int:
+    """Measure a trial's configuration again, interleaved with the default, and compare with what is stored.
+
+    TRIAL is the trial's id, STUDY:NUMBER, or its number with --study. The answer is 'agrees', 'differs' or
+    'cannot be measured here'; the exit code is 0, 4 or 3. The readings are kept in the study, where no search
+    counts them. --frozen runs code from the store: do so only with a store that you trust.
+    """
+    from autotune.session.replaying import replay
+    from autotune.store.store import Store
+
+    with Store.open(store, readonly=True) as opened:
+        number = find_trial(opened, trial, study).id
+    answer = replay(store, number, frozen=frozen, keep=not no_keep, runs=runs)
+    if as_json:
+        print_json(answer.to_document())
+    else:
+        click.echo(say(answer))
+    return {"agrees": DONE, "differs": DOES_NOT_HOLD}.get(answer.result.verdict, NOTHING_SUCCEEDED)
+
+
+def say(answer: Replay) -> str:
+    """The answer in lines."""
+    from autotune.report.verdicts import say_intervals, say_noticeable
+
+    result = answer.result
+    head = f"trial {answer.trial.number} of {answer.study.label}: {result.verdict}"
+    lines = [f"{head}: {result.why}", *say_intervals(result)]
+    if result.noticeable is not None:
+        lines.append(_line("noticeable", say_noticeable(result)))
+    differs = result.verdict == "differs"
+    lines += [_line("" if place else "likely", text) for place, text in enumerate(answer.causes)]
+    shown = answer.changed[:MOST_CHANGES]
+    lines += [_line("" if place else "changed", text) for place, text in enumerate(shown)]
+    if len(answer.changed) > len(shown):
+        lines.append(_line("", f"and {len(answer.changed) - len(shown)} more, see --json"))
+    if differs and not answer.causes and not shown:
+        lines.append(_line("likely", "nothing recorded has changed: what else ran here, then or now?"))
+    if result.rounds:
+        lines.append(_line("readings", f"{result.rounds} rounds in {result.runs} runs, {answer.kept}"))
+    return "\n".join(lines)
+
+
+def _line(title: str, text: str) -> str:
+    return f"  {title:10} {text}"

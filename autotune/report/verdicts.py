@@ -1,0 +1,47 @@
+"""What came of measuring again, in words: then beside now."""
+
+from __future__ import annotations
+
+from autotune.measure.outcome import Estimate
+from autotune.report.numbers import say_estimate, say_ratio
+from autotune.session.replicates import Interval
+from autotune.session.verification import Verification
+
+
+def say_intervals(result: Verification) -> list[str]:
+    """A line for each of speed-up, metric and default, as far as they are known now."""
+    lines = []
+    if "speedup" in result.now and "speedup" in result.then:
+        lines.append(_line("speed-up", f"{_ratio(result, 'then')} then, {_ratio(result, 'now')} now"))
+    elif "speedup" in result.now:
+        lines.append(_line("speed-up", f"{_ratio(result, 'now')} now, over the default"))
+    if "metric" in result.now:
+        lines.append(_line(result.metric, _then_and_now(result, "metric")))
+    if "default" in result.now:
+        lines.append(_line("default", _then_and_now(result, "default")))
+    return lines
+
+
+def say_noticeable(result: Verification) -> str:
+    """How large a change would have been noticed."""
+    assert result.noticeable is not None
+    weak = "; runs differ so much here that this says little" if result.noticeable > 0.25 else ""
+    return f"a change of {result.noticeable:.1%} or more{weak}"
+
+
+def _ratio(result: Verification, side: str) -> str:
+    return say_ratio(*getattr(result, side)["speedup"])
+
+
+def _then_and_now(result: Verification, name: str) -> str:
+    then = f"{_value(result.then[name], result.unit)} then, " if name in result.then else ""
+    return f"{then}{_value(result.now[name], result.unit)} now"
+
+
+def _value(interval: Interval, unit: str) -> str:
+    value, low, high = interval
+    return say_estimate(Estimate(value, low, high, 2, 0.0), unit)
+
+
+def _line(title: str, text: str) -> str:
+    return f"  {title:10} {text}"

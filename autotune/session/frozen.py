@@ -1,0 +1,50 @@
+"""The objective's source as a store has frozen it, laid out in a folder where it can be run again."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+
+from autotune.errors import InputError, Problem
+from autotune.store.records import SegmentRecord, StudyRecord
+from autotune.store.store import Store
+
+SOURCE = "source/"
+"""What the role of an objective's own file begins with, among the artefacts of a segment."""
+
+
+@contextmanager
+def laid_out(store: Store, study: StudyRecord, segment: SegmentRecord) -> Iterator[Path]:
+    """The path that the space file has beside the frozen files, in a temporary folder of their own.
+
+    The files lie to it as they did when the study was searched. What the objective reads without being made
+    of it (data) is not there. Raises :class:`InputError` where a file of it was not kept.
+    """
+    folder = Path(str(segment.document.get("folder") or "/"))
+    written = str(study.document.get("source") or "")
+    space = Path(written) if written.startswith("/") else folder / "space.yaml"
+    common = Path(os.path.commonpath([folder, space.parent]))
+    with tempfile.TemporaryDirectory(prefix="autotune-frozen-") as made:
+        root = Path(made)
+        for name, content in _files(store, study, segment):
+            place = root / folder.relative_to(common) / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(content)
+        path = root / space.relative_to(common)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield path
+
+
+def _files(store: Store, study: StudyRecord, segment: SegmentRecord) -> Iterator[tuple[str, bytes]]:
+    for file in segment.document.get("files") or ():
+        name = str(file["name"])
+        digest = segment.artifacts.get(SOURCE + name)
+        if digest is None:
+            hint = "measure it where its files lie"
+            raise InputError(Problem(f"{name} of study {study.label} is not kept in the store", hint=hint))
+        if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+            raise InputError(f"study {study.label} has a source file outside of its folder: {name!r}")
+        yield name, store.artifact(digest)
