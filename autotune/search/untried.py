@@ -30,6 +30,9 @@ def untried(
     """
     if not space.feasible:
         return
+    if not _countable(space):
+        yield from _by_rounds(space, rng, taken)
+        return
     given: dict[str, Configuration] = {}
     while (found := _by_rejection(space, rng, taken, given)) is not None:
         given[found.hash] = found
@@ -37,14 +40,25 @@ def untried(
     yield from _by_index(space, rng, taken, [*known, *given.values()])
 
 
+def _by_rounds(space: Space, rng: np.random.Generator, taken: Container[str]) -> Iterator[Configuration]:
+    """All that are new of each round, which is drawn whole: a continuous space hardly repeats itself."""
+    given: set[str] = set()
+    in_vain = 0
+    while in_vain < ROUNDS:
+        in_vain += 1
+        for configuration in space.draws(rng, BATCH):
+            if configuration.hash not in taken and configuration.hash not in given:
+                in_vain = 0
+                given.add(configuration.hash)
+                yield configuration
+
+
 def _by_rejection(
     space: Space, rng: np.random.Generator, taken: Container[str], given: Container[str]
 ) -> Configuration | None:
-    rounds = 1 if _countable(space) else ROUNDS
-    for _ in range(rounds):
-        for configuration in space.draws(rng, BATCH):
-            if configuration.hash not in taken and configuration.hash not in given:
-                return configuration
+    for configuration in space.draws(rng, BATCH):
+        if configuration.hash not in taken and configuration.hash not in given:
+            return configuration
     return None
 
 
@@ -52,8 +66,6 @@ def _by_index(
     space: Space, rng: np.random.Generator, taken: Container[str], known: Iterable[Configuration]
 ) -> Iterator[Configuration]:
     """Draw from the gaps between the indices of what is known."""
-    if not _countable(space):
-        return
     feasible = space.feasible
     used = sorted({feasible.index(c) for c in known if c in space})
     size = feasible.size or 0

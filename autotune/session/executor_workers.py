@@ -57,7 +57,8 @@ MOST_FAILED_STARTS = 3
 
 _SUSPECT = frozenset({Status.WRONG, Status.CRASHED, Status.OUT_OF_MEMORY, Status.LOST})
 """After these a worker is replaced: what wrote elsewhere, or failed half-way, may have spoilt its process
-or the device's context, and the next configuration would pay for it."""
+or the device's context, and the next configuration would pay for it. Not so a trial that was measured
+and only missed a bound: loading a large library again takes seconds."""
 
 
 @dataclass
@@ -355,7 +356,9 @@ class WorkerExecutor(Executor):
 
     def _retire(self, slot: Slot[Flight], outcome: Outcome, leftovers: bool) -> None:
         killed = slot.worker is not None and slot.worker.memory_kills() > 0
-        if leftovers or killed or slot.ends_when_idle or outcome.status in _SUSPECT:
+        missed_a_bound = outcome.status is Status.WRONG and self.spec.goals[0].name in outcome.metrics
+        suspect = outcome.status in _SUSPECT and not (missed_a_bound and "measure" in outcome.phases)
+        if leftovers or killed or slot.ends_when_idle or suspect:
             slot.stop()
 
     def _finish(self, flight: Flight, outcome: Outcome) -> None:

@@ -21,6 +21,7 @@ from autotune.session.executor_inline import InlineExecutor
 from autotune.session.executor_workers import SPARE, WorkerExecutor
 from autotune.space.reader import parse_spec
 from autotune.space.spec import StudySpec
+from autotune.status import Status
 
 OBJECTIVE = """
 import os, time
@@ -244,6 +245,22 @@ def test_giving_up_a_measurement_does_not_wait_for_it(workers: WorkerExecutor) -
         workers.poll(0.01)
     workers.cancel()
     assert collect(workers, 1)[1][77].status == "lost"
+
+
+def test_a_worker_outlives_a_missed_bound_but_not_a_wrong_answer(tmp_path: Path) -> None:
+    """What it loaded is kept where nothing says that its process is spoilt."""
+    space = SPACE.replace("error: {at_most: 0.1}", "cores: {at_most: 0}")
+    with closing(WorkerExecutor(spec_in(tmp_path, space=space), {})) as missing:
+        submit(missing, 1, 2)
+        _, ended = collect(missing, 2)
+    assert {o.status for o in ended.values()} == {Status.WRONG}
+    assert len({o.worker for o in ended.values()}) == 1
+    objective = OBJECTIVE.replace('{"error": 0.0}', '{"error": 1.0}')
+    with closing(WorkerExecutor(spec_in(tmp_path, objective), {})) as failing:
+        submit(failing, 1, 2)
+        _, ended = collect(failing, 2)
+    assert {o.status for o in ended.values()} == {Status.WRONG}
+    assert len({o.worker for o in ended.values()}) == 2
 
 
 def test_a_changed_source_is_used_from_then_on(tmp_path: Path) -> None:
