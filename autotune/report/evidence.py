@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from autotune.measure.outcome import TIMELINE
 from autotune.report.knob_views import KnobView, knob_views
+from autotune.search.contract import Observation
+from autotune.space.configuration import Configuration
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
 from autotune.store.brief import BriefTrial
-from autotune.store.records import SegmentRecord, SessionRecord, StudyRecord, VerdictRecord
+from autotune.store.records import ResultRecord, SegmentRecord, SessionRecord, StudyRecord, VerdictRecord
 from autotune.store.store import Store
 
 if TYPE_CHECKING:
@@ -85,7 +87,7 @@ class Evidence:
 
     @property
     def verdict(self) -> Mapping[str, Any] | None:
-        """What the last re-measurement of the finalists came to; ``None`` where there was none, or no winner."""
+        """What the last re-measurement of the finalists came to; ``None`` where none has a winner."""
         last = self.verdicts[-1].document if self.verdicts else {}
         return last if last.get("configuration") is not None else None
 
@@ -102,10 +104,12 @@ class Evidence:
 def load_evidence(place: Place = None, study: str | int | None = None) -> Evidence:
     """Read a study: by name, ``name#id`` or id; ``None``: the newest of the store.
 
-    Its ``all_trials`` has the columns ``trial`` (the number), ``id``, ``session``, ``segment``, ``purpose``, ``status``, ``strategy``,
-    ``kind`` (of the reason), ``told``, ``proposed``, ``started`` and ``finished`` (POSIX seconds), ``prepare``, ``check``,
-    ``warmup`` and ``measure`` (seconds of each phase), ``prepare_began`` ... ``measure_ended`` (POSIX seconds), ``lane``, ``value``
-    (the first goal, where the trial used its whole resource and has not failed), ``fraction`` (of the resource), ``metric.NAME`` with
+    Its ``all_trials`` has the columns ``trial`` (the number), ``id``, ``session``, ``segment``,
+    ``purpose``, ``status``, ``strategy``, ``kind`` (of the reason), ``told``, ``proposed``, ``started`` and
+    ``finished`` (POSIX seconds), ``prepare``, ``check``, ``warmup`` and ``measure`` (seconds of each
+    phase), ``prepare_began`` ... ``measure_ended`` (POSIX seconds), ``lane``, ``value`` (the first goal,
+    where the trial has not failed and used its whole resource), ``at_full`` (the same, and what a trial
+    that was stopped early would have come to), ``fraction`` (of the resource), ``metric.NAME`` with
     ``.low``, ``.high`` and ``.n``, ``label`` (of a replicate), ``message``, ``hash`` and ``environment``.
     """
     with opened(place) as store:
@@ -166,9 +170,13 @@ def _frame(
 
     columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     metrics: dict[str, list[float]] = {}
+    early: list[tuple[int, Observation]] = []
+    stopping = bool((study.document.get("search") or {}).get("early_stopping"))
     count = 0
     for trial in store.brief_trials(study.id):
         configurations[trial.number] = trial.configuration
+        if stopping and trial.purpose == "search" and goal.name in trial.metrics:
+            early.append((count, _observed(trial)))
         for name, value in _row(trial, goal).items():
             columns[name].append(value)
         for name, e in trial.metrics.items():
@@ -193,6 +201,7 @@ def _frame(
     numbers += ["told", "proposed", "started", "finished", "peak_memory"]
     for name in numbers:
         frame[name] = pd.to_numeric(frame[name], errors="coerce").astype("float64")
+    frame["at_full"] = frame["value"] if not (frame["fraction"] < 1).any() else _at_full(early, frame, goal)
     for metric in study.metrics:
         for part in ("", ".low", ".high", ".n"):
             if f"metric.{metric['name']}{part}" not in frame:
@@ -234,6 +243,28 @@ def _row(trial: BriefTrial, goal: MetricSpec) -> dict[str, Any]:
         "environment": trial.environment_hash,
         "peak_memory": trial.peak_memory,
     }
+
+
+def _observed(trial: BriefTrial) -> Observation:
+    from autotune.session.observing import observe_record
+
+    fields = {name: getattr(trial, name) for name in ResultRecord.__dataclass_fields__}
+    fields |= {"configuration": Configuration(trial.configuration), "status": Status(trial.status)}
+    return observe_record(ResultRecord(**fields))
+
+
+def _at_full(early: list[tuple[int, Observation]], frame: pd.DataFrame, goal: MetricSpec) -> pd.Series[float]:
+    """``value``, and for trials that were stopped early what a strategy takes them for."""
+    import numpy as np
+
+    from autotune.search.fidelity import at_full
+
+    sign = -1.0 if goal.goal == "maximize" else 1.0
+    rows = [row for row, _ in early]
+    known = np.array([o.metrics.get(goal.name, math.nan) for _, o in early])
+    values = frame["value"].copy()
+    values.iloc[rows] = sign * at_full([o for _, o in early], sign * known, sign)
+    return values
 
 
 def _span(entry: Any) -> tuple[float, float, float]:

@@ -1,4 +1,4 @@
-"""What a stored study says of its knobs, and their values as labels and as numbers, without making the space again."""
+"""What a stored study says of its knobs, and their values as labels and as numbers."""
 
 from __future__ import annotations
 
@@ -107,11 +107,11 @@ def positions(knob: KnobView, column: Sequence[Any]) -> Floats:
 def feature_columns(knob: KnobView, column: Sequence[Any]) -> Floats:
     """What a forest sees of a knob; shape (n, width), NaN where the knob was not there.
 
-    An ordered knob is one number, a choice one column a value (at most 12, the commonest), a permutation the place
-    of each item, an assignment a number an item.
+    An ordered knob is one number, a choice one column a value (at most 12, the commonest), a permutation the
+    place of each item, an assignment a number an item.
     """
     if knob.items:
-        return np.array([_places(knob, value) for value in column], dtype=np.float64).reshape(len(column), -1)
+        return np.array(_places(knob, column), dtype=np.float64).reshape(len(column), -1)
     place = positions(knob, column)
     if knob.ordered or len(knob.values) == 2:
         return place[:, None]
@@ -122,20 +122,19 @@ def feature_columns(knob: KnobView, column: Sequence[Any]) -> Floats:
     return hot if hot.shape[1] else np.zeros((len(column), 1))
 
 
-def _places(knob: KnobView, value: Any) -> list[float]:
-    if isinstance(value, Mapping):
-        return [float(hash_place(value.get(item))) for item in knob.items]
-    if isinstance(value, (list, tuple)):
-        where = {str(item): float(place) for place, item in enumerate(value)}
-        return [where.get(item, math.nan) for item in knob.items]
-    return [math.nan] * len(knob.items)
-
-
-def hash_place(place: object) -> int:
-    """A number that stands for where an item was put: its own where it is one."""
-    if isinstance(place, (int, float)):
-        return int(place)
-    return sum(map(ord, str(place)))
+def _places(knob: KnobView, column: Sequence[Any]) -> list[list[float]]:
+    """Of a permutation the place of each item, of an assignment a number for where each item was put."""
+    options = sorted({str(p) for value in column if isinstance(value, Mapping) for p in value.values()})
+    number = {option: float(place) for place, option in enumerate(options)}
+    rows = []
+    for value in column:
+        where: dict[str, float] = {}
+        if isinstance(value, Mapping):
+            where = {str(item): number[str(place)] for item, place in value.items()}
+        elif isinstance(value, (list, tuple)):
+            where = {str(item): float(place) for place, item in enumerate(value)}
+        rows.append([where.get(item, math.nan) for item in knob.items])
+    return rows
 
 
 def _number(value: Any) -> float:
@@ -164,7 +163,7 @@ class Bins:
 
 
 def bins_of(knob: KnobView, column: Sequence[Any], most: int = MOST_BINS) -> Bins:
-    """Each value by itself, or where there are more than ``most``: ranges of an order, and the rest of choices."""
+    """Each value by itself; of more than ``most``, ranges of an order, or the rest of choices together."""
     place = positions(knob, column)
     there = np.isfinite(place)
     levels = np.unique(place[there])

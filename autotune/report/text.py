@@ -1,4 +1,4 @@
-"""Text that others have written, made safe to show: nothing in it acts on a terminal, a page or the order of words."""
+"""Text that others have written, made safe to show: nothing in it acts on a terminal or on other words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _UNPAIRED = re.compile("[\ud800-\udfff]")
 
 
 def visible(text: object, most: int = MOST_OF_A_TEXT) -> str:
-    """``text`` with what acts written out (``\\\\x1b``, ``\\\\u202e``), cut at ``most`` characters, which is said."""
+    """``text`` with what acts written out (``\\\\x1b``), and cut at ``most`` characters, which is said."""
     words = text if isinstance(text, str) else str(text)
     cut = len(words) - most
     if cut > 0:

@@ -1,7 +1,7 @@
-"""Trials without what only a look at a single one needs: what tables and figures of a whole study are made of.
+"""Trials without what only a look at a single one needs: what tables and figures of a study are made of.
 
-A study may have a hundred thousand trials, each with up to 8 KiB of what its program printed. So they are read in
-parts, past SQLAlchemy's types, and nothing is kept of a part once the caller has gone on.
+A study may have a hundred thousand trials, each with up to 8 KiB of what its program printed. So they are
+read in parts, without that, and nothing is kept of a part once the caller has gone on.
 """
 
 from __future__ import annotations

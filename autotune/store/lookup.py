@@ -153,6 +153,17 @@ def readings_between(
     ]
 
 
+def readings_in(
+    connection: sa.Connection, trial_ids: Sequence[int]
+) -> list[tuple[int, tuple[Reading, ...]]]:
+    """``(trial id, readings)`` for those of these trials that have any, by id."""
+    query = sa.select(readings).where(readings.c.trial_id.in_(trial_ids))
+    rows = connection.execute(query.order_by(readings.c.trial_id, readings.c.seq)).all()
+    return [
+        (trial_id, tuple(map(_reading, own))) for trial_id, own in groupby(rows, lambda row: row.trial_id)
+    ]
+
+
 def last_finished(connection: sa.Connection, study_id: int) -> dict[int, float]:
     """When the last trial of each session that finished any did so, by the session's id."""
     t = trials.c

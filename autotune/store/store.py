@@ -57,6 +57,9 @@ LEASE_SECONDS = 60.0
 _TRIALS_AT_ONCE = 1000
 """Of how many trials the readings are fetched together."""
 
+_IN_ONE_QUERY = 500
+"""Ids that one statement names; SQLite's own limit may be as low as 999."""
+
 
 class Store:
     """A database of studies. Get one from :meth:`open`; close it, or use it in a ``with`` block.
@@ -367,6 +370,14 @@ class Store:
             with self._database.read() as connection:
                 part = lookup.readings_between(connection, study_id, first, first + _TRIALS_AT_ONCE)
             yield from part
+
+    def readings_in(self, trial_ids: Sequence[int]) -> list[tuple[int, tuple[Reading, ...]]]:
+        """``(trial id, readings)`` for those of these trials that have any, by id."""
+        found: list[tuple[int, tuple[Reading, ...]]] = []
+        for first in range(0, len(trial_ids), _IN_ONE_QUERY):
+            with self._database.read() as connection:
+                found += lookup.readings_in(connection, trial_ids[first : first + _IN_ONE_QUERY])
+        return sorted(found, key=lambda one: one[0])
 
     # -- reports of running trials -------------------------------------------------------------
 

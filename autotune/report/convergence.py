@@ -1,0 +1,142 @@
+"""How a search came to its best, beside what as many random draws would be expected to come to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.report.evidence import Evidence
+from autotune.status import Status
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats = NDArray[np.float64]
+
+DRAWN = ("uniform", "initial", "newcomer", "random")
+"""Kinds of proposals that no model had a part in."""
+ENOUGH_DRAWN = 20
+"""So many of them stand for the space by themselves."""
+BAND = (0.05, 0.95)
+"""Between these quantiles the best of so many draws lies nine times in ten."""
+MOST_POINTS = 400
+"""Of the curve of random draws that are worked out; between them it is interpolated."""
+MOST_OUTCOMES = 2000
+"""Groups of outcomes that stand for all of them where there are more."""
+
+
+def convergence(evidence: Evidence) -> pd.DataFrame:
+    """One row a finished search trial, in the order of finishing.
+
+    Columns: ``tries`` (1, 2, 3 ...), ``trial``, ``seconds`` (of searching, without the time between
+    sessions), ``value`` (NaN where the trial failed or was stopped), ``best`` (so far, of what succeeded),
+    ``random`` (the expected best of so many draws), ``random_low`` and ``random_high`` (so it is nine times
+    in ten).
+
+    The draws are from this study's own outcomes, so they are an estimate; ``attrs["drawn_from"]`` says which.
+    """
+    own = evidence.trials
+    own = own[own["told"].notna()].sort_values("told")
+    frame = own[["trial", "value", "status"]].reset_index(drop=True)
+    frame.insert(0, "tries", np.arange(1, len(frame) + 1))
+    frame["seconds"] = _seconds(evidence, own)
+    counted = np.where(frame.pop("status") == Status.OK.value, frame["value"], np.nan)
+    frame["best"] = _best_so_far(counted, evidence.sign)
+    outcomes, drawn_from = outcomes_of_draws(evidence)
+    expected = expected_best(outcomes, np.arange(1, len(frame) + 1), evidence.sign)
+    frame["random"], frame["random_low"], frame["random_high"] = expected
+    frame.attrs |= {
+        "metric": evidence.metric.name,
+        "unit": evidence.metric.unit,
+        "goal": evidence.metric.goal,
+        "drawn_from": drawn_from,
+        "study": evidence.study.label,
+    }
+    return frame
+
+
+def outcomes_of_draws(evidence: Evidence) -> tuple[Floats, str]:
+    """What a random draw may come to, NaN where it fails; and in words which trials that is judged by."""
+    own = evidence.trials
+    own = own[own["told"].notna()]
+    drawn = own[own["kind"].isin(DRAWN)]
+    enough = len(drawn) >= ENOUGH_DRAWN
+    chosen = drawn if enough else own
+    values = chosen["value"].to_numpy(dtype=np.float64)
+    if enough:
+        return values, f"the {len(drawn):,} trials of this study that no model proposed"
+    return values, (
+        f"all {len(own):,} outcomes of this study, since only {len(drawn)} were drawn at random: this"
+        " flatters random, for a search crowds around what is good"
+    )
+
+
+def expected_best(
+    outcomes: Floats, draws: NDArray[np.int64], sign: float = 1.0
+) -> tuple[Floats, Floats, Floats]:
+    """The expected best of so many independent draws from ``outcomes``, and its 5 % and 95 % quantiles.
+
+    ``outcomes`` are NaN where a draw brings nothing; ``sign`` is -1 where more is better. Of n outcomes in
+    order, the best of k draws is the i-th with the probability ((n - i + 1) / n)^k - ((n - i) / n)^k. The
+    expectation is given that at least one draw succeeds. Each of the three has the shape of ``draws``; NaN
+    where there is no outcome.
+    """
+    known = np.sort(sign * outcomes[np.isfinite(outcomes)])
+    none = np.full(len(draws), np.nan)
+    if not len(known) or not len(draws):
+        return none, none.copy(), none.copy()
+    failing = 1.0 - len(known) / len(outcomes)
+    points = np.unique(np.geomspace(1, max(int(draws.max()), 1), MOST_POINTS).round())
+    edges = _edges(len(known))
+    share = (1.0 - failing) * edges / len(known)
+    known = known[(edges[:-1] + edges[1:] - 1) // 2]
+    above = (1.0 - share)[None, :] ** points[:, None]
+    weights = above[:, :-1] - above[:, 1:]
+    mean = (weights @ known) / weights.sum(axis=1)
+    ends = []
+    for quantile in BAND:
+        reached = 1.0 - (1.0 - quantile * (1.0 - failing**points)) ** (1.0 / points)
+        place = np.searchsorted(share, reached) - 1
+        ends.append(known[np.clip(place, 0, len(known) - 1)])
+    curves = [sign * np.interp(draws, points, curve) for curve in (mean, *ends)]
+    low, high = (curves[1], curves[2]) if sign > 0 else (curves[2], curves[1])
+    return curves[0], low, high
+
+
+def _edges(count: int) -> NDArray[np.int64]:
+    """Where groups of outcomes in order begin and end: the best by themselves, then ever more together."""
+    if count <= MOST_OUTCOMES:
+        return np.arange(count + 1)
+    half = MOST_OUTCOMES // 2
+    return np.unique([*range(half), *np.geomspace(half, count, half).round().astype(int).tolist()])
+
+
+def _best_so_far(values: Floats, sign: float) -> Floats:
+    with np.errstate(invalid="ignore"):
+        running = np.fmin.accumulate(sign * values) if len(values) else values
+    return np.asarray(sign * running, dtype=np.float64)
+
+
+def _seconds(evidence: Evidence, own: pd.DataFrame) -> Floats:
+    """Seconds of searching until each trial was finished, without the time between sessions."""
+    before, base = 0.0, {}
+    for session in evidence.sessions:
+        base[session.id] = before - session.started_at
+        ended = session.finished_at or evidence.last_finished.get(session.id, session.started_at)
+        before += max(ended - session.started_at, 0.0)
+    shift = own["session"].map(base).to_numpy(dtype=np.float64)
+    return np.maximum(own["finished"].to_numpy(dtype=np.float64) + shift, 0.0)
+
+
+def tries_saved(frame: pd.DataFrame) -> float | None:
+    """How many random draws are expected to come to what the search found; ``None`` where no number says so.
+
+    Infinite where the expectation never comes to it within as many draws as the study has outcomes.
+    """
+    if frame.empty or not np.isfinite(frame["best"].iloc[-1]) or not frame["random"].notna().any():
+        return None
+    sign = -1.0 if frame.attrs.get("goal") == "maximize" else 1.0
+    there = np.flatnonzero(sign * frame["random"].to_numpy() <= sign * frame["best"].iloc[-1])
+    return float(frame["tries"].iloc[there[0]]) if len(there) else float("inf")

@@ -1,0 +1,124 @@
+"""What all figures share: their colours, their size, and text that matplotlib takes as it is.
+
+Figures are made without pyplot, so nothing global is touched. Each colour is a different one, so that a
+page can put its own in the place of each (:mod:`autotune.report.svg`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from autotune.report.numbers import say_value
+from autotune.report.text import one_line
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+INK, MUTED, GRID, PAPER = "#1f2328", "#57606a", "#d0d7de", "#ffffff"
+BEST, RANDOM, TRIAL, GOOD, BAD = "#0b5fb0", "#9a5b00", "#78828e", "#1a7f37", "#c21f32"
+STEPS = ("#eef4fb", "#d3e4f6", "#a9cbec", "#75abdf", "#4187ca", "#1d64ab", "#0a4480")
+"""From little to much."""
+PARTS = (
+    "#2f6fb3",
+    "#b8860f",
+    "#5a9e3d",
+    "#8d6cc4",
+    "#c4653f",
+    "#3b9c9c",
+    "#a8577e",
+    "#6d7580",
+    "#8a8f3a",
+    "#b3b9c0",
+)
+"""Parts of a whole, side by side."""
+COLOURS = (INK, MUTED, GRID, PAPER, BEST, RANDOM, TRIAL, GOOD, BAD, *STEPS, *PARTS)
+
+WIDTH = 5.8
+"""Inches: narrow enough to be read on a phone."""
+SMALL = 8.5
+"""Points."""
+
+
+def words(text: object, most: int = 40) -> str:
+    """A name as matplotlib takes it: no formula in it, nothing that acts."""
+    return one_line(text, most).replace("$", r"\$")
+
+
+def blank(
+    height: float, rows: int = 1, *, width: float = WIDTH, ratios: Sequence[float] | None = None
+) -> Figure:
+    """A figure with ``rows`` plots, one below the other over the same x axis."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained", facecolor=PAPER)
+    made = figure.subplots(rows, 1, squeeze=False, sharex=rows > 1, height_ratios=ratios)
+    for axes in made[:, 0]:
+        dress(axes)
+    return figure
+
+
+def dress(axes: Axes) -> None:
+    """Few lines, quiet colours."""
+    axes.set_facecolor(PAPER)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_color(MUTED)
+    axes.tick_params(colors=MUTED, labelcolor=INK, labelsize=SMALL)
+    axes.grid(visible=True, color=GRID, linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def label(axes: Axes, x: str = "", y: str = "") -> None:
+    axes.set_xlabel(words(x, 80), color=INK, fontsize=SMALL + 0.5)
+    axes.set_ylabel(words(y, 60), color=INK, fontsize=SMALL + 0.5)
+
+
+def legend(axes: Axes) -> None:
+    axes.legend(frameon=False, fontsize=SMALL, labelcolor=INK, loc="best")
+
+
+def nothing(why: str, height: float = 1.2) -> Figure:
+    """A figure that says why there is none."""
+    figure = blank(height)
+    [axes] = figure.axes
+    axes.set_axis_off()
+    axes.text(0.5, 0.5, words(why, 200), ha="center", va="center", color=MUTED, fontsize=SMALL + 1, wrap=True)
+    return figure
+
+
+def with_unit(axes: Axes, unit: str, which: str = "y") -> None:
+    """Ticks that read as values do elsewhere: ``4 ms``."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    axis = axes.yaxis if which == "y" else axes.xaxis
+    axis.set_major_formatter(FuncFormatter(lambda value, _: words(say_value(value, unit, 3))))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def scale(axes: Axes, values: Sequence[float], which: str = "y") -> None:
+    """A logarithmic axis where the values are positive and spread over more than a factor of eight."""
+    from matplotlib.ticker import LogLocator
+
+    known = [value for value in values if math.isfinite(value)]
+    if not known or min(known) <= 0 or max(known) < 8 * min(known):
+        return
+    axis = axes.yaxis if which == "y" else axes.xaxis
+    (axes.set_yscale if which == "y" else axes.set_xscale)("log")
+    axis.set_major_locator(
+        LogLocator(subs=(1.0, 2.0, 5.0) if max(known) < 300 * min(known) else (1.0,), numticks=8)
+    )
+
+
+def step_of(share: float) -> str:
+    """The colour of a share from 0 to 1."""
+    place = 0 if math.isnan(share) else int(share * len(STEPS))
+    return STEPS[min(max(place, 0), len(STEPS) - 1)]
+
+
+def on_step(share: float) -> str:
+    """What can be read on that colour."""
+    return INK if share < 4 / len(STEPS) or math.isnan(share) else PAPER

@@ -1,0 +1,317 @@
+"""Figures of one study. Each takes a frame of this package and gives a matplotlib figure of its own."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from autotune.report import drawing
+from autotune.report.drawing import BAD, BEST, GOOD, INK, MUTED, PAPER, PARTS, RANDOM, SMALL, TRIAL, words
+from autotune.report.numbers import say_seconds
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+MOST_DOTS = 1500
+"""More trials than this are drawn as bands of quantiles."""
+BUCKETS = 60
+MOST_KNOBS = 14
+"""Knobs, the first ones of a frame, that are drawn."""
+
+
+def convergence_figure(frame: pd.DataFrame, by: str = "tries") -> Figure:
+    """The best so far over tries (or ``seconds``), every trial, and what random draws would come to."""
+    if frame.empty or not frame["value"].notna().any():
+        return drawing.nothing("no trial has a number yet")
+    figure = drawing.blank(3.2)
+    [axes] = figure.axes
+    x, values = frame[by].to_numpy(), frame["value"].to_numpy()
+    known = np.isfinite(values)
+    if known.sum() > MOST_DOTS:
+        _bands(axes, x[known], values[known])
+    else:
+        axes.plot(x[known], values[known], "o", ms=3.2, color=TRIAL, mew=0, label="a trial")
+    at = _thin(len(frame))
+    if by == "tries":
+        low, high = frame["random_low"].to_numpy()[at], frame["random_high"].to_numpy()[at]
+        axes.fill_between(x[at], low, high, color=RANDOM, alpha=0.16, lw=0)
+        middle = frame["random"].to_numpy()[at]
+        axes.plot(x[at], middle, "--", lw=1.6, color=RANDOM, label="random, expected (90 % band)")
+    steps = np.union1d(at, _changes(frame["best"].to_numpy()))
+    best = frame["best"].to_numpy()[steps]
+    axes.plot(x[steps], best, lw=2.2, color=BEST, drawstyle="steps-post", label="best so far")
+    drawing.scale(axes, values[known].tolist())
+    _crop(axes, values[known], frame.attrs.get("goal", "minimize"))
+    if by == "tries" and len(frame) > 200:
+        axes.set_xscale("log")
+    drawing.with_unit(axes, frame.attrs.get("unit", ""))
+    drawing.label(axes, "trials" if by == "tries" else "seconds of searching", frame.attrs.get("metric", ""))
+    drawing.legend(axes)
+    return figure
+
+
+def _bands(axes: Any, x: Any, values: Any) -> None:
+    """Nine tenths, the half, and the middle of what lies side by side."""
+    edges = np.unique(np.linspace(0, len(x), BUCKETS + 1).round().astype(int))
+    parts = [values[a:b] for a, b in pairwise(edges)]
+    middle = [float(np.mean(x[a:b])) for a, b in pairwise(edges)]
+    for low, high, alpha in ((0.05, 0.95, 0.18), (0.25, 0.75, 0.3)):
+        ends = np.array([np.quantile(part, (low, high)) for part in parts])
+        name = "trials: 90 % and half of them" if alpha > 0.2 else None
+        axes.fill_between(middle, ends[:, 0], ends[:, 1], color=TRIAL, alpha=alpha, lw=0, label=name)
+
+
+def _thin(count: int, most: int = 300) -> Any:
+    return np.unique(np.geomspace(1, max(count, 1), most).round().astype(int)) - 1
+
+
+def _changes(best: Any) -> Any:
+    return np.flatnonzero(np.append(True, best[1:] != best[:-1]) & np.isfinite(best))
+
+
+def _crop(axes: Any, values: Any, goal: str) -> None:
+    """The bad end is cut where it would press all that matters into a line."""
+    if len(values) < 10:
+        return
+    low, high = np.quantile(values, (0.0, 0.9) if goal == "minimize" else (0.1, 1.0))
+    margin = 0.08 * (high - low) or abs(high) * 0.05
+    if axes.get_yscale() == "log" and low > 0:
+        axes.set_ylim(low / (high / low) ** 0.06, high * (high / low) ** 0.06)
+    elif high > low:
+        axes.set_ylim(low - margin, high + margin)
+
+
+def importance_figure(frame: pd.DataFrame) -> Figure:
+    """A bar a knob with the range of nine tenths of the splits."""
+    if frame.empty:
+        return drawing.nothing(str(frame.attrs.get("remark", "")))
+    shown = frame.head(MOST_KNOBS).iloc[::-1]
+    figure = drawing.blank(0.7 + 0.27 * len(shown))
+    [axes] = figure.axes
+    y = np.arange(len(shown))
+    axes.barh(y, shown["importance"], height=0.62, color=BEST)
+    axes.hlines(y, shown["low"], shown["high"], color=INK, lw=1.4)
+    axes.set_yticks(y, [words(name, 28) for name in shown["knob"]])
+    axes.grid(visible=False, axis="y")
+    drawing.label(axes, "part of the variance that the knob has a hand in")
+    return figure
+
+
+def interactions_figure(frame: pd.DataFrame) -> Figure:
+    """A square a pair of knobs: how much they do together that neither does alone."""
+    if frame.empty:
+        return drawing.nothing(str(frame.attrs.get("remark", "")))
+    names = list(dict.fromkeys([*frame["knob"], *frame["other"]]))
+    figure = drawing.blank(0.9 + 0.42 * len(names))
+    [axes] = figure.axes
+    top = max(float(frame["strength"].max()), 1e-12)
+    for row in frame.itertuples():
+        one, other = names.index(row.knob), names.index(row.other)
+        low, high = min(one, other), max(one, other)
+        _cell(axes, low, high, float(row.strength) / top, f"{100 * row.strength:.2g} %")
+    axes.set_xlim(-0.5, len(names) - 1.5)
+    axes.set_ylim(len(names) - 0.5, 0.5)
+    axes.set_xticks(range(len(names) - 1), [words(n, 14) for n in names[:-1]], rotation=20, ha="right")
+    axes.set_yticks(range(1, len(names)), [words(n, 20) for n in names[1:]])
+    axes.grid(visible=False)
+    return figure
+
+
+def _cell(axes: Any, x: float, y: float, share: float, text: str, size: float = SMALL) -> None:
+    from matplotlib.patches import Rectangle
+
+    axes.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, color=drawing.step_of(share), lw=0))
+    axes.text(x, y, words(text, 24), ha="center", va="center", fontsize=size, color=drawing.on_step(share))
+
+
+def pair_figure(frame: pd.DataFrame) -> Figure:
+    """The best value of the goal at each pair of values of two knobs; darker is better."""
+    if frame.empty:
+        return drawing.nothing("no trial has a number yet")
+    one, other = frame.attrs["knob"], frame.attrs["other"]
+    rows = list(dict.fromkeys(frame.sort_values("other_place")["other"]))
+    columns = list(dict.fromkeys(frame.sort_values("place")["value"]))
+    figure = drawing.blank(0.9 + 0.3 * len(rows))
+    [axes] = figure.axes
+    for cell in frame.itertuples():
+        x, y = columns.index(cell.value), rows.index(cell.other)
+        _cell(axes, x, y, float(cell.standing), cell.said if len(columns) <= 8 else "", SMALL - 2)
+    axes.set_xlim(-0.5, len(columns) - 0.5)
+    axes.set_ylim(-0.5, len(rows) - 0.5)
+    axes.set_xticks(range(len(columns)), [words(c, 14) for c in columns], rotation=30, ha="right")
+    axes.set_yticks(range(len(rows)), [words(r, 18) for r in rows])
+    axes.grid(visible=False)
+    drawing.label(axes, one, other)
+    return figure
+
+
+def parallel_figure(frame: pd.DataFrame) -> Figure:
+    """A line a trial through its value of each knob; the best ones in front."""
+    knobs = [name for name in frame.columns if name.startswith("knob.")][:MOST_KNOBS]
+    if frame.empty or not knobs:
+        return drawing.nothing("no trial has a number yet")
+    figure = drawing.blank(3.6)
+    [axes] = figure.axes
+    x = np.arange(len(knobs))
+    for row in frame.sort_values("quantile", ascending=False).to_dict("records"):
+        quantile = float(row["quantile"])
+        best = quantile <= 0.05
+        share = max(0.0, 0.9 - quantile)
+        y = [row[name] for name in knobs]
+        colour = BEST if best else drawing.step_of(share)
+        axes.plot(x, y, color=colour, lw=1.8 if best else 0.7, alpha=0.9 if best else 0.6)
+    for place, name in enumerate(knobs):
+        ends = frame.attrs["ends"].get(name, ("", ""))
+        for at, text in zip((-0.04, 1.04), ends, strict=True):
+            axes.text(place, at, words(text, 10), ha="center", va="center", fontsize=SMALL - 1.5, color=MUTED)
+    names = [words(name.removeprefix("knob."), 16) for name in knobs]
+    axes.set_xticks(x, names, rotation=25, ha="right")
+    axes.set_yticks([])
+    axes.set_ylim(-0.1, 1.1)
+    return figure
+
+
+def failure_figure(frame: pd.DataFrame) -> Figure:
+    """A row a knob, a square a value: how often trials failed there. The knob that tells most is on top."""
+    if frame.empty or not frame["failed"].any():
+        return drawing.nothing("no trial failed")
+    knobs = list(dict.fromkeys(frame["knob"]))[:MOST_KNOBS]
+    figure = drawing.blank(0.5 + 0.42 * len(knobs))
+    [axes] = figure.axes
+    most = int(frame["place"].max()) + 1
+    for row in frame[frame["knob"].isin(knobs)].itertuples():
+        y = knobs.index(row.knob)
+        count = int((frame["knob"] == row.knob).sum())
+        x = (row.place + 0.5) * most / count - 0.5
+        width = most / count
+        _wide_cell(axes, x, y, width, float(row.share), str(row.value), int(row.trials))
+    axes.set_xlim(-0.5, most - 0.5)
+    axes.set_ylim(len(knobs) - 0.5, -0.5)
+    axes.set_yticks(range(len(knobs)), [words(name, 22) for name in knobs])
+    axes.set_xticks([])
+    axes.grid(visible=False)
+    drawing.label(axes, "share of the trials at each value that failed: darker is more")
+    return figure
+
+
+def _wide_cell(axes: Any, x: float, y: float, width: float, share: float, text: str, trials: int) -> None:
+    from matplotlib.patches import Rectangle
+
+    colour = drawing.step_of(share) if trials else PAPER
+    axes.add_patch(Rectangle((x - width / 2, y - 0.45), width * 0.97, 0.9, color=colour, lw=0))
+    room = max(3, int(10 * width))
+    said = f"{text if len(text) <= room else text[: room - 1] + '…'}\n{share:.0%}" if trials else ""
+    axes.text(
+        x,
+        y,
+        words(said.split("\n")[0], room + 2) + ("\n" + said.split("\n")[1] if said else ""),
+        ha="center",
+        va="center",
+        fontsize=SMALL - 2.5,
+        color=drawing.on_step(share),
+    )
+
+
+def front_figure(frame: pd.DataFrame) -> Figure:
+    """Two goals against each other: every trial, and the front that none beats."""
+    names = frame.attrs.get("goals", [])
+    if frame.empty or len(names) < 2:
+        return drawing.nothing(
+            "one goal: there is no front" if len(names) < 2 else "no trial has a number yet"
+        )
+    figure = drawing.blank(3.2)
+    [axes] = figure.axes
+    one, other = names[:2]
+    front = frame[frame["front"]].sort_values(one)
+    rest = frame[~frame["front"]]
+    rest = rest.iloc[:: max(1, len(rest) // MOST_DOTS)]
+    axes.plot(rest[one], rest[other], "o", ms=3, color=TRIAL, mew=0, label="a trial")
+    axes.plot(front[one], front[other], "o-", ms=5, lw=1.4, color=BEST, label="front")
+    for which, name in (("x", one), ("y", other)):
+        drawing.scale(axes, frame[name].tolist(), which)
+        drawing.with_unit(axes, frame.attrs["units"][name], which)
+    drawing.label(axes, one, other)
+    drawing.legend(axes)
+    return figure
+
+
+def spend_figure(frame: pd.DataFrame) -> Figure:
+    """One bar: the wall clock of the search, by what the measuring device did."""
+    shown = frame[frame["where"] == "device"]
+    if shown.empty:
+        return drawing.nothing("no time was recorded")
+    figure = drawing.blank(1.5 + 0.17 * math.ceil(len(shown) / 3))
+    [axes] = figure.axes
+    left = 0.0
+    for place, row in enumerate(shown.itertuples()):
+        name = f"{row.part} {say_seconds(row.seconds)} ({row.share:.0%})"
+        axes.barh(
+            [0], [row.seconds], left=left, height=0.5, color=PARTS[place % len(PARTS)], label=words(name, 60)
+        )
+        left += row.seconds
+    axes.set_yticks([])
+    axes.set_xlim(0, left)
+    axes.grid(visible=False)
+    drawing.label(axes, "seconds of searching")
+    axes.legend(
+        frameon=False,
+        fontsize=SMALL - 0.5,
+        labelcolor=INK,
+        ncols=3,
+        loc="lower center",
+        bbox_to_anchor=(0.5, 1.0),
+    )
+    return figure
+
+
+def finale_figure(frame: pd.DataFrame) -> Figure:
+    """Winner, other finalists, default and baselines, each with its interval, as measured again."""
+    if frame.empty:
+        return drawing.nothing("nothing was measured again")
+    figure = drawing.blank(0.75 + 0.27 * len(frame))
+    [axes] = figure.axes
+    colours = {"winner": GOOD, "default": BAD, "baseline": RANDOM}
+    for place, row in enumerate(frame.iloc[::-1].itertuples()):
+        colour = colours.get(row.role, TRIAL)
+        axes.hlines([place], [row.low], [row.high], color=colour, lw=2.6)
+        axes.plot([row.value], [place], "o", ms=6, color=colour)
+    axes.set_yticks(range(len(frame)), [words(name, 30) for name in frame["label"][::-1]])
+    axes.set_ylim(-0.6, len(frame) - 0.4)
+    drawing.scale(axes, [*frame["low"], *frame["high"]], "x")
+    drawing.with_unit(axes, frame.attrs.get("unit", ""), "x")
+    drawing.label(axes, frame.attrs.get("metric", ""))
+    return figure
+
+
+def steadiness_figure(frame: pd.DataFrame) -> Figure:
+    """Each reading over the median of its own trial, over time; below it what the machine did."""
+    from autotune.report.steadiness import CONTEXT
+
+    if frame.empty:
+        return drawing.nothing("no readings are in the store")
+    sampled = [name for name in CONTEXT if name in frame.columns and frame[name].nunique() > 1][:3]
+    figure = drawing.blank(2.2 + 1.05 * len(sampled), 1 + len(sampled), ratios=[2.0, *([1.0] * len(sampled))])
+    top, *below = figure.axes
+    shown = frame.iloc[:: max(1, len(frame) // MOST_DOTS)]
+    counted, discarded = shown[shown["discarded"] == ""], shown[shown["discarded"] != ""]
+    for purpose, colour, name in (("search", TRIAL, "while searching"), ("", BEST, "measured again")):
+        own = counted[(counted["purpose"] == "search") == (purpose == "search")]
+        if len(own):
+            top.plot(own["at"], own["ratio"], "o", ms=2.6, mew=0, color=colour, alpha=0.8, label=name)
+    if len(discarded):
+        top.plot(discarded["at"], discarded["ratio"], "x", ms=4, color=BAD, label="discarded")
+    ends = np.nanquantile(frame["ratio"], (0.01, 0.98))
+    reach = max(abs(ends[0] - 1), abs(ends[1] - 1), 0.005) * 1.15
+    top.set_ylim(1 - reach, 1 + reach)
+    drawing.label(top, "" if below else "seconds since the first reading", "over its trial's median")
+    drawing.legend(top)
+    for axes, name in zip(below, sampled, strict=True):
+        axes.plot(shown["at"], shown[name], "o", ms=2, mew=0, color=RANDOM, alpha=0.8)
+        axes.set_title(words(CONTEXT[name], 70), fontsize=SMALL, color=INK, loc="left", pad=3)
+    if below:
+        drawing.label(below[-1], "seconds since the first reading")
+    return figure

@@ -1,0 +1,135 @@
+"""Where the time of a search went: what the measuring device did, and the work beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.report.evidence import PHASES, Evidence
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Spans = list[tuple[float, float]]
+Floats = NDArray[np.float64]
+
+ON_DEVICE = {
+    "starting": "before the first trial: the machine is looked at, workers start, earlier trials are read",
+    "check": "answers verified on the device",
+    "warmup": "calls before readings count",
+    "measure": "readings",
+    "handling": "of a trial on the device, what is none of these: loading, sending, writing down",
+    "waiting for prepare": "the device idle while the next configuration was being prepared",
+    "tuner": "the device idle until the next configuration was proposed",
+    "idle": "the device idle for other reasons: a turn waited for, a worker started anew",
+    "finale": "the finalists and the default measured again, and the verdict",
+    "unaccounted": "no trial says what happened then",
+}
+"""What the seconds of a session are counted as, each second once."""
+
+
+def spend(evidence: Evidence) -> pd.DataFrame:
+    """One row a part: ``part``, ``seconds``, ``share`` (of the wall clock), ``where``, ``meaning``.
+
+    Where ``where`` is ``device``, each second of each session counts once, so these add up to the wall
+    clock; of several measuring lanes it is the mean. Where it is ``beside``, the work overlapped that and
+    costs no time of its own. ``attrs``: ``wall`` (seconds of all sessions together), ``lanes``, ``busy``
+    (the part in which the device had a trial), ``trials``.
+    """
+    import pandas as pd
+
+    own = evidence.trials
+    totals = dict.fromkeys(ON_DEVICE, 0.0)
+    wall = 0.0
+    most_lanes = 1
+    for session in evidence.sessions:
+        trials = own[own["session"] == session.id]
+        ended = session.finished_at or evidence.last_finished.get(session.id, session.started_at)
+        seconds = max(ended - session.started_at, 0.0)
+        wall += seconds
+        lanes = _lanes(trials)
+        most_lanes = max(most_lanes, len(lanes))
+        for lane in lanes or [trials.iloc[:0]]:
+            for part, amount in _lane(session.started_at, ended, lane, trials).items():
+                totals[part] += amount / max(len(lanes), 1)
+    _without_timeline(own, totals)
+    rows = [
+        (part, totals[part], "device", meaning) for part, meaning in ON_DEVICE.items() if totals[part] > 0
+    ]
+    beside = float(own["prepare"].sum())
+    if beside:
+        meaning = "compiling and making ready, overlapped with measuring: the sum over all workers"
+        rows.append(("prepare", beside, "beside", meaning))
+    frame = pd.DataFrame(rows, columns=["part", "seconds", "where", "meaning"])
+    frame.insert(2, "share", frame["seconds"] / wall if wall > 0 else np.nan)
+    on_device = ("check", "warmup", "measure", "handling")
+    busy = sum(totals[part] for part in on_device) / wall if wall > 0 else 0.0
+    frame.attrs |= {"wall": wall, "lanes": most_lanes, "busy": busy, "trials": len(own)}
+    frame.attrs["study"] = evidence.study.label
+    return frame
+
+
+def _lanes(trials: pd.DataFrame) -> list[pd.DataFrame]:
+    there = trials[trials["measure_began"].notna()]
+    return [group.sort_values("measure_began") for _, group in there.groupby("lane")]
+
+
+def _lane(began: float, ended: float, lane: pd.DataFrame, trials: pd.DataFrame) -> dict[str, float]:
+    """What one measuring lane did in a session; adds up to its length."""
+    totals = dict.fromkeys(ON_DEVICE, 0.0)
+    if lane.empty:
+        totals["unaccounted"] = max(ended - began, 0.0)
+        return totals
+    ready = trials[trials["prepare_began"].notna()]
+    preparing = _merged(zip(ready["prepare_began"], ready["prepare_ended"], strict=True))
+    starts, stops = lane["measure_began"].to_numpy(), lane["measure_ended"].to_numpy()
+    lengths = np.maximum(stops - starts, 0.0)
+    for part in ("check", "warmup", "measure"):
+        totals[part] = float(lane[part].sum())
+    inside = totals["check"] + totals["warmup"] + totals["measure"]
+    totals["handling"] = max(float(lengths.sum()) - inside, 0.0)
+    totals["starting"] = max(float(starts[0]) - began, 0.0)
+    totals["finale"] = max(ended - float(stops.max()), 0.0)
+    proposed = lane["proposed"].to_numpy()[1:]
+    free, until = np.maximum.accumulate(stops)[:-1], starts[1:]
+    until = np.maximum(until, free)
+    thought = np.clip(proposed - free, 0.0, until - free)
+    waited = _covered(preparing, until) - _covered(preparing, free + thought)
+    totals["tuner"] = float(thought.sum())
+    totals["waiting for prepare"] = float(waited.sum())
+    totals["idle"] = float((until - free - thought - waited).sum())
+    return totals
+
+
+def _without_timeline(own: pd.DataFrame, totals: dict[str, float]) -> None:
+    """Of sessions whose trials say no times, the seconds of their phases are known all the same."""
+    blind = own[own["measure_began"].isna()]
+    for part in PHASES:
+        if part != "prepare":
+            known = min(float(blind[part].sum()), totals["unaccounted"])
+            totals[part] += known
+            totals["unaccounted"] -= known
+
+
+def _merged(spans: Iterable[tuple[float, float]]) -> Spans:
+    merged: Spans = []
+    for began, ended in sorted(spans):
+        if merged and began <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], ended))
+        elif ended > began:
+            merged.append((began, ended))
+    return merged
+
+
+def _covered(spans: Spans, times: Floats) -> Floats:
+    """How many seconds of the spans, which are in order and apart, lie before each time."""
+    if not spans:
+        return np.zeros(len(times))
+    began, ended = np.array(spans).T
+    before = np.concatenate([[0.0], np.cumsum(ended - began)])
+    place = np.searchsorted(began, times, side="right")
+    last = np.where(place > 0, np.maximum(ended[np.maximum(place - 1, 0)] - times, 0.0), 0.0)
+    return np.asarray(before[place] - last)

@@ -1,0 +1,123 @@
+"""Readings over time, beside what the machine did meanwhile: clock, temperature, pressure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from autotune.measure.outcome import Reading
+from autotune.report.evidence import Evidence, Place, opened
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_TRIALS = 400
+"""Of how many search trials the readings are fetched; replicates are all looked at."""
+MOST_REPLICATES = 100
+
+CONTEXT = {
+    "sm_clock_mhz": "GPU clock, MHz",
+    "temperature_c": "GPU temperature, °C",
+    "power_w": "GPU power, W",
+    "frequency_mhz": "CPU clock, MHz",
+    "cpu_stall": "share of the time that tasks waited for a CPU",
+    "memory_stall": "share of the time that tasks waited for memory",
+    "io_stall": "share of the time that tasks waited for disks",
+    "steal": "share of the time taken by the hypervisor",
+}
+"""What a reading's context may say of the machine, in this order, and what it is called. Stalls and steal are
+recorded as seconds during the reading, and become shares of it."""
+
+SHARES = ("cpu_stall", "memory_stall", "io_stall", "steal")
+
+
+def steadiness(place: Place, evidence: Evidence) -> pd.DataFrame:
+    """One row a reading of the first goal, in the order of time; of a long study, of some of its trials.
+
+    Columns: ``trial``, ``id``, ``purpose``, ``at`` (seconds since the study's first reading), ``value``,
+    ``ratio`` (to the median of its own trial), ``discarded`` (why it does not count), and those of
+    :data:`CONTEXT` that were sampled. ``attrs``: ``noise`` (the median over trials of the median absolute
+    deviation, as a part of the median) and ``trials`` (how many were looked at).
+    """
+    import pandas as pd
+
+    chosen = _chosen(evidence)
+    with opened(place) as store:
+        found = store.readings_in(chosen["id"].tolist())
+    by_id = chosen.set_index("id").to_dict("index")
+    rows: list[dict[str, Any]] = []
+    for trial_id, readings in found:
+        rows += _rows(trial_id, by_id[trial_id], readings, evidence.metric.name)
+    columns = ["trial", "id", "purpose", "at", "value", "ratio", "discarded", *CONTEXT]
+    frame = pd.DataFrame(rows, columns=columns)
+    frame = frame.drop(columns=[name for name in CONTEXT if not frame[name].notna().any()])
+    frame = frame.sort_values("at", kind="stable").reset_index(drop=True)
+    if len(frame):
+        frame["at"] -= frame["at"].min()
+    counted = frame[frame["discarded"] == ""]
+    spreads = (counted["ratio"] - 1.0).abs().groupby(counted["id"]).median()
+    several = counted.groupby("id").size() > 2
+    noise = float(spreads[several].median()) if several.any() else float("nan")
+    frame.attrs |= {"noise": noise, "trials": len(found), "metric": evidence.metric.name}
+    frame.attrs |= {"study": evidence.study.label, "replayed": evidence.study.replayed}
+    return frame
+
+
+def _chosen(evidence: Evidence) -> pd.DataFrame:
+    import pandas as pd
+
+    own = evidence.trials[evidence.trials["metric." + evidence.metric.name].notna()]
+    if len(own) > MOST_TRIALS:
+        own = own.iloc[np.linspace(0, len(own) - 1, MOST_TRIALS).round().astype(int)]
+    replicates = evidence.all_trials[evidence.all_trials["purpose"] != "search"].tail(MOST_REPLICATES)
+    return pd.concat([own, replicates])[["id", "trial", "purpose", "measure_began", "proposed", "finished"]]
+
+
+def _rows(
+    trial_id: int, trial: dict[str, Any], readings: Iterable[Reading], metric: str
+) -> Iterable[dict[str, Any]]:
+    own = [reading for reading in readings if reading.metric == metric]
+    values = np.array([r.value for r in own if not r.discarded and np.isfinite(r.value)])
+    if not len(values):
+        return []
+    middle = float(np.median(values))
+    began = _began(trial, own)
+    return [
+        {
+            "trial": trial["trial"],
+            "id": trial_id,
+            "purpose": trial["purpose"],
+            "at": began + reading.at,
+            "value": reading.value,
+            "ratio": reading.value / middle if middle else float("nan"),
+            "discarded": reading.discarded,
+            **_context(reading),
+        }
+        for reading in own
+    ]
+
+
+def _began(trial: dict[str, Any], readings: list[Reading]) -> float:
+    """When the first reading was. A replicate is written down once all its rounds are over."""
+    last = max((r.at for r in readings), default=0.0)
+    if trial["purpose"] == "search":
+        began = trial["measure_began"]
+        return float(began if began == began else trial["proposed"])
+    return float(trial["proposed"]) - last
+
+
+def _context(reading: Reading) -> dict[str, float]:
+    wall = reading.context.get("wall", 0.0)
+    found = {}
+    for name in CONTEXT:
+        if name in SHARES:
+            # What did not grow was left out: it is 0 where the length of the reading is known.
+            if wall > 0 and name == "cpu_stall":
+                found[name] = reading.context.get(name, 0.0) / wall
+            elif wall > 0 and name in reading.context:
+                found[name] = reading.context[name] / wall
+        elif name in reading.context:
+            found[name] = reading.context[name]
+    return found
