@@ -7,6 +7,7 @@ It runs none of that code itself, so nothing that an objective does can bring it
   them all;
 * kills the worker with all of them: on the session's order, when the worker dies, and when the
   *session* dies, be it by ``kill -9``;
+* removes the control groups that the worker had made for processes of its own;
 * says how the worker ended: its exit code or signal and its peak memory.
 """
 
@@ -46,6 +47,7 @@ class Guardian:
         self._status: int | None = None
         self._peak = 0
         self._killed = False
+        self._buried = 0
         self._wake, self._waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     def run(self, work: Callable[[], None]) -> None:
@@ -62,6 +64,8 @@ class Guardian:
         tail = Tail(read)
         self._watch(tail)
         kill_descendants(self._bury)
+        if self._buried > 1:
+            _sweep()
         tail.drain()
         self._say_how_it_ended(tail)
 
@@ -112,6 +116,7 @@ class Guardian:
         reap(self._bury)
 
     def _bury(self, pid: int, status: int, peak: int) -> None:
+        self._buried += 1
         if pid == self._worker:
             self._status, self._peak = status, peak
 
@@ -145,6 +150,13 @@ class Guardian:
     def _send(self, message: Ended | Output) -> None:
         with suppress(OSError):  # the session is gone
             self._control.sendall(frame(message))
+
+
+def _sweep() -> None:
+    """Remove the groups that a worker with processes of its own may have made for them."""
+    from autotune.measure.group_device import sweep_device_groups
+
+    sweep_device_groups()
 
 
 def _become_worker(guardian: int, output: int, work: Callable[[], None], close: tuple[int, ...]) -> None:

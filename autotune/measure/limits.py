@@ -60,7 +60,7 @@ class GroupCap:
 
     def remove(self) -> bool:
         """Remove the group; ``False`` while a process of it is still dying."""
-        return _remove(self.folder)
+        return remove_group(self.folder)
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def make_cap(size: int, name: str) -> MemoryCap:
         try:
             _limit(folder, version, size)
         except OSError:
-            _remove(folder)
+            remove_group(folder)
             continue
         return GroupCap(folder, version, size)
     return ProcessCap(size)
@@ -110,7 +110,7 @@ def sweep_groups() -> None:
             for folder in list(parent.glob(f"{PREFIX}*")):
                 if is_abandoned(folder.name):
                     _kill_members(folder)
-                    _remove(folder)
+                    remove_group(folder)
 
 
 def _parents() -> Iterator[tuple[Path, int]]:
@@ -144,13 +144,18 @@ def _limit(folder: Path, version: int, size: int) -> None:
 
 
 def _kill_members(folder: Path) -> None:
+    for inner in folder.glob(f"{PREFIX}*"):
+        _kill_members(inner)
     with suppress(OSError):
         for pid in (folder / "cgroup.procs").read_text().split():
             with suppress(OSError):  # it was quicker
                 os.kill(int(pid), signal.SIGKILL)
 
 
-def _remove(folder: Path) -> bool:
+def remove_group(folder: Path) -> bool:
+    """Remove a group and those of ours in it; ``False`` while a process of it is still dying."""
+    for inner in folder.glob(f"{PREFIX}*"):
+        remove_group(inner)
     try:
         folder.rmdir()
     except OSError as error:

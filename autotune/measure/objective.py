@@ -153,6 +153,10 @@ class Objective:
         """Whether there is anything to prepare ahead of a configuration's turn, in a process for that."""
         return type(self).prepare is not Objective.prepare
 
+    def standing(self) -> frozenset[int]:
+        """Processes that it keeps from one configuration to the next: no leftovers of it. Default: none."""
+        return frozenset()
+
     def prepare(self, configuration: Configuration) -> Any:
         """Compile or otherwise make ready. Must return something picklable; default: the configuration."""
         return configuration

@@ -180,7 +180,8 @@ class Server:
         os.chdir(self._folder)
         pin(self._cores)
         # Orphans come to this process while it lives: no child means that nobody was left behind.
-        return reap(lambda *_: None) and bool(set(descendants(os.getpid())) - self._standing)
+        kept = self._standing | self._runner.objective.standing()
+        return reap(lambda *_: None) and bool(set(descendants(os.getpid())) - kept)
 
 
 def _seal(prepared: object) -> bytes:

@@ -1,0 +1,52 @@
+"""Where the ranks of a process group note how far they are, in memory that they share with their starter.
+
+A note costs about a microsecond, no system call, and wakes nobody up while something is being measured.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+import time
+from dataclasses import dataclass
+
+_SLOT = struct.Struct("=dq48s")
+_STRIDE = 128
+"""Bytes a rank: two cache lines, so that ranks do not slow one another down."""
+
+
+@dataclass(frozen=True)
+class Beat:
+    """A sign of life: when (monotonic seconds), at which step, in which phase."""
+
+    at: float
+    step: int
+    phase: str
+
+
+class Board:
+    """One slot a rank. Each rank writes its own; whoever started them reads all."""
+
+    def __init__(self, descriptor: int, world: int) -> None:
+        self._memory = mmap.mmap(descriptor, world * _STRIDE)
+
+    @staticmethod
+    def make(world: int) -> int:
+        """A new descriptor of shared memory for ``world`` ranks."""
+        descriptor = os.memfd_create("autotune-board", os.MFD_CLOEXEC)
+        os.ftruncate(descriptor, world * _STRIDE)
+        return descriptor
+
+    def write(self, rank: int, step: int, phase: str) -> float:
+        """Note a sign of life; returns its time."""
+        at = time.monotonic()
+        _SLOT.pack_into(self._memory, rank * _STRIDE, at, step, phase.encode()[:48])
+        return at
+
+    def read(self, rank: int) -> Beat:
+        at, step, phase = _SLOT.unpack_from(self._memory, rank * _STRIDE)
+        return Beat(at, step, phase.rstrip(b"\0").decode(errors="replace"))
+
+    def close(self) -> None:
+        self._memory.close()

@@ -1,0 +1,59 @@
+"""The base of objectives that run on several processes: it keeps one group, as long as that fits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from autotune.measure.group import STALL_SECONDS, ProcessGroup
+from autotune.measure.group_device import Device
+from autotune.measure.group_network import Loopback, Network
+from autotune.measure.objective import Context, Objective
+
+
+class GroupObjective(Objective):
+    """Subclasses call :meth:`group` in ``check`` and ``measure``, and run functions on what it returns.
+
+    Starting ranks and loading their libraries takes seconds. So a group is kept from trial to trial, and made
+    anew when the devices, the network or the environment that are asked for differ, or when a rank failed.
+    Its space says ``measure: {cores: N}``: the ranks share the cores that the search has claimed.
+    """
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._group: ProcessGroup | None = None
+        self._asked: object = None
+
+    def group(
+        self,
+        devices: Sequence[Device],
+        *,
+        stall: float = STALL_SECONDS,
+        environment: Mapping[str, str] = MappingProxyType({}),
+    ) -> ProcessGroup:
+        """The group on these devices: the one that is there, where it is the same."""
+        asked = (tuple(devices), dict(environment))
+        if self._group is None or asked != self._asked:
+            if self._group is not None:
+                self._group.close()
+            self._group = ProcessGroup(tuple(devices), self.network(devices), stall, environment)
+            self._asked = asked
+        self._group.stall = stall
+        return self._group
+
+    def network(self, devices: Sequence[Device]) -> Network:
+        """What connects them. Default: the loopback interface, whatever links they ask for."""
+        asked = any(device.link is not None for device in devices)
+        return Loopback("this objective has no other network" if asked else "")
+
+    def standing(self) -> frozenset[int]:
+        return self._group.processes if self._group is not None else frozenset()
+
+    def tidy(self) -> None:
+        """End the group. A worker that is closed ends it as well."""
+        if self._group is not None:
+            self._group.close()
+
+    def __getstate__(self) -> Any:
+        raise TypeError("an objective with processes cannot be pickled")

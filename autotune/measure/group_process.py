@@ -1,0 +1,142 @@
+"""One rank as the starter of its group sees it: a process, its connection, its limits."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from autotune.measure.channel import BrokenChannel, Splitter, frame
+from autotune.measure.descendants import descendants
+from autotune.measure.group_board import Board
+from autotune.measure.group_device import DeviceLimits
+from autotune.measure.group_failures import RankState
+from autotune.measure.group_messages import Raised
+from autotune.measure.group_network import Port
+from autotune.measure.group_rank import RankBirth
+
+_BOOTSTRAP = (
+    "import json, sys; born = json.loads(sys.argv[1]); sys.path[:] = born.pop('path');"
+    " from autotune.measure.group_rank import RankBirth, main; main(RankBirth(**born))"
+)
+
+_MOST_DESCRIPTORS = 16
+_DESCRIPTOR = struct.Struct("i")
+_FLAGS = socket.MSG_DONTWAIT | socket.MSG_CMSG_CLOEXEC
+_DYING_SECONDS = 10.0
+
+
+class RankProcess:
+    """A rank's process. Never waits for it, but in :meth:`bury`."""
+
+    def __init__(
+        self,
+        rank: int,
+        world: int,
+        port: Port,
+        limits: DeviceLimits,
+        cores: tuple[int, ...],
+        board: int,
+        meeting: Path,
+        environment: Mapping[str, str],
+    ) -> None:
+        self.rank = rank
+        self.limits = limits
+        self.answer: Any = None
+        """What it has answered to the last call; ``None``: nothing yet."""
+        self._splitter = Splitter()
+        self._connection, theirs = socket.socketpair()
+        birth = RankBirth(os.getpid(), rank, world, theirs.fileno(), board, str(meeting), cores)
+        path = [entry or os.getcwd() for entry in sys.path]  # noqa: PTH109
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _BOOTSTRAP, json.dumps({**asdict(birth), "path": path})],
+                env={**os.environ, **_threads(len(cores)), **environment},
+                stdin=subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(), board),
+                start_new_session=True,
+            )
+        finally:
+            theirs.close()
+        self.pid = self._process.pid
+        module = sys.modules[type(port).__module__]
+        file = getattr(module, "__file__", None) or ""
+        self.send((limits, (module.__name__, file, pickle.dumps(port))))
+
+    def fileno(self) -> int:
+        return self._connection.fileno()
+
+    @property
+    def exit_code(self) -> int | None:
+        return self._process.poll()
+
+    def send(self, message: object) -> None:
+        """Send a message; one that is dead will be found dead."""
+        with suppress(OSError):
+            self._connection.sendall(frame(message))
+
+    def receive(self) -> tuple[list[Any], list[int]]:
+        """The messages, and descriptors, that have come; empty where its end is closed."""
+        room = socket.CMSG_SPACE(_MOST_DESCRIPTORS * _DESCRIPTOR.size)
+        try:
+            # Not socket.recv_fds, which drops the flags that it is given.
+            data, extras, _, _ = self._connection.recvmsg(1 << 20, room, _FLAGS)
+            messages = [pickle.loads(payload) for payload in self._splitter.feed(data)]
+        except (BlockingIOError, BrokenChannel, ConnectionError):
+            return [], []
+        rights = [content for _, kind, content in extras if kind == socket.SCM_RIGHTS]
+        return messages, [number for content in rights for (number,) in _DESCRIPTOR.iter_unpack(content)]
+
+    def state(self, board: Board) -> RankState:
+        """What is known of it now."""
+        cap = self.limits.cap
+        return RankState(
+            self.rank,
+            board.read(self.rank),
+            finished=self.answer is not None and not isinstance(self.answer, Raised),
+            exit_code=self.exit_code,
+            memory_kills=self.limits.kills(),
+            cap=cap.bytes if cap is not None else 0,
+            stopped=_state(self.pid) in "Tt",
+            raised=self.answer if isinstance(self.answer, Raised) else None,
+        )
+
+    def kill(self) -> None:
+        """Kill it with all that it started."""
+        if self._process.poll() is None:
+            for pid in [*descendants(self.pid), self.pid]:
+                with suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+
+    def bury(self) -> None:
+        """Wait until it is dead, and remove its limits."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_DYING_SECONDS)
+        self._connection.close()
+        deadline = time.monotonic() + 1.0
+        while not self.limits.remove() and time.monotonic() < deadline:
+            time.sleep(0.005)  # the kernel takes a moment to let a dead process's group go
+
+
+def _threads(cores: int) -> dict[str, str]:
+    """Thread counts for numeric libraries, where the user has set none."""
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    return {name: str(max(1, cores)) for name in names if name not in os.environ}
+
+
+def _state(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except (OSError, IndexError):
+        return "?"

@@ -1,0 +1,172 @@
+"""A rank of a process group: the process that runs an objective's function, and what the function is given.
+
+:mod:`autotune.measure.group` starts and ends it.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import socket
+import sys
+import time
+import traceback
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from autotune.measure.channel import BlockingChannel, BrokenChannel, frame
+from autotune.measure.group_board import Board
+from autotune.measure.libc import die_with_parent
+from autotune.measure.pinning import pin
+
+if TYPE_CHECKING:
+    from autotune.measure.group_device import DeviceLimits
+    from autotune.measure.group_messages import Call, Done, Raised
+    from autotune.measure.group_network import Port
+
+_MOST_MESSAGE = 2000
+
+
+@dataclass(frozen=True)
+class RankBirth:
+    """What a rank knows before it has loaded anything."""
+
+    parent: int
+    rank: int
+    world: int
+    channel: int
+    """Descriptor: rank and starter."""
+    board: int
+    """Descriptor of the shared memory for signs of life."""
+    meeting: str
+    cores: tuple[int, ...]
+
+
+@dataclass
+class Rank:
+    """What a function that runs in a rank is given, the same object in every call.
+
+    ``beat`` is to be called at least every few seconds: a rank without a sign of life for longer than the
+    group's ``stall`` ends the trial. What a function keeps between calls, a connection say, is in ``state``.
+    """
+
+    rank: int
+    world: int
+    address: str
+    """Its own address in the network."""
+    interface: str
+    """The interface with that address, for backends that are told one."""
+    addresses: tuple[str, ...]
+    """Those of all ranks."""
+    meeting: Path
+    """An empty folder that all ranks see: for a rendezvous through files, which needs no network."""
+    board: Board
+    state: dict[str, Any] = field(default_factory=dict)
+    """Kept from call to call, as long as the group lives."""
+    phases: dict[str, float] = field(default_factory=dict)
+    """Seconds in each phase of the call so far."""
+    step: int = 0
+    _phase: str = "start"
+    _since: float = 0.0
+
+    def beat(self, phase: str = "", step: int | None = None) -> None:
+        """A sign of life: from now on in ``phase`` (empty: in the same one), at ``step``.
+
+        Phases called ``wait`` or ``communicate``, or that begin so, are no work of the rank itself: who is
+        slow is judged by the others.
+        """
+        if step is not None:
+            self.step = step
+        now = self.board.write(self.rank, self.step, phase or self._phase)
+        self.phases[self._phase] = self.phases.get(self._phase, 0.0) + now - self._since
+        self._phase, self._since = phase or self._phase, now
+
+    def begin(self) -> None:
+        """A call begins: its phases are counted anew."""
+        self._phase, self._since, self.step = "call", time.monotonic(), 0
+        self.phases = {}
+        self.beat()
+
+
+def main(birth: RankBirth) -> None:
+    """Join the network, and answer calls until the starter closes its end."""
+    from autotune.measure.group_messages import Entered, Go
+
+    if not die_with_parent(birth.parent):
+        return
+    pin(birth.cores)
+    board = Board(birth.board, birth.world)
+    board.write(birth.rank, 0, "start")
+    connection = socket.socket(fileno=birth.channel)
+    channel = BlockingChannel(birth.channel)
+    try:
+        limits, packed = channel.receive()
+        _enter(limits)
+        port: Port = _port(packed)
+        joined = port.enter()
+        # Who changes what a process may do, a namespace of users say, loses the order to die with its parent.
+        if not die_with_parent(birth.parent):
+            return
+        message = frame(Entered(joined))
+        sent = socket.send_fds(connection, [message], list(joined.descriptors))
+        connection.sendall(message[sent:])
+        for descriptor in joined.descriptors:
+            os.close(descriptor)
+        go: Go = channel.receive()
+        rank = Rank(
+            birth.rank,
+            birth.world,
+            joined.address,
+            joined.interface,
+            go.addresses,
+            Path(birth.meeting),
+            board,
+        )
+        while True:
+            channel.send(_answer(rank, channel.receive()))
+    except BrokenChannel:
+        return
+
+
+def _enter(limits: DeviceLimits) -> None:
+    limits.enter()
+
+
+def _port(packed: tuple[str, str, bytes]) -> Port:
+    """The port, whose module a rank finds as it finds that of a function."""
+    from autotune.measure.group_messages import load_module
+
+    module, file, port = packed
+    load_module(module, file)
+    return pickle.loads(port)  # type: ignore[no-any-return]
+
+
+def _answer(rank: Rank, call: Call) -> Done | Raised:
+    from autotune.measure.group_messages import Done
+
+    rank.begin()
+    try:
+        work = call.find()
+        result = work(rank, *pickle.loads(call.arguments))
+        rank.beat("done")
+        return Done(
+            pickle.dumps(result, protocol=pickle.HIGHEST_PROTOCOL), dict(rank.phases), time.monotonic()
+        )
+    except BaseException as error:  # noqa: BLE001 - whatever an objective raises is an answer
+        return _raised(error)
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+
+
+def _raised(error: BaseException) -> Raised:
+    from autotune.measure.group_messages import Raised
+    from autotune.measure.objective import Signal, WrongAnswer
+    from autotune.measure.raised import failed
+
+    at = time.monotonic()
+    found = failed(error)
+    metrics = dict(error.metrics) if isinstance(error, WrongAnswer) else {}
+    trace = "" if isinstance(error, Signal) else "".join(traceback.format_exception(error))
+    return Raised(str(found.status), found.message[:_MOST_MESSAGE], at, found.stderr or trace, metrics)

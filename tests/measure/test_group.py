@@ -1,0 +1,128 @@
+"""Groups of processes: what they are given, that they are kept, and how they end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from autotune.measure.descendants import descendants
+from autotune.measure.group import ProcessGroup
+from autotune.measure.group_device import Device, quota_works
+from autotune.measure.group_failures import RankDied, RankSilent
+from autotune.measure.objective import Diverged, OutOfMemory, Signal, WrongAnswer
+from autotune.status import Status
+from tests.measure import group_functions as functions
+
+
+@pytest.fixture
+def pair() -> Iterator[ProcessGroup]:
+    with ProcessGroup([Device(), Device()], stall=1.0) as group:
+        yield group
+    assert not group.processes
+
+
+def test_each_rank_knows_its_place_and_is_kept_from_call_to_call(pair: ProcessGroup) -> None:
+    first = pair.run(functions.who, "a", 1).results
+    assert [(r[0], r[1], r[4]) for r in first] == [(0, 2, ("a", 1)), (1, 2, ("a", 1))]
+    assert pair.processes == {r[2] for r in first}
+    again = pair.run(functions.who).results
+    assert [r[2] for r in again] == [r[2] for r in first]
+    assert [r[3] for r in again] == [2, 2]
+
+
+def test_ranks_reach_one_another(pair: ProcessGroup) -> None:
+    assert pair.run(functions.ring, 29310).results == (1, 1)
+
+
+def test_cores_are_shared_out_or_as_asked() -> None:
+    allowed = sorted(os.sched_getaffinity(0))
+    with ProcessGroup([Device(), Device(cores=(allowed[0],))]) as group:
+        shared, asked = group.run(functions.cores).results
+    assert set(shared) < set(allowed) or len(allowed) == 1
+    assert asked == (allowed[0],)
+
+
+FAULTS: dict[str, tuple[type[Signal], Status, str]] = {
+    "kill": (RankDied, Status.CRASHED, "rank 1 died by SIGKILL in 'reduce' at step 2"),
+    "exit": (RankDied, Status.CRASHED, "rank 1 exited with code 3 in 'reduce' at step 2"),
+    "stop": (RankSilent, Status.TIMEOUT, "rank 1 is stopped (SIGSTOP)"),
+    "raise": (RankDied, Status.CRASHED, "rank 1: ValueError: what is this?"),
+    "diverge": (Diverged, Status.DIVERGED, "rank 1: the loss is nan"),
+    "wrong": (WrongAnswer, Status.WRONG, "rank 1: not the sum"),
+    "unpicklable": (RankDied, Status.CRASHED, "rank 1: "),
+    "leave a child": (RankDied, Status.CRASHED, "with a child"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_a_rank_does_is_typed_and_the_group_is_made_anew(pair: ProcessGroup, fault: str) -> None:
+    pair.run(functions.who)
+    before = pair.processes
+    kind, status, says = FAULTS[fault]
+    with pytest.raises(kind) as ended:
+        pair.run(functions.fault, fault)
+    assert ended.value.status is status and says in str(ended.value)
+    assert not pair.processes and not before & set(_living(descendants(os.getpid())))
+    assert [r[0] for r in pair.run(functions.who).results] == [0, 1]
+
+
+def test_details_of_a_failure_are_kept(pair: ProcessGroup) -> None:
+    pair.run(functions.who)
+    with pytest.raises(RankDied) as killed:
+        pair.run(functions.fault, "kill")
+    assert (killed.value.signal, killed.value.exit_code) == (9, None)
+    with pytest.raises(WrongAnswer) as wrong:
+        pair.run(functions.fault, "wrong")
+    assert wrong.value.metrics == {"error": 0.5}
+    with pytest.raises(RankDied) as raised:
+        pair.run(functions.fault, "raise")
+    assert "group_functions.py" in raised.value.stderr
+
+
+def test_who_hangs_is_named_with_its_phase(pair: ProcessGroup) -> None:
+    pair.run(functions.who)
+    with pytest.raises(RankSilent, match=r"rank 1 gave no sign for .* s, in 'reduce' at step 2; rank 0 in"):
+        pair.run(functions.fault, "hang")
+
+
+def test_a_call_has_a_limit_even_if_all_show_signs_of_life(pair: ProcessGroup) -> None:
+    with pytest.raises(RankSilent, match=r"rank 1 is the last after 0.5 s, in 'reduce' at step 2"):
+        pair.run(functions.fault, "hang in a loop that lives", seconds=0.5)
+
+
+def test_the_memory_cap_of_a_device_is_real() -> None:
+    devices = [Device(), Device(memory=96 << 20)]
+    with ProcessGroup(devices, stall=3.0) as group, pytest.raises(OutOfMemory, match="rank 1"):
+        group.run(functions.fault, "eat memory")
+
+
+@pytest.mark.skipif(bool(quota_works()), reason=quota_works())
+def test_a_quota_makes_a_rank_slow_and_is_undone() -> None:
+    cores = (min(os.sched_getaffinity(0)),)
+    with ProcessGroup([Device(cores=cores, cpu=0.25)]) as group:
+        (share,) = group.run(functions.processor_share, 0.4).results
+        quota = group._life.ranks[0].limits.quota  # type: ignore[union-attr]
+        assert quota is not None and quota.is_dir()
+    assert share < 0.4
+    assert not quota.exists()
+
+
+def test_a_slow_rank_is_said(pair: ProcessGroup) -> None:
+    ran = pair.run(functions.busy, 0.2)
+    assert len(ran.slow) == 1 and ran.slow[0].startswith("rank 1 was busy for ")
+    assert ran.facts == {"slow": list(ran.slow)}
+    assert pair.run(functions.busy, 0.0).slow == ()
+
+
+def test_what_a_rank_could_not_find_is_refused(pair: ProcessGroup) -> None:
+    with pytest.raises(TypeError, match="no function of a module"):
+        pair.run(lambda rank: None)
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        pair.run(functions.who, lambda: None)
+
+
+def _living(pids: list[int]) -> list[int]:
+    return [pid for pid in pids if Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"]
