@@ -23,6 +23,9 @@ VERBS = {
     "init": ("init", "Write a working space and objective to start from."),
     "show": ("show", "Show the studies of a store, or one study."),
     "trial": ("trial", "Show everything known about one trial."),
+    "why": ("why", "Tell why a trial was tried: what was known, expected, and what came of it."),
+    "lineage": ("lineage", "Show what a study, trial or recipe comes from, and what came of it."),
+    "diff": ("diff", "Say what differs between two trials, studies or recipes, outcomes included."),
     "replay": ("replay", "Measure a trial again: does it come to what was stored?"),
     "derive": ("derive", "Derive the proposals of a study again from its record, and compare."),
     "best": ("best", "Print the best configuration of a study."),
@@ -32,6 +35,7 @@ VERBS = {
     "export": ("export", "Write the trials of a study to a file."),
     "import": ("import_", "Make a replay space from a recorded search."),
     "convert": ("convert", "Make a space from the configurations of triton.autotune, or a T1 file."),
+    "prune": ("prune", "Say what may be deleted, and what leans on it."),
     "doctor": ("doctor", "Say what this machine can do, and what is missing for what."),
 }
 """Verb: its module in :mod:`autotune.cli`, and its line in the help, said here so that help is quick."""

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 from autotune.errors import InputError, Problem
 
 if TYPE_CHECKING:
+    from autotune.hook.recipes import Recipe
     from autotune.store.records import TrialRecord
     from autotune.store.store import Store
 
 TRIAL = "the trial's id, STUDY:NUMBER, or its number with --study"
+
+RECIPE = "recipe:"
 
 
 def is_trial(word: str) -> bool:
@@ -35,3 +38,20 @@ def find_trial(store: Store, word: str, study: str | None = None) -> TrialRecord
     if not found:
         raise InputError(f"study {record.label} has no trial {number}")
     return found[0]
+
+
+def find_recipes(word: str, store: str | None) -> tuple[Recipe, ...]:
+    """The recipes that ``recipe:NAME`` means in a store.
+
+    Raises :class:`InputError` where there is none.
+    """
+    from autotune.hook.recipes import best_defended
+    from autotune.hook.stored import known_in
+
+    name = word.removeprefix(RECIPE)
+    found = tuple(best_defended(known_in(store, name).recipes))
+    if not found:
+        raise InputError(
+            Problem(f"the store knows no recipe of {name!r}", hint="autotune recipes lists them")
+        )
+    return found

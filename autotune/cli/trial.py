@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from autotune.cli.options import json_option, print_json, store_option
+from autotune.cli.references import find_trial
 
 if TYPE_CHECKING:
     from autotune.store.records import TrialRecord
@@ -16,28 +16,19 @@ if TYPE_CHECKING:
 
 
 @click.command("trial")
-@click.argument("number", metavar="ID", type=int)
-@click.option("--study", metavar="NAME", help="Then ID is the trial's number in this study.")
+@click.argument("word", metavar="TRIAL")
+@click.option("--study", metavar="NAME", help="Then TRIAL is the trial's number in this study.")
 @store_option
 @json_option
-def command(number: int, study: str | None, store: str | None, as_json: bool) -> int:
+def command(word: str, study: str | None, store: str | None, as_json: bool) -> int:
     """Show everything known about one trial: outcome, every reading, why it was tried, on what machine.
 
-    ID is the number that the store gave the trial; with --study, the number within that study.
+    TRIAL is the trial's id, STUDY:NUMBER, or its number with --study.
     """
-    from autotune.errors import InputError
     from autotune.store.store import Store
 
     with Store.open(store, readonly=True) as opened:
-        if study is None:
-            trial = opened.trial(number)
-        else:
-            record = opened.study(study)
-            found = [t for t in opened.trials(record.id, purpose="search") if t.number == number]
-            if not found:
-                raise InputError(f"study {record.name}#{record.id} has no trial {number}")
-            trial = found[0]
-        document = describe(opened, trial)
+        document = describe(opened, find_trial(opened, word, study))
     if as_json:
         print_json(document)
     else:
@@ -47,21 +38,19 @@ def command(number: int, study: str | None, store: str | None, as_json: bool) ->
 
 def describe(store: Store, trial: TrialRecord) -> dict[str, Any]:
     """The trial, its readings, its study, segment, session and environment, as JSON."""
-    from autotune.report.reasons import expectations, say_reason
+    from autotune.report.story import reasons_of
     from autotune.session.result import estimate_document
     from autotune.space.configuration import plain
-    from autotune.space.spec import MetricSpec
 
     study = store.study(trial.study_id)
-    metrics = [MetricSpec(**metric) for metric in study.metrics]
-    expected = expectations(trial.reason, metrics, _comparable(trial))
+    reasons = reasons_of(store, study, trial)
     document = asdict(trial)
     document |= {
         "configuration": plain(trial.configuration),
         "status": str(trial.status),
         "study": study.name,
-        "because": say_reason(trial.reason, metrics, _mentioned(store, trial)),
-        "expectations": [{**asdict(one), "said": one.say()} for one in expected],
+        "because": list(reasons.because),
+        "expectations": [{**asdict(one), "said": one.say()} for one in reasons.expected],
         "replayed": study.replayed,
         "metrics": {name: estimate_document(e) for name, e in trial.metrics.items()},
         "readings": [asdict(reading) for reading in store.readings(trial.id)],
@@ -70,20 +59,6 @@ def describe(store: Store, trial: TrialRecord) -> dict[str, Any]:
         "environment": store.environment(trial.environment_hash) if trial.environment_hash else None,
     }
     return document
-
-
-def _comparable(trial: TrialRecord) -> Mapping[str, float]:
-    """What can be held against a prediction: not what failed, nor what was stopped before its end."""
-    from autotune.session.observing import observe_record
-
-    observation = observe_record(trial)
-    return observation.metrics if observation.fraction == 1.0 else {}
-
-
-def _mentioned(store: Store, trial: TrialRecord) -> dict[str, int]:
-    """The numbers of the trials that its reason names by their hash."""
-    hashes = [str(trial.reason[key]) for key in ("parent", "other") if trial.reason.get(key)]
-    return store.numbers_of(trial.study_id, hashes)
 
 
 def say(document: dict[str, Any]) -> str:

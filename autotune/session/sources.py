@@ -84,8 +84,10 @@ def _recorded(store: Store, study_id: int) -> list[Chosen] | None:
 
 def _chosen(store: Store, settings: Mapping[str, Any]) -> Iterator[Chosen]:
     documents: Sequence[Mapping[str, Any]] = settings.get(SETTING) or ()
+    there = {study.id: study for study in store.studies()} if documents else {}
     for document in documents:
-        yield Chosen(store.study(document["study"]), document["trials"], document.get("apart"))
+        if document["study"] in there:  # one may have been pruned since
+            yield Chosen(there[document["study"]], document["trials"], document.get("apart"))
 
 
 def recorded_sources(store: Store, settings: Mapping[str, Any]) -> tuple[Source, ...]:

@@ -17,14 +17,25 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 from autotune.measure.outcome import Outcome, Reading, Report
 from autotune.space.configuration import Configuration
 from autotune.status import Status
-from autotune.store import asks, brief, contents, integrity, lookup, recipes, reports, studies, trials
+from autotune.store import (
+    asks,
+    brief,
+    contents,
+    integrity,
+    lookup,
+    pruning,
+    recipes,
+    reports,
+    studies,
+    trials,
+)
 from autotune.store.address import default_url, read_address
 from autotune.store.brief import BriefTrial
 from autotune.store.database import Database
@@ -308,6 +319,11 @@ class Store:
         with self._database.read() as connection:
             return lookup.list_trials(connection, study_id, purpose, status)
 
+    def numbered(self, study_id: int, numbers: Sequence[int]) -> list[TrialRecord]:
+        """The study's trials that have these numbers, by number."""
+        with self._database.read() as connection:
+            return lookup.numbered(connection, study_id, numbers)
+
     def brief_trials(self, study_id: int) -> Iterator[BriefTrial]:
         """All trials of the study by number, without what only a look at a single one needs.
 
@@ -432,6 +448,21 @@ class Store:
         """The imported recipes of one name or all, the newest first."""
         with self._database.read() as connection:
             return recipes.list_recipes(connection, name)
+
+    # -- deleting ------------------------------------------------------------------------------
+
+    def loose(self, without: Collection[int] = ()) -> pruning.Loose:
+        """What nothing refers to, or would if the studies ``without`` (their ids) were gone."""
+        with self._database.read() as connection:
+            return pruning.find_loose(connection, without)
+
+    def delete(self, study_ids: Sequence[int] = (), session_ids: Sequence[int] = ()) -> pruning.Loose:
+        """Delete studies and sessions with all that is of them, and what nothing refers to then."""
+        with self._database.write() as connection:
+            pruning.delete_sessions(connection, session_ids)
+            for study_id in study_ids:
+                pruning.delete_study(connection, study_id)
+            return pruning.delete_loose(connection)
 
     # -- health --------------------------------------------------------------------------------
 

@@ -1,0 +1,78 @@
+"""``autotune prune``: what may be deleted, and what leans on it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from autotune.cli.main import BAD_INPUT, DONE
+from autotune.cli.options import json_option, print_json, store_option
+from autotune.errors import InputError, Problem
+
+if TYPE_CHECKING:
+    from autotune.session.prunable import Prunable
+
+
+@click.command("prune")
+@click.option("--study", metavar="NAME", help="A whole study: NAME, or NAME#ID.")
+@click.option("--replays", is_flag=True, help="The readings of replays and verifications.")
+@click.option("--yes", is_flag=True, help="Delete it. Without this it is only said.")
+@click.option("--force", is_flag=True, help="Also what something leans on.")
+@store_option
+@json_option
+def command(
+    study: str | None, replays: bool, yes: bool, force: bool, store: str | None, as_json: bool
+) -> int:
+    """Say what may be deleted and what leans on it; with --yes delete it.
+
+    Without a choice: files and environments in the store that nothing refers to. Single trials of a search
+    are never deleted, since every later proposal follows from them. The exit code is 2 where --yes was said
+    and something leans on it.
+    """
+    from autotune.session import prunable
+    from autotune.store.store import Store
+
+    if study is not None and replays:
+        raise InputError(Problem("--study and --replays are two choices", None, "one of them"))
+    with Store.open(store, readonly=not yes) as opened:
+        if study is not None:
+            what = prunable.whole_study(opened, opened.study(study))
+        elif replays:
+            what = prunable.replicates(opened)
+        else:
+            what = prunable.loose(opened)
+        refused = bool(what.leaning) and not force
+        done = yes and not refused and not what.nothing
+        if done:
+            prunable.delete(opened, what)
+    if as_json:
+        print_json({**what.to_document(), "deleted": done})
+    else:
+        click.echo(say(what, done))
+    if yes and refused:
+        click.echo("autotune: nothing was deleted, for something leans on it; --force does it", err=True)
+        return BAD_INPUT
+    return DONE
+
+
+def say(what: Prunable, done: bool) -> str:
+    """What is or would be deleted, in lines."""
+    if what.nothing:
+        return "nothing can be deleted: something refers to all that the store has"
+    lines = ["deleted:" if done else "would be deleted:"]
+    lines += [f"  study {study.label} with {what.trials} trials and their readings" for study in what.studies]
+    if what.sessions:
+        lines.append(f"  {what.trials} trials of {len(what.sessions)} replays and verifications")
+    if what.loose.artifacts:
+        lines.append(f"  {len(what.loose.artifacts)} files, {what.loose.bytes / 1e3:,.1f} kB")
+    if what.loose.environments:
+        lines.append(f"  {len(what.loose.environments)} environments")
+    lines += [f"leaning on it: {text}" for text in what.leaning]
+    if done:
+        lines.append("the database keeps its size, and fills what became free")
+    elif what.leaning:
+        lines.append("delete it all the same with --yes --force")
+    else:
+        lines.append("delete it with --yes")
+    return "\n".join(lines)

@@ -1,0 +1,170 @@
+"""``autotune why``: the story of a trial."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from autotune.cli.options import json_option, print_json, store_option
+from autotune.cli.references import find_trial
+
+if TYPE_CHECKING:
+    from autotune.report.story import Neighbour, Story
+    from autotune.store.records import TrialRecord
+
+
+@click.command("why")
+@click.argument("trial", metavar="TRIAL")
+@click.option("--study", metavar="NAME", help="Then TRIAL is the trial's number in this study.")
+@store_option
+@json_option
+def command(trial: str, study: str | None, store: str | None, as_json: bool) -> int:
+    """Tell why a trial was tried: what was known then, what was expected, and what came of it.
+
+    TRIAL is the trial's id, STUDY:NUMBER, or its number with --study.
+    """
+    from autotune.report.story import tell
+    from autotune.store.store import Store
+
+    with Store.open(store, readonly=True) as opened:
+        story = tell(opened, find_trial(opened, trial, study))
+    if as_json:
+        print_json(document(story))
+    else:
+        click.echo(say(story))
+    return 0
+
+
+def document(story: Story) -> dict[str, Any]:
+    """The story as JSON."""
+    from autotune.space.configuration import plain
+
+    trial, knew = story.trial, story.knew
+    return {
+        "study": story.study.name,
+        "study_id": story.study.id,
+        "trial": trial.number,
+        "id": trial.id,
+        "purpose": trial.purpose,
+        "configuration": plain(trial.configuration),
+        "because": list(story.reasons.because),
+        "reason": dict(trial.reason),
+        "knew": None
+        if knew is None
+        else {
+            "session": knew.session,
+            "ask": knew.ask,
+            "results": len(knew.results),
+            "proposed": knew.proposed,
+            "in_flight": knew.in_flight,
+            "incumbent": None if knew.incumbent is None else _trial(story, knew.incumbent),
+            "neighbours": [
+                {**_trial(story, near.trial), "distance": near.distance, "differs": dict(near.differs)}
+                for near in knew.neighbours
+            ],
+        },
+        "leaned_on": [_trial(story, other) for other in story.leaned_on],
+        "sources": dict(story.sources),
+        "expectations": [{**asdict(one), "said": one.say()} for one in story.reasons.expected],
+        "outcome": {**_trial(story, trial), "message": trial.message},
+        "improved": story.improved,
+        "gain": story.gain,
+        "came_of_it": list(story.came_of_it),
+        "again": [{**_trial(story, other), "purpose": other.purpose} for other in story.again],
+    }
+
+
+def _trial(story: Story, trial: TrialRecord) -> dict[str, Any]:
+    metric = trial.metrics.get(story.goal.name)
+    value = None if metric is None else metric.value
+    return {"trial": trial.number, "id": trial.id, "status": str(trial.status), story.goal.name: value}
+
+
+def say(story: Story) -> str:
+    """The story in lines."""
+    trial = story.trial
+    label = "  (REPLAYED from a recording)" if story.study.replayed else ""
+    lines = [f"trial {trial.number} of {story.study.label} (id {trial.id}){label}"]
+    lines += _titled("because", story.reasons.because)
+    lines += _known(story)
+    lines += _titled("leaned on", [_value(story, other) for other in story.leaned_on])
+    lines += _titled("expected", [expected.say() for expected in story.reasons.expected])
+    lines += _titled("came to", _outcome(story))
+    return "\n".join(lines)
+
+
+def _known(story: Story) -> list[str]:
+    knew = story.knew
+    if knew is None:
+        return []
+    results, flight = len(knew.results), knew.in_flight
+    said = [f"{results} results, and {flight} trials in flight (search {knew.session}, ask {knew.ask})"]
+    if knew.incumbent is not None:
+        said.append(f"the best then was {_value(story, knew.incumbent)}")
+    elif results:
+        said.append("nothing that succeeded")
+    return [
+        *_titled("known then", said),
+        *_titled("nearest", [_neighbour(story, near) for near in knew.neighbours]),
+    ]
+
+
+def _neighbour(story: Story, near: Neighbour) -> str:
+    return f"{_value(story, near.trial)}, {near.distance:.2g} away: {say_differences(near.differs)}"
+
+
+def say_differences(differs: Mapping[str, tuple[object, object]], most: int = 4) -> str:
+    """``tile 4 -> 8, layout row -> column``."""
+    from autotune.report.text import one_line
+
+    said = [
+        f"{one_line(name)} {_knob(there)} -> {_knob(here)}" for name, (there, here) in list(differs.items())
+    ]
+    more = f" and {len(said) - most} more" if len(said) > most else ""
+    return (", ".join(said[:most]) or "the same") + more
+
+
+def _knob(value: object) -> str:
+    from autotune.report.text import one_line
+
+    return "(none)" if value is None else one_line(value, 40)
+
+
+def _outcome(story: Story) -> list[str]:
+    from autotune.report.text import one_line
+
+    trial = story.trial
+    said = [_value(story, trial, named=False)]
+    if trial.message.strip():
+        said.append(one_line(trial.message))
+    if story.improved is not None and story.knew is not None and story.knew.incumbent is not None:
+        ratio = "" if story.gain is None else f", {story.gain:.3g}x"
+        said.append(f"{'better' if story.improved else 'no better'} than the best known then{ratio}")
+    if story.came_of_it:
+        from autotune.report.story import DESCENDANTS
+
+        shown = ", ".join(map(str, story.came_of_it[:DESCENDANTS]))
+        more = " ..." if len(story.came_of_it) > DESCENDANTS else ""
+        said.append(f"made from it: trials {shown}{more}")
+    if story.again:
+        said.append("measured again: " + ", ".join(_value(story, other) for other in story.again[:4]))
+    return said
+
+
+def _value(story: Story, trial: TrialRecord, named: bool = True) -> str:
+    """``trial 12, 4.12 ms``; its status where it failed."""
+    from autotune.report.numbers import say_estimate
+
+    name = f"trial {trial.number}, " if named else ""
+    metric = trial.metrics.get(story.goal.name)
+    if metric is None or trial.status.failed:
+        return f"{name}{trial.status}"
+    partly = "" if str(trial.status) == "ok" else f" ({trial.status})"
+    return f"{name}{say_estimate(metric, story.goal.unit)}{partly}"
+
+
+def _titled(title: str, texts: Any) -> list[str]:
+    return [f"  {'' if place else title:10} {text}" for place, text in enumerate(texts)]

@@ -1,0 +1,97 @@
+"""What of a store may be deleted, and what leans on it.
+
+A single trial of a search is never deleted: every later proposal follows from it. What may go are whole
+studies, the replicates of replays and verifications, and files and environments that nothing refers to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from autotune.session.ledger import VERIFIED
+from autotune.session.sources import SETTING
+from autotune.status import Status
+from autotune.store.pruning import Loose
+from autotune.store.records import StudyRecord
+from autotune.store.store import Store
+
+
+@dataclass(frozen=True)
+class Prunable:
+    """What would be deleted. Where something leans on it, only by force."""
+
+    loose: Loose
+    """What nothing refers to, or will then."""
+    studies: tuple[StudyRecord, ...] = ()
+    trials: int = 0
+    """Of those studies, or replicates."""
+    sessions: tuple[int, ...] = ()
+    """Of replays and verifications, by id."""
+    leaning: tuple[str, ...] = ()
+    """What leans on it, each in words."""
+
+    @property
+    def nothing(self) -> bool:
+        return not (self.studies or self.sessions or self.loose.artifacts or self.loose.environments)
+
+    def to_document(self) -> dict[str, Any]:
+        return {
+            "studies": [study.label for study in self.studies],
+            "trials": self.trials,
+            "sessions": list(self.sessions),
+            "files": sorted(self.loose.artifacts),
+            "bytes": self.loose.bytes,
+            "environments": list(self.loose.environments),
+            "leaning": list(self.leaning),
+        }
+
+
+def loose(store: Store) -> Prunable:
+    """Files and environments that nothing refers to."""
+    return Prunable(store.loose())
+
+
+def whole_study(store: Store, study: StudyRecord) -> Prunable:
+    """A study with its trials, readings, verdicts and sessions, and what it alone refers to."""
+    return Prunable(
+        store.loose({study.id}), (study,), len(store.trials(study.id)), leaning=tuple(_leaning(store, study))
+    )
+
+
+def _leaning(store: Store, study: StudyRecord) -> Iterator[str]:
+    trials = store.trials(study.id)
+    if running := sum(trial.status in (Status.RUNNING, Status.WAITING) for trial in trials):
+        yield f"{running} of its trials are running or waiting: a search may be at it"
+    verdicts = [v for v in store.verdicts(study.id) if v.document.get("configuration") is not None]
+    if verdicts:
+        yield f"its verdict, and the recipe that it is: {verdicts[-1].document.get('label', 'a winner')} won"
+    elif any(t.status is Status.OK for t in trials) and not study.replayed:
+        yield "its best trial, which is a recipe"
+    for other in store.studies():
+        if other.id == study.id:
+            continue
+        sources = [s for session in store.sessions(other.id) for s in session.settings.get(SETTING) or ()]
+        if any(source["study"] == study.id for source in sources):
+            yield f"study {other.label} learned from it: its proposals could no longer be derived"
+        if other.parent_id == study.id:
+            yield f"study {other.label} follows it"
+
+
+def replicates(store: Store) -> Prunable:
+    """The readings of replays and verifications, of all studies: no verdict and no search has used them."""
+    sessions = [
+        session.id
+        for study in store.studies()
+        for session in store.sessions(study.id)
+        if VERIFIED in session.settings and session.finished_at is not None
+    ]
+    known = set(sessions)
+    trials = sum(t.session_id in known for study in store.studies() for t in store.trials(study.id))
+    return Prunable(store.loose(), trials=trials, sessions=tuple(sessions))
+
+
+def delete(store: Store, what: Prunable) -> Loose:
+    """Delete it; what nothing referred to then."""
+    return store.delete([study.id for study in what.studies], what.sessions)

@@ -1,0 +1,104 @@
+"""Statements that delete: whole studies, replicates of verifications, and what nobody refers to.
+
+Each function runs in the caller's transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import sqlalchemy as sa
+
+from autotune.store.schema import (
+    artifacts,
+    asks,
+    environments,
+    readings,
+    reports,
+    segments,
+    sessions,
+    space_revisions,
+    studies,
+    trials,
+    verdicts,
+)
+
+KEPT = "archive manifest"
+"""The kind of artefact that nothing refers to and that is kept all the same: what was exported."""
+
+_AT_ONCE = 500
+
+
+@dataclass(frozen=True)
+class Loose:
+    """What nothing in the store refers to."""
+
+    artifacts: Mapping[str, int] = field(default_factory=dict)
+    """Bytes as stored, by hash."""
+    environments: tuple[str, ...] = ()
+
+    @property
+    def bytes(self) -> int:
+        return sum(self.artifacts.values())
+
+
+def find_loose(connection: sa.Connection, without: Collection[int] = ()) -> Loose:
+    """What nothing refers to, or would if the studies ``without`` were gone."""
+    gone = sorted(without)
+    own = [table.c.study_id.not_in(gone) for table in (segments, trials, sessions)]
+    referred = set[str]()
+    for column, condition in ((segments.c.artifacts, own[0]), (trials.c.artifacts, own[1])):
+        query = sa.select(column).where(condition, sa.cast(column, sa.Text) != "{}")
+        for (roles,) in connection.execute(query):
+            referred.update(roles.values())
+    size = sa.func.length(artifacts.c.content)
+    stored = connection.execute(sa.select(artifacts.c.hash, size).where(artifacts.c.kind != KEPT))
+    named = set[str]()
+    places = (
+        (sessions.c.environment_hash, own[2]),
+        (trials.c.environment_hash, own[1]),
+        (studies.c.environment_hash, studies.c.id.not_in(gone)),
+    )
+    for column, condition in places:
+        named.update(connection.scalars(sa.select(column).where(condition).distinct()))
+    known = connection.scalars(sa.select(environments.c.hash).order_by(environments.c.hash))
+    return Loose(
+        {digest: number for digest, number in stored if digest not in referred},
+        tuple(digest for digest in known if digest not in named),
+    )
+
+
+def delete_loose(connection: sa.Connection) -> Loose:
+    """Delete what nothing refers to; what that was."""
+    loose = find_loose(connection)
+    _delete(connection, artifacts.c.hash, list(loose.artifacts))
+    _delete(connection, environments.c.hash, list(loose.environments))
+    return loose
+
+
+def delete_study(connection: sa.Connection, study_id: int) -> None:
+    """Delete a study with all that is of it. Studies that follow it follow nothing then."""
+    connection.execute(sa.update(studies).where(studies.c.parent_id == study_id).values(parent_id=None))
+    own = sa.select(trials.c.id).where(trials.c.study_id == study_id)
+    connection.execute(sa.delete(readings).where(readings.c.trial_id.in_(own)))
+    connection.execute(sa.delete(reports).where(reports.c.trial_id.in_(own)))
+    for table in (trials, asks, verdicts, sessions, segments, space_revisions):
+        connection.execute(sa.delete(table).where(table.c.study_id == study_id))
+    connection.execute(sa.delete(studies).where(studies.c.id == study_id))
+
+
+def delete_sessions(connection: sa.Connection, session_ids: Sequence[int]) -> None:
+    """Delete sessions with their trials."""
+    for at in range(0, len(session_ids), _AT_ONCE):
+        these = session_ids[at : at + _AT_ONCE]
+        own = sa.select(trials.c.id).where(trials.c.session_id.in_(these))
+        connection.execute(sa.delete(readings).where(readings.c.trial_id.in_(own)))
+        connection.execute(sa.delete(reports).where(reports.c.trial_id.in_(own)))
+        connection.execute(sa.delete(trials).where(trials.c.session_id.in_(these)))
+        connection.execute(sa.delete(sessions).where(sessions.c.id.in_(these)))
+
+
+def _delete(connection: sa.Connection, column: sa.Column[str], values: Sequence[str]) -> None:
+    for at in range(0, len(values), _AT_ONCE):
+        connection.execute(sa.delete(column.table).where(column.in_(values[at : at + _AT_ONCE])))
