@@ -45,6 +45,15 @@ class Prepare:
 
 
 @dataclass(frozen=True)
+class Check:
+    """Load and check a configuration ahead of its turn; answered by :class:`Checked`."""
+
+    configuration: Configuration
+    prepared: bytes
+    seed: int
+
+
+@dataclass(frozen=True)
 class Measure:
     """Load, check and read one configuration within ``seconds``; answered by :class:`Measured`."""
 
@@ -56,6 +65,8 @@ class Measure:
     incumbent: Estimate | None = None
     curve: Curve | None = None
     """How its one run is followed; ``None``: it is read until it is known well enough."""
+    checked: tuple[Reading, ...] | None = None
+    """What a :class:`Check` has read; ``None``: it is to be checked now."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +85,7 @@ class Read:
     seed: int
 
 
-Request = Prepare | Measure | Enter | Read
+Request = Prepare | Check | Measure | Enter | Read
 
 
 # -- while a request is answered ---------------------------------------------------------------
@@ -104,6 +115,8 @@ class Ready:
 
     prepares: bool
     """Whether there is anything to prepare ahead of a configuration's turn."""
+    checks_ahead: bool
+    """Whether what was prepared may be checked ahead of its turn, too."""
     baselines: tuple[Baseline, ...]
 
 
@@ -120,6 +133,14 @@ class Prepared:
 
     outcome: Outcome
     prepared: bytes | None = None
+    leftovers: bool = False
+
+
+@dataclass(frozen=True)
+class Checked:
+    """``ok``, with what the check has read, or how it failed."""
+
+    outcome: Outcome
     leftovers: bool = False
 
 

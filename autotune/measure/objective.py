@@ -4,7 +4,7 @@ The way of a configuration::
 
     prepare  in a preparing process, on any idle core, ahead of its turn  ─▶ a picklable result
     load     in the measuring process                                     ─▶ whatever can be run
-    check    its answer; raise WrongAnswer, or return metrics such as the error
+    check    its answer; raise WrongAnswer, or return metrics such as the error (may be ahead, too)
     measure  one reading; called again until the interval is narrow enough
 
 An objective says that a configuration cannot be used by raising one of the four signals below.
@@ -127,6 +127,10 @@ class Objective:
     sources: ClassVar[tuple[str, ...]] = ()
     """Further files (relative to the one that defines the class) that belong to the frozen source."""
 
+    checks_ahead: ClassVar[bool] = False
+    """Whether :meth:`load` and :meth:`check` also work in a preparing process, as code does that needs no
+    device of its own. The measuring core then does not spend its time on checks."""
+
     report: Reporter = SILENT
     """For early stopping: call ``self.report(step, loss=...)`` in :meth:`measure`, which may end the trial
     there. One call of :meth:`measure` is then the whole trial, and it may return nothing."""
@@ -166,7 +170,7 @@ class Objective:
         return Code()
 
     def load(self, prepared: Any) -> Any:
-        """Open what :meth:`prepare` made, in the measuring process. Default: ``prepared`` itself."""
+        """Open what :meth:`prepare` made, in the process that runs it. Default: ``prepared`` itself."""
         return prepared
 
     def check(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float]:

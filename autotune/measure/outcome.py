@@ -18,7 +18,8 @@ SAME_CODE_AS = "same_code_as"
 
 TIMELINE = "timeline"
 """In the facts of a trial: ``{stage: [began, ended, lane]}`` in seconds since the epoch, the stages being
-``prepare`` and ``measure``; the lanes of a stage are the workers that are at it side by side."""
+``prepare``, ``check`` where it came ahead, and ``measure``; the lanes of a stage are the workers that are at
+it side by side."""
 
 
 @dataclass(frozen=True)

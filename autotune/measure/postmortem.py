@@ -15,6 +15,8 @@ from autotune.measure.outcome import Outcome
 from autotune.measure.process import Cause, Death
 from autotune.status import Status
 
+_SUSPECT = frozenset({Status.WRONG, Status.CRASHED, Status.OUT_OF_MEMORY, Status.LOST})
+
 LIMIT_OF = {"prepare": "prepare_timeout"}
 """The setting that limits a phase; all others share ``timeout``."""
 
@@ -45,6 +47,17 @@ def after_memory_kill(outcome: Outcome, cap: int) -> Outcome:
     if outcome.message:
         message += f" ({outcome.status}: {outcome.message})"
     return replace(outcome, status=Status.OUT_OF_MEMORY, message=message, peak_memory=cap)
+
+
+def may_be_spoilt(outcome: Outcome, goal: str) -> bool:
+    """Whether to replace a worker after a trial that ended so.
+
+    What wrote elsewhere, or failed half-way, may have spoilt its process or the device's context, and
+    the next configuration would pay for it. Not so what was measured, ``goal`` included, and only missed a
+    bound: loading a large library again takes seconds.
+    """
+    was_measured = "measure" in outcome.phases and goal in outcome.metrics
+    return outcome.status in _SUSPECT and not (outcome.status is Status.WRONG and was_measured)
 
 
 def start_failure(death: Death) -> str:

@@ -24,6 +24,7 @@ from autotune.measure.channel import BrokenChannel, Channel
 from autotune.measure.endings import Ended, Output
 from autotune.measure.limits import GroupCap
 from autotune.measure.messages import (
+    Checked,
     Decided,
     Measured,
     Noted,
@@ -51,7 +52,7 @@ _BOOTSTRAP = (
 )
 """The worker's import path is ours. An environment variable would reach the programs it starts as well."""
 
-Answer = Prepared | Measured
+Answer = Prepared | Checked | Measured
 
 _Kind = TypeVar("_Kind", Ended, Output)
 
@@ -238,7 +239,7 @@ class Worker:
         if isinstance(message, Refused):
             self.close()
             raise InputError(message.problems)
-        if not isinstance(message, Ready | Prepared | Measured):
+        if not isinstance(message, Ready | Answer):
             return self._end(Cause.SILENT, endings.KILL)
         printed = self._order(endings.OUTPUT, Output, _OUTPUT_SECONDS)
         self.output = printed.text if printed is not None else ""

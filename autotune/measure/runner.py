@@ -8,136 +8,28 @@ from __future__ import annotations
 
 import math
 import time
-import traceback
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from types import MappingProxyType
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from autotune.measure.bounds import beyond_bounds, beyond_doubt
-from autotune.measure.gpu.failures import classify
+from autotune.measure.gathering import NoNotes, Notes, Trial
 from autotune.measure.memory import PeakMemory
-from autotune.measure.objective import Baseline, Code, Objective, Signal, WrongAnswer
+from autotune.measure.objective import Baseline, Code, Objective
 from autotune.measure.outcome import CODE, RESOURCES, Estimate, Outcome, Reading
-from autotune.measure.readings import MOST_DISCARDED, Clock, Sample, named_values
+from autotune.measure.raised import Failed
+from autotune.measure.readings import Clock, Sample, named_values
 from autotune.measure.repetition import Decision, RepetitionRule, Verdict
 from autotune.measure.reports import SILENT, Curve, Reporter, Stopped
-from autotune.measure.statistics import estimate, suspicions
+from autotune.measure.statistics import suspicions
 from autotune.space.configuration import Configuration
 from autotune.space.spec import MeasureSettings, MetricSpec
 from autotune.status import Status
 
 SHORT_SECONDS = 0.1
 """A reading shorter than this begins with what was in the caches before; a longer one does not care."""
-
-_MOST_MESSAGE = 2000
-
-
-class Notes(Protocol):
-    """Where a runner writes down how far it has come, in case its process dies."""
-
-    def phase(self, name: str) -> None: ...
-
-    def reading(self, reading: Reading) -> None: ...
-
-
-class NoNotes:
-    """For a runner whose process is not expected to die."""
-
-    def phase(self, name: str) -> None:
-        return
-
-    def reading(self, reading: Reading) -> None:
-        return
-
-
-class _Failed(Exception):  # noqa: N818
-    """Ends a trial with what is known of it so far."""
-
-    def __init__(
-        self,
-        status: Status,
-        message: str,
-        stderr: str = "",
-        exit_code: int | None = None,
-        signal: int | None = None,
-        metrics: Mapping[str, float] = MappingProxyType({}),
-    ) -> None:
-        super().__init__(message)
-        self.status = status
-        self.message = message
-        self.stderr = stderr
-        self.exit_code = exit_code
-        self.signal = signal
-        self.metrics = metrics
-
-
-@dataclass
-class _Trial:
-    """What is gathered while one configuration goes through its phases."""
-
-    notes: Notes
-    own_process: bool
-    phases: dict[str, float] = field(default_factory=dict)
-    readings: list[Reading] = field(default_factory=list)
-    checked: dict[str, Estimate] = field(default_factory=dict)
-    facts: dict[str, object] = field(default_factory=dict)
-    discarded: dict[str, int] = field(default_factory=dict)
-    """How many readings the objective said not to count, and why."""
-    phase: str = ""
-
-    @contextmanager
-    def during(self, phase: str) -> Iterator[None]:
-        """Times a phase; an exception of the objective in it becomes :class:`_Failed`."""
-        self.phase = phase
-        self.notes.phase(phase)
-        start = time.perf_counter()
-        try:
-            yield
-        except _Failed:
-            raise
-        except BaseException as error:
-            if isinstance(error, KeyboardInterrupt) and not self.own_process:
-                raise  # the user's
-            raise failed(error) from error
-        finally:
-            self.phases[phase] = self.phases.get(phase, 0.0) + time.perf_counter() - start
-
-    def add(self, reading: Reading) -> None:
-        self.readings.append(reading)
-        self.notes.reading(reading)
-
-    def discard(self, why: str) -> None:
-        self.discarded[why] = self.discarded.get(why, 0) + 1
-        self.facts |= {"discarded": dict(self.discarded)}
-
-    @property
-    def stays_spoilt(self) -> str:
-        """Why there is no use in reading on; empty where there is."""
-        count = sum(self.discarded.values())
-        why = " and ".join(self.discarded)
-        return f"{count} readings were discarded as {why}" if count >= MOST_DISCARDED else ""
-
-    def values(self, metric: str) -> list[float]:
-        return [r.value for r in self.readings if r.metric == metric and not r.discarded]
-
-    def estimates(self, confidence: float) -> dict[str, Estimate]:
-        names = dict.fromkeys(r.metric for r in self.readings if not r.discarded)
-        return {name: estimate(self.values(name), confidence) for name in names}
-
-    def outcome(self, status: Status, message: str = "", **more: Any) -> Outcome:
-        return Outcome(
-            status,
-            readings=tuple(self.readings),
-            phases=dict(self.phases),
-            message=message,
-            phase=self.phase if status.failed else "",
-            facts=dict(self.facts),
-            **more,
-        )
 
 
 class Runner:
@@ -201,6 +93,19 @@ class Runner:
         outcome = self._typed(trial, prepare)
         return outcome, prepared[0] if prepared else None
 
+    def check(self, unseal: Callable[[], Any], seed: int) -> Outcome:
+        """Load what ``unseal`` gives and check it, ahead of :meth:`measure`, which is handed what it read."""
+        self.objective.final = False
+        trial = self._trial()
+
+        def check() -> Outcome:
+            with trial.during("load"):
+                loaded = self.objective.load(unseal())
+            self._check(trial, loaded, seed)
+            return trial.outcome(Status.OK)
+
+        return self._typed(trial, check)
+
     def measure(
         self,
         unseal: Callable[[], Any],
@@ -208,18 +113,23 @@ class Runner:
         incumbent: Estimate | None = None,
         seconds: float = math.inf,
         reporter: Reporter | None = None,
+        checked: Sequence[Reading] | None = None,
     ) -> Outcome:
         """Load what ``unseal`` gives, check it, warm it up and read it, in about ``seconds`` at most.
 
         With a counted reading in hand, no other is begun that would not end in time. With a ``reporter``
         it is read once and not warmed up: that one run is followed by its reports, and may be ended by them.
+        ``checked``: what :meth:`check` has read of it already, elsewhere.
         """
         self.objective.final = False
         trial = self._trial()
+        if checked is not None:
+            trial.stand_by(checked)
         memory = PeakMemory()
         deadline = time.monotonic() + seconds
+        to_check = checked is None
         outcome = self._typed(
-            trial, lambda: self._measure(trial, unseal, seed, incumbent, deadline, reporter)
+            trial, lambda: self._measure(trial, unseal, seed, incumbent, deadline, reporter, to_check)
         )
         return replace(outcome, peak_memory=memory.read())
 
@@ -262,16 +172,18 @@ class Runner:
 
     def _measure(
         self,
-        trial: _Trial,
+        trial: Trial,
         unseal: Callable[[], Any],
         seed: int,
         incumbent: Estimate | None,
         deadline: float,
         reporter: Reporter | None,
+        to_check: bool,
     ) -> Outcome:
         with trial.during("load"):
             loaded = self.objective.load(unseal())
-        self._check(trial, loaded, seed)
+        if to_check:
+            self._check(trial, loaded, seed)
         rng = self._rng(seed, 1)
         if reporter is not None:
             return self._follow(trial, loaded, rng, reporter)
@@ -286,7 +198,7 @@ class Runner:
         status, message = beyond_bounds(self.metrics, metrics) or _judged(decision)
         return trial.outcome(status, message, metrics=metrics)
 
-    def _follow(self, trial: _Trial, loaded: Any, rng: np.random.Generator, reporter: Reporter) -> Outcome:
+    def _follow(self, trial: Trial, loaded: Any, rng: np.random.Generator, reporter: Reporter) -> Outcome:
         """One run, as far as its reports let it come; where it returns nothing, the last of them counts."""
         clock = Clock()
         with trial.during("measure"):
@@ -305,7 +217,7 @@ class Runner:
         return trial.outcome(status, message, metrics=metrics)
 
     def _run(
-        self, trial: _Trial, loaded: Any, rng: np.random.Generator, reporter: Reporter, clock: Clock
+        self, trial: Trial, loaded: Any, rng: np.random.Generator, reporter: Reporter, clock: Clock
     ) -> dict[str, float]:
         """The values at the end of one run, or where it was stopped."""
         returned: object = None
@@ -324,16 +236,15 @@ class Runner:
             trial.facts |= returned.facts
         return values
 
-    def _check(self, trial: _Trial, loaded: Any, seed: int) -> None:
+    def _check(self, trial: Trial, loaded: Any, seed: int) -> None:
         with trial.during("check"):
             returned = self.objective.check(loaded, self._rng(seed, 0))
-            for name, value in named_values(returned or {}, self.goal.name).items():
-                trial.add(Reading(name, value))
-                trial.checked[name] = Estimate(value, value, value, 1)
+            values = named_values(returned or {}, self.goal.name)
+            trial.stand_by([Reading(name, value) for name, value in values.items()])
             if unacceptable := beyond_bounds(self.metrics, trial.checked):
-                raise _Failed(*unacceptable)
+                raise Failed(*unacceptable)
 
-    def _warm_up(self, trial: _Trial, loaded: Any, rng: np.random.Generator) -> Clock:
+    def _warm_up(self, trial: Trial, loaded: Any, rng: np.random.Generator) -> Clock:
         clock = Clock()
         for _ in range(self.settings.warmup):
             self._read_once(trial, loaded, rng, clock, discarded="warm-up")
@@ -341,7 +252,7 @@ class Runner:
 
     def _read(
         self,
-        trial: _Trial,
+        trial: Trial,
         loaded: Any,
         rng: np.random.Generator,
         clock: Clock,
@@ -367,7 +278,7 @@ class Runner:
                 return Decision(Verdict.CAPPED, f"the time limit allows {len(values)} readings")
 
     def _read_once(
-        self, trial: _Trial, loaded: Any, rng: np.random.Generator, clock: Clock, discarded: str = ""
+        self, trial: Trial, loaded: Any, rng: np.random.Generator, clock: Clock, discarded: str = ""
     ) -> bool:
         """Whether the reading counts."""
         sample = Sample({})
@@ -388,10 +299,10 @@ class Runner:
             trial.add(Reading(name, value, clock.at, discarded, context))
         return not discarded
 
-    def _must_go_on(self, trial: _Trial) -> None:
+    def _must_go_on(self, trial: Trial) -> None:
         """A device that lets nothing count is no fault of the configuration, which is tried again later."""
         if spoilt := trial.stays_spoilt:
-            raise _Failed(Status.LOST, f"nothing of it counts: {spoilt}")
+            raise Failed(Status.LOST, f"nothing of it counts: {spoilt}")
 
     def _values(self, returned: object) -> dict[str, float]:
         plain = returned.values if isinstance(returned, Sample) else returned
@@ -401,17 +312,17 @@ class Runner:
             raise TypeError(f"measure() must return the metric {self.goal.name!r}; it returned {known}")
         return values
 
-    def _trial(self) -> _Trial:
-        return _Trial(self.notes, self.own_process)
+    def _trial(self) -> Trial:
+        return Trial(self.notes, self.own_process)
 
     def _rng(self, seed: int, purpose: int) -> np.random.Generator:
         """Fresh random numbers: others for each trial, and others for its check than for its readings."""
         return np.random.default_rng((abs(self.objective.context.seed), abs(seed), purpose))
 
-    def _typed(self, trial: _Trial, run: Callable[[], Outcome]) -> Outcome:
+    def _typed(self, trial: Trial, run: Callable[[], Outcome]) -> Outcome:
         try:
             return run()
-        except _Failed as failure:
+        except Failed as failure:
             stood = {name: Estimate(value, value, value, 1) for name, value in failure.metrics.items()}
             metrics = trial.checked | stood if failure.status is Status.WRONG else {}
             return trial.outcome(
@@ -444,37 +355,3 @@ def _judged(decision: Decision) -> tuple[Status, str]:
             return Status.PRUNED, decision.reason
         case _:
             return Status.OK, ""
-
-
-def failed(error: BaseException) -> _Failed:
-    """How a trial ends in which an objective raised ``error``."""
-    if isinstance(error, Signal):
-        message = describe(error, with_type=False)
-        metrics = named_values(error.metrics, "") if isinstance(error, WrongAnswer) else {}
-        return _Failed(error.status, message, error.stderr, error.exit_code, error.signal, metrics)
-    if (found := classify(error)) is not None:
-        return _Failed(found.status, f"{found.name} ({describe(error)})", _trace(error))
-    if any(kind.__name__ in ("MemoryError", "OutOfMemoryError") for kind in type(error).__mro__):
-        return _Failed(Status.OUT_OF_MEMORY, describe(error), _trace(error))
-    return _Failed(Status.CRASHED, describe(error), _trace(error))
-
-
-def describe(error: BaseException, with_type: bool = True) -> str:
-    """One exception as a sentence, even where its ``__str__`` fails."""
-    name = type(error).__name__
-    try:
-        text = str(error).strip()
-    except Exception as second:  # noqa: BLE001 - whatever an objective's __str__ raises
-        text = f"(its text cannot be shown: {type(second).__name__})"
-    text = text[:_MOST_MESSAGE]
-    if not with_type:
-        return text or name
-    return f"{name}: {text}" if text else name
-
-
-def _trace(error: BaseException) -> str:
-    """The traceback from the objective's own code on."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_globals.get("__name__") == __name__:
-        trace = trace.tb_next
-    return "".join(traceback.format_exception(type(error), error, trace or error.__traceback__))

@@ -21,7 +21,7 @@ from autotune.measure.libc import flush_c_output
 from autotune.measure.pinning import pin
 
 if TYPE_CHECKING:
-    from autotune.measure.messages import Measured, Prepared, Request, Setup
+    from autotune.measure.messages import Checked, Measured, Prepared, Request, Setup
     from autotune.measure.notes import SharedNotes
     from autotune.measure.objective import Baseline, Objective
     from autotune.measure.outcome import Report
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from autotune.measure.runner import Runner
     from autotune.space.configuration import Configuration
 
-    Answer = Prepared | Measured
+    Answer = Prepared | Checked | Measured
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,8 @@ def _begin(setup: Setup, notes: SharedNotes, channel: BlockingChannel) -> Server
     from autotune.errors import InputError, Problem
     from autotune.measure.load import load_objective
     from autotune.measure.messages import Ready, Refused
-    from autotune.measure.runner import Runner, describe
+    from autotune.measure.raised import describe
+    from autotune.measure.runner import Runner
 
     notes.clear()
     try:
@@ -109,7 +110,7 @@ def _begin(setup: Setup, notes: SharedNotes, channel: BlockingChannel) -> Server
     server = Server(runner, setup, channel)
     if setup.repeats:
         runner.rule.decide((1.0, 1.1))
-    channel.send(Ready(objective.prepares, baselines))
+    channel.send(Ready(objective.prepares, objective.prepares and objective.checks_ahead, baselines))
     return server
 
 
@@ -142,10 +143,12 @@ class Server:
             case m.Prepare(configuration):
                 outcome, prepared = runner.prepare(configuration, _seal)
                 return m.Prepared(outcome, prepared)
-            case m.Measure(configuration, prepared, seed, seconds, incumbent, curve):
+            case m.Check(configuration, prepared, seed):
+                return m.Checked(runner.check(lambda: _unseal(prepared, configuration), seed))
+            case m.Measure(configuration, prepared, seed, seconds, incumbent, curve, checked):
                 reporter = self._reporter(curve, configuration)
                 outcome = runner.measure(
-                    lambda: _unseal(prepared, configuration), seed, incumbent, seconds, reporter
+                    lambda: _unseal(prepared, configuration), seed, incumbent, seconds, reporter, checked
                 )
                 return m.Measured(outcome)
             case m.Enter(what, prepared, seed):

@@ -16,7 +16,7 @@ class Span:
 
     trial: int
     stage: str
-    """``prepare`` or ``measure``."""
+    """``prepare``, ``check`` or ``measure``."""
     lane: int
     """Which of the workers that are at this stage side by side."""
     began: float
@@ -66,7 +66,7 @@ def busy(spans: Spans, stage: str = "measure") -> float:
 # -- drawn -------------------------------------------------------------------------------------
 
 _WIDTH, _ROW, _GAP, _LEFT, _TOP = 1000, 22, 6, 90, 34
-_COLOURS = {"prepare": "#b9c8dd", "measure": "#d9822b"}
+_COLOURS = {"prepare": "#b9c8dd", "check": "#7d9cc4", "measure": "#d9822b"}
 
 
 def timeline_svg(spans: Spans) -> str:

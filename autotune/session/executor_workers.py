@@ -2,9 +2,9 @@
 
 ::
 
-    submit ─▶ to prepare ─▶ [preparer] ┐
-                            [preparer] ├─▶ to measure ─▶ [measurer] ─▶ Finished
-                            [preparer] ┘ └──── same code as another ────────▲
+    submit ─▶ to prepare ─▶ [preparer] ┐  to check ─▶ [preparer] ─▶ to measure ─▶ [measurer] ─▶ Finished
+                            [preparer] ├─────▲────────────────────────▲                         ▲
+                            [preparer] ┘  where it may be ahead    else     same code as another ┘
 
 All runs in the caller's thread, in :meth:`WorkerExecutor.poll`: there is one wait, for all workers at once.
 """
@@ -17,18 +17,18 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from autotune.errors import AutotuneError
 from autotune.measure.capture import tail_text
 from autotune.measure.limits import sweep_groups
-from autotune.measure.messages import Decided, Measure, Measured, Prepare, Prepared, Setup
+from autotune.measure.messages import Checked, Decided, Measured, Prepared, Setup
 from autotune.measure.objective import Baseline, Context
-from autotune.measure.outcome import TIMELINE, Outcome
+from autotune.measure.outcome import Outcome
 from autotune.measure.ownership import make_scratch
 from autotune.measure.pinning import pin
-from autotune.measure.postmortem import after_memory_kill, outcome_of, start_failure
+from autotune.measure.postmortem import after_memory_kill, may_be_spoilt, outcome_of, start_failure
 from autotune.measure.process import Death
 from autotune.measure.reports import whole_run
 from autotune.measure.turns import LOOK_AGAIN_SECONDS
@@ -36,6 +36,7 @@ from autotune.session.executor import Entrant, Event, Executor, Finished, Starte
 from autotune.session.executor_entrant import WorkerEntrant
 from autotune.session.executor_lane import Lane, cores_of, find_lanes, remark_on
 from autotune.session.executor_slot import MEASURE, PREPARE, Slot, WorkerFactory
+from autotune.session.flight import Flight
 from autotune.session.same_code import Known, SameCode
 from autotune.space.configuration import Configuration, Value
 from autotune.space.spec import StudySpec
@@ -54,25 +55,6 @@ and its trials perhaps as well: that time is none of theirs."""
 
 MOST_FAILED_STARTS = 3
 """A machine may be out of memory or processes for a moment; an objective that kills its process stays so."""
-
-_SUSPECT = frozenset({Status.WRONG, Status.CRASHED, Status.OUT_OF_MEMORY, Status.LOST})
-"""After these a worker is replaced: what wrote elsewhere, or failed half-way, may have spoilt its process
-or the device's context, and the next configuration would pay for it. Not so a trial that was measured
-and only missed a bound: loading a large library again takes seconds."""
-
-
-@dataclass
-class Flight:
-    """A trial on its way."""
-
-    ticket: Ticket
-    preparation: Outcome | None = None
-    """How preparing it ended; ``None`` where nothing is, or not yet, prepared."""
-    prepared: bytes | None = None
-    same_code: SameCode[Flight] | None = None
-    """Where it stands for all that have its code, of the source that it was prepared from."""
-    timeline: dict[str, list[float]] = field(default_factory=dict)
-    """As :data:`autotune.measure.outcome.TIMELINE` says."""
 
 
 class WorkerExecutor(Executor):
@@ -117,6 +99,7 @@ class WorkerExecutor(Executor):
         ]
         self._preparers: list[Slot[Flight]] = []
         self._to_prepare: deque[Flight] = deque()
+        self._to_check: deque[Flight] = deque()
         self._to_measure: deque[Flight] = deque()
         self._same_code: SameCode[Flight] = SameCode()
         self._events: list[Event] = []
@@ -171,10 +154,7 @@ class WorkerExecutor(Executor):
             self._wait(until - now)
 
     def cancel(self) -> None:
-        waiting = [*self._to_prepare, *self._to_measure, *self._same_code.release()]
-        self._lose("given up before it was finished", waiting)
-        self._to_prepare.clear()
-        self._to_measure.clear()
+        self._lose("given up before it was finished", self._all_waiting())
         for slot in self._slots:
             if slot.job is not None:
                 self._lose("given up before it was finished", [slot.take()])
@@ -182,12 +162,10 @@ class WorkerExecutor(Executor):
 
     def reload(self) -> None:
         """What is being measured is measured to its end with the code that it was prepared by."""
-        stale = [*self._to_prepare, *self._to_measure, *self._same_code.release()]
+        stale = self._all_waiting()
         self._same_code = SameCode()
         stale += [slot.take() for slot in self._preparers if slot.job]
         self._lose("the objective's source has changed", stale)
-        self._to_prepare.clear()
-        self._to_measure.clear()
         for slot in self._preparers:
             slot.stop()
         for _, measurer in self._measuring:
@@ -241,7 +219,15 @@ class WorkerExecutor(Executor):
 
     @property
     def _in_flight(self) -> bool:
-        return bool(self._to_prepare or self._to_measure or any(slot.job for slot in self._slots))
+        waiting = self._to_prepare or self._to_check or self._to_measure
+        return bool(waiting or any(slot.job for slot in self._slots))
+
+    def _all_waiting(self) -> list[Flight]:
+        """What no worker is at, which waits no more."""
+        waiting = [*self._to_prepare, *self._to_check, *self._to_measure, *self._same_code.release()]
+        for queue in (self._to_prepare, self._to_check, self._to_measure):
+            queue.clear()
+        return waiting
 
     def _dispatch(self) -> None:
         """Hand waiting trials to idle workers; start workers that are missing."""
@@ -249,28 +235,31 @@ class WorkerExecutor(Executor):
             for _, measurer in self._measuring:
                 measurer.fill()
         for slot in self._preparers:
-            if self._to_prepare:
+            if self._to_prepare or self._to_check:
                 slot.fill()
-            if self._to_prepare and slot.free:
-                flight = self._to_prepare.popleft()
-                self._events.append(Started(flight.ticket.trial_id, slot.name))
-                request = Prepare(flight.ticket.configuration, flight.ticket.seed)
-                slot.give(flight, request, self.settings.prepare_timeout)
+            if slot.free:
+                self._prepare_or_check(slot)
         for lane, measurer in self._measuring:
             if self._to_measure and measurer.free and lane.turn.begin():
                 flight = self._to_measure.popleft()
                 if flight.preparation is None:
                     self._events.append(Started(flight.ticket.trial_id, measurer.name))
-                measurer.give(flight, self._measure_request(flight), self.settings.timeout)
+                request = flight.measure_request(self.settings.timeout, self.incumbent)
+                measurer.give(flight, request, self.settings.timeout)
+
+    def _prepare_or_check(self, slot: Slot[Flight]) -> None:
+        """Give a preparer what is nearest to being measured."""
+        if self._to_check:
+            flight = self._to_check.popleft()
+            slot.give(flight, flight.check_request, self.settings.timeout)
+        elif self._to_prepare:
+            flight = self._to_prepare.popleft()
+            self._events.append(Started(flight.ticket.trial_id, slot.name))
+            slot.give(flight, flight.prepare_request, self.settings.prepare_timeout)
 
     @property
     def _waits_for_turn(self) -> bool:
         return bool(self._to_measure) and any(measurer.free for measurer in self._measurers)
-
-    def _measure_request(self, flight: Flight) -> Measure:
-        ticket, limit = flight.ticket, self.settings.timeout
-        incumbent = self.incumbent
-        return Measure(ticket.configuration, flight.prepared, ticket.seed, limit, incumbent, ticket.curve)
 
     def _attend(self, slot: Slot[Flight]) -> None:
         """Take what a worker has to say."""
@@ -280,6 +269,8 @@ class WorkerExecutor(Executor):
             self._bury(slot, came)
         elif isinstance(came, Prepared):
             self._prepared(slot, came)
+        elif isinstance(came, Checked):
+            self._checked(slot, came)
         elif isinstance(came, Measured):
             self._measured(slot, came)
 
@@ -313,6 +304,17 @@ class WorkerExecutor(Executor):
                 return
             if self._same_code.waits(preparation, flight):
                 return
+        ahead = self._ready.checks_ahead and flight.ticket.curve is None and flight.check is None
+        (self._to_check if ahead else self._to_measure).append(flight)
+
+    def _checked(self, slot: Slot[Flight], answer: Checked) -> None:
+        outcome = self._settled(slot, answer.outcome, answer.leftovers)
+        flight = self._taken(slot)
+        self._retire(slot, outcome, answer.leftovers)
+        if outcome.status is not Status.OK:
+            self._finish(flight, outcome)
+            return
+        flight.check = outcome
         self._to_measure.append(flight)
 
     def _measured(self, slot: Slot[Flight], answer: Measured) -> None:
@@ -356,36 +358,25 @@ class WorkerExecutor(Executor):
 
     def _retire(self, slot: Slot[Flight], outcome: Outcome, leftovers: bool) -> None:
         killed = slot.worker is not None and slot.worker.memory_kills() > 0
-        missed_a_bound = outcome.status is Status.WRONG and self.spec.goals[0].name in outcome.metrics
-        suspect = outcome.status in _SUSPECT and not (missed_a_bound and "measure" in outcome.phases)
-        if leftovers or killed or slot.ends_when_idle or suspect:
+        spoilt = may_be_spoilt(outcome, self.spec.goals[0].name)
+        if leftovers or killed or slot.ends_when_idle or spoilt:
             slot.stop()
 
     def _finish(self, flight: Flight, outcome: Outcome) -> None:
-        before = flight.preparation
-        if before is not None:
-            stderr = "\n".join(filter(None, [before.stderr, outcome.stderr]))
-            outcome = replace(
-                outcome,
-                phases={**before.phases, **outcome.phases},
-                stderr=tail_text(stderr.encode()),
-                facts={**before.facts, **outcome.facts},
-            )
-        self._end(flight, outcome)
+        self._end(flight, flight.whole(outcome))
         if flight.same_code is not None:
-            for other in flight.same_code.ended(flight.ticket.seed, outcome):
+            for other in flight.same_code.ended(flight.ticket.seed, flight.whole(outcome)):
                 assert other.preparation is not None
                 self._admit(other, other.preparation)
 
     def _end(self, flight: Flight, outcome: Outcome) -> None:
-        facts = {**outcome.facts, TIMELINE: flight.timeline} if flight.timeline else outcome.facts
-        self._events.append(Finished(flight.ticket.trial_id, replace(outcome, facts=facts)))
+        self._events.append(Finished(flight.ticket.trial_id, flight.with_timeline(outcome)))
 
     def _taken(self, slot: Slot[Flight]) -> Flight:
         """The flight that the slot's worker was at, with when that was."""
         flight = slot.take()
         lane = (self._preparers if slot.role == PREPARE else self._measurers).index(slot)
-        flight.timeline[slot.role] = [round(slot.began, 4), round(time.time(), 4), lane]
+        flight.note(slot.role, slot.began, time.time(), lane)
         return flight
 
     def _lose(self, why: str, flights: Iterable[Flight]) -> None:

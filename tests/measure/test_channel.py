@@ -34,7 +34,7 @@ OUTCOME = Outcome(
     "message",
     [
         Measured(OUTCOME, leftovers=True),
-        Ready(True, (Baseline("b", "text", {"A": "1"}),)),
+        Ready(True, False, (Baseline("b", "text", {"A": "1"}),)),
         Refused((Problem("m", Location("f", 1, 2), "e", "h"),)),
         Configuration({"a": 1, "order": ("i", "j"), "place": {"x": "y"}}),
     ],

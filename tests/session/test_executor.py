@@ -14,7 +14,7 @@ import pytest
 from autotune.errors import AutotuneError, InputError
 from autotune.measure.load import load_objective
 from autotune.measure.objective import Baseline, Context
-from autotune.measure.outcome import Estimate, Outcome
+from autotune.measure.outcome import TIMELINE, Estimate, Outcome
 from autotune.measure.ownership import owned_name
 from autotune.session.executor import Executor, Finished, Started, Ticket, make_executor
 from autotune.session.executor_inline import InlineExecutor
@@ -261,6 +261,40 @@ def test_a_worker_outlives_a_missed_bound_but_not_a_wrong_answer(tmp_path: Path)
         _, ended = collect(failing, 2)
     assert {o.status for o in ended.values()} == {Status.WRONG}
     assert len({o.worker for o in ended.values()}) == 2
+
+
+CHECKS_AHEAD = OBJECTIVE.replace("    def prepare(", "    checks_ahead = True\n\n    def prepare(").replace(
+    'return {"error": 0.0}', 'return {"error": 1.0 if loaded == 55 else loaded * 1e-3 * rng.random()}'
+)
+
+
+def test_what_may_be_checked_ahead_is(tmp_path: Path) -> None:
+    """By the worker that prepares; all that is told of a trial stays as it was."""
+    seen = []
+    for objective in (CHECKS_AHEAD, CHECKS_AHEAD.replace("checks_ahead = True", "")):
+        with closing(WorkerExecutor(spec_in(tmp_path, objective), {})) as executor:
+            submit(executor, 3, 55, 4, 66)
+            _, ended = collect(executor, 4)
+        seen.append(ended)
+    ahead, in_turn = seen
+    assert [o.status for _, o in sorted(ahead.items())] == [o.status for _, o in sorted(in_turn.items())]
+    assert ahead[3].metrics["error"] == in_turn[3].metrics["error"]
+    assert [r.value for r in ahead[3].readings] == [r.value for r in in_turn[3].readings]
+    assert set(ahead[3].phases) == set(in_turn[3].phases)
+    assert "check" in ahead[3].facts[TIMELINE] and "check" not in in_turn[3].facts[TIMELINE]
+    assert ahead[55].status is Status.WRONG and ahead[55].phase == "check"
+    assert ahead[55].worker != ahead[3].worker and in_turn[55].worker == in_turn[3].worker
+
+
+def test_a_check_that_hangs_costs_its_trial_alone(tmp_path: Path) -> None:
+    objective = CHECKS_AHEAD.replace("1.0 if loaded == 55", "time.sleep(600) if loaded == 55")
+    space = SPACE.replace("measure: {", "measure: {timeout: 2, ")
+    with closing(WorkerExecutor(spec_in(tmp_path, objective, space), {})) as executor:
+        submit(executor, 55, 3)
+        _, ended = collect(executor, 2)
+    assert ended[55].status is Status.TIMEOUT and ended[55].phase == "check"
+    assert "(timeout)" in ended[55].message
+    assert ended[3].status is Status.OK
 
 
 def test_a_changed_source_is_used_from_then_on(tmp_path: Path) -> None:

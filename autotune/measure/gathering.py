@@ -1,0 +1,104 @@
+"""What is gathered of one configuration while it goes through its phases."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from autotune.measure.outcome import Estimate, Outcome, Reading
+from autotune.measure.raised import Failed, failed
+from autotune.measure.readings import MOST_DISCARDED
+from autotune.measure.statistics import estimate
+from autotune.status import Status
+
+
+class Notes(Protocol):
+    """Where it is written down how far a trial has come, in case its process dies."""
+
+    def phase(self, name: str) -> None: ...
+
+    def reading(self, reading: Reading) -> None: ...
+
+
+class NoNotes:
+    """For a runner whose process is not expected to die."""
+
+    def phase(self, name: str) -> None:
+        return
+
+    def reading(self, reading: Reading) -> None:
+        return
+
+
+@dataclass
+class Trial:
+    """What is gathered while one configuration goes through its phases."""
+
+    notes: Notes
+    own_process: bool
+    phases: dict[str, float] = field(default_factory=dict)
+    readings: list[Reading] = field(default_factory=list)
+    checked: dict[str, Estimate] = field(default_factory=dict)
+    facts: dict[str, object] = field(default_factory=dict)
+    discarded: dict[str, int] = field(default_factory=dict)
+    """How many readings the objective said not to count, and why."""
+    phase: str = ""
+
+    @contextmanager
+    def during(self, phase: str) -> Iterator[None]:
+        """Times a phase; an exception of the objective in it becomes :class:`Failed`."""
+        self.phase = phase
+        self.notes.phase(phase)
+        start = time.perf_counter()
+        try:
+            yield
+        except Failed:
+            raise
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt) and not self.own_process:
+                raise  # the user's
+            raise failed(error) from error
+        finally:
+            self.phases[phase] = self.phases.get(phase, 0.0) + time.perf_counter() - start
+
+    def add(self, reading: Reading) -> None:
+        self.readings.append(reading)
+        self.notes.reading(reading)
+
+    def stand_by(self, checked: Iterable[Reading]) -> None:
+        """Count what a check has read, here or elsewhere."""
+        for reading in checked:
+            self.add(reading)
+            self.checked[reading.metric] = Estimate(reading.value, reading.value, reading.value, 1)
+
+    def discard(self, why: str) -> None:
+        self.discarded[why] = self.discarded.get(why, 0) + 1
+        self.facts |= {"discarded": dict(self.discarded)}
+
+    @property
+    def stays_spoilt(self) -> str:
+        """Why there is no use in reading on; empty where there is."""
+        count = sum(self.discarded.values())
+        why = " and ".join(self.discarded)
+        return f"{count} readings were discarded as {why}" if count >= MOST_DISCARDED else ""
+
+    def values(self, metric: str) -> list[float]:
+        return [r.value for r in self.readings if r.metric == metric and not r.discarded]
+
+    def estimates(self, confidence: float) -> dict[str, Estimate]:
+        names = dict.fromkeys(r.metric for r in self.readings if not r.discarded)
+        return {name: estimate(self.values(name), confidence) for name in names}
+
+    def outcome(self, status: Status, message: str = "", **more: Any) -> Outcome:
+        return Outcome(
+            status,
+            readings=tuple(self.readings),
+            phases=dict(self.phases),
+            message=message,
+            phase=self.phase if status.failed else "",
+            facts=dict(self.facts),
+            **more,
+        )

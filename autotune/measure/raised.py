@@ -1,0 +1,72 @@
+"""What an objective has raised, as the way its trial ends."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from autotune.measure.gpu.failures import classify
+from autotune.measure.objective import Signal, WrongAnswer
+from autotune.measure.readings import named_values
+from autotune.status import Status
+
+_MOST_MESSAGE = 2000
+
+_OURS = ("autotune.measure.gathering", "autotune.measure.runner")
+"""The modules between an objective and who catches what it raises: no part of its traceback."""
+
+
+class Failed(Exception):  # noqa: N818
+    """Ends a trial with what is known of it so far."""
+
+    def __init__(
+        self,
+        status: Status,
+        message: str,
+        stderr: str = "",
+        exit_code: int | None = None,
+        signal: int | None = None,
+        metrics: Mapping[str, float] = MappingProxyType({}),
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.stderr = stderr
+        self.exit_code = exit_code
+        self.signal = signal
+        self.metrics = metrics
+
+
+def failed(error: BaseException) -> Failed:
+    """How a trial ends in which an objective raised ``error``."""
+    if isinstance(error, Signal):
+        message = describe(error, with_type=False)
+        metrics = named_values(error.metrics, "") if isinstance(error, WrongAnswer) else {}
+        return Failed(error.status, message, error.stderr, error.exit_code, error.signal, metrics)
+    if (found := classify(error)) is not None:
+        return Failed(found.status, f"{found.name} ({describe(error)})", _trace(error))
+    if any(kind.__name__ in ("MemoryError", "OutOfMemoryError") for kind in type(error).__mro__):
+        return Failed(Status.OUT_OF_MEMORY, describe(error), _trace(error))
+    return Failed(Status.CRASHED, describe(error), _trace(error))
+
+
+def describe(error: BaseException, with_type: bool = True) -> str:
+    """One exception as a sentence, even where its ``__str__`` fails."""
+    name = type(error).__name__
+    try:
+        text = str(error).strip()
+    except Exception as second:  # noqa: BLE001 - whatever an objective's __str__ raises
+        text = f"(its text cannot be shown: {type(second).__name__})"
+    text = text[:_MOST_MESSAGE]
+    if not with_type:
+        return text or name
+    return f"{name}: {text}" if text else name
+
+
+def _trace(error: BaseException) -> str:
+    """The traceback from the objective's own code on."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_globals.get("__name__") in _OURS:
+        trace = trace.tb_next
+    return "".join(traceback.format_exception(type(error), error, trace or error.__traceback__))
