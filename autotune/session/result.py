@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from autotune.measure.outcome import Estimate
@@ -136,41 +136,57 @@ def best_trial(trials: Sequence[TrialRecord], metric: MetricSpec) -> TrialRecord
 
 
 def load_result(store: Store, study: StudyRecord, reason: str = "") -> Result:
-    """The result of ``study`` as it stands in ``store``, the latest verdict included."""
-    trials = store.trials(study.id, purpose="search")
+    """The result of ``study`` as it stands in ``store``, the latest verdict and every trial included."""
+    return replace(load_answer(store, study, reason), trials=store.trials(study.id, purpose="search"))
+
+
+def load_answer(store: Store, study: StudyRecord, reason: str = "") -> Result:
+    """The same without the trials, which of a long study take seconds to read."""
     metric = next(MetricSpec(**m) for m in study.metrics if m["goal"])
+    statuses = dict(sorted(store.study(study.id).counts.items()))
     verdicts = store.verdicts(study.id)
-    statuses = dict(sorted(Counter(str(t.status) for t in trials).items()))
-    found = best_trial(trials, metric)
     if verdicts and verdicts[-1].document.get("configuration") is not None:
-        return _defended(store, study, metric, trials, statuses, verdicts[-1].document, reason)
+        return _defended(store, study, metric, statuses, verdicts[-1].document, reason)
+    number = best_number(store, study, metric)
+    found = None if number is None else store.numbered(study.id, [number])[0]
     return Result(
         study=study,
         store=store.url,
         metric=metric,
         best=found.configuration if found else None,
         metrics=found.metrics if found else {},
-        trial=found.number if found else None,
+        trial=number,
         defended=False,
         is_default=bool(found and found.reason.get("kind") == "default"),
         statuses=statuses,
         reason=reason,
         remark="" if found else "no configuration succeeded",
-        trials=trials,
     )
+
+
+def best_numbers(store: Store, study: StudyRecord, metric: MetricSpec) -> list[int]:
+    """The trials that succeeded, the best by ``metric`` first, the earlier of those that tie."""
+    sign = 1 if metric.goal == "minimize" else -1
+    values = [one for one in store.values_of(study.id, [metric.name]) if not math.isnan(one[1][0])]
+    return [number for number, _ in sorted(values, key=lambda one: (sign * one[1][0], one[0]))]
+
+
+def best_number(store: Store, study: StudyRecord, metric: MetricSpec) -> int | None:
+    """The trial with the best estimate, the earliest where they tie; ``None`` where none succeeded."""
+    return next(iter(best_numbers(store, study, metric)), None)
 
 
 def _defended(
     store: Store,
     study: StudyRecord,
     metric: MetricSpec,
-    trials: Sequence[TrialRecord],
     statuses: Mapping[str, int],
     verdict: Mapping[str, Any],
     reason: str,
 ) -> Result:
     configuration = Configuration(verdict["configuration"])
-    found = next((t for t in trials if t.hash == configuration.hash), None)
+    number = store.numbers_of(study.id, [configuration.hash]).get(configuration.hash)
+    found = None if number is None else store.numbered(study.id, [number])[0]
     own = {name: Estimate(**e) for name, e in verdict["metrics"].items()}
     return Result(
         study=study,
@@ -186,5 +202,4 @@ def _defended(
         statuses=statuses,
         reason=reason or verdict.get("reason", ""),
         remark=verdict.get("remark", ""),
-        trials=trials,
     )

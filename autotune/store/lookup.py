@@ -44,6 +44,11 @@ def list_trials(
     return select_trials(connection, *conditions)
 
 
+def numbered(connection: sa.Connection, study_id: int, numbers: Sequence[int]) -> list[TrialRecord]:
+    """The study's trials that have these numbers, by number."""
+    return select_trials(connection, trials.c.study_id == study_id, trials.c.number.in_(numbers))
+
+
 def select_trials(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> list[TrialRecord]:
     """Those of which all of that is true, by number."""
     query = _SELECT.where(*conditions).order_by(trials.c.number)
