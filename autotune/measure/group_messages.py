@@ -91,7 +91,8 @@ def load_module(name: str, file: str) -> Any:
         name = "autotune_group_main"
     if name in sys.modules:
         return sys.modules[name]
-    folder = str(Path(file).parent)
+    above = name.count(".") + (Path(file).name == "__init__.py")
+    folder = str(Path(file).parents[above])  # that of the outermost package
     if folder not in sys.path:
         sys.path.append(folder)
     if name != "autotune_group_main" and _can_be_found(name):

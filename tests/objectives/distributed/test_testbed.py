@@ -1,0 +1,105 @@
+"""Links come out as asked, can be cut, and nothing of them is left."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autotune.measure.group import ProcessGroup
+from autotune.measure.group_device import Device, Link
+from autotune.measure.group_failures import NetworkLost, RankSilent
+from autotune.measure.group_network import Loopback
+from tests.measure import group_functions as functions
+from tests.objectives.distributed import work
+from tests.objectives.distributed.importing import importable
+
+importable()
+
+import testbed  # noqa: E402
+from testbed.network import segments_of  # noqa: E402
+from testbed.trying import try_link  # noqa: E402
+from testbed.tunnel import TunPort  # noqa: E402
+
+needs_links = pytest.mark.skipif(bool(testbed.unable()), reason=f"no links here: {testbed.unable()}")
+
+
+def group_of(*links: Link, stall: float = 5.0) -> ProcessGroup:
+    devices = [Device(link=link) for link in links]
+    return ProcessGroup(devices, testbed.network_for(devices), stall)
+
+
+@needs_links
+def test_bandwidth_and_latency_come_out_as_asked() -> None:
+    """Far below what the machine can copy, so that its speed is no matter."""
+    link = Link(bandwidth=50e6, latency=0.01)
+    with group_of(link, link) as group:
+        tried = try_link(group, seconds=1.0)
+        traffic: Any = group.network.traffic()  # type: ignore[attr-defined]
+    # 52 of 1,500 bytes are headers.
+    assert tried.bandwidth == pytest.approx(50e6 * 1448 / 1500, rel=0.1)
+    assert tried.round_trip == pytest.approx(0.02, rel=0.1)
+    assert traffic.lost == 0 and traffic.bytes[0][1] > 1e6 > traffic.bytes[1][0]
+
+
+@needs_links
+def test_unequal_links_share_the_smaller_bandwidth_and_the_mean_latency() -> None:
+    with group_of(Link(1e9, 0.0), Link(50e6, 0.04)) as group:
+        tried = try_link(group, seconds=0.6)
+    assert tried.bandwidth == pytest.approx(50e6 * 1448 / 1500, rel=0.1)
+    assert tried.round_trip == pytest.approx(0.04, rel=0.1)
+
+
+@needs_links
+def test_ranks_meet_in_namespaces_of_their_own() -> None:
+    with group_of(Link(1e9, 1e-4), Link(1e9, 1e-4), Link(1e9, 1e-4)) as group:
+        assert group.run(functions.ring, 29310).results == (3, 3, 3)
+        namespaces = set(group.run(work.namespace).results)
+        wire = set(group.network.processes)
+        assert wire < group.processes and group.facts["network"] == "shaped"
+    assert len(namespaces) == 3 and work.namespace(None) not in namespaces
+    assert not any(Path(f"/proc/{pid}").exists() for pid in wire)
+
+
+@needs_links
+def test_a_link_that_is_cut_is_a_timeout_and_the_next_call_has_a_new_one() -> None:
+    link = Link(1e9, 1e-4)
+    with group_of(link, link, stall=0.7) as group:
+        group.run(work.exchange, 5)
+        group.network.cut(1)  # type: ignore[attr-defined]
+        with pytest.raises(RankSilent, match=r"gave no sign for .* in 'communicate'"):
+            group.run(work.exchange, 5)
+        assert group.run(work.exchange, 5).results == (5, 5)
+
+
+@needs_links
+def test_a_switch_that_dies_is_no_fault_of_the_configuration() -> None:
+    link = Link(1e9, 1e-4)
+    with group_of(link, link, stall=5.0) as group:
+        group.run(work.exchange, 5)
+        (wire,) = group.network.processes
+        with pytest.raises(NetworkLost, match="its switch ended"):
+            group.run(work.exchange_until_killed, wire)
+        assert group.run(work.exchange, 5).results == (5, 5)
+
+
+def test_without_links_or_without_rights_it_is_the_loopback_interface(monkeypatch: Any) -> None:
+    assert testbed.network_for([Device(), Device()]) == Loopback()
+    with pytest.raises(ValueError, match="some devices have a link"):
+        testbed.network_for([Device(), Device(link=Link(1e9, 0))])
+    monkeypatch.setattr("testbed.network.unable", lambda: "no rights")
+    network = testbed.network_for([Device(link=Link(1e9, 0))])
+    assert network.facts == {"network": "loopback", "not_shaped": "no rights"}
+
+
+def test_what_is_left_together_is_short_on_its_link() -> None:
+    assert [segments_of(Link(rate, 0)) for rate in (1e8, 1e9, 1e11)] == [1, 8, 44]
+    assert pickle.loads(pickle.dumps(TunPort(1, 8))) == TunPort(1, 8)
+
+
+@pytest.mark.parametrize("bad", [(0.0, 0.1), (-1.0, 0.1), (1e9, -0.1), (float("nan"), 0.0)])
+def test_a_link_that_cannot_be_is_refused(bad: tuple[float, float]) -> None:
+    with pytest.raises(ValueError, match="a link has a bandwidth above 0"):
+        Link(*bad)
