@@ -99,6 +99,14 @@ def with_unit(axes: Axes, unit: str, which: str = "y") -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
+def counts(axes: Axes) -> None:
+    """Whole numbers on a logarithmic axis: ``10,000``."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+
+
 def scale(axes: Axes, values: Sequence[float], which: str = "y") -> None:
     """A logarithmic axis where the values are positive and spread over more than a factor of eight."""
     from matplotlib.ticker import LogLocator

@@ -15,6 +15,9 @@ from autotune.status import Status
 if TYPE_CHECKING:
     import pandas as pd
 
+MOST_VALUES = 8
+"""Groups into which the values of a knob are put where there are more."""
+
 FAILED = tuple(status.value for status in Status if status.failed)
 
 
@@ -59,7 +62,7 @@ def failure_map(evidence: Evidence) -> pd.DataFrame:
     statuses = own["status"].to_numpy()
     rows = []
     for knob in evidence.knobs:
-        bins = bins_of(knob, evidence.knob_column(knob.name, own))
+        bins = bins_of(knob, evidence.knob_column(knob.name, own), MOST_VALUES)
         tells = _tells(bins.places, failed, len(bins.labels))
         for place, label in enumerate(bins.labels):
             here = bins.places == place

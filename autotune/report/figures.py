@@ -11,6 +11,7 @@ import numpy as np
 from autotune.report import drawing
 from autotune.report.drawing import BAD, BEST, GOOD, INK, MUTED, PAPER, PARTS, RANDOM, SMALL, TRIAL, words
 from autotune.report.numbers import say_seconds
+from autotune.report.rows import rows_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +33,7 @@ def convergence_figure(frame: pd.DataFrame, by: str = "tries") -> Figure:
     x, values = frame[by].to_numpy(), frame["value"].to_numpy()
     known = np.isfinite(values)
     if known.sum() > MOST_DOTS:
-        _bands(axes, x[known], values[known])
+        _bands(axes, x[known], values[known], by == "tries")
     else:
         axes.plot(x[known], values[known], "o", ms=3.2, color=TRIAL, mew=0, label="a trial")
     at = _thin(len(frame))
@@ -48,15 +49,19 @@ def convergence_figure(frame: pd.DataFrame, by: str = "tries") -> Figure:
     _crop(axes, values[known], frame.attrs.get("goal", "minimize"))
     if by == "tries" and len(frame) > 200:
         axes.set_xscale("log")
+        drawing.counts(axes)
     drawing.with_unit(axes, frame.attrs.get("unit", ""))
     drawing.label(axes, "trials" if by == "tries" else "seconds of searching", frame.attrs.get("metric", ""))
     drawing.legend(axes)
     return figure
 
 
-def _bands(axes: Any, x: Any, values: Any) -> None:
+def _bands(axes: Any, x: Any, values: Any, logarithmic: bool) -> None:
     """Nine tenths, the half, and the middle of what lies side by side."""
-    edges = np.unique(np.linspace(0, len(x), BUCKETS + 1).round().astype(int))
+    edges = np.linspace(0, len(x), BUCKETS + 1)
+    if logarithmic:  # each bucket as wide as the others on the axis, from the 30th trial on
+        edges = np.append(0.0, np.geomspace(30, len(x), BUCKETS))
+    edges = np.unique(edges.round().astype(int))
     parts = [values[a:b] for a, b in pairwise(edges)]
     middle = [float(np.mean(x[a:b])) for a, b in pairwise(edges)]
     for low, high, alpha in ((0.05, 0.95, 0.18), (0.25, 0.75, 0.3)):
@@ -109,7 +114,7 @@ def interactions_figure(frame: pd.DataFrame) -> Figure:
     figure = drawing.blank(0.9 + 0.42 * len(names))
     [axes] = figure.axes
     top = max(float(frame["strength"].max()), 1e-12)
-    for row in frame.itertuples():
+    for row in rows_of(frame):
         one, other = names.index(row.knob), names.index(row.other)
         low, high = min(one, other), max(one, other)
         _cell(axes, low, high, float(row.strength) / top, f"{100 * row.strength:.2g} %")
@@ -137,7 +142,7 @@ def pair_figure(frame: pd.DataFrame) -> Figure:
     columns = list(dict.fromkeys(frame.sort_values("place")["value"]))
     figure = drawing.blank(0.9 + 0.3 * len(rows))
     [axes] = figure.axes
-    for cell in frame.itertuples():
+    for cell in rows_of(frame):
         x, y = columns.index(cell.value), rows.index(cell.other)
         _cell(axes, x, y, float(cell.standing), cell.said if len(columns) <= 8 else "", SMALL - 2)
     axes.set_xlim(-0.5, len(columns) - 0.5)
@@ -183,7 +188,7 @@ def failure_figure(frame: pd.DataFrame) -> Figure:
     figure = drawing.blank(0.5 + 0.42 * len(knobs))
     [axes] = figure.axes
     most = int(frame["place"].max()) + 1
-    for row in frame[frame["knob"].isin(knobs)].itertuples():
+    for row in rows_of(frame[frame["knob"].isin(knobs)]):
         y = knobs.index(row.knob)
         count = int((frame["knob"] == row.knob).sum())
         x = (row.place + 0.5) * most / count - 0.5
@@ -247,7 +252,7 @@ def spend_figure(frame: pd.DataFrame) -> Figure:
     figure = drawing.blank(1.5 + 0.17 * math.ceil(len(shown) / 3))
     [axes] = figure.axes
     left = 0.0
-    for place, row in enumerate(shown.itertuples()):
+    for place, row in enumerate(rows_of(shown)):
         name = f"{row.part} {say_seconds(row.seconds)} ({row.share:.0%})"
         axes.barh(
             [0], [row.seconds], left=left, height=0.5, color=PARTS[place % len(PARTS)], label=words(name, 60)
@@ -275,7 +280,7 @@ def finale_figure(frame: pd.DataFrame) -> Figure:
     figure = drawing.blank(0.75 + 0.27 * len(frame))
     [axes] = figure.axes
     colours = {"winner": GOOD, "default": BAD, "baseline": RANDOM}
-    for place, row in enumerate(frame.iloc[::-1].itertuples()):
+    for place, row in enumerate(rows_of(frame.iloc[::-1])):
         colour = colours.get(row.role, TRIAL)
         axes.hlines([place], [row.low], [row.high], color=colour, lw=2.6)
         axes.plot([row.value], [place], "o", ms=6, color=colour)

@@ -46,7 +46,7 @@ def steadiness(place: Place, evidence: Evidence) -> pd.DataFrame:
     chosen = _chosen(evidence)
     with opened(place) as store:
         found = store.readings_in(chosen["id"].tolist())
-    by_id = chosen.set_index("id").to_dict("index")
+    by_id: dict[Any, Any] = chosen.set_index("id").to_dict("index")
     rows: list[dict[str, Any]] = []
     for trial_id, readings in found:
         rows += _rows(trial_id, by_id[trial_id], readings, evidence.metric.name)

@@ -1,0 +1,78 @@
+"""``autotune importance``: which knobs matter, and which of them only together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from autotune.cli.options import json_option, print_json, store_option, study_option
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@click.command("importance")
+@study_option
+@click.option("--seed", type=click.IntRange(0), default=0, help="Of the forest and the shuffles.")
+@store_option
+@json_option
+def command(study: str | None, seed: int, store: str | None, as_json: bool) -> int:
+    """Say which knobs of a study matter: a forest learns the trials, and each knob is shuffled in turn.
+
+    The range beside each number is how much it varies over splits of the trials.
+    """
+    from autotune.report.evidence import load_evidence
+    from autotune.report.importance import importance, interactions
+
+    evidence = load_evidence(store, study)
+    frame = importance(evidence, seed)
+    pairs = interactions(evidence, frame["knob"].tolist(), seed)
+    if as_json:
+        print_json(describe(evidence.study.label, evidence.metric.name, frame, pairs))
+    else:
+        click.echo(say(evidence.study.label, evidence.metric.name, frame, pairs))
+    return 0
+
+
+def describe(study: str, metric: str, frame: pd.DataFrame, pairs: pd.DataFrame) -> dict[str, Any]:
+    """The JSON form."""
+    return {
+        "study": study,
+        "metric": metric,
+        "trials": frame.attrs["trials"],
+        "left_out": frame.attrs["left_out"],
+        "explained": frame.attrs.get("explained"),
+        "remark": frame.attrs["remark"],
+        "knobs": frame.to_dict("records"),
+        "pairs": pairs.to_dict("records"),
+    }
+
+
+def say(study: str, metric: str, frame: pd.DataFrame, pairs: pd.DataFrame) -> str:
+    """A line a knob, and the strongest pairs."""
+    from autotune.report.rows import rows_of
+    from autotune.report.text import one_line
+
+    if frame.empty:
+        return f"{study}: {frame.attrs['remark']}"
+    explained = max(frame.attrs["explained"], 0.0)
+    lines = [
+        f"{study}: part of the variance of {metric} that each knob has a hand in",
+        f"  from {frame.attrs['trials']:,} trials ({frame.attrs['left_out']:,} without a number are left out);"
+        f" a forest explains {explained:.0%} of what was held out",
+    ]
+    names = [one_line(name, 40) for name in frame["knob"]]
+    width = max(map(len, names))
+    for name, row in zip(names, rows_of(frame), strict=True):
+        bar = "#" * round(30 * min(max(row.importance, 0.0), 1.0))
+        lines.append(
+            f"  {name:{width}}  {row.importance:6.1%}  [{row.low:.1%}, {row.high:.1%}]  {bar}".rstrip()
+        )
+    if frame.attrs["remark"]:
+        lines.append(f"  {frame.attrs['remark']}")
+    strong = [row for row in rows_of(pairs.head(5)) if row.strength >= 0.005]
+    if strong:
+        lines.append("together, beyond what each does alone:")
+        lines += [f"  {one_line(r.knob, 40)} and {one_line(r.other, 40)}  {r.strength:.1%}" for r in strong]
+    return "\n".join(lines)

@@ -1,0 +1,64 @@
+"""``autotune report``: one file that says what a study found, how sure that is, and how it is known."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import click
+
+from autotune.cli.options import json_option, print_json, store_option
+
+
+@click.command("report")
+@click.argument("study", required=False)
+@click.option("-o", "--output", metavar="FILE", help="Where to write it; - is stdout.  [default: STUDY.html]")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["html", "md"]),
+    help="html: one file for a browser. md: for a pull request, on stdout.  [default: by the file's ending]",
+)
+@store_option
+@json_option
+def command(study: str | None, output: str | None, form: str | None, store: str | None, as_json: bool) -> int:
+    """Write a report of STUDY (a name or NAME#ID; by default the latest of the store).
+
+    The HTML is a single file that needs no network: it can be mailed, put on a server or printed.
+    """
+    from autotune.report.page_html import html_page
+    from autotune.report.page_markdown import markdown
+    from autotune.report.study_page import study_page
+    from autotune.store.store import Store
+
+    form = form or ("md" if output and output.endswith((".md", ".markdown")) else "html")
+    with Store.open(store, readonly=True) as opened:
+        page = study_page(opened, study, time.time())
+    text = markdown(page) if form == "md" else html_page(page)
+    place = output or ("-" if form == "md" and not as_json else f"{_file_name(page.title)}.{form}")
+    if place == "-":
+        click.echo(text, nl=False)
+        return 0
+    _write(Path(place), text)
+    if as_json:
+        size = len(text.encode())
+        print_json({"study": page.title, "file": str(Path(place).absolute()), "format": form, "bytes": size})
+    else:
+        click.echo(place)
+    return 0
+
+
+def _file_name(title: str) -> str:
+    """A study's label as a file name anywhere: ``gemm-c-1`` for ``gemm-c#1``."""
+    return re.sub(r"[^\w.-]+", "-", title, flags=re.ASCII).strip("-.")[:80] or "study"
+
+
+def _write(file: Path, text: str) -> None:
+    from autotune.errors import InputError
+
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"the report cannot be written to {file}: {error.strerror or error}") from error

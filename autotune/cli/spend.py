@@ -1,0 +1,54 @@
+"""``autotune spend``: where the time of a study's searches went."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from autotune.cli.options import json_option, print_json, store_option, study_option
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@click.command("spend")
+@study_option
+@store_option
+@json_option
+def command(study: str | None, store: str | None, as_json: bool) -> int:
+    """Say where the time of a study's searches went: each second of the measuring device counts once.
+
+    What overlapped measuring, as compiling does, is listed beside it.
+    """
+    from autotune.report.evidence import load_evidence
+    from autotune.report.spend import spend
+
+    frame = spend(load_evidence(store, study))
+    if as_json:
+        print_json(describe(frame))
+    else:
+        click.echo(say(frame))
+    return 0
+
+
+def describe(frame: pd.DataFrame) -> dict[str, Any]:
+    """The JSON form."""
+    names = ("study", "trials", "wall", "lanes", "busy")
+    return {name: frame.attrs[name] for name in names} | {"parts": frame.to_dict("records")}
+
+
+def say(frame: pd.DataFrame) -> str:
+    """A line a part."""
+    from autotune.report.numbers import say_seconds
+    from autotune.report.rows import rows_of
+
+    study, trials, wall = frame.attrs["study"], frame.attrs["trials"], frame.attrs["wall"]
+    lines = [
+        f"{study}: {trials:,} trials in {say_seconds(wall)}, the device had one for {frame.attrs['busy']:.0%} of it"
+    ]
+    width = max((len(part) for part in frame["part"]), default=0)
+    for row in rows_of(frame):
+        share = f"{row.share:6.1%}" if row.where == "device" else "beside"
+        lines.append(f"  {row.part:{width}}  {say_seconds(row.seconds):>8}  {share}  {row.meaning}")
+    return "\n".join(lines)

@@ -1,0 +1,94 @@
+"""A figure as SVG within a page: drawn by the page's own style sheet, so that it is light or dark as the
+page is.
+
+Nothing in it refers to anywhere else, has an identifier that another figure has, or needs a style
+attribute, which a strict Content-Security-Policy forbids.
+"""
+
+from __future__ import annotations
+
+import html
+import io
+import re
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from autotune.report import drawing
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_SETTINGS: Any = {"svg.fonttype": "none", "svg.hashsalt": "autotune", "path.simplify_threshold": 0.3}
+_ONE_AT_A_TIME = threading.Lock()
+"""matplotlib takes these settings from a place that all threads share."""
+
+_BEFORE = re.compile(r"^.*?<svg[^>]*>", re.DOTALL)
+_LEFT_OUT = re.compile(
+    r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->| xmlns(:\w+)?=\"[^\"]*\"", re.DOTALL
+)
+_STYLE = re.compile(r' style="([^"]*)"')
+_ID = re.compile(r' id="([^"]*)"')
+_REFERENCE = re.compile(r'href="#([^"]*)"|url\(#([^)]*)\)')
+_FONT = re.compile(r"font: ?(?:[a-z]+ )*([\d.]+)px [^;]*")
+_SIZE = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
+
+
+@dataclass
+class Sheet:
+    """The rules that the figures of a page need, each once."""
+
+    rules: dict[str, str] = field(default_factory=dict)
+    """The class by what it declares."""
+
+    def class_of(self, declared: str) -> str:
+        return self.rules.setdefault(declared, f"s{len(self.rules)}")
+
+    def css(self) -> str:
+        return "".join(f".{name}{{{declared}}}" for declared, name in self.rules.items())
+
+
+def variables() -> dict[str, str]:
+    """The page's variable for each colour of the figures."""
+    return {colour: f"--f{place}" for place, colour in enumerate(drawing.COLOURS)}
+
+
+def svg_of(figure: Figure, name: str, described: str, sheet: Sheet) -> str:
+    """The figure as an ``<svg>`` element that says what is ``described`` to those who cannot see it.
+
+    ``name`` (letters and digits) tells its identifiers from those of the page's other figures.
+    """
+    text = _draw(figure)
+    size = _SIZE.search(text)
+    width, height = (float(part) for part in size.groups()) if size else (400.0, 300.0)
+    body = _LEFT_OUT.sub("", _BEFORE.sub("", text, count=1))
+    used = {one or other for one, other in _REFERENCE.findall(body)}
+    body = _ID.sub(lambda m: f' id="{name}{m[1]}"' if m[1] in used else "", body)
+    body = _REFERENCE.sub(lambda m: f'href="#{name}{m[1]}"' if m[1] else f"url(#{name}{m[2]})", body)
+    body = body.replace("xlink:href", "href")
+    body = _STYLE.sub(lambda m: f' class="{sheet.class_of(_declared(m[1]))}"', body)
+    head = (
+        f'<svg viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}" role="img"'
+        f' aria-label="{html.escape(described)}">'
+    )
+    return head + re.sub(r">\s+<", "><", body).strip()
+
+
+def _draw(figure: Figure) -> str:
+    import matplotlib
+
+    stream = io.StringIO()
+    with _ONE_AT_A_TIME, matplotlib.rc_context(_SETTINGS):
+        figure.savefig(
+            stream, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
+        )
+    return stream.getvalue()
+
+
+def _declared(style: str) -> str:
+    """What a style attribute declares, with the page's colours and font."""
+    style = html.unescape(style)
+    for colour, variable in variables().items():
+        style = style.replace(colour, f"var({variable})")
+    style = _FONT.sub(r"font-size:\1px;font-family:inherit", style)
+    return re.sub(r"\s*([:;])\s*", r"\1", style).strip("; ")
