@@ -20,6 +20,7 @@ def command(seconds: float, as_json: bool) -> int:
     from dataclasses import asdict
 
     from autotune.measure.gpu.prospects import prospects
+    from autotune.measure.group_prospects import group_prospects
     from autotune.provenance.device import device_facts
     from autotune.provenance.environment import capture
     from autotune.provenance.noise import noise_floor
@@ -31,6 +32,7 @@ def command(seconds: float, as_json: bool) -> int:
         "device": dict(device_facts()),
         "noise": asdict(noise_floor(seconds)),
         "capabilities": [asdict(capability) for capability in probe()],
+        "distributed": [asdict(capability) for capability in group_prospects()],
         "gpu": [asdict(capability) for capability in prospects()],
     }
     if as_json:
@@ -50,6 +52,8 @@ def say(document: Mapping[str, Any]) -> str:
         "",
     ]
     lines += [line for capability in document["capabilities"] for line in _lines(capability)]
+    lines += ["", f"Processes   {processes(document['distributed'])}", ""]
+    lines += [line for capability in document["distributed"] for line in _lines(capability)]
     lines += ["", f"GPU work    {prospect(document['gpu'])}", ""]
     lines += [line for capability in document["gpu"] for line in _lines(capability)]
     return "\n".join(lines)
@@ -61,6 +65,15 @@ def _lines(capability: Mapping[str, Any]) -> list[str]:
     if not capability["available"]:
         lines.append(f"{'':28} for {capability['needed_for']}; {capability['remedy']}")
     return lines
+
+
+def processes(found: Sequence[Mapping[str, Any]]) -> str:
+    """What objectives of several processes can have here, in a sentence."""
+    works = {capability["name"] for capability in found if capability["available"]}
+    links = "with links as asked" if "links" in works else "over the loopback interface only"
+    return f"objectives of several processes run {links}" + (
+        ", on devices of unequal speed" if "processor quota" in works else ""
+    )
 
 
 def prospect(found: Sequence[Mapping[str, Any]]) -> str:
