@@ -54,7 +54,9 @@ def verify_study(url: str | None, name: str | None) -> Verified | None:
         before = _environment(store, study)
         segment = store.latest_segment(study.id)
         then = _readings(store, study, recipe)
-        repeats = replicates(own_results(store, study.id), recipe.metric.name) if recipe.metric else []
+        digest = Configuration(recipe.configuration).hash
+        others = [trial for trial in own_results(store, study.id) if trial.hash != digest]
+        repeats = replicates(others, recipe.metric.name) if recipe.metric else []
     try:
         spec = _spec_of(study)
     except InputError as error:

@@ -124,7 +124,10 @@ def space_file(study: StudyRecord) -> Path:
 
 
 def claim_of(store: Store, study: StudyRecord, trial: TrialRecord, spec: StudySpec) -> Claim:
-    """What the store says of a trial, with what else it knows of the default and of repeated runs."""
+    """What the store says of a trial, with what else it knows of the default and of repeated runs.
+
+    The runs of the trial's own configuration are left out: its result is what is doubted.
+    """
     goal = next(MetricSpec(**metric) for metric in study.metrics if metric["goal"])
     repeats = own_results(store, study.id)
     estimate = trial.metrics.get(goal.name)
@@ -135,7 +138,7 @@ def claim_of(store: Store, study: StudyRecord, trial: TrialRecord, spec: StudySp
         by="metric",
         status=trial.status if trial.status.failed else Status.OK,
         default=_default(repeats, trial, spec, goal.name),
-        replicates=replicates(repeats, goal.name),
+        replicates=replicates([t for t in repeats if t.hash != trial.hash], goal.name),
     )
 
 

@@ -5,20 +5,15 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
 from autotune.cli.recipes import command as recipes
 from autotune.cli.verify import command as verify
 from autotune.errors import InputError, StoreError
 from autotune.store.store import Store
+from tests.cli.calling import call
 from tests.hook.stores import add_study
-
-
-def call(verb: Any, *arguments: object) -> Result:
-    return CliRunner().invoke(verb, [str(one) for one in arguments], standalone_mode=False)
 
 
 @pytest.fixture
