@@ -66,9 +66,8 @@ def say(study: str, metric: str, frame: pd.DataFrame, pairs: pd.DataFrame) -> st
     width = max(map(len, names))
     for name, row in zip(names, rows_of(frame), strict=True):
         bar = "#" * round(30 * min(max(row.importance, 0.0), 1.0))
-        lines.append(
-            f"  {name:{width}}  {row.importance:6.1%}  [{row.low:.1%}, {row.high:.1%}]  {bar}".rstrip()
-        )
+        spread = f"[{row.low:.1%}, {row.high:.1%}]"
+        lines.append(f"  {name:{width}}  {row.importance:6.1%}  {spread:16}  {bar}".rstrip())
     if frame.attrs["remark"]:
         lines.append(f"  {frame.attrs['remark']}")
     strong = [row for row in rows_of(pairs.head(5)) if row.strength >= 0.005]
