@@ -59,7 +59,7 @@ def say(study: str, metric: str, frame: pd.DataFrame, pairs: pd.DataFrame) -> st
     explained = max(frame.attrs["explained"], 0.0)
     lines = [
         f"{study}: part of the variance of {metric} that each knob has a hand in",
-        f"  from {frame.attrs['trials']:,} trials ({frame.attrs['left_out']:,} without a number are left out);"
+        f"  from {frame.attrs['trials']:,} trials, {frame.attrs['left_out']:,} without a number are left out;"
         f" a forest explains {explained:.0%} of what was held out",
     ]
     names = [one_line(name, 40) for name in frame["knob"]]

@@ -29,8 +29,8 @@ LEAST_TRIALS = 20
 MOST_TRIALS = 2000
 """More make the answer no surer; so many are drawn from a longer study, the best hundred among them."""
 SPLITS = 8
-SHUFFLES = 4
-TREES = 60
+SHUFFLES = 3
+TREES = 40
 HELD_OUT = 0.25
 WEAK = 0.2
 """A forest that explains less of what was held out says little about any knob."""

@@ -97,7 +97,7 @@ def positions(knob: KnobView, column: Sequence[Any]) -> Floats:
                 scaled = np.log(numbers)
             return np.where(np.isfinite(scaled), scaled, np.nan)
         return numbers
-    keys = [None if v is None else _key(v) for v in column]
+    keys = _keys(column)
     order = {_key(v): place for place, v in enumerate(knob.values)}
     for key in sorted({k for k in keys if k is not None and k not in order}):
         order[key] = len(order)
@@ -146,6 +146,21 @@ def _number(value: Any) -> float:
         return math.inf if value > 0 else -math.inf
 
 
+def _keys(column: Sequence[Any]) -> list[str | None]:
+    """:func:`_key` of each value, which is worked out once where it comes again; ``None`` for ``None``."""
+    known: dict[tuple[type, Any], str] = {}
+    keys: list[str | None] = []
+    for value in column:
+        if isinstance(value, (bool, int, float, str)):
+            mark = type(value), value
+            if (key := known.get(mark)) is None:
+                key = known[mark] = _key(value)
+            keys.append(key)
+        else:
+            keys.append(None if value is None else _key(value))
+    return keys
+
+
 def _key(value: Any) -> str:
     """Values that are the same to a space have the same key: 4 and 4.0."""
     if isinstance(value, float) and value.is_integer():
@@ -166,13 +181,11 @@ def bins_of(knob: KnobView, column: Sequence[Any], most: int = MOST_BINS) -> Bin
     """Each value by itself; of more than ``most``, ranges of an order, or the rest of choices together."""
     place = positions(knob, column)
     there = np.isfinite(place)
-    levels = np.unique(place[there])
+    levels, first = np.unique(np.where(there, place, np.inf), return_index=True)
+    levels, first = levels[np.isfinite(levels)], first[np.isfinite(levels)]
     if not len(levels):
         return Bins((), np.full(len(column), -1, dtype=np.int64))
-    first: dict[float, int] = {}
-    for at in np.flatnonzero(there).tolist():
-        first.setdefault(float(place[at]), at)
-    labels = [say_value_of(column[first[float(level)]]) for level in levels]
+    labels = [say_value_of(column[at]) for at in first.tolist()]
     group = np.searchsorted(levels, np.where(there, place, levels[0]))
     if len(levels) > most:
         group, labels = _fewer(knob, group, there, labels, most)
