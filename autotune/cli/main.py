@@ -38,6 +38,7 @@ VERBS = {
     "export": ("export", "Write the trials of a study to a file."),
     "import": ("import_", "Make a replay space from a recorded search."),
     "convert": ("convert", "Make a space from the configurations of triton.autotune, or a T1 file."),
+    "dashboard": ("dashboard", "Show the studies in a browser, live, or open the notebooks."),
     "prune": ("prune", "Say what may be deleted, and what leans on it."),
     "doctor": ("doctor", "Say what this machine can do, and what is missing for what."),
 }

@@ -31,6 +31,8 @@ class Table:
     rows: Sequence[Sequence[str]]
     folded: bool = False
     """Whether it is shown only when asked for."""
+    links: Sequence[str] = ()
+    """Where the names of the rows lead, if anywhere; our own addresses."""
 
 
 @dataclass(frozen=True)

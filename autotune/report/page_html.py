@@ -6,7 +6,8 @@ import base64
 import hashlib
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 
 from autotune.report.page import Commands, Page, Paragraph, Part, Picture, Section, Table, Text
 from autotune.report.page_style import base_style, colours
@@ -17,10 +18,10 @@ MOST_OF_A_CELL = 600
 _NUMBER = re.compile(r"^[<~]?-?[\d.,]+(e[+-]?\d+)?( ?[%x]| \w{1,4}(/s)?)?( \[.*\])?( to .*)?$")
 
 
-def html_page(page: Page) -> str:
-    """The page as text, to be written in UTF-8."""
+def html_page(page: Page, around: Sequence[tuple[str, str]] = ()) -> str:
+    """The page as text, to be written in UTF-8. ``around``: where to go from it, as address and words."""
     sheet = Sheet()
-    body = "\n".join(_body(page, sheet))
+    body = "\n".join(_body(page, sheet, around))
     style = colours() + base_style() + sheet.css()
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
@@ -42,10 +43,15 @@ def html_page(page: Page) -> str:
     return "\n".join([*head, "<body>", body, "</body>", "</html>", ""])
 
 
-def _body(page: Page, sheet: Sheet) -> Iterator[str]:
+def _body(page: Page, sheet: Sheet, around: Sequence[tuple[str, str]]) -> Iterator[str]:
     names = {section.title: f"part{place}" for place, section in enumerate(page.sections)}
     yield '<a class="skip" href="#content">To the answer</a>'
     yield '<main id="content">'
+    if around:
+        places = "".join(
+            f'<li><a href="{_safe(address)}">{_safe(words)}</a></li>' for address, words in around
+        )
+        yield f'<nav aria-label="Elsewhere"><ul>{places}</ul></nav>'
     yield f"<header><h1>{_name(page.title)}</h1>"
     yield from (f'<p class="warning">{_safe(text)}</p>' for text in page.warnings)
     answer = page.answer
@@ -99,10 +105,11 @@ def _table(table: Table) -> Iterator[str]:
     yield f"<caption>{_safe(table.caption)}</caption><thead><tr>"
     yield "".join(f'<th scope="col">{_safe(heading)}</th>' for heading in table.headings)
     yield "</tr></thead><tbody>"
-    for row in table.rows:
+    for row, address in zip_longest(table.rows, table.links, fillvalue=""):
         first, *others = (str(cell) for cell in row)
         cells = "".join(f"<td{_aligned(cell)}>{_name(cell)}</td>" for cell in others)
-        yield f'<tr><th scope="row">{_name(first)}</th>{cells}</tr>'
+        name = f'<a href="{_safe(address)}">{_name(first)}</a>' if address else _name(first)
+        yield f'<tr><th scope="row">{name}</th>{cells}</tr>'
     yield "</tbody></table></div>"
     if table.folded:
         yield "</details>"

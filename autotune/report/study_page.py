@@ -23,7 +23,7 @@ def study_page(store: Store, study: str | int | None, now: float) -> Page:
     subject = Subject(store, load_evidence(store, record.id), load_answer(store, record), now)
     return Page(
         title=record.label,
-        answer=_answer(subject.result),
+        answer=answer_of(subject.result),
         facts=tuple(_facts(subject)),
         sections=tuple(section for section in _sections(subject) if section.parts),
         warnings=tuple(_warnings(subject)),
@@ -49,7 +49,8 @@ def _sections(subject: Subject) -> Iterator[Section]:
 # -- the one look ------------------------------------------------------------------------------
 
 
-def _answer(result: Result) -> Answer:
+def answer_of(result: Result) -> Answer:
+    """The answer of a study in one look."""
     if result.best is None:
         tried = sum(result.statuses.values())
         why = f"{tried:,} configurations were tried and none succeeded" if tried else "no trial has been run"

@@ -1,0 +1,51 @@
+"""``autotune dashboard``: what a store holds and what runs now, in a browser; or the notebooks."""
+
+from __future__ import annotations
+
+import click
+
+from autotune.cli.options import store_option
+from autotune.errors import InputError, Problem
+
+
+@click.command("dashboard")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Where to listen; beyond this machine a token is needed, and made.",
+)
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0: any that is free."
+)
+@click.option("--open/--no-open", "open_browser", default=True, help="Whether to open a browser.")
+@click.option("--notebooks", is_flag=True, help="Open the notebooks instead, in JupyterLab.")
+@store_option
+def command(host: str, port: int, open_browser: bool, notebooks: bool, store: str | None) -> int:
+    """Show the studies of a store in a browser, live while searches run. It only reads."""
+    if notebooks:
+        from autotune.report.notebooks import open_notebooks
+
+        return open_notebooks(store, open_browser)
+    from autotune.report.live import LiveView
+    from autotune.report.live_server import LOOPBACK, LiveServer, new_token
+
+    try:
+        server = LiveServer(LiveView(store), host, port, "" if host in LOOPBACK else new_token())
+    except OSError as error:
+        raise InputError(
+            Problem(
+                f"{host}:{port} cannot be listened on: {error.strerror or error}",
+                hint="choose another --port, or --port 0 for any that is free",
+            )
+        ) from error
+    click.echo(f"{server.address}   (Ctrl-C ends it)")
+    if open_browser:
+        import webbrowser
+
+        webbrowser.open(server.address)
+    try:
+        server.run()
+    except KeyboardInterrupt:
+        click.echo()
+    return 0

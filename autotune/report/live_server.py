@@ -1,0 +1,159 @@
+"""A small web server for one reader: the pages of a store, as they stand when they are asked for.
+
+It only reads, and by default only this machine reaches it. Where others may, each request needs a token,
+which the printed address carries and a cookie then keeps. A page of another site that is open in the same
+browser learns nothing: requests by another name than the server's own are refused (DNS rebinding), and
+nothing may embed or script the pages.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from http.cookies import CookieError, SimpleCookie
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
+from urllib.parse import parse_qs, urlsplit
+
+COOKIE = "autotune-token"
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+SLOWEST_CLIENT_SECONDS = 10.0
+
+HEADERS: Mapping[str, str] = {
+    "Cache-Control": "no-store",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A page: HTML, and in how many seconds a browser is to ask again (``None``: not by itself)."""
+
+    html: str
+    again: float | None = None
+    status: HTTPStatus = HTTPStatus.OK
+
+
+Pages = Callable[[str, bool], Shown]
+"""The page at a path; the flag says whether it is to stay as it is (``?still``)."""
+
+
+@dataclass
+class LiveServer:
+    """Serves ``pages`` on ``host`` and ``port`` (0: any that is free) until :meth:`stop`.
+
+    ``token``: what a request has to bring; empty: nothing, which is right only where nobody but the
+    user reaches ``host``. Raises ``OSError`` where the port is taken.
+    """
+
+    pages: Pages
+    host: str = "127.0.0.1"
+    port: int = 0
+    token: str = ""
+    _server: ThreadingHTTPServer = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        handler = type("Handler", (_Handler,), {"live": self})
+        server = type("Server", (_Server,), {"address_family": _family(self.host)})
+        self._server = server((self.host, self.port), handler)
+        self.port = self._server.server_address[1]
+
+    @property
+    def address(self) -> str:
+        """What to open in a browser."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}/" + (f"?token={self.token}" if self.token else "")
+
+    def run(self) -> None:
+        """Answer until interrupted."""
+        try:
+            self._server.serve_forever(poll_interval=0.2)
+        finally:
+            self._server.server_close()
+
+    def stop(self) -> None:
+        """End :meth:`run`, from another thread."""
+        self._server.shutdown()
+
+    def admits(self, name: str) -> bool:
+        """Whether ``name`` (the ``Host`` header) is one of this server's."""
+        if self.token:
+            return True  # reached by whatever name the machine has; the token is what protects it
+        host = urlsplit(f"//{name}").hostname if name else None
+        return host in LOOPBACK or host == self.host
+
+    def knows(self, offered: str) -> bool:
+        return not self.token or secrets.compare_digest(offered.encode(), self.token.encode())
+
+
+def new_token() -> str:
+    return secrets.token_urlsafe(24)
+
+
+def _family(host: str) -> int:
+    import socket
+
+    return int(socket.AF_INET6 if ":" in host else socket.AF_INET)
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    allow_reuse_address = True
+
+
+class _Handler(BaseHTTPRequestHandler):
+    live: ClassVar[LiveServer]
+    timeout = SLOWEST_CLIENT_SECONDS
+    server_version = "autotune"
+    sys_version = ""
+
+    def do_GET(self) -> None:
+        self._answer(with_body=True)
+
+    def do_HEAD(self) -> None:
+        self._answer(with_body=False)
+
+    def _answer(self, with_body: bool) -> None:
+        address = urlsplit(self.path)
+        asked = parse_qs(address.query, keep_blank_values=True)
+        offered = asked.get("token", [""])[0]
+        if not self.live.admits(self.headers.get("Host", "")):
+            self._send(_refused("This server answers by its own name only."), {}, with_body)
+        elif self.live.knows(offered or self._cookie()):
+            shown = self.live.pages(address.path, "still" in asked)
+            headers = {} if shown.again is None else {"Refresh": f"{shown.again:.0f}"}
+            if offered:
+                headers["Set-Cookie"] = f"{COOKIE}={offered}; HttpOnly; SameSite=Strict; Path=/"
+            self._send(shown, headers, with_body)
+        else:
+            self._send(_refused("Open the address that autotune dashboard has printed."), {}, with_body)
+
+    def _cookie(self) -> str:
+        try:
+            found = SimpleCookie(self.headers.get("Cookie", "")).get(COOKIE)
+        except CookieError:
+            return ""
+        return found.value if found is not None else ""
+
+    def _send(self, shown: Shown, headers: Mapping[str, str], with_body: bool) -> None:
+        body = shown.html.encode()
+        self.send_response(shown.status)
+        for name, value in {**HEADERS, **headers}.items():
+            self.send_header(name, value)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if with_body:
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Nothing: the terminal is the user's."""
+
+
+def _refused(why: str) -> Shown:
+    return Shown(f"<!doctype html><title>autotune</title><p>{why}</p>", status=HTTPStatus.FORBIDDEN)

@@ -1,0 +1,39 @@
+"""Opening the notebooks: the repository's own, or copies of those that came with the package."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from autotune.errors import InputError, Problem
+from autotune.ready import ready_root
+from autotune.store.address import VARIABLE, read_address
+
+
+def notebooks_in(folder: Path) -> list[Path]:
+    """The notebooks in ``folder``, copied there where it has none: they are a user's to change."""
+    found = sorted(folder.glob("*.ipynb"))
+    if found:
+        return found
+    folder.mkdir(parents=True, exist_ok=True)
+    return [Path(shutil.copy(path, folder)) for path in sorted((ready_root() / "results").glob("*.ipynb"))]
+
+
+def open_notebooks(store: str | None, open_browser: bool, folder: Path = Path("results")) -> int:
+    """Run JupyterLab in ``folder`` until it ends; the notebooks read ``store``. Returns its exit code.
+
+    Raises :class:`~autotune.errors.InputError` where JupyterLab is not installed.
+    """
+    if importlib.util.find_spec("jupyterlab") is None:
+        hint = "pip install 'autotune[notebooks]', or open the notebooks in results/ with another program"
+        raise InputError(Problem("JupyterLab is not installed", hint=hint))
+    notebooks_in(folder)
+    address = read_address(store).url.render_as_string(hide_password=False)  # their folder is another
+    environment = {**os.environ, VARIABLE: address} if store or os.environ.get(VARIABLE) else None
+    quiet = [] if open_browser else ["--no-browser"]
+    command = [sys.executable, "-m", "jupyterlab", *quiet, str(folder)]
+    return subprocess.run(command, env=environment, check=False).returncode
