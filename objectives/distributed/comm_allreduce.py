@@ -1,0 +1,96 @@
+"""``comm-allreduce``: the sum of a gradient over ranks, in pieces of it that are in flight at once.
+
+Workload, beside ``world``, ``link`` and ``devices``:
+
+* ``megabytes``: of the gradient, in float32 (MB of 10^6 bytes);
+* ``gemms``: matrix products (256 x 256) that a step computes while pieces are under way; 0: none.
+
+Metrics: ``time`` in seconds from a common beginning until the last rank has the sum; ``exposed``, that
+without the time of the computation alone; ``wire_bytes``, what went over all links; ``error`` of the mean
+over some reductions, over the largest value given (what error feedback owes is in it).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from allreduce_plan import Plan
+from allreduce_work import Took, make_ready, reduce_once, verify
+from distributed_objective import DistributedObjective
+
+from autotune.measure.objective import Baseline, Context, WrongAnswer
+from autotune.measure.readings import Sample
+
+_LEAD_SECONDS = 0.004
+"""Between asking for a reduction and its beginning: all ranks have heard of it by then."""
+
+_CHECKED_ELEMENTS = 40_009
+"""A prime: no piece of a round size fits."""
+
+_ROUNDS = 8
+
+_TOLERANCE = {"none": 1e-5, "fp16": 1e-2, "int8": 1e-2}
+"""Of the sum over all elements, over the sum of their sizes: rounding does not add up in one direction."""
+
+
+class Allreduce(DistributedObjective):
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.elements = int(float(context.workload["megabytes"]) * 1e6 / 4)
+        self.gemms = int(context.workload.get("gemms", 0))
+        self._baseline: Plan | None = None
+
+    @property
+    def _busy(self) -> float:
+        """Seconds that the largest piece may take on the link."""
+        return 4 * 8 * 4 * self.elements / self.bandwidth
+
+    def load(self, prepared: Any) -> Plan:
+        return prepared if isinstance(prepared, Plan) else Plan.of(prepared)
+
+    def check(self, loaded: Plan, rng: np.random.Generator) -> Mapping[str, float]:
+        """Equal to a one-shot reduction in float64, for a size that is a multiple of nothing."""
+        group = self.ranks(self._busy)
+        rounds = _ROUNDS if loaded.compression == "int8" else 1
+        elements = min(_CHECKED_ELEMENTS, self.elements)
+        seed = int(rng.integers(2**31))
+        errors = group.run(verify, loaded, elements, seed, rounds).results
+        return {"error": max(errors)}
+
+    def measure(self, loaded: Plan, rng: np.random.Generator) -> Sample:
+        """One reduction of fresh gradients."""
+        group = self.ranks(self._busy)
+        seed = int(rng.integers(2**31))
+        compute = max(group.run(make_ready, loaded, self.elements, seed, self.gemms).results)
+        self.traffic()  # forget what came before
+        begin = time.monotonic() + _LEAD_SECONDS
+        ran = group.run(reduce_once, begin, self.gemms)
+        traffic = self.traffic()
+        _verify_sums(loaded, ran.results)
+        took = max(one.end for one in ran.results) - begin
+        values = {"time": took, "exposed": max(0.0, took - compute), "compute": compute}
+        if traffic is not None:
+            values["wire_bytes"] = float(traffic.total)
+        return Sample(values, facts={**group.facts, **ran.facts})
+
+    def baselines(self) -> tuple[Baseline, ...]:
+        text = "gloo's allreduce of the whole gradient at once, its own settings"
+        return (Baseline("gloo", text),)
+
+    def load_baseline(self, baseline: Baseline) -> Plan:
+        return Plan()
+
+
+def _verify_sums(plan: Plan, results: tuple[Took, ...]) -> None:
+    """Nobody got another sum than the others, and none that was left from before."""
+    if len({one.checksum for one in results}) > 1:
+        raise WrongAnswer("the ranks got different sums")
+    given, got = sum(one.given for one in results), results[0].got
+    if not np.isfinite(got):
+        raise WrongAnswer("a part of the sum was never written")
+    scale = max(1.0, abs(given))
+    if abs(got - given) > max(1.0, 1e3 * _TOLERANCE[plan.compression]) * scale:
+        raise WrongAnswer(f"the sum of all elements is {got:.6g} instead of {given:.6g}")

@@ -1,0 +1,75 @@
+"""What the objectives on linked devices have in common: devices and links from the workload, typed facts.
+
+Workload:
+
+* ``world``: how many ranks;
+* ``link``: ``{bandwidth: bits a second, latency: seconds one way}``, the same for all; left out: the
+  loopback interface as it is;
+* ``devices``: a list with what single ranks have, by their order: ``cpu`` (processor time per time),
+  ``memory`` (bytes), ``link``; left out: no limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from testbed import ShapedNetwork, network_for
+from testbed.wire import Traffic
+
+from autotune.measure.group import STALL_SECONDS, ProcessGroup
+from autotune.measure.group_device import Device, Link
+from autotune.measure.group_network import Loopback, Network
+from autotune.measure.group_objective import GroupObjective
+from autotune.measure.objective import Context
+
+
+class DistributedObjective(GroupObjective):
+    """Base class. Subclasses run functions on :meth:`ranks`."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.devices = devices_of(context.workload)
+
+    def network(self, devices: Sequence[Device]) -> Network:
+        return network_for(devices, self.context.cache)
+
+    def ranks(self, busy: float = 0.0) -> ProcessGroup:
+        """The group on the workload's devices. ``busy``: seconds that a rank may well be silent for."""
+        return self.group(self.devices, stall=STALL_SECONDS + busy)
+
+    @property
+    def bandwidth(self) -> float:
+        """Bits a second of the slowest link; infinite without links."""
+        rates = [device.link.bandwidth for device in self.devices if device.link is not None]
+        return min(rates, default=float("inf"))
+
+    def traffic(self) -> Traffic | None:
+        """What went over the links since the last call; ``None`` without links."""
+        network = self._group.network if self._group is not None else Loopback()
+        return network.traffic() if isinstance(network, ShapedNetwork) else None
+
+
+def devices_of(workload: Mapping[str, Any]) -> tuple[Device, ...]:
+    """Raises ``ValueError`` for what is no description of devices."""
+    world = int(workload.get("world", 2))
+    own = list(workload.get("devices", ()))
+    if world < 1 or len(own) > world:
+        raise ValueError(f"workload: {world} ranks, and devices for {len(own)}")
+    shared = workload.get("link")
+    devices = []
+    for number in range(world):
+        said = dict(own[number]) if number < len(own) else {}
+        link = said.pop("link", shared)
+        if unknown := set(said) - {"cpu", "memory"}:
+            raise ValueError(f"workload.devices: a device has cpu, memory and link, not {sorted(unknown)}")
+        devices.append(Device(cpu=said.get("cpu"), memory=said.get("memory"), link=_link(link)))
+    return tuple(devices)
+
+
+def _link(said: Any) -> Link | None:
+    if said is None:
+        return None
+    if not isinstance(said, Mapping) or set(said) != {"bandwidth", "latency"}:
+        raise ValueError(f"workload: a link is {{bandwidth: bits/s, latency: s}}, not {said!r}")
+    return Link(float(said["bandwidth"]), float(said["latency"]))
