@@ -20,7 +20,7 @@ from typing import Any
 
 from autotune.measure.group_board import Board
 from autotune.measure.group_device import Device, cores_here, make_limits, spread, sweep_device_groups
-from autotune.measure.group_failures import NetworkLost, RankState, slow_ranks, verdict
+from autotune.measure.group_failures import NetworkLost, RankState, slow_ranks, verdict, waits
 from autotune.measure.group_messages import Call, Done, Entered, Go, Raised, Work
 from autotune.measure.group_network import Joined, Loopback, Network
 from autotune.measure.group_process import RankProcess
@@ -299,4 +299,4 @@ def _bury(life: _Life) -> None:
 
 def _busy(phases: Mapping[str, float]) -> float:
     """Seconds of work: all but waiting for others."""
-    return sum(s for phase, s in phases.items() if not phase.startswith(("wait", "communicate", "done")))
+    return sum(seconds for phase, seconds in phases.items() if not waits(phase))

@@ -2,7 +2,7 @@
 
 When one rank fails the others follow: their peer is gone, or they wait for it without end. So the first
 cause that explains the others counts, in this order: killed at a memory cap, dead, raised (the earliest),
-stopped, silent (the one furthest behind).
+stopped, silent (who waits for nobody, the one furthest behind).
 """
 
 from __future__ import annotations
@@ -115,8 +115,10 @@ def _silence(ranks: Sequence[RankState], now: float, overdue: float | None) -> S
     stopped = [rank for rank in waited_for if rank.stopped]
     if not waited_for:
         return RankSilent("all ranks had answered")
-    # Of those that wait for one another, the one furthest behind; of equals, the one silent for longest.
-    culprit = min(stopped or waited_for, key=lambda rank: (rank.beat.step, rank.beat.at))
+    # Who waits for others is not who they wait for; then the one furthest behind, or silent for longest.
+    culprit = min(
+        stopped or waited_for, key=lambda rank: (waits(rank.beat.phase), rank.beat.step, rank.beat.at)
+    )
     silent = f"gave no sign for {now - culprit.beat.at:.1f} s"
     if stopped:
         silent = f"is stopped (SIGSTOP) and {silent}"
@@ -125,6 +127,11 @@ def _silence(ranks: Sequence[RankState], now: float, overdue: float | None) -> S
     others = [f"rank {rank.rank} in {rank.where}" for rank in ranks if rank is not culprit]
     rest = f"; {', '.join(others)}" if others else ""
     return RankSilent(f"rank {culprit.rank} {silent}, in {culprit.where}{rest}")
+
+
+def waits(phase: str) -> bool:
+    """Whether a rank in this phase is at no work of its own."""
+    return phase.startswith(("wait", "communicate", "done"))
 
 
 def _how(code: int) -> str:

@@ -1,4 +1,4 @@
-"""What carries a rank's messages: gloo over the rank's interface, with the settings that are tuned. In ranks."""
+"""What carries the messages of a rank: gloo over its interface, with the settings that are tuned."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def backend(rank: Rank, transport: Transport = Transport()) -> Any:
 
 
 def _set_congestion(rank: Rank, name: str) -> None:
-    """Of this rank's namespace. On the loopback interface it would be that of the machine, and is left alone."""
+    """Of this rank's namespace. On the loopback interface it would be the machine's, and is left alone."""
     before = rank.state.setdefault("congestion", _CONGESTION.read_text().strip())
     wanted = before if name == "host" else name
     if _CONGESTION.read_text().strip() == wanted:
