@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 @json_option
 def command(study: str | None, top: int, failures: bool, store: str | None, as_json: bool) -> int:
     """Show the studies of a store; with --study, one study: its best trials, failures and history."""
-    from autotune.session.result import load_result
     from autotune.store.store import Store
 
     with Store.open(store, readonly=True) as opened:
@@ -30,14 +29,29 @@ def command(study: str | None, top: int, failures: bool, store: str | None, as_j
             document: dict[str, Any] = {"store": opened.url, "studies": [_line(s) for s in opened.studies()]}
             text = say_studies(document)
         else:
-            result = load_result(opened, opened.study(study))
-            document = describe(opened, result, top)
+            result = _answer(opened, opened.study(study))
+            document = describe(opened, result, top, failed=as_json or failures)
             text = say_study(document, failures=failures)
     if as_json:
         print_json(document)
     else:
         click.echo(text)
     return 0
+
+
+def _answer(store: Store, study: StudyRecord) -> Result:
+    """Without its trials, which of a long study take seconds to read; a front needs those that succeeded."""
+    from dataclasses import replace
+
+    from autotune.session.result import load_answer
+    from autotune.status import Status
+
+    result = load_answer(store, study)
+    return (
+        replace(result, trials=store.trials(study.id, "search", Status.OK))
+        if len(result.goals) > 1
+        else result
+    )
 
 
 def _line(study: StudyRecord) -> dict[str, Any]:
@@ -53,12 +67,15 @@ def _line(study: StudyRecord) -> dict[str, Any]:
     }
 
 
-def describe(store: Store, result: Result, top: int) -> dict[str, Any]:
-    """The study as JSON: its answer, its best trials, its failures, its sessions and segments."""
+def describe(store: Store, result: Result, top: int, *, failed: bool = True) -> dict[str, Any]:
+    """The study as JSON: its answer, its best trials, its failures (where ``failed``), its sessions."""
+    from autotune.session.result import best_numbers
+
     goal = result.metric
-    sign = 1 if goal.goal == "minimize" else -1
-    usable = [t for t in result.trials if str(t.status) == "ok" and goal.name in t.metrics]
-    ranked = sorted(usable, key=lambda t: sign * t.metrics[goal.name].value)
+    best = best_numbers(store, result.study, goal)[:top]
+    found = {trial.number: trial for trial in store.numbered(result.study.id, best)}
+    kinds = result.failures if failed else ()
+    failures = [trial for kind in kinds for trial in store.trials(result.study.id, "search", kind)]
     return {
         **result.to_document(),
         "metric": goal.name,
@@ -66,8 +83,8 @@ def describe(store: Store, result: Result, top: int) -> dict[str, Any]:
         "goals": {each.name: each.unit for each in result.goals},
         "differs": result.study.differs,
         "parent": result.study.parent_id,
-        "top": [_trial(t) for t in ranked[:top]],
-        "failed": [_trial(t) for t in result.trials if t.status.failed],
+        "top": [_trial(found[number]) for number in best if number in found],
+        "failed": [_trial(t) for t in sorted(failures, key=lambda t: t.number)],
         "sessions": [
             {"id": s.id, "started": s.started_at, "finished": s.finished_at, "reason": s.reason}
             for s in store.sessions(result.study.id)
@@ -112,6 +129,7 @@ def say_studies(document: dict[str, Any]) -> str:
 
 def say_study(document: dict[str, Any], *, failures: bool) -> str:
     from autotune.report.numbers import say_ratio, say_value
+    from autotune.status import Status
 
     name, unit = document["metric"], document["unit"]
     label = "  (REPLAYED from a recording)" if document["replayed"] else ""
@@ -129,8 +147,8 @@ def say_study(document: dict[str, Any], *, failures: bool) -> str:
         value = say_value(row["metrics"][name]["value"], unit)
         lines.append(f"  #{row['trial']:<5}{mark}{value:>12}  {_knobs(row)}")
     lines += _front(document)
-    if document["failed"]:
-        lines.append(f"failed: {len(document['failed'])}" + ("" if failures else "  (--failures lists them)"))
+    if failed := sum(n for status, n in document["statuses"].items() if Status(status).failed):
+        lines.append(f"failed: {failed}" + ("" if failures else "  (--failures lists them)"))
     if failures:
         for row in document["failed"]:
             first = row["message"].strip().splitlines()[0][:100] if row["message"].strip() else ""

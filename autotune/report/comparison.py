@@ -1,0 +1,230 @@
+"""Studies beside each other: devices, versions, workloads; what transfers, and what got worse."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import permutations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from autotune.report.evidence import Evidence, Place, load_evidence, opened
+from autotune.session.shapes_matrix import family_of, load_matrix
+from autotune.space.configuration import Configuration
+from autotune.space.spec import say_workload
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LEAST_COMMON = 8
+"""Configurations that two studies share, below which no correlation is given."""
+
+
+def load_all(place: Place, studies: Sequence[str | int]) -> list[Evidence]:
+    """Several studies of a store, by name, ``name#id`` or id."""
+    with opened(place) as store:
+        return [load_evidence(store, study) for study in studies]
+
+
+def differences_between(evidences: Sequence[Evidence]) -> pd.DataFrame:
+    """One row a study: ``study``, and of machine, software, code and workload what is not the same in all.
+
+    ``best`` and ``default`` are the values of the first goal as measured again (else while searching),
+    ``speedup`` with ``low`` and ``high`` is the winner over the default.
+    """
+    import pandas as pd
+
+    facts = pd.DataFrame([_facts(evidence) for evidence in evidences])
+    varying = [name for name in facts.columns if facts[name].astype(str).nunique() > 1]
+    outcomes = pd.DataFrame([_outcome(evidence) for evidence in evidences])
+    labels = pd.DataFrame({"study": [evidence.study.label for evidence in evidences]})
+    return pd.concat([labels, facts[varying], outcomes], axis=1)
+
+
+def _facts(evidence: Evidence) -> dict[str, str]:
+    environment, study = evidence.environment, evidence.study
+    machine, python = environment.get("machine") or {}, environment.get("python") or {}
+    document = evidence.segment.document if evidence.segment else {}
+    head = (document.get("repository") or {}).get("head") or {}
+    settings = evidence.sessions[0].settings if evidence.sessions else {}
+    search = settings.get("search") or {}
+    facts = {
+        "workload": say_workload(study.workload),
+        "processor": str((machine.get("processor") or {}).get("name") or ""),
+        "gpus": ", ".join(str(g.get("name")) for g in (environment.get("gpus") or {}).get("devices") or []),
+        "host": str(machine.get("hostname") or ""),
+        "kernel": str((environment.get("system") or {}).get("kernel") or ""),
+        "python": str(python.get("version") or ""),
+        "engine": str((settings.get("engine") or {}).get("version") or ""),
+        "strategy": str(search.get("strategy") or ""),
+        "seed": str(search.get("seed", "")),
+        "commit": str(head.get("commit") or "")[:12],
+        "source": str(document.get("source_hash") or ""),
+    }
+    packages = environment.get("packages") or {}
+    compilers = environment.get("compilers") or {}
+    facts |= {name: str(packages.get(name, "")) for name in ("numpy", "torch", "triton")}
+    return facts | {name: str(compilers.get(name) or "") for name in ("gcc", "nvcc")}
+
+
+def _outcome(evidence: Evidence) -> dict[str, Any]:
+    best, default = _measured(evidence, "winner"), _measured(evidence, "default")
+    speedup = (evidence.verdict or {}).get("speedup") or {}
+    return {
+        "best": best[0],
+        "default": default[0],
+        "speedup": speedup.get("estimate", math.nan),
+        "low": speedup.get("low", math.nan),
+        "high": speedup.get("high", math.nan),
+    }
+
+
+def _measured(evidence: Evidence, who: str) -> tuple[float, float, float]:
+    """Value and interval of the winner or the default in the last finale; else of a search trial."""
+    from autotune.report.standing import finale
+
+    again = finale(evidence)
+    label = (evidence.verdict or {}).get("label") if who == "winner" else "the default"
+    row = again[(again["label"] == label) & again["value"].notna()]
+    if len(row):
+        return float(row["value"].iloc[0]), float(row["low"].iloc[0]), float(row["high"].iloc[0])
+    own = evidence.succeeded
+    own = own[own["kind"] == "default"] if who == "default" else own
+    if own.empty:
+        return math.nan, math.nan, math.nan
+    at = _best_row(evidence, own)
+    name = f"metric.{evidence.metric.name}"
+    return float(at[name]), float(at[f"{name}.low"]), float(at[f"{name}.high"])
+
+
+def rank_correlations(evidences: Sequence[Evidence]) -> pd.DataFrame:
+    """One row a pair of studies: ``study``, ``other``, ``common`` (configurations in both) and ``correlation``.
+
+    Spearman's, of the first goal over those: 1 where both put them in the same order, so that one can teach
+    the other. NaN below eight of them.
+    """
+    import pandas as pd
+    from scipy.stats import spearmanr
+
+    values = [_by_hash(evidence) for evidence in evidences]
+    rows = []
+    for one in range(len(evidences)):
+        for other in range(one + 1, len(evidences)):
+            common = sorted(set(values[one]) & set(values[other]))
+            found = math.nan
+            if len(common) >= LEAST_COMMON:
+                left, right = ([values[which][digest] for digest in common] for which in (one, other))
+                found = float(spearmanr(left, right).statistic)
+            rows.append((evidences[one].study.label, evidences[other].study.label, len(common), found))
+    return pd.DataFrame(rows, columns=["study", "other", "common", "correlation"])
+
+
+def _by_hash(evidence: Evidence) -> dict[str, float]:
+    """What each configuration came to, lower is better."""
+    own = evidence.succeeded
+    return dict(zip(own["hash"], evidence.sign * own["value"], strict=True))
+
+
+def what_transfers(evidences: Sequence[Evidence]) -> pd.DataFrame:
+    """One row a pair of studies: what the best configuration of ``study`` is worth in ``other``.
+
+    ``value`` is what it came to there and ``over_best`` that over the best there (1 is as good); NaN where
+    ``other`` never tried it. ``over_default`` is how much better it is there than the default.
+    """
+    import pandas as pd
+
+    rows = []
+    for one, other in permutations(evidences, 2):
+        digest = _best_hash(one)
+        there = _by_hash(other)
+        value = there.get(digest, math.nan)
+        best = min(there.values(), default=math.nan)
+        default = _measured(other, "default")[0]
+        value, best = other.sign * value, other.sign * best
+        worse, gain = (value / best, default / value) if other.sign > 0 else (best / value, value / default)
+        rows.append((one.study.label, other.study.label, value, worse, gain))
+    return pd.DataFrame(rows, columns=["study", "other", "value", "over_best", "over_default"])
+
+
+def _best_hash(evidence: Evidence) -> str:
+    verdict = evidence.verdict
+    if verdict is not None:
+        return Configuration(verdict["configuration"]).hash
+    own = evidence.succeeded
+    return "" if own.empty else str(_best_row(evidence, own)["hash"])
+
+
+def _best_row(evidence: Evidence, own: pd.DataFrame) -> Any:
+    return own.iloc[int(np.argmin(evidence.sign * own["value"].to_numpy(dtype=np.float64)))]
+
+
+def regressions(evidences: Sequence[Evidence]) -> pd.DataFrame:
+    """One row for the winner and the default of each study but the first, over those of the first.
+
+    Columns: ``study``, ``who``, ``value``, ``before`` (in the first study), ``ratio`` (above 1 is worse)
+    with ``low`` and ``high``, and ``verdict``: ``worse``, ``better`` or ``as before``. The interval comes
+    from the two stored intervals as if each session were one draw, so it does not know how much sessions
+    differ among themselves: a small difference between two of them is no proof. ``autotune replay``
+    measures that.
+    """
+    import pandas as pd
+
+    rows = []
+    for evidence in evidences[1:]:
+        for who in ("winner", "default"):
+            before, now = _measured(evidences[0], who), _measured(evidence, who)
+            ratio, low, high = _ratio(before, now, evidence.sign)
+            verdict = "as before"
+            if low > 1 or high < 1:
+                verdict = "worse" if low > 1 else "better"
+            known = verdict if math.isfinite(ratio) else "not measured"
+            rows.append((evidence.study.label, who, now[0], before[0], ratio, low, high, known))
+    columns = ["study", "who", "value", "before", "ratio", "low", "high", "verdict"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _ratio(
+    before: tuple[float, float, float], now: tuple[float, float, float], sign: float
+) -> tuple[float, float, float]:
+    """How many times worse, with an interval: half-widths on the log scale, added in squares."""
+    if not (before[0] > 0 and now[0] > 0):
+        return math.nan, math.nan, math.nan
+    ratio = (now[0] / before[0]) ** sign
+    halves = [math.log(high / low) / 2 if 0 < low <= high else math.inf for _, low, high in (before, now)]
+    half = math.hypot(*halves)
+    spread = math.exp(half) if half < 700 else math.inf
+    return ratio, ratio / spread, ratio * spread
+
+
+def workloads(place: Place, study: str | int | None = None) -> pd.DataFrame:
+    """One row a workload of a family and configuration measured on it: what winners are worth elsewhere.
+
+    Columns: ``workload``, ``configuration`` (the studies that it won, or ``default``), ``value``,
+    ``over_best`` (1 is the best there), ``status`` and ``held_out``. Empty where the study is alone.
+    """
+    import pandas as pd
+
+    columns = ["workload", "configuration", "value", "over_best", "status", "held_out"]
+    with opened(place) as store:
+        family = family_of(store, store.study(study))
+        if len(family) < 2:
+            return pd.DataFrame(columns=columns)
+        matrix = load_matrix(store, family)
+    minimise = matrix.metric.goal == "minimize"
+    rows = []
+    for which, cells in enumerate(matrix.cells):
+        known = np.array([cell.value for cell in cells], dtype=np.float64)
+        finite = known[np.isfinite(known)]
+        best = (finite.min() if minimise else finite.max()) if len(finite) else math.nan
+        for column, cell in enumerate(cells):
+            found = sorted(matrix.found_by[column])
+            name = (
+                "default" if column == matrix.default else " ".join(f"#{matrix.studies[r].id}" for r in found)
+            )
+            over = cell.value / best if minimise else best / cell.value
+            label = say_workload(matrix.studies[which].workload)
+            rows.append(
+                (label, name or f"column {column}", cell.value, over, cell.status, matrix.held_out[which])
+            )
+    return pd.DataFrame(rows, columns=columns)

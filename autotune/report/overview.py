@@ -1,0 +1,99 @@
+"""All studies of a store: how far each is, what it found, what failed, what runs now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from autotune.report.evidence import Place, opened
+from autotune.session.result import Result, load_answer
+from autotune.space.spec import say_workload
+from autotune.status import Status
+from autotune.store.records import SessionRecord, StudyRecord
+from autotune.store.store import Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = (
+    *("study", "workload", "state", "trials", "of", "failed", "pruned", "in_flight"),
+    *("metric", "unit", "goal", "best", "speedup", "low", "high", "against_default"),
+    *("replayed", "begun", "ended_by"),
+)
+
+
+def studies(place: Place = None, names: list[str] | None = None) -> pd.DataFrame:
+    """One row a study, the newest first; ``names`` picks those of some names.
+
+    Columns: ``study`` (its label), ``workload``, ``state`` (``searching``, ``finished``, ``stopped``: its
+    last session was not closed, ``empty``), ``trials``, ``of`` (the budget, NaN without one), ``failed``,
+    ``pruned``, ``in_flight``, ``metric``, ``unit``, ``goal``, ``best``, ``speedup`` with ``low`` and
+    ``high`` (over the default, as measured again; NaN where it was not), ``against_default`` (in words),
+    ``replayed``, ``begun`` (a time in UTC) and ``ended_by``.
+
+    A few short queries a study, whatever its size.
+    """
+    import pandas as pd
+
+    with opened(place) as store:
+        rows = [_row(store, study) for study in reversed(store.studies()) if not names or study.name in names]
+        url = store.url
+    frame = pd.DataFrame(rows, columns=list(COLUMNS))
+    frame.attrs["store"] = url
+    return frame
+
+
+def _row(store: Store, study: StudyRecord) -> dict[str, Any]:
+    result = load_answer(store, study)
+    sessions = store.sessions(study.id)
+    statuses = result.statuses
+    in_flight = sum(statuses.get(status.value, 0) for status in (Status.WAITING, Status.RUNNING))
+    budget = (sessions[-1].settings.get("budget") or {}).get("trials") if sessions else None
+    best = result.metrics.get(result.metric.name)
+    speedup = result.speedup
+    return {
+        "study": study.label,
+        "workload": say_workload(study.workload),
+        "state": _state(sessions, in_flight),
+        "trials": sum(statuses.values()),
+        "of": budget if budget else np.nan,
+        "failed": sum(result.failures.values()),
+        "pruned": statuses.get(Status.PRUNED.value, 0),
+        "in_flight": in_flight,
+        "metric": result.metric.name,
+        "unit": result.metric.unit,
+        "goal": result.metric.goal,
+        "best": best.value if best else np.nan,
+        "speedup": speedup.estimate if speedup else np.nan,
+        "low": speedup.low if speedup else np.nan,
+        "high": speedup.high if speedup else np.nan,
+        "against_default": _against_default(result),
+        "replayed": study.replayed,
+        "begun": _utc(study.created_at),
+        "ended_by": sessions[-1].reason if sessions else "",
+    }
+
+
+def _state(sessions: list[SessionRecord], in_flight: int) -> str:
+    if not sessions:
+        return "empty"
+    if in_flight:
+        return "searching"
+    return "finished" if sessions[-1].finished_at is not None else "stopped"
+
+
+def _against_default(result: Result) -> str:
+    if result.best is None:
+        return "nothing succeeded"
+    if not result.defended:
+        return "not measured again"
+    if result.is_default:
+        return "no better"
+    return "better" if result.speedup else "no default to compare with"
+
+
+def _utc(at: float) -> Any:
+    import pandas as pd
+
+    return pd.Timestamp(at, unit="s", tz="UTC").floor("s")
