@@ -99,7 +99,7 @@ def _measured(evidence: Evidence, who: str) -> tuple[float, float, float]:
 
 
 def rank_correlations(evidences: Sequence[Evidence]) -> pd.DataFrame:
-    """One row a pair of studies: ``study``, ``other``, ``common`` (configurations in both) and ``correlation``.
+    """One row a pair of studies: ``study``, ``other``, ``common`` (configurations) and ``correlation``.
 
     Spearman's, of the first goal over those: 1 where both put them in the same order, so that one can teach
     the other. NaN below eight of them.
@@ -219,12 +219,9 @@ def workloads(place: Place, study: str | int | None = None) -> pd.DataFrame:
         best = (finite.min() if minimise else finite.max()) if len(finite) else math.nan
         for column, cell in enumerate(cells):
             found = sorted(matrix.found_by[column])
-            name = (
-                "default" if column == matrix.default else " ".join(f"#{matrix.studies[r].id}" for r in found)
-            )
+            won = " ".join(f"#{matrix.studies[row].id}" for row in found)
+            name = "default" if column == matrix.default else won or f"column {column}"
             over = cell.value / best if minimise else best / cell.value
             label = say_workload(matrix.studies[which].workload)
-            rows.append(
-                (label, name or f"column {column}", cell.value, over, cell.status, matrix.held_out[which])
-            )
+            rows.append((label, name, cell.value, over, cell.status, matrix.held_out[which]))
     return pd.DataFrame(rows, columns=columns)

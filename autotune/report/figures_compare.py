@@ -63,7 +63,7 @@ def regressions_figure(frame: pd.DataFrame) -> Figure:
 
 
 def matrix_figure(frame: pd.DataFrame, row: str, column: str, value: str, *, best_is: float = 1.0) -> Figure:
-    """A square a ``row`` and ``column`` of a long frame; the nearer ``value`` is to ``best_is``, the darker."""
+    """A square a ``row`` and ``column`` of a long frame; darker the nearer ``value`` is to ``best_is``."""
     if frame.empty:
         return drawing.nothing("nothing to compare")
     rows, columns = list(dict.fromkeys(frame[row])), list(dict.fromkeys(frame[column]))

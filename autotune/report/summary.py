@@ -138,6 +138,10 @@ def _next(result: Result, space: str, program: str, store_option: str) -> list[s
     commands = [
         *([winner] if result.best is not None else []),
         *([(f"{program} best --front {study}", "the whole front")] if len(result.goals) > 1 else []),
+        (
+            f"{program} report {result.study.label}{store_option}",
+            "one page: how sure, how found, what failed",
+        ),
         (f"{program} show {study}", "every trial, the failures and why"),
         (
             f"{program} search {space or result.study.name} {_more(result)}{store_option}",
