@@ -1,10 +1,10 @@
-"""``autotune export``: one row a trial, as CSV, Parquet or JSON, or the study in the T4 format."""
+"""``autotune export``: a study as rows, as an archive, or in the form of another tool."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,86 +17,113 @@ if TYPE_CHECKING:
     from autotune.store.records import StudyRecord
     from autotune.store.store import Store
 
+ENDINGS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".json": "json", ".zip": "archive"}
+
 
 @click.command("export")
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["csv", "parquet", "json", "t4"]),
-    help="[default: by FILE's ending]",
+    type=click.Choice(["csv", "parquet", "json", "t4", "archive", "optuna", "mlflow", "tensorboard"]),
+    help="[default: by the ending of WHERE]",
 )
 @click.option(
-    "--to", "file", metavar="FILE", required=True, type=click.Path(path_type=Path), help="Where to."
+    "--to", "where", metavar="WHERE", required=True, help="A file; for other tools their address or folder."
 )
+@click.option("--readings", is_flag=True, help="One row a reading. CSV, Parquet and JSON.")
+@click.option("--licence", metavar="TEXT", default="", help="Of an archive: an address, or a sentence.")
 @study_option
 @store_option
 @json_option
-def command(form: str | None, file: Path, study: str | None, store: str | None, as_json: bool) -> int:
-    """Write the trials of a study to FILE.
+def command(
+    form: str | None,
+    where: str,
+    readings: bool,
+    licence: str,
+    study: str | None,
+    store: str | None,
+    as_json: bool,
+) -> int:
+    """Write a study to WHERE.
 
     CSV, Parquet and JSON hold one row a trial: study, trial, status, strategy, started, seconds,
     knob.NAME..., metric.NAME, metric.NAME.low, metric.NAME.high, readings. T4 is the exchange
     format of auto-tuners, with each trial's real correctness.
+
+    \b
+    An archive (.zip) is the whole study, hashed: autotune verify and autotune import take it.
+    optuna       an Optuna storage, such as sqlite:///optuna.db
+    mlflow       a tracking server or folder of MLflow, such as sqlite:///mlflow.db
+    tensorboard  a folder of event files with hyper-parameters
     """
     from autotune.store.store import Store
 
-    form = form or _by_ending(file)
+    form = form or _by_ending(where)
+    if readings and form not in ("csv", "parquet", "json"):
+        raise InputError(Problem(f"--readings is of CSV, Parquet and JSON, not of {form}"))
     with Store.open(store, readonly=True) as opened:
         record = opened.study(study)
         try:
-            rows = WRITERS[form](opened, record, file)
+            if form == "archive":
+                written = _archive(opened, record, Path(where), licence, store)
+            elif form in FOREIGN:
+                written = FOREIGN[form](opened, record, where)
+            else:
+                written = {"trials": _rows(opened, record, form, Path(where), readings)}
         except OSError as error:
-            raise InputError(Problem(f"cannot write {file}: {error.strerror or error}")) from error
+            raise InputError(Problem(f"cannot write {where}: {error.strerror or error}")) from error
+    what = {"study": record.name, "study_id": record.id, "format": form, "file": where}
     if as_json:
-        print_json(
-            {"study": record.name, "study_id": record.id, "format": form, "file": str(file), "trials": rows}
-        )
+        print_json(what | written)
     else:
-        click.echo(f"{rows} trials of {record.name}#{record.id} written to {file}")
+        click.echo(say(what | written))
     return 0
 
 
-def _by_ending(file: Path) -> str:
-    endings = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".json": "json"}
-    if file.suffix not in endings:
+def say(written: dict[str, Any]) -> str:
+    """What was written, in lines."""
+    lines = [
+        f"{written['trials']} trials of {written['study']}#{written['study_id']} written to {written['file']}"
+    ]
+    lines += [f"  {name:9} {written[name]}" for name in ("digest", "recorded", "next") if name in written]
+    return "\n".join(lines)
+
+
+def _by_ending(where: str) -> str:
+    ending = Path(where).suffix
+    if ending not in ENDINGS:
         raise InputError(
             Problem(
-                f"the format of {file} is not known by its ending",
-                hint="say --format csv, parquet, json or t4",
+                f"the format of {where} is not known by its ending",
+                hint="say --format csv, parquet, json, t4, archive, optuna, mlflow or tensorboard",
             )
         )
-    return endings[file.suffix]
+    return ENDINGS[ending]
 
 
-def write_csv(store: Store, study: StudyRecord, file: Path) -> int:
-    frame = _frame(store, study)
-    frame.to_csv(file, index=False)
-    return len(frame)
+def _archive(store: Store, study: StudyRecord, file: Path, licence: str, url: str | None) -> dict[str, Any]:
+    from autotune.interop.archive_write import write_archive, write_down
+
+    written = write_archive(store, study, file, licence)
+    return {
+        "trials": written.trials,
+        "studies": list(written.studies),
+        "bytes": written.size,
+        "digest": written.digest,
+        "recorded": write_down(url, written.manifest),
+    }
 
 
-def write_json(store: Store, study: StudyRecord, file: Path) -> int:
-    frame = _frame(store, study)
-    frame.to_json(file, orient="records", indent=1)
-    return len(frame)
+# -- rows -----------------------------------------------------------------------------------------------
 
 
-def write_parquet(store: Store, study: StudyRecord, file: Path) -> int:
-    frame = _frame(store, study)
-    try:
-        import pyarrow as _  # noqa: F401
-    except ImportError:
-        raise InputError(Problem("Parquet needs pyarrow", hint='pip install "autotune[parquet]"')) from None
-    frame.to_parquet(file, index=False)
-    return len(frame)
-
-
-def write_t4(store: Store, study: StudyRecord, file: Path) -> int:
-    from autotune.interop.t4 import write_trials
-
-    trials = store.trials(study.id, purpose="search")
-    readings = {trial.id: store.readings(trial.id) for trial in trials}
-    write_trials(file, study, trials, readings)
-    return len(trials)
+def _rows(store: Store, study: StudyRecord, form: str, file: Path, readings: bool) -> int:
+    """How many trials were written."""
+    if form == "t4":
+        return _write_t4(store, study, file)
+    frame = _readings_frame(store, study) if readings else _frame(store, study)
+    WRITERS[form](frame, file)
+    return int(frame["trial"].nunique())
 
 
 def _frame(store: Store, study: StudyRecord) -> pd.DataFrame:
@@ -105,9 +132,69 @@ def _frame(store: Store, study: StudyRecord) -> pd.DataFrame:
     return trials_frame(study, store.trials(study.id, purpose="search"))
 
 
-WRITERS: dict[str, Callable[[Store, StudyRecord, Path], int]] = {
-    "csv": write_csv,
-    "parquet": write_parquet,
-    "json": write_json,
-    "t4": write_t4,
+def _readings_frame(store: Store, study: StudyRecord) -> pd.DataFrame:
+    from autotune.store.frames import readings_frame
+
+    return readings_frame(study, store.trials(study.id), store.readings_of(study.id))
+
+
+def _write_csv(frame: pd.DataFrame, file: Path) -> None:
+    frame.to_csv(file, index=False)
+
+
+def _write_json(frame: pd.DataFrame, file: Path) -> None:
+    frame.to_json(file, orient="records", indent=1)
+
+
+def _write_parquet(frame: pd.DataFrame, file: Path) -> None:
+    try:
+        import pyarrow as _  # noqa: F401
+    except ImportError:
+        raise InputError(Problem("Parquet needs pyarrow", hint='pip install "autotune[parquet]"')) from None
+    frame.to_parquet(file, index=False)
+
+
+def _write_t4(store: Store, study: StudyRecord, file: Path) -> int:
+    from autotune.interop.t4 import write_trials
+
+    trials = store.trials(study.id, purpose="search")
+    readings = {trial.id: store.readings(trial.id) for trial in trials}
+    write_trials(file, study, trials, readings)
+    return len(trials)
+
+
+WRITERS: dict[str, Callable[[pd.DataFrame, Path], None]] = {
+    "csv": _write_csv,
+    "parquet": _write_parquet,
+    "json": _write_json,
+}
+
+
+# -- other tools ----------------------------------------------------------------------------------------
+
+
+def _optuna(store: Store, study: StudyRecord, where: str) -> dict[str, Any]:
+    from autotune.interop.optuna_export import export_study
+
+    name, trials = export_study(store, study, where)
+    return {"trials": trials, "optuna_study": name, "next": f"optuna-dashboard {where}"}
+
+
+def _mlflow(store: Store, study: StudyRecord, where: str) -> dict[str, Any]:
+    from autotune.interop.mlflow_export import export_study
+
+    name, trials = export_study(store, study, where)
+    return {"trials": trials, "experiment": name, "next": f"mlflow ui --backend-store-uri {where}"}
+
+
+def _tensorboard(store: Store, study: StudyRecord, where: str) -> dict[str, Any]:
+    from autotune.interop.tensorboard_export import export_study
+
+    return {"trials": export_study(store, study, Path(where)), "next": f"tensorboard --logdir {where}"}
+
+
+FOREIGN: dict[str, Callable[[Store, StudyRecord, str], dict[str, Any]]] = {
+    "optuna": _optuna,
+    "mlflow": _mlflow,
+    "tensorboard": _tensorboard,
 }

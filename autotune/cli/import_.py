@@ -1,31 +1,61 @@
-"""``autotune import``: make a replay space from a recorded search."""
+"""``autotune import``: a study from an archive, or a replay space from a recorded search."""
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import click
 
-from autotune.cli.options import json_option, print_json
+from autotune.cli.options import json_option, print_json, store_option
 from autotune.errors import InputError, Problem
 
 
 @click.command("import")
-@click.argument("recording", type=click.Path(path_type=Path))
+@click.argument("recording", metavar="FILE", type=click.Path(path_type=Path))
 @click.option(
     "-o",
     "--output",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="[default: RECORDING's name .yaml]",
+    help="Of a recording: the space to write.  [default: its name .yaml]",
 )
-@click.option("--force", is_flag=True, help="Write over FILE where it exists.")
+@click.option("--force", is_flag=True, help="Write over the space where it exists.")
+@store_option
 @json_option
-def command(recording: Path, output: Path | None, force: bool, as_json: bool) -> int:
-    """Make a space.yaml that replays RECORDING, a Kernel Tuner cache file or a T4 file (also .gz).
+def command(recording: Path, output: Path | None, force: bool, store: str | None, as_json: bool) -> int:
+    """Bring a study into the store from an archive (.zip), or make a space that replays a recording.
 
-    A replay serves the recorded readings; it is labelled as a replay wherever it is shown.
+    An archive brings all its studies, or nothing; one that is here already stays as it is. A recording is
+    a Kernel Tuner cache file or a T4 file (also .gz): its readings are served again, and labelled as a replay
+    wherever they are shown.
     """
+    if recording.is_file() and (zipfile.is_zipfile(recording) or recording.suffix == ".zip"):
+        if output is not None or force:
+            raise InputError(Problem("an archive goes into a store", None, "no -o and no --force"))
+        return _archive(recording, store, as_json)
+    return _recording(recording, output, force, as_json)
+
+
+def _archive(file: Path, store: str | None, as_json: bool) -> int:
+    from autotune.interop.archive_import import import_archive
+
+    brought = import_archive(file, store)
+    if as_json:
+        print_json({**vars(brought), "others": list(brought.others), "file": str(file)})
+        return 0
+    label = brought.study
+    if brought.new:
+        learned = f", and {len(brought.others)} studies that it learned from" if brought.others else ""
+        click.echo(f"{label}: {brought.trials} trials imported{learned}")
+    else:
+        click.echo(f"{label} is here already, and the same: nothing was written")
+    click.echo(f"  digest    {brought.digest}")
+    click.echo(f"next:  autotune show --study {label}")
+    return 0
+
+
+def _recording(recording: Path, output: Path | None, force: bool, as_json: bool) -> int:
     from autotune.interop.kernel_tuner import space_document
     from autotune.measure.recording import read_recording
 

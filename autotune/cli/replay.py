@@ -40,9 +40,9 @@ def command(
 ) -> int:
     """Measure a trial's configuration again, interleaved with the default, and compare with what is stored.
 
-    TRIAL is the trial's id, STUDY:NUMBER, or its number with --study. The answer is 'agrees', 'differs' or
-    'cannot be measured here'; the exit code is 0, 4 or 3. The readings are kept in the study, where no search
-    counts them. --frozen runs code from the store: do so only with a store that you trust.
+    TRIAL is the trial's id, STUDY:NUMBER, or its number with --study. The answer is 'agrees' (exit code 0),
+    'differs' (4), 'cannot be told' or 'cannot be measured here' (3). The readings are kept in the study, where
+    no search counts them. --frozen runs code from the store: do so only with a store that you trust.
     """
     from autotune.session.replaying import replay
     from autotune.store.store import Store

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ MOST_CHANGES = 12
 
 
 @click.command("verify")
+@click.argument("what", metavar="[STUDY|ARCHIVE]", required=False)
 @click.option(
     "--recipes",
     "file",
@@ -27,15 +29,30 @@ MOST_CHANGES = 12
     type=click.Path(path_type=Path, dir_okay=False),
     help="Verify the recipes of a file that are of this device.",
 )
+@click.option("--digest", metavar="HEX", help="Of an archive: the digest that it should have.")
 @study_option
 @store_option
 @json_option
-def command(file: Path | None, study: str | None, store: str | None, as_json: bool) -> int:
+def command(
+    what: str | None,
+    file: Path | None,
+    digest: str | None,
+    study: str | None,
+    store: str | None,
+    as_json: bool,
+) -> int:
     """Measure the winner of a study and the default again, interleaved, and compare with what was said.
 
-    The answer is 'agrees', 'differs' or 'cannot be measured here'. The exit code is 4 where anything differs,
-    and 3 where nothing could be measured.
+    The answer is 'agrees', 'differs', 'cannot be told' or 'cannot be measured here'. The exit code is 4 where
+    anything differs, and 3 where nothing agrees.
+
+    Of an ARCHIVE (.zip) nothing is measured: it is said whether anything in it was altered, and what.
     """
+    if what is not None and what.endswith(".zip"):
+        return _archive(Path(what), digest, store, as_json)
+    if digest is not None or (what is not None and (study is not None or file is not None)):
+        raise InputError(Problem("--digest is of an archive, and one study is verified at a time"))
+    study = study if what is None else what
     found = []
     for verified in _verified(file, study, store):
         found.append(verified)
@@ -73,6 +90,22 @@ def _verified(file: Path | None, study: str | None, store: str | None) -> Iterat
     yield from verify_file(known, this_device())
 
 
+def _archive(file: Path, digest: str | None, store: str | None, as_json: bool) -> int:
+    from autotune.interop.archive_known import known_digest
+    from autotune.interop.archive_verify import verify_archive
+    from autotune.report.text import visible
+
+    found = verify_archive(file, digest, partial(known_digest, store))
+    if as_json:
+        print_json(found.to_document())
+        return DONE if found.whole else DOES_NOT_HOLD
+    head = "nothing was altered" if found.whole else "it was altered"
+    lines = [f"{file}: {head}", _line("study", visible(found.study)), _line("digest", found.digest)]
+    lines += [_line("" if place else "altered", visible(text)) for place, text in enumerate(found.altered)]
+    click.echo("\n".join([*lines, _line("known", found.known)]))
+    return DONE if found.whole else DOES_NOT_HOLD
+
+
 def document(verified: Verified) -> dict[str, Any]:
     """One recipe as JSON: what it says, what was measured, what has changed."""
     from autotune.hook.recipe_document import to_document
@@ -93,7 +126,7 @@ def say(verified: Verified) -> list[str]:
     recipe, result = verified.recipe, verified.result
     workload = ", ".join(f"{name} {value}" for name, value in recipe.case.values.items())
     head = f"{recipe.name}{f' for {workload}' if workload else ''}: {result.verdict}"
-    if result.verdict == "cannot be measured here":
+    if not result.rounds:
         first, *rest = result.why.splitlines()
         return [f"{head}: {first}", *(f"  {line.strip()}" for line in rest)]
     lines = [f"{head}: {result.why}"]

@@ -25,8 +25,7 @@ def say_intervals(result: Verification) -> list[str]:
 def say_noticeable(result: Verification) -> str:
     """How large a change would have been noticed."""
     assert result.noticeable is not None
-    weak = "; runs differ so much here that this says little" if result.noticeable > 0.25 else ""
-    return f"a change of {result.noticeable:.1%} or more{weak}"
+    return f"only a change of {result.noticeable:.1%} or more"
 
 
 def _ratio(result: Verification, side: str) -> str:

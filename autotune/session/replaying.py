@@ -200,8 +200,8 @@ def _changed_source(spec: StudySpec, segment: SegmentRecord) -> str:
 
 
 def causes_of(then: Sequence[Reading], result: Verification, spec: StudySpec) -> tuple[str, ...]:
-    """What the machine did otherwise, where the result differs from what the readings ``then`` said."""
-    if result.verdict != "differs":
+    """What the machine did otherwise than while the readings ``then`` were taken; not where they agree."""
+    if result.verdict not in ("differs", "cannot be told"):
         return ()
     moved = common_shift(result.then, result.now, spec.measure.precision)
     return (*moved, *pressures(state_of(then), state_of(result.taken)))

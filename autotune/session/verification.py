@@ -42,8 +42,11 @@ WINNER = "the recipe"
 RUNS, TRAINING_RUNS = 5, 3
 """In how many processes each is read; the second where a reading is a whole training."""
 
-Verdict = Literal["agrees", "differs", "cannot be measured here"]
+Verdict = Literal["agrees", "differs", "cannot be told", "cannot be measured here"]
 UNMEASURABLE: Verdict = "cannot be measured here"
+
+WEAK = 0.25
+"""Where only a larger change than this part would be noticed, to find none says nothing."""
 
 
 @dataclass(frozen=True)
@@ -184,6 +187,9 @@ def _compared(spec: StudySpec, claim: Claim, runs: Sequence[Run]) -> Verificatio
     order = (claim.by, "metric" if claim.by == "speedup" else "speedup")
     verdict, why = judge_again(wide_then, wide_now, spec.measure.precision, goal.goal or "minimize", order)
     name = next((name for name in order if name in then and name in now), None)
+    noticeable = resolution(wide_then[name], wide_now[name], spec.measure.precision) if name else None
+    if verdict == "agrees" and noticeable is not None and noticeable > WEAK:
+        verdict, why = "cannot be told", "runs of the same thing differ too much here, or did then"
     return Verification(
         verdict,
         why,
@@ -191,7 +197,7 @@ def _compared(spec: StudySpec, claim: Claim, runs: Sequence[Run]) -> Verificatio
         goal.unit,
         then,
         now,
-        noticeable=resolution(wide_then[name], wide_now[name], spec.measure.precision) if name else None,
+        noticeable=noticeable,
         runs=len(runs),
         rounds=sum(run.rounds for run in runs),
         readings={label: tuple(v for run in values for v in run) for label, values in read.items() if values},

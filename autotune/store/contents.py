@@ -58,6 +58,12 @@ def read_artifact(connection: sa.Connection, digest: str) -> bytes:
     return unpack(row.encoding, row.content)
 
 
+def kind_of(connection: sa.Connection, digest: str) -> str | None:
+    """Of the artefact with this hash; ``None`` where there is none."""
+    kind: str | None = connection.scalar(sa.select(artifacts.c.kind).where(artifacts.c.hash == digest))
+    return kind
+
+
 def insert_environment(
     connection: sa.Connection, digest: str, document: Mapping[str, Any], now: float
 ) -> None:

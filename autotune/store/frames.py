@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from autotune.measure.outcome import Reading
 from autotune.space.configuration import FrozenMap, Value, plain
 from autotune.store.records import StudyRecord, TrialRecord
 
@@ -29,6 +30,32 @@ def trials_frame(study: StudyRecord, trials: Sequence[TrialRecord]) -> pd.DataFr
     columns = ["study", "trial", "status", "strategy", "started", "seconds", *knobs]
     columns += [f"metric.{name}{part}" for name in metrics for part in ("", ".low", ".high")]
     return pd.DataFrame(rows, columns=[*columns, "readings"])
+
+
+def readings_frame(
+    study: StudyRecord, trials: Sequence[TrialRecord], readings: Iterable[tuple[int, Sequence[Reading]]]
+) -> pd.DataFrame:
+    """One row a reading, of all trials: those of finales and replays as well.
+
+    Columns: ``study``, ``trial`` (its number), ``purpose``, ``status``, ``seq`` (0, 1, 2 ... in the trial),
+    ``metric``, ``value``, ``at`` (seconds since the trial's first reading began), ``discarded`` (why it does
+    not count; empty: it does) and ``context.NAME`` for what the machine did meanwhile. ``readings`` gives
+    those of each trial by its id.
+    """
+    import pandas as pd
+
+    by_id = {trial.id: trial for trial in trials}
+    columns = ["study", "trial", "purpose", "status", "seq", "metric", "value", "at", "discarded"]
+    rows: list[dict[str, object]] = []
+    for trial_id, own in readings:
+        trial = by_id[trial_id]
+        said: dict[str, object] = {"study": study.name, "trial": trial.number, "purpose": trial.purpose}
+        said["status"] = str(trial.status)
+        for seq, r in enumerate(own):
+            taken = {"seq": seq, "metric": r.metric, "value": r.value, "at": r.at, "discarded": r.discarded}
+            rows.append(said | taken | {f"context.{name}": value for name, value in r.context.items()})
+    names = dict.fromkeys(name for row in rows for name in row)
+    return pd.DataFrame(rows, columns=list(dict.fromkeys([*columns, *names])))
 
 
 def _row(study: StudyRecord, trial: TrialRecord) -> dict[str, object]:

@@ -24,8 +24,9 @@ from autotune.store.schema import (
     verdicts,
 )
 
-KEPT = "archive manifest"
-"""The kind of artefact that nothing refers to and that is kept all the same: what was exported."""
+WRITTEN, TAKEN_IN = "archive manifest", "archive manifest, imported"
+"""Kinds of artefacts that nothing refers to and that are kept all the same: of archives that were written
+from a store, and of those that were imported into it."""
 
 _AT_ONCE = 500
 
@@ -53,7 +54,9 @@ def find_loose(connection: sa.Connection, without: Collection[int] = ()) -> Loos
         for (roles,) in connection.execute(query):
             referred.update(roles.values())
     size = sa.func.length(artifacts.c.content)
-    stored = connection.execute(sa.select(artifacts.c.hash, size).where(artifacts.c.kind != KEPT))
+    stored = connection.execute(
+        sa.select(artifacts.c.hash, size).where(artifacts.c.kind.not_in((WRITTEN, TAKEN_IN)))
+    )
     named = set[str]()
     places = (
         (sessions.c.environment_hash, own[2]),

@@ -30,6 +30,7 @@ from autotune.store import (
     contents,
     integrity,
     lookup,
+    portable,
     pruning,
     recipes,
     reports,
@@ -448,6 +449,44 @@ class Store:
         """The imported recipes of one name or all, the newest first."""
         with self._database.read() as connection:
             return recipes.list_recipes(connection, name)
+
+    # -- studies as a whole --------------------------------------------------------------------
+
+    def tell(self, study_id: int, places: Mapping[int, int]) -> Iterator[portable.Told]:
+        """A study as documents, of one moment: see :mod:`autotune.store.portable`."""
+        with self._database.read() as connection:
+            yield from portable.dump(connection, study_id, places)
+
+    def find_same(self, document: Mapping[str, Any]) -> int | None:
+        """The id of the study that a document of it tells of; ``None`` where it is not here."""
+        with self._database.read() as connection:
+            return portable.find_same(connection, document)
+
+    def load(
+        self,
+        told: Sequence[int | Iterable[portable.Told]],
+        environments: Mapping[str, Mapping[str, Any]],
+        files: Iterable[tuple[str, bytes]],
+    ) -> list[int]:
+        """Write studies, all or none; their ids. In the place of one that is here already stands its id.
+
+        ``environments`` by hash, ``files`` by kind: what is here already stays. The documents must be right.
+        """
+        ids: dict[int, int] = {}
+        with self._database.write() as connection:
+            for digest, document in environments.items():
+                contents.insert_environment(connection, digest, document, self._clock())
+            for kind, content in files:
+                packed = [contents.prepare(content, kind)]
+                contents.insert_artifacts(Direct.through(connection), packed, self._clock())
+            for place, one in enumerate(told):
+                ids[place] = one if isinstance(one, int) else portable.load(connection, one, ids)
+        return list(ids.values())
+
+    def kind_of(self, digest: str) -> str | None:
+        """Of the artefact with this hash; ``None`` where there is none."""
+        with self._database.read() as connection:
+            return contents.kind_of(connection, digest)
 
     # -- deleting ------------------------------------------------------------------------------
 

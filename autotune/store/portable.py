@@ -1,0 +1,265 @@
+"""A study as documents without a database's own numbers, and back: what an archive is made of.
+
+A study is told in parts, in this order: ``study`` (one document), then any number of ``space_revisions``,
+``segments``, ``sessions``, ``asks``, ``trials``, ``readings``, ``reports`` and ``verdicts``. Sessions are
+named by their place among the study's own, segments and trials by their number, and other studies by a place
+that the caller gives them. Each function runs in the caller's transaction.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, TypeAlias
+
+import sqlalchemy as sa
+
+from autotune.store.documents import decode, encode
+from autotune.store.schema import (
+    asks,
+    readings,
+    reports,
+    segments,
+    sessions,
+    space_revisions,
+    studies,
+    trials,
+    verdicts,
+)
+
+Document: TypeAlias = dict[str, Any]
+Told: TypeAlias = tuple[str, Document]
+"""A part and a document of it."""
+
+PARTS = (
+    "study",
+    "space_revisions",
+    "segments",
+    "sessions",
+    "asks",
+    "trials",
+    "readings",
+    "reports",
+    "verdicts",
+)
+
+_OWN = {"id", "study_id", "session_id", "segment_id", "parent_id"}
+_AT_ONCE = 1000
+
+
+def columns(table: sa.Table) -> list[sa.Column[Any]]:
+    """The columns that a document of a table has."""
+    return [column for column in table.c if column.name not in _OWN]
+
+
+# -- out ----------------------------------------------------------------------------------------
+
+
+def dump(connection: sa.Connection, study_id: int, places: Mapping[int, int]) -> Iterator[Told]:
+    """Tell a study. ``places``: that of each study that is told along with it, by its id."""
+    study = connection.execute(sa.select(studies).where(studies.c.id == study_id)).one()
+    parent = {"parent": places.get(study.parent_id)}
+    yield "study", _document(dict(study._mapping), studies) | parent
+    for row in _rows(connection, space_revisions, study_id, space_revisions.c.id):
+        yield "space_revisions", _document(row, space_revisions)
+    numbers = {}
+    for row in _rows(connection, segments, study_id, segments.c.number):
+        numbers[row["id"]] = row["number"]
+        yield "segments", _document(row, segments)
+    order: dict[int, int] = {}
+    for row in _rows(connection, sessions, study_id, sessions.c.id):
+        order[row["id"]] = len(order)
+        document = _document(row, sessions)
+        yield "sessions", document | {"settings": _moved(document["settings"], places.get)}
+    for row in _rows(connection, asks, study_id, asks.c.id):
+        yield "asks", {"session": order[row["session_id"]], **_document(row, asks)}
+    labels = _labels(connection, places, lambda name, number, place: f"study:{place}")
+    yield from _dump_trials(connection, study_id, order, numbers, labels)
+    for row in _rows(connection, verdicts, study_id, verdicts.c.id):
+        yield "verdicts", {"session": order[row["session_id"]], **_document(row, verdicts)}
+
+
+def _dump_trials(
+    connection: sa.Connection,
+    study_id: int,
+    order: Mapping[int, int],
+    numbers: Mapping[int, int],
+    labels: Mapping[str, str],
+) -> Iterator[Told]:
+    for row in _rows(connection, trials, study_id, trials.c.number):
+        place = {"session": order[row["session_id"]], "segment": numbers[row["segment_id"]]}
+        document: Document = place | _document(row, trials)
+        document["metrics"] = decode(document["metrics"])
+        document["reason"] = _relabelled(document["reason"], labels)
+        yield "trials", document
+    own = (readings.join(trials, trials.c.id == readings.c.trial_id), trials.c.study_id == study_id)
+    query = sa.select(trials.c.number, readings).select_from(own[0]).where(own[1])
+    found = connection.execute(query.order_by(trials.c.number, readings.c.seq)).yield_per(_AT_ONCE)
+    for number, these in groupby(found, lambda row: int(row.number)):
+        taken = [[r.metric, _number(r.value), _number(r.at), r.discarded, r.context] for r in these]
+        yield "readings", {"trial": number, "readings": taken}
+    made = reports.join(trials, trials.c.id == reports.c.trial_id)
+    query = sa.select(trials.c.number, reports).select_from(made).where(trials.c.study_id == study_id)
+    for report in connection.execute(query.order_by(reports.c.id)).yield_per(_AT_ONCE):
+        said = {"step": report.step, "at": report.at, "metrics": report.metrics}
+        yield "reports", {"trial": int(report.number), **said}
+
+
+def _rows(
+    connection: sa.Connection, table: sa.Table, study_id: int, by: sa.Column[Any]
+) -> Iterator[Mapping[str, Any]]:
+    query = sa.select(table).where(table.c.study_id == study_id).order_by(by)
+    for row in connection.execute(query).yield_per(_AT_ONCE):
+        yield dict(row._mapping)
+
+
+def _document(row: Mapping[str, Any], table: sa.Table) -> Document:
+    return {column.name: row[column.name] for column in columns(table)}
+
+
+def _number(value: float) -> float | None:
+    """NaN is kept as NULL, and told as null."""
+    return None if math.isnan(value) else value
+
+
+# -- names of other studies -----------------------------------------------------------------------
+
+
+def _moved(settings: Document, place: Callable[[int], int | None]) -> Document:
+    """Settings of a session with its sources named by another number."""
+    sources = settings.get("sources")
+    if not isinstance(sources, list):
+        return settings
+    return settings | {"sources": [source | {"study": place(source["study"])} for source in sources]}
+
+
+def _labels(
+    connection: sa.Connection, places: Mapping[int, int], said: Callable[[str, int, int], str]
+) -> dict[str, str]:
+    """``{label: other label}`` for each study that has a place."""
+    query = sa.select(studies.c.id, studies.c.name).where(studies.c.id.in_(sorted(places)))
+    return {
+        f"{name}#{number}": said(name, number, places[number]) for number, name in connection.execute(query)
+    }
+
+
+def _relabelled(reason: Document, labels: Mapping[str, str]) -> Document:
+    """A reason with the studies that it leaned on under other labels."""
+    sources = reason.get("sources")
+    if not isinstance(sources, dict):
+        return reason
+    return reason | {"sources": {labels.get(name, name): weight for name, weight in sources.items()}}
+
+
+# -- in -----------------------------------------------------------------------------------------
+
+
+def find_same(connection: sa.Connection, study: Mapping[str, Any]) -> int | None:
+    """The id of the study that a ``study`` document tells of; ``None`` where it is not there."""
+    c = studies.c
+    same = (c.name == study["name"], c.key == study["key"], c.created_at == study["created_at"])
+    found: int | None = connection.scalar(sa.select(sa.func.max(c.id)).where(*same))
+    return found
+
+
+def load(connection: sa.Connection, told: Iterable[Told], ids: Mapping[int, int]) -> int:
+    """Write a study as it is told; its id. ``ids``: those of the studies told before, by their places.
+
+    The documents must have been checked: here they are taken as they are.
+    """
+    loading = _Loading(connection, ids)
+    for part, documents in groupby(told, lambda one: one[0]):
+        loading.take(part, (document for _, document in documents))
+    return loading.study_id
+
+
+class _Loading:
+    """One study on its way into the tables."""
+
+    def __init__(self, connection: sa.Connection, ids: Mapping[int, int]) -> None:
+        self._connection = connection
+        self._ids = ids
+        self._sessions: dict[int, int] = {}
+        self._segments: dict[int, int] = {}
+        self._trials: dict[int, int] = {}
+        self.study_id = 0
+        places = {number: place for place, number in ids.items()}
+        known = _labels(connection, places, lambda name, number, place: f"study:{place}")
+        self._labels = {place: label for label, place in known.items()}
+
+    def take(self, part: str, documents: Iterator[Document]) -> None:
+        match part:
+            case "study":
+                [document] = documents
+                parent = self._ids.get(document.pop("parent", None))
+                self.study_id = self._insert(studies, document | {"parent_id": parent})
+            case "segments":
+                for document in documents:
+                    self._segments[document["number"]] = self._insert(segments, self._own(document))
+            case "sessions":
+                for document in documents:
+                    moved = self._own(document) | {"settings": _moved(document["settings"], self._ids.get)}
+                    self._sessions[len(self._sessions)] = self._insert(sessions, moved)
+            case "trials":
+                for document in documents:
+                    self._trials[document["number"]] = self._insert(trials, self._trial(document))
+            case "readings":
+                self._insert_many(readings, (row for one in documents for row in self._readings(one)))
+            case "reports":
+                self._insert_many(
+                    reports, ({"trial_id": self._trials[d.pop("trial")], **d} for d in documents)
+                )
+            case "space_revisions":
+                self._insert_many(space_revisions, map(self._own, documents))
+            case "asks" | "verdicts":
+                table = asks if part == "asks" else verdicts
+                self._insert_many(table, (self._in_session(document) for document in documents))
+            case _:
+                raise ValueError(f"a study has no part {part!r}")
+
+    def _own(self, document: Document) -> Document:
+        return document | {"study_id": self.study_id}
+
+    def _in_session(self, document: Document) -> Document:
+        session = self._sessions[document.pop("session")]
+        return self._own(document) | {"session_id": session}
+
+    def _trial(self, document: Document) -> Document:
+        segment = self._segments[document.pop("segment")]
+        moved = self._in_session(document) | {"segment_id": segment, "metrics": encode(document["metrics"])}
+        return moved | {"reason": _relabelled(document["reason"], self._labels)}
+
+    def _readings(self, document: Document) -> Iterator[Document]:
+        trial = self._trials[document["trial"]]
+        for seq, (metric, value, at, discarded, context) in enumerate(document["readings"]):
+            yield {
+                "trial_id": trial,
+                "seq": seq,
+                "metric": metric,
+                "value": value,
+                "at": at,
+                "discarded": discarded,
+                "context": context,
+            }
+
+    def _insert(self, table: sa.Table, row: Document) -> int:
+        key = self._connection.execute(sa.insert(table).values(**row)).inserted_primary_key
+        assert key is not None  # one row was inserted, and every such table has a key
+        number: int = key[0]
+        return number
+
+    def _insert_many(self, table: sa.Table, rows: Iterable[Document]) -> None:
+        for some in _in_parts(rows):
+            self._connection.execute(sa.insert(table), some)
+
+
+def _in_parts(rows: Iterable[Document]) -> Iterator[Sequence[Document]]:
+    part: list[Document] = []
+    for row in rows:
+        part.append(row)
+        if len(part) == _AT_ONCE:
+            yield part
+            part = []
+    if part:
+        yield part
