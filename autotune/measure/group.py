@@ -255,7 +255,7 @@ class ProcessGroup:
             states = [rank.state(life.board) for rank in life.ranks]
             if now - begun > seconds:
                 raise verdict(states, now, seconds)
-            if any(not state.finished and now - state.beat.at > stall for state in states):
+            if any(not state.finished and _silent(state, now, stall) for state in states):
                 raise verdict(states, now)
 
     def _take(self, life: _Life) -> None:
@@ -277,6 +277,10 @@ class ProcessGroup:
             _wait(waiting, left)
             self._take(life)
         return [rank.state(life.board) for rank in life.ranks]
+
+
+def _silent(state: RankState, now: float, stall: float) -> bool:
+    return now - state.beat.at > max(stall, state.beat.within)
 
 
 def _wait(ranks: Sequence[RankProcess], seconds: float) -> None:

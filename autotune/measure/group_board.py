@@ -11,7 +11,7 @@ import struct
 import time
 from dataclasses import dataclass
 
-_SLOT = struct.Struct("=dq48s")
+_SLOT = struct.Struct("=dqd48s")
 _STRIDE = 128
 """Bytes a rank: two cache lines, so that ranks do not slow one another down."""
 
@@ -23,6 +23,8 @@ class Beat:
     at: float
     step: int
     phase: str
+    within: float = 0.0
+    """Seconds in which the next one comes at the latest; 0: as the group has it."""
 
 
 class Board:
@@ -38,15 +40,15 @@ class Board:
         os.ftruncate(descriptor, world * _STRIDE)
         return descriptor
 
-    def write(self, rank: int, step: int, phase: str) -> float:
+    def write(self, rank: int, step: int, phase: str, within: float = 0.0) -> float:
         """Note a sign of life; returns its time."""
         at = time.monotonic()
-        _SLOT.pack_into(self._memory, rank * _STRIDE, at, step, phase.encode()[:48])
+        _SLOT.pack_into(self._memory, rank * _STRIDE, at, step, within, phase.encode()[:48])
         return at
 
     def read(self, rank: int) -> Beat:
-        at, step, phase = _SLOT.unpack_from(self._memory, rank * _STRIDE)
-        return Beat(at, step, phase.rstrip(b"\0").decode(errors="replace"))
+        at, step, within, phase = _SLOT.unpack_from(self._memory, rank * _STRIDE)
+        return Beat(at, step, phase.rstrip(b"\0").decode(errors="replace"), within)
 
     def close(self) -> None:
         self._memory.close()

@@ -70,15 +70,16 @@ class Rank:
     _phase: str = "start"
     _since: float = 0.0
 
-    def beat(self, phase: str = "", step: int | None = None) -> None:
-        """A sign of life: from now on in ``phase`` (empty: in the same one), at ``step``.
+    def beat(self, phase: str = "", step: int | None = None, within: float = 0.0) -> None:
+        """A sign of life: from now on in ``phase`` (empty: in the same one), at ``step``. The next one comes
+        ``within`` so many seconds, where that is longer than the group is patient.
 
         Phases called ``wait`` or ``communicate``, or that begin so, are no work of the rank itself: who is
         slow is judged by the others.
         """
         if step is not None:
             self.step = step
-        now = self.board.write(self.rank, self.step, phase or self._phase)
+        now = self.board.write(self.rank, self.step, phase or self._phase, within)
         self.phases[self._phase] = self.phases.get(self._phase, 0.0) + now - self._since
         self._phase, self._since = phase or self._phase, now
 

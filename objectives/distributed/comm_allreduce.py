@@ -69,7 +69,7 @@ class Allreduce(DistributedObjective):
         begin = time.monotonic() + _LEAD_SECONDS
         ran = group.run(reduce_once, begin, self.gemms)
         traffic = self.traffic()
-        _verify_sums(loaded, ran.results)
+        verify_sums(loaded, ran.results)
         took = max(one.end for one in ran.results) - begin
         values = {"time": took, "exposed": max(0.0, took - compute), "compute": compute}
         if traffic is not None:
@@ -84,7 +84,7 @@ class Allreduce(DistributedObjective):
         return Plan()
 
 
-def _verify_sums(plan: Plan, results: tuple[Took, ...]) -> None:
+def verify_sums(plan: Plan, results: tuple[Took, ...]) -> None:
     """Nobody got another sum than the others, and none that was left from before."""
     if len({one.checksum for one in results}) > 1:
         raise WrongAnswer("the ranks got different sums")

@@ -1,0 +1,155 @@
+"""Reductions and data-parallel steps: every way of them comes to the same sum, the same parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autotune.measure.load import load_objective
+from autotune.measure.objective import Context, WrongAnswer
+from autotune.space.reader import read_spec
+from tests.objectives.distributed.importing import FOLDER, importable
+
+importable()
+
+from allreduce_plan import Plan as Reduction  # noqa: E402
+from allreduce_work import Took  # noqa: E402
+from comm_allreduce import Allreduce, verify_sums  # noqa: E402
+from comm_ddp import DataParallel  # noqa: E402
+from ddp_plan import Plan, buckets_of  # noqa: E402
+from distributed_objective import devices_of  # noqa: E402
+
+SPACES = FOLDER.parents[1] / "searchspaces"
+
+needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="not installed: torch")
+
+KIB = 1024
+
+REDUCTIONS = [
+    Reduction(),
+    Reduction(chunk=8 * KIB, depth=4, threads=4, connections=2),
+    *(Reduction(chunk=12 * KIB, depth=3, algorithm=name) for name in ("ring", "tree", "server")),
+    Reduction(chunk=8 * KIB, depth=2, compression="fp16"),
+    Reduction(chunk=8 * KIB, depth=2, algorithm="tree", compression="fp16"),
+    Reduction(chunk=8 * KIB, depth=2, compression="int8"),
+]
+
+STEPS = [
+    Plan(),
+    Plan(reducer="ddp"),
+    Plan(reducer="cycles", bucket_mb=0.01, cycle_ms=0.2),
+    Plan(bucket_mb=0.01, depth=1, threads=4, connections=2),
+    Plan(bucket_mb=0.01, overlap=False, algorithm="ring"),
+    Plan(bucket_mb=0.02, compression="fp16"),
+    Plan(bucket_mb=0.02, compression="int8"),
+]
+
+
+@pytest.fixture(scope="module")
+def reducing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Allreduce]:
+    """Three ranks on the loopback interface: no power of two."""
+    workload = {"world": 3, "megabytes": 0.05}
+    objective = Allreduce(Context(workload, {}, tmp_path_factory.mktemp("reducing")))
+    yield objective
+    objective.tidy()
+
+
+@pytest.fixture(scope="module")
+def training(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DataParallel]:
+    workload = {"world": 2, "width": 48, "depth": 3, "samples": 16, "steps": 2}
+    objective = DataParallel(Context(workload, {}, tmp_path_factory.mktemp("training")))
+    yield objective
+    objective.tidy()
+
+
+@pytest.mark.torch
+@needs_torch
+def test_every_reduction_is_the_sum(reducing: Allreduce) -> None:
+    for plan in REDUCTIONS:
+        error = reducing.check(plan, np.random.default_rng(1))["error"]
+        assert error < (1e-6 if plan.exact else 2e-3), plan
+        sample = reducing.measure(plan, np.random.default_rng(2))
+        assert sample.values["time"] == sample.values["exposed"] > 0
+    assert sample.facts["network"] == "loopback"
+
+
+@pytest.mark.torch
+@needs_torch
+def test_what_is_not_exact_owes_it_to_the_next_time(reducing: Allreduce) -> None:
+    """The mean of many reductions comes nearer with int8's error feedback than one reduction is."""
+    group = reducing.ranks()
+    from allreduce_work import verify
+
+    plan = Reduction(compression="int8")
+    once, often = (max(group.run(verify, plan, 1009, 5, rounds).results) for rounds in (1, 16))
+    assert often < once / 8
+
+
+@pytest.mark.torch
+@needs_torch
+def test_every_step_is_that_of_one_process(training: DataParallel) -> None:
+    for plan in STEPS:
+        found = training.check(plan, np.random.default_rng(3))
+        assert found["error"] < {"none": 1e-4, "fp16": 2e-3, "int8": 5e-2}[plan.compression], plan
+        values = training.measure(plan, np.random.default_rng(4)).values
+        assert values["time"] > 0 and ("exposed" in values) == (plan.reducer != "ddp")
+    assert found["compute"] > 0 and found["communication"] > 0
+    assert found["ratio"] == pytest.approx(found["compute"] / found["communication"])
+
+
+def took(got: float = 6.0, checksum: int = 1) -> Took:
+    return Took(0.0, 3.0, got, checksum)
+
+
+def test_sums_that_differ_or_are_not_there_are_wrong() -> None:
+    verify_sums(Reduction(), (took(), took()))
+    for answers, says in [
+        ((took(), took(checksum=2)), "different sums"),
+        ((took(float("nan")), took(float("nan"))), "never written"),
+        ((took(600.0), took(600.0)), "instead of 6"),
+    ]:
+        with pytest.raises(WrongAnswer, match=says):
+            verify_sums(Reduction(), answers)
+
+
+@given(st.lists(st.integers(1, 100), min_size=1, max_size=30), st.integers(1, 200), st.integers(1, 200))
+def test_buckets_hold_every_tensor_once_and_no_more_than_they_must(
+    sizes: list[int], first: int, cap: int
+) -> None:
+    buckets = buckets_of(sizes, first, cap)
+    assert [n for bucket in buckets for n in bucket] == list(range(len(sizes)))
+    for number, bucket in enumerate(buckets):
+        limit = min(first, cap) if number == 0 else cap
+        assert sum(sizes[n] for n in bucket[:-1]) < limit, "it was full before the last one"
+        if bucket is not buckets[-1]:
+            assert sum(sizes[n] for n in bucket) >= limit
+
+
+def test_the_ready_spaces_begin_with_what_the_backend_does() -> None:
+    for name, plan in (("comm-allreduce", Reduction), ("comm-ddp", Plan)):
+        spec = read_spec(SPACES / f"{name}.yaml")
+        found: Any = plan.of(spec.space.default())
+        assert (found.threads, found.connections, found.algorithm) == (2, 1, "gloo")
+        assert found.compression == "none" and found.congestion == "host"
+        assert load_objective(spec.objective, Context(spec.workload, {}, Path())) is not None
+
+
+@pytest.mark.parametrize(
+    "workload, says",
+    [
+        ({"world": 0}, "0 ranks"),
+        ({"world": 1, "devices": [{}, {}]}, "devices for 2"),
+        ({"link": 3}, "a link is"),
+        ({"devices": [{"speed": 2}]}, "cpu, memory and link"),
+    ],
+)
+def test_devices_that_cannot_be_are_refused(workload: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        devices_of(workload)
