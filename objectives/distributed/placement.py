@@ -1,0 +1,156 @@
+"""``placement-pipeline`` and ``placement-graph``: which part of a model is on which device, and in what order they work.
+
+Each device is a process with a share of processor time, a memory cap and a link of its own; activations and
+gradients go between them over those links. Knobs: ``place`` (item to device), ``micro_batches``,
+``schedule`` (``gpipe``, ``1f1b``), ``recompute``; those that a space leaves out are as in ``Plan``.
+
+Workload: ``model`` (``chain`` or ``graph``) and its sizes; ``devices``: by name, ``cpu`` (a share of a core),
+``memory_mib`` (what the model may take there), ``bandwidth`` in bit/s and ``latency`` in s of its link; ``steps``: training
+steps in a reading; ``runtime_mib``: what a process needs besides the model, which the kernel's own cap allows for.
+
+Metrics: ``time`` of a step in seconds, from when all devices were ready until the last one is done, divided by the number
+of steps; ``busy_NAME``: seconds a step in which the device computes; ``peak_NAME``: MiB that the model took at
+most. A device over its cap is ``out-of-memory``. Oracle: gradients, and the loss after a step, equal those of the unsplit
+model in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import placement_rank
+import testbed
+from placement_models import Model, make_model
+from placement_oracle import truth
+from placement_partition import Profile, equal_split, pipedream
+from placement_plan import Plan
+
+from autotune.measure.group_device import Device, Link, cores_here
+from autotune.measure.group_network import Network
+from autotune.measure.group_objective import GroupObjective
+from autotune.measure.objective import Baseline, Context, Infeasible, OutOfMemory, WrongAnswer
+from autotune.measure.readings import Sample
+
+MOST_SEED = 2**31
+TOLERANCE = 2e-4
+"""Of a float32 gradient, relative to the largest element of the true one."""
+RUNTIME_MIB = 700.0
+STALL_SECONDS = 15.0
+"""A device with a small share takes its time for a task."""
+PROFILE_REPEATS = 10
+
+BASELINES = (
+    Baseline("fastest device", "all on the fastest device, in one micro-batch"),
+    Baseline("equal split", "as many items on each device, in order; 1F1B with 4 micro-batches"),
+    Baseline("pipedream", "PipeDream's partition from measured layers and links; 1F1B with 4 micro-batches"),
+)
+
+
+class Placement(GroupObjective):
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        described = context.workload["devices"]
+        self.names = tuple(str(name) for name in described)
+        self.devices = tuple(_device(described[name], context.workload) for name in self.names)
+        self.caps = tuple(float(described[name].get("memory_mib", np.inf)) for name in self.names)
+        self.sizes = {
+            k: v for k, v in context.workload.items() if k not in ("devices", "steps", "runtime_mib")
+        }
+        self.count = int(context.workload.get("steps", 3))
+
+    @cached_property
+    def model(self) -> Model:
+        return make_model(self.sizes)
+
+    def network(self, devices: Sequence[Device]) -> Network:
+        return testbed.network_for(devices)
+
+    # -- the way of a configuration ------------------------------------------------------------
+
+    def load(self, prepared: Any) -> Plan:
+        plan = prepared if isinstance(prepared, Plan) else Plan.of(prepared, self.model.names, self.names)
+        if self.model.batch % plan.micro_batches:
+            raise Infeasible(f"a batch of {self.model.batch} has no {plan.micro_batches} equal parts")
+        return plan
+
+    def check(self, loaded: Plan, rng: np.random.Generator) -> Mapping[str, float]:
+        """A step on fresh data has the gradients and the loss of the unsplit model."""
+        seed = int(rng.integers(MOST_SEED))
+        parts = self._run(placement_rank.learn, loaded, seed).results
+        expected = truth(self.model, seed)
+        error = expected.error([(p.gradients, p.loss, p.after) for p in parts])
+        if not error <= TOLERANCE:
+            raise WrongAnswer(
+                f"gradients or loss differ from the unsplit model's by {error:.3g}, more than {TOLERANCE:g}",
+                {"error": error},
+            )
+        return {"error": error}
+
+    def measure(self, loaded: Plan, rng: np.random.Generator) -> Sample:
+        """Some training steps, one after another."""
+        ran = self._run(placement_rank.steps, loaded, int(rng.integers(MOST_SEED)), self.count)
+        parts: Sequence[placement_rank.Stepped] = ran.results
+        metrics = {"time": (max(p.ended for p in parts) - min(p.begun for p in parts)) / self.count}
+        for name, cap, part in zip(self.names, self.caps, parts, strict=True):
+            metrics[f"busy_{name}"] = part.busy / self.count
+            metrics[f"peak_{name}"] = part.peak / 2**20
+        for name, cap, part in zip(self.names, self.caps, parts, strict=True):
+            if part.peak > cap * 2**20:
+                raise OutOfMemory(
+                    f"the device {name!r} took {part.peak / 2**20:.4g} MiB, and has {cap:.4g} MiB"
+                )
+        return Sample(metrics, facts={**self._on.facts, **ran.facts, "cores": len(cores_here())})
+
+    def _run(self, work: Any, *arguments: Any) -> Any:
+        return self._on.run(work, self.sizes, *arguments)
+
+    @property
+    def _on(self) -> Any:
+        return self.group(self.devices, stall=STALL_SECONDS)
+
+    # -- baselines -----------------------------------------------------------------------------
+
+    def baselines(self) -> tuple[Baseline, ...]:
+        return BASELINES
+
+    def load_baseline(self, baseline: Baseline) -> Plan:
+        if baseline.name == "equal split":
+            return Plan(equal_split(len(self.model.items), len(self.names)))
+        measured = self.profile(1 if baseline.name == "fastest device" else Plan(()).micro_batches)
+        if baseline.name == "fastest device":
+            return Plan((measured.fastest(),) * len(self.model.items), micro_batches=1)
+        return Plan(pipedream(measured, self.model.readers))
+
+    def profile(self, micro_batches: int) -> Profile:
+        """Each item alone on each device, and each link alone, measured now."""
+        seed = self.context.seed
+        found: Sequence[placement_rank.Profiled] = self._run(
+            placement_rank.profile, micro_batches, PROFILE_REPEATS, seed
+        ).results
+        return Profile(
+            tuple(zip(*(one.seconds for one in found), strict=True)),
+            found[0].bytes,
+            tuple(one.latency for one in found),
+            tuple(one.rate for one in found),
+        )
+
+
+def _device(described: Mapping[str, Any], workload: Mapping[str, Any]) -> Device:
+    known = {"cpu", "memory_mib", "bandwidth", "latency"}
+    if unknown := set(described) - known:
+        raise ValueError(f"a device has {sorted(known)}, not {sorted(unknown)}")
+    cpu = described.get("cpu")
+    cap = described.get("memory_mib")
+    runtime = float(workload.get("runtime_mib", RUNTIME_MIB))
+    link = None
+    if "bandwidth" in described:
+        link = Link(float(described["bandwidth"]), float(described.get("latency", 0.0)))
+    return Device(
+        cores=cores_here(),
+        cpu=None if cpu is None else float(cpu),
+        memory=None if cap is None else int((runtime + 2 * float(cap)) * 2**20),
+        link=link,
+    )

@@ -1,0 +1,181 @@
+"""The models that are placed on devices: items, each with a module, that read what other items have made.
+
+* :func:`chain`: a transformer of ``blocks`` layers between an embedding and a head; each item reads the one before it.
+* :func:`graph`: a stem, ``branches`` convolutions of unequal sizes that all read the stem, and a head that reads them
+  all.
+
+The last item returns the loss: the sum over its part of the batch, divided by the size of the whole batch, so that
+the gradients of the parts add up to that of the batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812 - as everybody calls it
+from torch import nn
+
+MIXED = 7919
+"""What an item's number is multiplied by in its seed, so that no two items of near seeds begin alike."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """A part of a model that runs on one device."""
+
+    name: str
+    reads: tuple[int, ...]
+    """The items whose output it is given, by number; empty: the batch itself."""
+    make: Callable[[], nn.Module]
+
+
+@dataclass(frozen=True)
+class Model:
+    """Items in an order in which they can be computed; the last returns the loss, given the targets as well."""
+
+    items: tuple[Item, ...]
+    draw: Callable[[np.random.Generator], tuple[torch.Tensor, torch.Tensor]]
+    """A batch and its targets; always the same for the same generator."""
+    batch: int
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(item.name for item in self.items)
+
+    @property
+    def last(self) -> int:
+        return len(self.items) - 1
+
+    @cached_property
+    def readers(self) -> tuple[tuple[int, ...], ...]:
+        """By item: the items that read it."""
+        return tuple(
+            tuple(n for n, other in enumerate(self.items) if item in other.reads)
+            for item in range(len(self.items))
+        )
+
+    def module(self, item: int, seed: int) -> nn.Module:
+        """The module of an item: with the same weights for the same seed, wherever it is made."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed * MIXED + item)
+            return self.items[item].make()
+
+
+def make_model(workload: Mapping[str, Any]) -> Model:
+    """The model of a workload: ``model: chain`` or ``model: graph``, with its sizes."""
+    kinds = {"chain": chain, "graph": graph}
+    kind = str(workload.get("model", "chain"))
+    if kind not in kinds:
+        raise ValueError(f"workload.model is {kind!r}, and should be one of {', '.join(kinds)}")
+    return kinds[kind](workload)
+
+
+# -- a chain
+
+
+def chain(workload: Mapping[str, Any]) -> Model:
+    """Workload: ``blocks``, ``width``, ``heads``, ``context``, ``vocabulary``, ``batch``."""
+    width, heads, context = (
+        int(workload.get(name, n)) for name, n in (("width", 64), ("heads", 4), ("context", 32))
+    )
+    words, batch = int(workload.get("vocabulary", 512)), int(workload.get("batch", 16))
+    blocks = int(workload.get("blocks", 5))
+    items = [
+        Item("embed", (), lambda: Embedding(words, context, width)),
+        *(Item(f"block{n}", (n,), lambda: Block(width, heads)) for n in range(blocks)),
+        Item("head", (blocks,), lambda: WordHead(width, words, batch * context)),
+    ]
+
+    def draw(rng: np.random.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+        text = torch.from_numpy(rng.integers(words, size=(batch, context + 1)))
+        return text[:, :-1].contiguous(), text[:, 1:].contiguous()
+
+    return Model(tuple(items), draw, batch)
+
+
+class Embedding(nn.Module):
+    def __init__(self, words: int, context: int, width: int) -> None:
+        super().__init__()
+        self.word = nn.Embedding(words, width)
+        self.place = nn.Parameter(0.02 * torch.randn(context, width))
+
+    def forward(self, text: torch.Tensor) -> torch.Tensor:
+        return self.word(text) + self.place  # type: ignore[no-any-return]
+
+
+class Block(nn.Module):
+    """Causal self-attention and two dense layers, each after a normalisation and beside a shortcut."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.enter, self.leave = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        rows, length, width = x.shape
+        shape = (rows, length, 3, self.heads, width // self.heads)
+        query, key, value = self.enter(self.first(x)).view(shape).permute(2, 0, 3, 1, 4)
+        mixed = F.scaled_dot_product_attention(query, key, value, is_causal=True)
+        x = x + self.leave(mixed.transpose(1, 2).reshape(rows, length, width))
+        return x + self.down(F.gelu(self.up(self.second(x))))  # type: ignore[no-any-return]
+
+
+class WordHead(nn.Module):
+    def __init__(self, width: int, words: int, total: int) -> None:
+        super().__init__()
+        self.norm, self.out, self.total = nn.LayerNorm(width), nn.Linear(width, words), total
+
+    def forward(self, x: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        scores = self.out(self.norm(x))
+        return F.cross_entropy(scores.flatten(0, 1), targets.flatten(), reduction="sum") / self.total
+
+
+# -- a graph
+
+
+def graph(workload: Mapping[str, Any]) -> Model:
+    """Workload: ``branches``, ``channels``, ``side`` (of the square images), ``classes``, ``batch``."""
+    channels, side = int(workload.get("channels", 16)), int(workload.get("side", 16))
+    classes, batch = int(workload.get("classes", 10)), int(workload.get("batch", 16))
+    branches = int(workload.get("branches", 5))
+    items = [
+        Item("stem", (), lambda: Convolution(3, channels, 3)),
+        *(
+            Item(f"branch{n}", (0,), lambda n=n: Convolution(channels, channels, 1 + 2 * (n % 4)))
+            for n in range(branches)
+        ),  # type: ignore[misc]
+        Item("head", tuple(range(1, branches + 1)), lambda: ImageHead(branches * channels, classes, batch)),
+    ]
+
+    def draw(rng: np.random.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+        images = torch.from_numpy(rng.standard_normal((batch, 3, side, side), dtype=np.float32))
+        return images, torch.from_numpy(rng.integers(classes, size=batch))
+
+    return Model(tuple(items), draw, batch)
+
+
+class Convolution(nn.Module):
+    def __init__(self, channels: int, out: int, size: int) -> None:
+        super().__init__()
+        self.filter = nn.Conv2d(channels, out, size, padding=size // 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return F.gelu(self.filter(x))
+
+
+class ImageHead(nn.Module):
+    def __init__(self, channels: int, classes: int, total: int) -> None:
+        super().__init__()
+        self.mix, self.out, self.total = nn.Conv2d(channels, channels, 1), nn.Linear(channels, classes), total
+
+    def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
+        *branches, targets = inputs
+        mixed = F.gelu(self.mix(torch.cat(branches, dim=1)))
+        return F.cross_entropy(self.out(mixed.mean(dim=(2, 3))), targets, reduction="sum") / self.total

@@ -1,0 +1,180 @@
+"""Tensors between ranks: a connection a pair, whose sending and receiving overlap with computing.
+
+A thread a peer sends what is handed to it, in order; another puts what comes into one inbox. So no order of
+messages can lock, and nobody waits for a link but who needs what is on it.
+"""
+
+from __future__ import annotations
+
+import queue
+import socket
+import struct
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from autotune.measure.group_rank import Rank
+
+_HEAD = struct.Struct("=4q4q")
+"""Kind, item, micro-batch, dimensions; and their sizes."""
+_MOST_DIMENSIONS = 4
+_WAIT_SECONDS = 0.001
+
+VALUE, GRADIENT, READY, GO = range(4)
+"""What a message is: an item's output, the gradient of one, and the two halves of a barrier."""
+
+
+@dataclass(frozen=True)
+class Message:
+    kind: int
+    item: int
+    micro_batch: int
+    sender: int
+    tensor: torch.Tensor
+
+
+class PeerLostError(ConnectionError):
+    """Another rank has closed its connection."""
+
+
+class Peers:
+    """The connections of one rank to all others, which live as long as the group."""
+
+    def __init__(self, rank: Rank) -> None:
+        self._rank = rank.rank
+        self._inbox: queue.SimpleQueue[Message | Exception] = queue.SimpleQueue()
+        self._outboxes: dict[int, queue.SimpleQueue[tuple[bytes, Any]]] = {}
+        self._kept: list[Message] = []
+        for other, connection in _connect_all(rank).items():
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            outbox: queue.SimpleQueue[tuple[bytes, Any]] = queue.SimpleQueue()
+            self._outboxes[other] = outbox
+            for work in (
+                lambda c=connection, o=outbox: self._send_all(c, o),
+                lambda c=connection, n=other: self._receive_all(c, n),
+            ):  # type: ignore[misc]
+                threading.Thread(target=work, daemon=True).start()
+
+    def send(
+        self, to: int, kind: int, item: int = 0, micro_batch: int = 0, tensor: torch.Tensor | None = None
+    ) -> None:
+        """Hand a tensor over; it must not be changed afterwards."""
+        shape = () if tensor is None else tuple(tensor.shape)
+        sizes = (*shape, *([0] * (_MOST_DIMENSIONS - len(shape))))
+        head = _HEAD.pack(kind, item, micro_batch, -1 if tensor is None else len(shape), *sizes)
+        body = b"" if tensor is None else memoryview(tensor.detach().contiguous().numpy()).cast("B")
+        self._outboxes[to].put((head, body))
+
+    def receive(self, block: bool) -> Message | None:
+        """The next message; ``None`` where there is none and ``block`` is false."""
+        if self._kept:
+            return self._kept.pop(0)
+        try:
+            found = self._inbox.get(block)
+        except queue.Empty:
+            return None
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def barrier(self) -> None:
+        """Until all ranks are here."""
+        others = sorted(self._outboxes)
+        if self._rank == 0:
+            self._await(READY, len(others))
+            for other in others:
+                self.send(other, GO)
+        else:
+            self.send(0, READY)
+            self._await(GO, 1)
+
+    def _await(self, kind: int, count: int) -> None:
+        early = []
+        while count:
+            message = self.receive(block=True)
+            assert message is not None
+            if message.kind == kind:
+                count -= 1
+            else:
+                early.append(message)
+        self._kept += early
+
+    def _send_all(self, connection: socket.socket, outbox: queue.SimpleQueue[tuple[bytes, Any]]) -> None:
+        try:
+            while True:
+                head, body = outbox.get()
+                connection.sendall(head)
+                if len(body):
+                    connection.sendall(body)
+        except OSError:
+            return  # who receives on the same connection says so
+
+    def _receive_all(self, connection: socket.socket, sender: int) -> None:
+        head = bytearray(_HEAD.size)
+        try:
+            while True:
+                _fill(connection, memoryview(head))
+                kind, item, micro_batch, dimensions, *sizes = _HEAD.unpack(head)
+                tensor = torch.empty(sizes[: max(dimensions, 0)])
+                if dimensions >= 0:
+                    _fill(connection, memoryview(tensor.numpy()).cast("B"))
+                self._inbox.put(Message(kind, item, micro_batch, sender, tensor))
+        except Exception as error:  # noqa: BLE001 - the one who waits is to hear of it, whatever it is
+            lost = PeerLostError(f"the connection to rank {sender} ended: {error}")
+            self._inbox.put(lost)
+
+
+def _fill(connection: socket.socket, room: memoryview) -> None:
+    while len(room):
+        count = connection.recv_into(room)
+        if count == 0:
+            raise EOFError("closed by the other side")
+        room = room[count:]
+
+
+def _connect_all(rank: Rank) -> dict[int, socket.socket]:
+    """By rank: a connection. Each connects to those before it, whose ports lie in the folder that all see."""
+    found: dict[int, socket.socket] = {}
+    later = rank.world - rank.rank - 1
+    with socket.create_server((rank.address, 0), backlog=max(later, 1)) as server:
+        _publish(rank.meeting / f"port{rank.rank}", server.getsockname()[1])
+        for other in range(rank.rank):
+            port = _published(rank, rank.meeting / f"port{other}")
+            connection = socket.create_connection((rank.addresses[other], port))
+            connection.sendall(bytes([rank.rank]))
+            found[other] = connection
+        for _ in range(later):
+            connection, _address = server.accept()
+            found[connection.recv(1)[0]] = connection
+    return found
+
+
+def _publish(file: Path, port: int) -> None:
+    part = file.with_suffix(".part")
+    part.write_text(str(port))
+    part.rename(file)
+
+
+def _published(rank: Rank, file: Path) -> int:
+    while not file.exists():
+        rank.beat("wait")
+        time.sleep(_WAIT_SECONDS)
+    return int(file.read_text())
+
+
+def peers_of(rank: Rank) -> Peers:
+    """Those of this rank, connected in its first call."""
+    if "peers" not in rank.state:
+        rank.state["peers"] = Peers(rank)
+    found: Peers = rank.state["peers"]
+    return found
+
+
+def parts_of(batch: Sequence[torch.Tensor], parts: int) -> list[tuple[torch.Tensor, ...]]:
+    """A batch in equal parts along its rows."""
+    return list(zip(*(tensor.chunk(parts) for tensor in batch), strict=True))
