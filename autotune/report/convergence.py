@@ -100,7 +100,7 @@ def expected_best(
         reached = 1.0 - (1.0 - quantile * (1.0 - failing**points)) ** (1.0 / points)
         place = np.searchsorted(share, reached) - 1
         ends.append(known[np.clip(place, 0, len(known) - 1)])
-    curves = [sign * np.interp(draws, points, curve) for curve in (mean, *ends)]
+    curves = [sign * np.interp(np.log(draws), np.log(points), curve) for curve in (mean, *ends)]
     low, high = (curves[1], curves[2]) if sign > 0 else (curves[2], curves[1])
     return curves[0], low, high
 

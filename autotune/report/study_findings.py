@@ -14,14 +14,13 @@ from autotune.report.failures import failure_map, failures
 from autotune.report.importance import importance, interactions
 from autotune.report.numbers import say_seconds, say_value
 from autotune.report.page import Paragraph, Part, Picture, Section, Table, Text
-from autotune.report.reasons import say_reason
 from autotune.report.relations import pair, parallel
 from autotune.report.rows import rows_of
 from autotune.report.spend import spend
 from autotune.report.steadiness import CONTEXT, steadiness
+from autotune.report.story import reasons_of
 from autotune.report.subject import Subject
 from autotune.report.text import last_lines
-from autotune.space.spec import MetricSpec
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,10 +94,9 @@ def _why_tried(subject: Subject) -> list[Part]:
     found = subject.store.numbered(result.study.id, [result.trial])
     if not found or not found[0].reason:
         return []
-    hashes = [str(found[0].reason[key]) for key in ("parent", "other") if found[0].reason.get(key)]
-    numbers = subject.store.numbers_of(result.study.id, hashes)
-    said = say_reason(found[0].reason, [MetricSpec(**m) for m in result.study.metrics], numbers)
-    return [Paragraph(f"Why trial {result.trial} was tried: {'; '.join(said)}.")]
+    reasons = reasons_of(subject.store, result.study, found[0])
+    said = "; ".join([*reasons.because, *(f"expected {one.say()}" for one in reasons.expected)])
+    return [Paragraph(f"Why trial {result.trial} was tried: {said}.")]
 
 
 # -- knobs -------------------------------------------------------------------------------------

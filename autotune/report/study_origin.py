@@ -158,7 +158,7 @@ def origin(subject: Subject) -> Section:
         if files:
             parts.append(Table("The objective's files", ("file", "bytes", "SHA-256"), files, folded=True))
     parts.append(Text("The space", study.spec_text))
-    facts = list(_flat(evidence.environment))
+    facts = list(flat(evidence.environment))
     if facts:
         cut = len(facts) - MOST_FACTS
         rows_ = [*facts[:MOST_FACTS], *([(f"{cut} more", "")] if cut > 0 else [])]
@@ -175,13 +175,14 @@ def _sources(settings: Mapping[str, Any]) -> str:
     )
 
 
-def _flat(document: Any, path: str = "") -> Iterator[tuple[str, str]]:
+def flat(document: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Each leaf of a document with where it is: names joined by dots."""
     if isinstance(document, Mapping):
         for name, value in document.items():
-            yield from _flat(value, f"{path}.{name}" if path else str(name))
+            yield from flat(value, f"{path}.{name}" if path else str(name))
     elif isinstance(document, list) and any(isinstance(one, Mapping) for one in document):
         for place, value in enumerate(document):
-            yield from _flat(value, f"{path}.{place}")
+            yield from flat(value, f"{path}.{place}")
     elif document not in (None, "", [], {}):
         yield path, str(document)
 

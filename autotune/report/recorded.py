@@ -1,0 +1,54 @@
+"""Which store a notebook shows: the one that ``AUTOTUNE_STORE`` names, else the recorded studies."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+from autotune.errors import InputError, Problem
+from autotune.ready import ready_root
+from autotune.store.address import VARIABLE
+
+RECORDED = "recorded.db.gz"
+"""The recorded studies, beside the notebooks: a SQLite store, compressed."""
+
+
+def notebook_store(recorded: str | os.PathLike[str] = RECORDED) -> str:
+    """The URL or path to open. What is recorded is unpacked into the temporary folder, once.
+
+    ``recorded`` is relative to the current folder, which is a notebook's own; else the file that came with the
+    package is taken. Raises :class:`~autotune.errors.InputError` where there is neither.
+    """
+    chosen = os.environ.get(VARIABLE)
+    if chosen:
+        return chosen
+    file = Path(recorded)
+    if not file.exists():
+        file = ready_root() / "results" / RECORDED
+    try:
+        packed = file.read_bytes()
+    except OSError as error:
+        raise InputError(
+            Problem(
+                f"there are no recorded studies at {Path(recorded).absolute()}",
+                expected=f"{VARIABLE}, or the notebook's own folder as the current one",
+            )
+        ) from error
+    digest = hashlib.sha256(packed).hexdigest()[:16]
+    unpacked = Path(tempfile.gettempdir()) / f"autotune-recorded-{os.getuid()}-{digest}" / "recorded.db"
+    if not unpacked.exists():
+        _unpack(packed, unpacked)
+    return str(unpacked)
+
+
+def _unpack(packed: bytes, unpacked: Path) -> None:
+    """Whole or not at all, also where two notebooks begin at once, and where nobody else can write."""
+    unpacked.parent.mkdir(mode=0o700, exist_ok=True)
+    if unpacked.parent.stat().st_uid != os.getuid():
+        raise InputError(f"{unpacked.parent} belongs to somebody else")
+    with tempfile.NamedTemporaryFile(dir=unpacked.parent, delete=False) as file:
+        file.write(gzip.decompress(packed))
+    Path(file.name).replace(unpacked)
