@@ -1,0 +1,70 @@
+"""The expected best of random draws, against its definition."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autotune.report.convergence import convergence, expected_best, tries_saved
+from autotune.report.evidence import load_evidence
+from autotune.status import Status
+from tests.report.studies import Written, generated
+
+OUTCOMES = st.lists(st.one_of(st.just(float("nan")), st.floats(-100, 100)), min_size=1, max_size=5)
+
+
+@given(OUTCOMES, st.integers(1, 3), st.sampled_from([1.0, -1.0]))
+def test_it_is_the_mean_over_all_draws_that_have_a_success(
+    outcomes: list[float], draws: int, sign: float
+) -> None:
+    mean, low, high = expected_best(np.array(outcomes), np.array([draws]), sign)
+    bests = [
+        sign * min(sign * v for v in drawn if v == v)
+        for drawn in product(outcomes, repeat=draws)
+        if any(v == v for v in drawn)
+    ]
+    if not bests:
+        assert np.isnan(mean[0])
+        return
+    assert mean[0] == pytest.approx(np.mean(bests), abs=1e-9)
+    assert low[0] in bests and high[0] in bests
+    assert low[0] <= high[0]
+
+
+@given(st.lists(st.floats(0.1, 10), min_size=2, max_size=40))
+def test_more_draws_never_expect_worse(outcomes: list[float]) -> None:
+    mean, _, _ = expected_best(np.array(outcomes), np.arange(1, 50))
+    assert np.all(np.diff(mean) <= 1e-12)
+
+
+def test_of_many_outcomes_the_best_ones_are_kept_as_they_are() -> None:
+    outcomes = np.random.default_rng(0).permutation(np.arange(1.0, 50_001.0))
+    mean, _, _ = expected_best(outcomes, np.array([1, 1000, 50_000]))
+    assert mean[0] == pytest.approx(25_000, rel=0.01)
+    assert mean[1] == pytest.approx(50_000 / 1001 + 0.5, rel=0.001)
+    assert mean[2] < 2.0
+
+
+def test_the_frame_follows_the_search(tmp_path: Path) -> None:
+    written = Written(tmp_path)
+    for value in (4.0, None, 2.0, 3.0):
+        status = Status.OK if value else Status.CRASHED
+        written.trial({"tile": value or 0.0}, value, status)
+    frame = convergence(load_evidence(written.store))
+    assert frame["best"].tolist() == [4.0, 4.0, 2.0, 2.0]
+    assert frame["seconds"].tolist() == [10.0, 20.0, 30.0, 40.0]
+    assert "flatters" in frame.attrs["drawn_from"]
+    assert tries_saved(frame) is not None
+
+
+def test_enough_random_trials_speak_for_the_space_alone(tmp_path: Path) -> None:
+    with generated(tmp_path) as store:
+        frame = convergence(load_evidence(store))
+    assert "no model proposed" in frame.attrs["drawn_from"]
+    assert (frame["random_low"] <= frame["random"] + 1e-12).all()
+    assert (frame["random"] <= frame["random_high"] + 1e-12).all()

@@ -1,0 +1,75 @@
+"""Knobs that matter are told from those that do not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from autotune.report.evidence import load_evidence
+from autotune.report.importance import importance, interactions
+from autotune.status import Status
+from tests.report.studies import Written
+
+KNOBS = {
+    "size": {"range": [1, 64], "scale": "log2", "default": 1},
+    "mode": {"choices": ["a", "b", "c"], "default": "a"},
+    "idle": {"range": [0.0, 1.0], "scale": "linear", "default": 0.5},
+    "order": {"permutation": ["i", "j", "k"], "default": ["i", "j", "k"]},
+}
+
+
+def searched(folder: Path, count: int, *, together: bool = False) -> Written:
+    written = Written(folder, KNOBS)
+    rng = np.random.default_rng(3)
+    for number in range(count):
+        size, mode = int(rng.integers(1, 65)), str(rng.choice(["a", "b", "c"]))
+        configuration = {
+            "size": size,
+            "mode": mode,
+            "idle": float(rng.random()),
+            "order": tuple(rng.permutation(list("ijk")).tolist()),
+        }
+        slow = abs(np.log2(size) - 3) + (2.0 if mode == "b" else 0.0)
+        if together:
+            slow = 3.0 if (size > 16) == (mode == "b") else 0.0
+        failed = number % 10 == 9
+        written.trial(
+            configuration, None if failed else float(np.exp(slow)), Status.CRASHED if failed else Status.OK
+        )
+    return written
+
+
+def test_the_knobs_that_matter_come_first_and_an_idle_one_is_near_nothing(tmp_path: Path) -> None:
+    frame = importance(load_evidence(searched(tmp_path, 120).store))
+    assert set(frame["knob"][:2]) == {"size", "mode"}
+    idle = frame.set_index("knob").loc["idle"]
+    assert idle["low"] < 0.05 and idle["importance"] < 0.05
+    assert frame.attrs["left_out"] == 12
+    assert frame.attrs["explained"] > 0.5
+
+
+def test_what_two_knobs_do_only_together_is_found(tmp_path: Path) -> None:
+    evidence = load_evidence(searched(tmp_path, 150, together=True).store)
+    pairs = interactions(evidence)
+    assert {pairs["knob"].iloc[0], pairs["other"].iloc[0]} == {"size", "mode"}
+    assert pairs["strength"].iloc[0] > 0.2
+
+
+def test_the_same_seed_gives_the_same_answer(tmp_path: Path) -> None:
+    evidence = load_evidence(searched(tmp_path, 40).store)
+    assert importance(evidence, 1).equals(importance(evidence, 1))
+
+
+def test_too_few_trials_are_said_to_be_too_few(tmp_path: Path) -> None:
+    frame = importance(load_evidence(searched(tmp_path, 12).store))
+    assert frame.empty
+    assert "too few trials" in frame.attrs["remark"]
+    assert interactions(load_evidence(tmp_path / "written.db")).empty
+
+
+def test_one_value_throughout_is_said(tmp_path: Path) -> None:
+    written = Written(tmp_path, KNOBS)
+    for size in range(1, 31):
+        written.trial({"size": size}, 1.0)
+    assert "the same value" in importance(load_evidence(written.store)).attrs["remark"]

@@ -1,0 +1,49 @@
+"""Text of others does nothing but be read."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autotune.report.text import last_lines, one_line, visible
+
+ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=200)
+
+
+@given(ANY_TEXT)
+def test_nothing_that_acts_is_left(text: str) -> None:
+    shown = visible(text)
+    assert not any(unicodedata.category(c) in ("Cc", "Cs") for c in shown if c not in "\n\t")
+    assert not any(
+        unicodedata.bidirectional(c) in ("RLO", "LRO", "RLE", "LRE", "PDF", "RLI", "LRI", "FSI", "PDI")
+        for c in shown
+    )
+    shown.encode()
+
+
+@given(ANY_TEXT)
+def test_a_line_is_one_line_and_short(text: str) -> None:
+    shown = one_line(text, 40)
+    assert "\n" not in shown
+    assert len(shown) <= 40 * 6 + 4
+
+
+def test_what_acts_is_written_out() -> None:
+    assert visible("a\x1b[31mb\u202ec") == "a\\x1b[31mb\\u202ec"
+
+
+def test_plain_text_stays_as_it_is() -> None:
+    assert visible("tile_m = 4\n\tβ → 2") == "tile_m = 4\n\tβ → 2"
+
+
+def test_a_cut_is_said() -> None:
+    assert visible("x" * 50, 10) == "x" * 10 + " ... (cut, 40 more characters)"
+    assert last_lines("x" * 50, 10).endswith("x" * 10)
+    assert "40 characters before this are left out" in last_lines("x" * 50, 10)
+
+
+def test_ten_megabytes_are_no_trouble() -> None:
+    assert len(one_line("ab " * 3_500_000)) < 200
+    assert len(last_lines("\x1b" * 10_000_000)) < 20_000
