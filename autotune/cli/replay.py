@@ -41,7 +41,7 @@ def command(
     """Measure a trial's configuration again, interleaved with the default, and compare with what is stored.
 
     TRIAL is the trial's id, STUDY:NUMBER, or its number with --study. The answer is 'agrees' (exit code 0),
-    'differs' (4), 'cannot be told' or 'cannot be measured here' (3). The readings are kept in the study, where
+    'differs' (4), 'cannot be told' or 'cannot be measured here' (3). The readings are kept, where
     no search counts them. --frozen runs code from the store: do so only with a store that you trust.
     """
     from autotune.session.replaying import replay

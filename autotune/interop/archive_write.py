@@ -223,7 +223,8 @@ def _write_environments(store: Store, digests: list[str], writer: _Writer) -> di
     machines = {}
     writer.begin(ENVIRONMENTS)
     for digest in sorted(digests):
-        with suppress(InputError):  # its description did not arrive
+        machines[digest] = "a machine of which the description did not arrive"
+        with suppress(InputError):
             document = store.environment(digest)
             machines[digest] = device_of(document) or "a machine without a name"
             writer.line(encode({"hash": digest, "document": document}).encode())
