@@ -43,7 +43,9 @@ class Board:
     def write(self, rank: int, step: int, phase: str, within: float = 0.0) -> float:
         """Note a sign of life; returns its time."""
         at = time.monotonic()
-        _SLOT.pack_into(self._memory, rank * _STRIDE, at, step, within, phase.encode()[:48])
+        # At once: pack_into would clear the slot first, and somebody may be reading it.
+        packed = _SLOT.pack(at, step, within, phase.encode()[:48])
+        self._memory[rank * _STRIDE : rank * _STRIDE + _SLOT.size] = packed
         return at
 
     def read(self, rank: int) -> Beat:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from autotune.measure.group_board import Beat, Board
@@ -78,3 +80,23 @@ def test_a_function_is_found_by_its_module_and_file() -> None:
     call = Call.of(verdict, (1,))
     assert call.find() is verdict
     assert call.module == "autotune.measure.group_failures" and call.file.endswith("group_failures.py")
+
+
+def test_a_slot_is_never_seen_half_written() -> None:
+    descriptor = Board.make(1)
+    writer, reader = Board(descriptor, 1), Board(descriptor, 1)
+    writer.write(0, 1, "phase")
+    over = threading.Event()
+
+    def write() -> None:
+        while not over.is_set():
+            writer.write(0, 1, "phase")
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        seen = [reader.read(0) for _ in range(5000)]
+    finally:
+        over.set()
+        thread.join()
+    assert {beat.phase for beat in seen} == {"phase"} and min(beat.at for beat in seen) > 0
