@@ -66,7 +66,7 @@ def lesson_of(evidence: Evidence, seed: int = 0) -> Lesson:
     parts: list[Floats] = []
     knobs: list[KnobView] = []
     for knob in evidence.knobs:
-        part = feature_columns(knob, evidence.knob_column(knob.name, own))
+        part = _ranked(feature_columns(knob, evidence.knob_column(knob.name, own)))
         if len(part) and any(_varies(part[:, column]) for column in range(part.shape[1])):
             knobs.append(knob)
             parts.append(part)
@@ -83,6 +83,15 @@ def _some(own: pd.DataFrame, sign: float, seed: int) -> pd.DataFrame:
     drawn = np.random.default_rng(seed).permutation(len(own))[: MOST_TRIALS - 100]
     kept = np.union1d(drawn, np.flatnonzero(rank <= 100))
     return own.iloc[kept]
+
+
+def _ranked(features: Floats) -> Floats:
+    """Each column as ranks: all that a tree looks at, whatever the numbers are; NaN stays."""
+    ranked = np.full(features.shape, np.nan)
+    for column in range(features.shape[1]):
+        there = ~np.isnan(features[:, column])
+        ranked[there, column] = np.unique(features[there, column], return_inverse=True)[1]
+    return ranked
 
 
 def _varies(column: Floats) -> bool:

@@ -17,10 +17,10 @@ RECORDED = "recorded.db.gz"
 
 
 def notebook_store(recorded: str | os.PathLike[str] = RECORDED) -> str:
-    """The URL or path to open. What is recorded is unpacked into the temporary folder, once.
+    """The URL or path to open. What is recorded is unpacked into a temporary folder, once.
 
-    ``recorded`` is relative to the current folder, which is a notebook's own; else the file that came with the
-    package is taken. Raises :class:`~autotune.errors.InputError` where there is neither.
+    ``recorded`` is relative to the current folder, which is a notebook's own; else the file that came with
+    the package is taken. Raises :class:`~autotune.errors.InputError` where there is neither.
     """
     chosen = os.environ.get(VARIABLE)
     if chosen:

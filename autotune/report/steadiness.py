@@ -91,7 +91,7 @@ def _rows(
             "purpose": trial["purpose"],
             "at": began + reading.at,
             "value": reading.value,
-            "ratio": reading.value / middle if middle else float("nan"),
+            "ratio": reading.value / middle if middle and np.isfinite(reading.value) else float("nan"),
             "discarded": reading.discarded,
             **_context(reading),
         }

@@ -89,7 +89,7 @@ def values_of(
     )
     marks = [f'{encode(name)}:{{"value":' for name in names]
     found = []
-    for number, text in connection.execute(query.order_by(trials.c.number)).tuples():
+    for number, text in connection.execute(query.order_by(trials.c.number)).all():
         values = [value for mark in marks if (value := _value_behind(mark, text)) is not None]
         if len(values) == len(marks):
             found.append((number, tuple(values)))

@@ -1,0 +1,54 @@
+"""The verbs that say what a study found, run as a user runs them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.conftest import autotune
+from tests.report.reading_html import faults
+
+
+def test_report_writes_a_file_named_after_the_study(folder: Path, tmp_path: Path) -> None:
+    done = autotune(tmp_path, "report", "--store", str(folder / "study.db"))
+    assert (done.returncode, done.stdout) == (0, "small-1.html\n")
+    assert faults((tmp_path / "small-1.html").read_text()) == []
+
+
+def test_report_as_markdown_goes_to_stdout(folder: Path, tmp_path: Path) -> None:
+    done = autotune(tmp_path, "report", "small#1", "--format", "md", "--store", str(folder / "study.db"))
+    assert done.returncode == 0
+    assert done.stdout.startswith("## small")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_ending_of_the_file_says_the_format(folder: Path, tmp_path: Path) -> None:
+    done = autotune(tmp_path, "report", "-o", "a/b.md", "--store", str(folder / "study.db"), "--json")
+    document = json.loads(done.stdout)
+    assert document["format"] == "md"
+    assert Path(document["file"]).read_text().startswith("## small")
+
+
+def test_a_study_that_is_not_there_is_said(folder: Path, tmp_path: Path) -> None:
+    done = autotune(tmp_path, "report", "smal", "--store", str(folder / "study.db"))
+    assert done.returncode == 2
+    assert "small" in done.stderr
+
+
+def test_a_place_that_cannot_be_written_is_said(folder: Path, tmp_path: Path) -> None:
+    done = autotune(tmp_path, "report", "-o", str(tmp_path), "--store", str(folder / "study.db"))
+    assert done.returncode == 2
+    assert "cannot be written" in done.stderr
+
+
+def test_importance_says_that_there_are_too_few(folder: Path) -> None:
+    done = autotune(folder, "importance", "--store", "study.db", "--json")
+    document = json.loads(done.stdout)
+    assert document["knobs"] == [] and "too few trials" in document["remark"]
+
+
+def test_spend_adds_up_to_the_wall_clock(folder: Path) -> None:
+    document = json.loads(autotune(folder, "spend", "--store", "study.db", "--json").stdout)
+    device = sum(part["seconds"] for part in document["parts"] if part["where"] == "device")
+    assert abs(device - document["wall"]) < 0.01 * document["wall"] + 1e-6
+    assert "of it" in autotune(folder, "spend", "--store", "study.db").stdout

@@ -1,0 +1,190 @@
+"""Reports of studies of every kind, hostile ones included."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from autotune.report.page_html import html_page
+from autotune.report.page_markdown import markdown
+from autotune.report.study_page import study_page
+from autotune.status import Status
+from autotune.store.store import Store
+from tests.report.reading_html import Read, faults
+from tests.report.studies import Written, generated
+
+NOW = 1_700_001_000.0
+GOALS = [
+    {"name": "time", "goal": "minimize", "unit": "s", "at_most": None, "at_least": None},
+    {"name": "rate", "goal": "maximize", "unit": "", "at_most": None, "at_least": None},
+]
+
+
+def both(store: Store) -> tuple[str, str]:
+    """The page as HTML without a fault, and as Markdown."""
+    page = study_page(store, None, NOW)
+    html = html_page(page)
+    assert faults(html) == []
+    return html, markdown(page)
+
+
+def text_of(html: str) -> str:
+    return " ".join(Read(html).text.split())
+
+
+def test_a_whole_study_is_said_in_full(tmp_path: Path) -> None:
+    with generated(tmp_path) as store:
+        html, short = both(store)
+    text = text_of(html)
+    for said in (
+        "faster",
+        "What won",
+        "How sure that is",
+        "How it was found",
+        "Which knobs matter",
+        "What failed",
+    ):
+        assert said in text
+    assert "How steady the readings were" in text and "Where the time went" in text
+    assert "autotune search" in text and "out-of-memory" in text
+    assert len(Read(html).of("svg")) >= 7
+    assert "faster" in short and "| out\\-of" not in short
+    assert len(html) < 1_000_000
+
+
+def empty(folder: Path) -> Written:
+    return Written(folder)
+
+
+def only_failures(folder: Path) -> Written:
+    written = Written(folder)
+    for tile in (1, 2, 4):
+        written.trial(
+            {"tile": tile}, status=Status.CRASHED, message="it crashed", stderr="segmentation fault"
+        )
+    return written
+
+
+def one_trial(folder: Path) -> Written:
+    written = Written(folder)
+    written.trial({"tile": 1}, 2.0, readings=[2.0, 2.1], reason={"kind": "default"})
+    return written
+
+
+def no_default(folder: Path) -> Written:
+    written = Written(folder)
+    for tile in (2, 4):
+        written.trial({"tile": tile}, 1.0 / tile)
+    written.trial({"tile": 4}, 0.25, purpose="final", reason={"kind": "re-measurement", "label": "trial 1"})
+    written.verdict(
+        {"tile": 4}, speedup=None, remark="the default is not feasible: there is nothing to compare with"
+    )
+    return written
+
+
+def no_better(folder: Path) -> Written:
+    written = one_trial(folder)
+    written.trial({"tile": 2}, 2.0)
+    written.trial(
+        {"tile": 1}, 2.0, purpose="default", reason={"kind": "re-measurement", "label": "the default"}
+    )
+    written.verdict({"tile": 1}, is_default=True, label="the default")
+    return written
+
+
+def two_goals(folder: Path) -> Written:
+    written = Written(folder, metrics=GOALS)
+    for tile in (1, 2, 4, 8):
+        written.trial({"tile": tile}, metrics={"time": 1.0 / tile, "rate": 10.0 - tile})
+    return written
+
+
+def replayed(folder: Path) -> Written:
+    written = Written(folder, replayed=True)
+    for tile in (1, 2):
+        written.trial({"tile": tile}, 1.0 / tile)
+    return written
+
+
+def running(folder: Path) -> Written:
+    written = one_trial(folder)
+    written.begin({"tile": 16})
+    return written
+
+
+def endless(folder: Path) -> Written:
+    written = Written(folder)
+    for tile in (1, 2, 4):
+        written.trial(
+            {"tile": tile}, float("nan") if tile == 1 else 1e300 * tile, readings=[1e300, float("inf")]
+        )
+    return written
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (empty, "Nothing tried"),
+        (only_failures, "Nothing succeeded"),
+        (one_trial, "not measured again"),
+        (no_default, "the default is not feasible"),
+        (no_better, "The default stays"),
+        (two_goals, "beaten by no other in time and rate"),
+        (replayed, "REPLAYED from a recording"),
+        (running, "1 trials are waiting or running"),
+        (endless, "4e+300 s"),
+    ],
+)
+def test_each_kind_of_study_has_its_sentence(
+    tmp_path: Path, make: Callable[[Path], Written], said: str
+) -> None:
+    html, short = both(make(tmp_path).store)
+    assert said in text_of(html)
+    assert short.startswith("## gemm")
+
+
+def test_a_replay_shows_no_time_of_a_device(tmp_path: Path) -> None:
+    text = text_of(both(replayed(tmp_path).store)[0])
+    assert "Where the time went" not in text and "How steady" not in text and "autotune verify" not in text
+
+
+EVIL = "<script>alert(1)</script>"
+KNOB = f'"><img src=x onerror=alert(1)>{EVIL}\x1b[2J\u202egnp$x^2$'
+
+
+def hostile(folder: Path) -> Written:
+    written = Written(
+        folder,
+        {KNOB: {"choices": [EVIL, "b"], "default": "b"}, "n": {"range": [0, 10**400], "default": 1}},
+        name=EVIL,
+        objective=f"python {EVIL}",
+        workload={EVIL: EVIL},
+        spec_text=f"]]></pre>{EVIL}\x00\x07",
+        metrics=[{"name": "time", "goal": "minimize", "unit": EVIL, "at_most": None, "at_least": None}],
+    )
+    written.trial({KNOB: "b", "n": 10**400}, 2.0, reason={"kind": EVIL, "strategy": EVIL})
+    written.trial({KNOB: EVIL, "n": 3}, 1.0, readings=[1.0, float("nan")])
+    for n in range(30):
+        written.trial({KNOB: "b" if n % 3 else EVIL, "n": 10**n}, 1.0 + n)
+    stderr = f"{EVIL}\x1b]0;owned\x07" + "x" * 10_000_000
+    written.trial({KNOB: "b", "n": 4}, status=Status.CRASHED, message=f"`{EVIL}`|\n# no\u2066", stderr=stderr)
+    return written
+
+
+def test_hostile_content_is_shown_and_does_nothing(tmp_path: Path) -> None:
+    html, short = both(hostile(tmp_path).store)
+    assert EVIL in text_of(html)
+    assert len(html) < 2_000_000
+    assert "characters before this are left out" in html
+    acting = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+    assert not acting.search(html) and not acting.search(short)
+    outside = re.sub(r"(?ms)^(`{3,})\w*$.*?^\1$", "", short)
+    assert "<script" not in outside and "<img" not in outside
+    assert "](javascript" not in short
+
+
+def test_a_figure_does_not_take_a_dollar_for_a_formula(tmp_path: Path) -> None:
+    assert "$x^2$" in both(hostile(tmp_path).store)[0]
