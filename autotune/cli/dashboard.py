@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from autotune.cli.options import store_option
+from autotune.cli.options import json_option, print_json, store_option
 from autotune.errors import InputError, Problem
 
 
@@ -21,7 +21,10 @@ from autotune.errors import InputError, Problem
 @click.option("--open/--no-open", "open_browser", default=True, help="Whether to open a browser.")
 @click.option("--notebooks", is_flag=True, help="Open the notebooks instead, in JupyterLab.")
 @store_option
-def command(host: str, port: int, open_browser: bool, notebooks: bool, store: str | None) -> int:
+@json_option
+def command(
+    host: str, port: int, open_browser: bool, notebooks: bool, store: str | None, as_json: bool
+) -> int:
     """Show the studies of a store in a browser, live while searches run. It only reads."""
     if notebooks:
         from autotune.report.notebooks import open_notebooks
@@ -39,7 +42,10 @@ def command(host: str, port: int, open_browser: bool, notebooks: bool, store: st
                 hint="choose another --port, or --port 0 for any that is free",
             )
         ) from error
-    click.echo(f"{server.address}   (Ctrl-C ends it)")
+    if as_json:
+        print_json({"address": server.address})
+    else:
+        click.echo(f"{server.address}   (Ctrl-C ends it)")
     if open_browser:
         import webbrowser
 
@@ -47,5 +53,5 @@ def command(host: str, port: int, open_browser: bool, notebooks: bool, store: st
     try:
         server.run()
     except KeyboardInterrupt:
-        click.echo()
+        click.echo(err=True)
     return 0

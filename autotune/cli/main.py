@@ -17,32 +17,44 @@ from autotune.errors import AutotuneError, InputError
 
 DONE, STORE_FAILED, BAD_INPUT, NOTHING_SUCCEEDED, DOES_NOT_HOLD, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
-VERBS = {
-    "search": ("search", "Search a space and defend the winner."),
-    "check": ("check", "Read a space, count it, and say what each constraint removes."),
-    "init": ("init", "Write a working space and objective to start from."),
-    "show": ("show", "Show the studies of a store, or one study."),
-    "trial": ("trial", "Show everything known about one trial."),
-    "why": ("why", "Tell why a trial was tried: what was known, expected, and what came of it."),
-    "lineage": ("lineage", "Show what a study, trial or recipe comes from, and what came of it."),
-    "diff": ("diff", "Say what differs between two trials, studies or recipes, outcomes included."),
-    "replay": ("replay", "Measure a trial again: does it come to what was stored?"),
-    "derive": ("derive", "Derive the proposals of a study again from its record, and compare."),
-    "best": ("best", "Print the best configuration of a study."),
-    "report": ("report", "Write one file that says what a study found, and how it is known."),
-    "importance": ("importance", "Say which knobs of a study matter, and which only together."),
-    "spend": ("spend", "Say where the time of a study's searches went."),
-    "recipes": ("recipes", "List, export and import the winners for each workload and device."),
-    "verify": ("verify", "Measure a winner again: does it still hold? Or: was an archive altered?"),
-    "rule": ("rule", "Choose configurations for other workloads by a small rule."),
-    "export": ("export", "Write a study to a file, an archive or another tool."),
-    "import": ("import_", "Bring in a study from an archive, or replay a recorded search."),
-    "convert": ("convert", "Make a space from the configurations of triton.autotune, or a T1 file."),
-    "dashboard": ("dashboard", "Show the studies in a browser, live, or open the notebooks."),
-    "prune": ("prune", "Say what may be deleted, and what leans on it."),
-    "doctor": ("doctor", "Say what this machine can do, and what is missing for what."),
+GROUPS = {
+    "Search": {
+        "search": ("search", "Search a space and defend the winner."),
+        "check": ("check", "Count a space, and say what each constraint removes."),
+        "init": ("init", "Write a working space and objective to start from."),
+        "convert": ("convert", "Make a space from a triton.autotune list or a T1 file."),
+        "doctor": ("doctor", "Say what this machine can do, and what is missing."),
+    },
+    "See what was found": {
+        "show": ("show", "Show the studies of a store, or one study."),
+        "report": ("report", "Write one file: what was found, and how it is known."),
+        "dashboard": ("dashboard", "Show the studies in a browser, live, or in notebooks."),
+        "importance": ("importance", "Say which knobs matter, and which only together."),
+        "spend": ("spend", "Say where the time went."),
+    },
+    "Use it": {
+        "best": ("best", "Print the best configuration of a study."),
+        "recipes": ("recipes", "List, export and import winners by workload and device."),
+        "rule": ("rule", "Choose for other workloads by a small rule."),
+    },
+    "Doubt it": {
+        "trial": ("trial", "Show everything known about one trial."),
+        "why": ("why", "Tell why a trial was tried, and what came of it."),
+        "derive": ("derive", "Derive all proposals again from the record, and compare."),
+        "replay": ("replay", "Measure a trial again: does it come to what was stored?"),
+        "verify": ("verify", "Does a winner still hold? Was an archive altered?"),
+        "diff": ("diff", "Say what differs between two trials, studies or recipes."),
+        "lineage": ("lineage", "Show what something comes from, and what came of it."),
+    },
+    "Keep it": {
+        "export": ("export", "Write a study to a file, an archive or another tool."),
+        "import": ("import_", "Bring in an archive, or a recorded search to replay."),
+        "prune": ("prune", "Say what may be deleted, and what leans on it."),
+    },
 }
-"""Verb: its module in :mod:`autotune.cli`, and its line in the help, said here so that help is quick."""
+"""What one wants, and the verbs for it: each with its module in :mod:`autotune.cli` and its line in the help."""
+
+VERBS = {verb: told for verbs in GROUPS.values() for verb, told in verbs.items()}
 
 
 class Verbs(click.Group):
@@ -59,8 +71,9 @@ class Verbs(click.Group):
         return command
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Verbs"):
-            formatter.write_dl([(name, text) for name, (_, text) in VERBS.items()])
+        for wanted, verbs in GROUPS.items():
+            with formatter.section(wanted):
+                formatter.write_dl([(name, text) for name, (_, text) in verbs.items()])
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})

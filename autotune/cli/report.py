@@ -20,9 +20,17 @@ from autotune.cli.options import json_option, print_json, store_option
     type=click.Choice(["html", "md"]),
     help="html: one file for a browser. md: for a pull request, on stdout.  [default: by the file's ending]",
 )
+@click.option("--open", "open_browser", is_flag=True, help="Open it in a browser.")
 @store_option
 @json_option
-def command(study: str | None, output: str | None, form: str | None, store: str | None, as_json: bool) -> int:
+def command(
+    study: str | None,
+    output: str | None,
+    form: str | None,
+    open_browser: bool,
+    store: str | None,
+    as_json: bool,
+) -> int:
     """Write a report of STUDY (a name or NAME#ID; by default the latest of the store).
 
     The HTML is a single file that needs no network: it can be mailed, put on a server or printed.
@@ -41,6 +49,10 @@ def command(study: str | None, output: str | None, form: str | None, store: str 
         click.echo(text, nl=False)
         return 0
     _write(Path(place), text)
+    if open_browser:
+        import webbrowser
+
+        webbrowser.open(Path(place).absolute().as_uri())
     if as_json:
         size = len(text.encode())
         print_json({"study": page.title, "file": str(Path(place).absolute()), "format": form, "bytes": size})
