@@ -52,7 +52,7 @@ GROUPS = {
         "prune": ("prune", "Say what may be deleted, and what leans on it."),
     },
 }
-"""What one wants, and the verbs for it: each with its module in :mod:`autotune.cli` and its line in the help."""
+"""What one wants, and the verbs for it: each with its module in :mod:`autotune.cli` and its line of help."""
 
 VERBS = {verb: told for verbs in GROUPS.values() for verb, told in verbs.items()}
 
