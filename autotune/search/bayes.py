@@ -60,7 +60,8 @@ class Bayes(Strategy):
     that differ from one of the best in one or two knobs. What is asked for is an improvement on the best by
     :data:`AMBITION` over the number of observations: much at first, when the process knows little and is
     too sure of it, so that the search does not polish the first good region it meets; next to nothing
-    after some hundred tries.
+    after some hundred tries. Where the goal follows a plain law and only a limit keeps from more of it
+    (:mod:`~autotune.search.law`), nothing is asked for: what fits is the question then.
 
     With ``cost``, the improvement expected is divided by the seconds expected, less and less as the budget is
     spent (:mod:`~autotune.search.cost`). ``rebuild`` asks for the same and names the knobs that need a new
@@ -182,7 +183,8 @@ class Bayes(Strategy):
             self._fitted = -1
             return None
         trust = self._belief.trust if self._belief else 0.0
-        goal = targets.best - self._ambition / (len(targets.instructive) + KNOWN * trust)
+        ambition = 0.0 if surrogate.lawful else self._ambition
+        goal = targets.best - ambition / (len(targets.instructive) + KNOWN * trust)
         gain = log_expected_improvement(expected.mean, expected.spread, goal) + np.log(expected.success)
         gain += CAUTION * expected.log_room
         seconds = self._seconds(pool, columns)

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import ndtr
 
 from autotune.search.contract import Observation, Problem
+from autotune.search.demand import Fitted, Scale, likelier
 from autotune.search.features import Features
 from autotune.search.gaussian_process import Floats, GaussianProcess, Inputs, Integers
 from autotune.search.pool import Pool
@@ -65,6 +67,11 @@ class Bounds:
             if len({_value(o, metric.name) for o in known}) >= FEWEST:
                 self._metrics.append(_Bounded(metric, features, known))
 
+    @property
+    def modelled(self) -> bool:
+        """Whether there is a model of any metric."""
+        return bool(self._metrics)
+
     def learn(self, observations: Sequence[Observation]) -> None:
         """Learn those of all ``observations`` that came since."""
         new = observations[self._seen :]
@@ -97,7 +104,10 @@ class Bounds:
 
 
 class _Bounded:
-    """A process over one metric, over its logarithm where it is positive as errors and sizes are."""
+    """A process over one metric: over its logarithm where it is positive, as errors and sizes are.
+
+    Or over the plain value, as a sum, where that predicts it better (:mod:`~autotune.search.demand`).
+    """
 
     def __init__(self, metric: MetricSpec, features: Features, first: Sequence[Observation]) -> None:
         self.metric = metric
@@ -105,16 +115,10 @@ class _Bounded:
         if len(first) > MOST:
             first = [first[i] for i in np.linspace(0, len(first) - 1, MOST).astype(int)]
         values = np.array([_value(o, metric.name) for o in first])
-        limits = [limit for limit in (metric.at_most, metric.at_least) if limit is not None]
-        self._least = min(float(values.min()), *limits)
-        self._logarithmic = self._least > 0.0
-        self._low, self._high = self._between(self._raw(values))
-        raw = np.clip(self._raw(values), self._low, self._high)
-        self._centre, self._scale = float(raw.mean()), float(raw.std()) or 1.0
-        self._targets = (raw - self._centre) / self._scale
         inputs = features.of([o.configuration for o in first])
-        self._process = GaussianProcess(features.groups, features.cell_sizes)
-        self._process.fit(inputs, self._targets)
+        fitted = self._fitted(values, inputs)
+        self._scale, self._process = fitted.scale, fitted.process
+        self._targets = self._scale(values)
         self.posterior = Posterior(self._process, inputs, np.zeros(len(inputs)))
 
     def learn(self, observations: Sequence[Observation]) -> None:
@@ -124,7 +128,7 @@ class _Bounded:
         values = np.array([_value(o, self.metric.name) for o in known])
         inputs = self._features.of([o.configuration for o in known])
         self.posterior.add(inputs, np.zeros(len(known)))
-        self._targets = np.concatenate([self._targets, self._standard(values)])
+        self._targets = np.concatenate([self._targets, self._scale(values)])
 
     def log_probability(self, columns: Integers) -> Floats:
         return self._within(*self.posterior.predict(self._targets[:, None], columns))
@@ -135,24 +139,33 @@ class _Bounded:
     def _within(self, mean: Floats, spread: Floats) -> Floats:
         spread = np.sqrt(np.square(spread) + self._process.noise)
         high, low = self.metric.at_most, self.metric.at_least
-        below = 1.0 if high is None else ndtr((self._standard(high) - mean[:, 0]) / spread)
-        under = 0.0 if low is None else ndtr((self._standard(low) - mean[:, 0]) / spread)
+        below = 1.0 if high is None else ndtr((self._scale(high) - mean[:, 0]) / spread)
+        under = 0.0 if low is None else ndtr((self._scale(low) - mean[:, 0]) / spread)
         return np.asarray(np.log(np.maximum(below - under, TINY)))
 
-    def _standard(self, values: Floats | float) -> Floats:
-        return (np.clip(self._raw(values), self._low, self._high) - self._centre) / self._scale
+    def _fitted(self, values: Floats, inputs: Inputs) -> Fitted:
+        """The model under which the values are the more probable; of equal ones the usual."""
+        limits = [limit for limit in (self.metric.at_most, self.metric.at_least) if limit is not None]
+        usual = GaussianProcess(self._features.groups, self._features.cell_sizes)
+        scale = self._scale_of(values, min(float(values.min()), *limits))
+        plain = self._scale_of(values, -math.inf)
+        return likelier(Fitted(usual, scale, inputs, values), self._features, plain)
 
-    def _raw(self, values: Floats | float) -> Floats:
-        own = np.asarray(values, dtype=float)
-        return np.log(np.maximum(own, self._least)) if self._logarithmic else own
+    def _scale_of(self, values: Floats, least: float) -> Scale:
+        """Of logarithms where even the ``least`` is positive, else of plain values."""
+        raw = Scale(least > 0.0, least=least)
+        low, high = self._between(raw, values)
+        cut = np.clip(raw.raw(values), low, high)
+        return replace(raw, centre=float(cut.mean()), divisor=float(cut.std()) or 1.0, low=low, high=high)
 
-    def _between(self, raw: Floats) -> tuple[float, float]:
+    def _between(self, scale: Scale, values: Floats) -> tuple[float, float]:
         """Where values are cut, so that one absurd error does not flatten the others.
 
         Nowhere, while none is inside the bounds.
         """
-        low = -math.inf if self.metric.at_least is None else float(self._raw(self.metric.at_least))
-        high = math.inf if self.metric.at_most is None else float(self._raw(self.metric.at_most))
+        low = -math.inf if self.metric.at_least is None else float(scale.raw(self.metric.at_least))
+        high = math.inf if self.metric.at_most is None else float(scale.raw(self.metric.at_most))
+        raw = scale.raw(values)
         inside = raw[(raw >= low) & (raw <= high)]
         ends = [end for end in (low, high) if math.isfinite(end)]
         reach = FAR * max(

@@ -20,6 +20,7 @@ from scipy.special import log_ndtr, ndtr, ndtri
 
 from autotune.search.censored import CensoredProcess, Known
 from autotune.search.contract import Observation
+from autotune.search.demand import Fitted, Scale, likelier
 from autotune.search.features import Features
 from autotune.search.gaussian_process import Floats, GaussianProcess, Inputs, Integers, Prior
 from autotune.search.pool import Pool
@@ -30,6 +31,9 @@ DEMAND = Prior(smooth_weight=0.1, code_weight=0.2, smooth_variance=2.0, code_var
 """Beside the trend, of the logarithm of a demand: bends over the whole range, and hardly any noise."""
 MEMORY = "memory"
 """The resource of which :attr:`~autotune.status.Status.OUT_OF_MEMORY` says that it did not suffice."""
+BEYOND = 0.5
+"""The probability that there is more memory than a trial that ran out of it had, where none had more; of two
+that had the same its square. What is killed at a cap had all; what was refused a large block had less."""
 MEASURED = 3
 """Successes whose memory is known, from which it is learned as a number."""
 ALIKE = 3
@@ -51,6 +55,9 @@ class Cause(ABC):
     measured: ClassVar[bool] = False
     """Whether successes say what they demanded, so that the limit is foreseen and not only met."""
 
+    limit_known = False
+    """Whether the limit is a number that somebody measured."""
+
     def __init__(
         self, features: Features, statuses: frozenset[Status], observations: Sequence[Observation]
     ) -> None:
@@ -61,10 +68,7 @@ class Cause(ABC):
         self.statuses = statuses
         self.features = features
         rows = _thinned([o for o in observations if self.concerns(o)])
-        # Other failures have no such simple reason: on recorded kernels a trend did not help to foresee them.
-        trend = Trend(features) if statuses == {Status.OUT_OF_MEMORY} else None
-        process = GaussianProcess(features.groups, features.cell_sizes, DEMAND, trend)
-        self.place(rows, process.variances(process.view(self._inputs(rows))))
+        process = self.model(rows)
         self.process = CensoredProcess(process, self._inputs(rows), self.known(rows))
 
     def concerns(self, observation: Observation) -> bool:
@@ -77,8 +81,8 @@ class Cause(ABC):
             self.process.add(self._inputs([observation]), self.known([observation]))
 
     @abstractmethod
-    def place(self, observations: Sequence[Observation], prior: Floats) -> None:
-        """Choose where the demand is 0; ``prior``: its variances (n,) before anything is known."""
+    def model(self, observations: Sequence[Observation]) -> GaussianProcess:
+        """A process over the demand, on a scale that is chosen here."""
 
     @abstractmethod
     def known(self, observations: Sequence[Observation]) -> Known:
@@ -88,6 +92,12 @@ class Cause(ABC):
     def log_success(self, demand: Floats, spread: Floats) -> Floats:
         """Logarithm of the probability that a demand of this mean and spread is within the limit."""
 
+    def _powers(self) -> GaussianProcess:
+        """A process over the logarithm of the demand."""
+        # Other failures have no such simple reason: on recorded kernels a trend did not help to foresee them.
+        trend = Trend(self.features) if self.statuses == {Status.OUT_OF_MEMORY} else None
+        return GaussianProcess(self.features.groups, self.features.cell_sizes, DEMAND, trend)
+
     def _inputs(self, observations: Sequence[Observation]) -> Inputs:
         return self.features.of([o.configuration for o in observations])
 
@@ -95,10 +105,13 @@ class Cause(ABC):
 class Hidden(Cause):
     """A failure that is only seen to happen: the limit is where the scale of the demand is put."""
 
-    def place(self, observations: Sequence[Observation], prior: Floats) -> None:
+    def model(self, observations: Sequence[Observation]) -> GaussianProcess:
+        process = self._powers()
+        prior = process.variances(process.view(self._inputs(observations)))
         failures = sum(o.status.failed for o in observations)
         share = (failures + 1.0) / (len(observations) + 2.0)
         self._limit = -math.sqrt(float(prior.mean())) * float(ndtri(share))
+        return process
 
     def known(self, observations: Sequence[Observation]) -> Known:
         sides = [1 if o.status.failed else -1 for o in observations]
@@ -111,49 +124,73 @@ class Hidden(Cause):
 class Memory(Cause):
     """Memory that ran out, where successes say how much they used.
 
-    Its logarithm is modelled, since it is made of factors. A trial that ran out is censored: it needed more
-    than any trial is known to have had. The limit is between that and the least demand of the failures;
-    how probable each place is follows from what the successes say of those demands.
+    Its logarithm is modelled, since it is made of factors, or the plain number where that is a sum. A trial
+    that ran out is censored: it needed more than any trial is known to have had. The limit is between that
+    and the least demand of the failures; how probable each place is follows from what the successes say of
+    those demands. Where no trial had more than one that ran out of it, that was probably all there is
+    (:data:`BEYOND`).
     """
 
     measured: ClassVar[bool] = True
 
     @classmethod
     def is_measured(cls, observations: Sequence[Observation]) -> bool:
-        """Whether enough successes say what they used, and not all the same."""
+        """Whether enough successes, not all alike, say what they used: one, where the limit is known."""
         used = {_used(o) for o in observations if not o.status.failed} - {0.0}
-        return len(used) >= MEASURED
+        ran_out = max((_used(o) for o in observations if o.status is Status.OUT_OF_MEMORY), default=0.0)
+        return len(used) >= MEASURED or bool(used and ran_out > max(used))
 
     def concerns(self, observation: Observation) -> bool:
         ran_out = observation.status in self.statuses
         return ran_out or (not observation.status.failed and _used(observation) > 0.0)
 
-    def place(self, observations: Sequence[Observation], prior: Floats) -> None:
-        used = np.log([_used(o) for o in observations if not o.status.failed])
-        self._centre = float(used.mean())
-        self._had = max(self._centred(o) for o in observations if _used(o) > 0.0)
+    def model(self, observations: Sequence[Observation]) -> GaussianProcess:
+        self._had, self._stopped = 0.0, 0
+        self._hear(observations)
+        known = [o for o in observations if not o.status.failed]
+        used, inputs = np.array([_used(o) for o in known]), self._inputs(known)
+        found = Fitted(self._powers(), Scale(True, float(np.log(used).mean())), inputs, used)
+        if self.limit_known:
+            # Against a limit that is guessed itself, a sharper demand does not help.
+            plain = Scale(False, float(used.mean()), float(used.std()) or 1.0)
+            found = likelier(found, self.features, plain)
+        self._scale = found.scale
+        found.process.forget()
+        return found.process
 
     def known(self, observations: Sequence[Observation]) -> Known:
         failed = np.array([o.status.failed for o in observations])
-        numbers = [self._had if o.status.failed else self._centred(o) for o in observations]
-        return Known(np.array(numbers), failed.astype(int))
+        numbers = self._scale([self._had if o.status.failed else _used(o) for o in observations])
+        return Known(numbers, failed.astype(int))
+
+    @property
+    def limit_known(self) -> bool:  # type: ignore[override]
+        return self._stopped > 0
 
     def learn(self, observation: Observation) -> None:
-        if self.concerns(observation) and _used(observation) > 0.0:
-            self._had = max(self._had, self._centred(observation))
+        if self.concerns(observation):
+            self._hear([observation])
         super().learn(observation)
 
     def log_success(self, demand: Floats, spread: Floats) -> Floats:
         sites, ran_out = self.process.sites, self.process.known.sides > 0
-        limits = self._had + np.linspace(0.0, REACH, NODES)
+        limits = self._scale(self._had * np.exp(np.linspace(0.0, REACH, NODES)))
         short = (sites.others[ran_out, None] - limits) / sites.spread[ran_out, None]
         weights = log_ndtr(short).sum(axis=0)
         weights = np.exp(weights - weights.max())
+        if self.limit_known:
+            beyond = BEYOND**self._stopped
+            weights[1:] *= beyond / (1.0 - beyond) / (NODES - 1)
         within = ndtr((limits - demand[:, None]) / spread[:, None])
         return np.asarray(np.log(np.maximum(within @ (weights / weights.sum()), TINY)))
 
-    def _centred(self, observation: Observation) -> float:
-        return math.log(_used(observation)) - self._centre
+    def _hear(self, observations: Sequence[Observation]) -> None:
+        """How much each of them had, in bytes, and how many ran out when they had the most."""
+        for observation in observations:
+            used = _used(observation)
+            if used > self._had:
+                self._had, self._stopped = used, 0
+            self._stopped += observation.status.failed and used == self._had
 
 
 class Feasibility:
@@ -170,6 +207,11 @@ class Feasibility:
         self._seen = len(first)
         self._causes = [kind(features, statuses, first) for kind, statuses in _causes(first)]
         self._watched = 0
+
+    @property
+    def limit_known(self) -> bool:
+        """Whether it is known how much of something measured there is."""
+        return any(cause.limit_known for cause in self._causes)
 
     def learn(self, observations: Sequence[Observation]) -> None:
         """Learn those of all ``observations`` that came since."""

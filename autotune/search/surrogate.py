@@ -13,6 +13,7 @@ from autotune.search.feasibility import Feasibility
 from autotune.search.features import Features
 from autotune.search.gaussian_process import Floats, GaussianProcess, Inputs, Integers
 from autotune.search.history import History, Targets, chosen
+from autotune.search.law import law_of
 from autotune.search.pool import Pool
 from autotune.search.posterior import Posterior
 from autotune.space.configuration import Configuration
@@ -71,16 +72,24 @@ class Surrogate:
             self._rows = np.intersect1d(chosen(targets), targets.instructive)
         self._seen = len(history)
         self._inputs = features.of([history.configurations[i] for i in self._rows])
-        known = np.zeros(len(self._rows))
+        known = values = np.zeros(len(self._rows))
         if targets:
             known = targets.known[self._rows]
             values = targets.values[self._rows]
             values = (values - values.mean()) / (values.std() or 1.0)
-            self._process.fit(self._inputs, values - _centred(self._inputs.expected), known)
-        self._posterior = Posterior(self._process, self._inputs, known)
+            values -= _centred(self._inputs.expected)
+            self._process.fit(self._inputs, values, known)
         self._problem = problem
         self._feasibility = Feasibility(features, pool, self._unexplained(first)) if success else None
         self._bounds = Bounds(problem, features, pool, first) if success else None
+        self.lawful = False
+        """Whether the goal follows a law, so that it is known what is to be gained."""
+        law = law_of(self._process, features, self._inputs, values, known) if self._at_a_limit else None
+        if law is not None:
+            self._process, rows = law
+            self._rows, self._inputs, known = self._rows[rows], self._inputs.taken(rows), known[rows]
+            self.lawful = True
+        self._posterior = Posterior(self._process, self._inputs, known)
         self._expected = np.zeros(0)
         """Of the columns that are watched."""
 
@@ -135,6 +144,13 @@ class Surrogate:
         total, measured = self._feasibility.log_success(columns)
         bounds = self._bounds.log_probability(columns)
         return np.exp(total + bounds), measured + bounds
+
+    @property
+    def _at_a_limit(self) -> bool:
+        """Whether there is one goal, and a known limit to something measured keeps from it."""
+        if not (self._feasibility and self._bounds) or len(self._problem.goals) != 1:
+            return False
+        return self._bounds.modelled or self._feasibility.limit_known
 
     def _unexplained(self, observations: Sequence[Observation]) -> list[Observation]:
         """Without those that failed by a metric that was measured: the bounds' model has them."""

@@ -1,0 +1,108 @@
+"""Whether a demand is a product or a sum: two models of one measured number, and which of them holds.
+
+Sizes multiply, so that the logarithm of a demand is simple; or a part of it is always there and the rest
+adds to that, so that the demand itself is. The values tell: each is predicted from all the others, and the
+model under which they were the more probable is taken (Geisser and Eddy, Journal of the American Statistical
+Association 74, 1979; for Gaussian processes Rasmussen and Williams 2006, section 5.4.2). The densities are
+those of the plain value, so that a logarithm pays for what it stretches.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from autotune.search.features import Features
+from autotune.search.gaussian_process import JITTER, Floats, GaussianProcess, Inputs, Prior
+from autotune.search.sums import Sum
+
+Flags = NDArray[np.bool_]
+
+CLOSE = Prior(
+    smooth_weight=0.1,
+    code_weight=0.2,
+    smooth_variance=1e-2,
+    code_variance=1e-4,
+    noise=1e-4,
+    noise_spread=2.0,
+)
+"""Beside a trend that explains nearly all of a standardised number: slight bends, and hardly any noise."""
+FEWEST = 3
+"""Different values from which a sum can be told from a product."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """From measured values to the targets of a process: plain or logarithms, cut, centred and divided."""
+
+    logarithmic: bool = False
+    centre: float = 0.0
+    divisor: float = 1.0
+    least: float = 0.0
+    """Smaller values count as this before their logarithm is taken."""
+    low: float = -math.inf
+    high: float = math.inf
+    """Where :meth:`raw` values are cut."""
+
+    def __call__(self, values: ArrayLike) -> Floats:
+        return np.asarray((np.clip(self.raw(values), self.low, self.high) - self.centre) / self.divisor)
+
+    def raw(self, values: ArrayLike) -> Floats:
+        """The plain values, or their logarithms."""
+        own = np.asarray(values, dtype=float)
+        return np.log(np.maximum(own, self.least)) if self.logarithmic else own
+
+    def log_slopes(self, values: Floats) -> Floats:
+        """The logarithm of how far a target moves with its value, shape (n,)."""
+        return -math.log(self.divisor) - (self.raw(values) if self.logarithmic else np.zeros(len(values)))
+
+    def cuts(self, values: Floats) -> Flags:
+        """Which of the values are cut, shape (n,)."""
+        raw = self.raw(values)
+        return (raw < self.low) | (raw > self.high)
+
+
+class Fitted:
+    """A process that is fitted to ``values`` (n,) on a scale."""
+
+    def __init__(self, process: GaussianProcess, scale: Scale, inputs: Inputs, values: Floats) -> None:
+        self.process, self.scale, self.inputs, self.values = process, scale, inputs, values
+        process.fit(inputs, scale(values))
+
+    def log_densities(self) -> Floats:
+        """The logarithm of the density of each plain value (n,), as all the others predict it."""
+        of_targets = log_densities(self.process, self.inputs, self.scale(self.values))
+        return of_targets + self.scale.log_slopes(self.values)
+
+
+def log_densities(
+    process: GaussianProcess, inputs: Inputs, targets: Floats, known: Floats | None = None
+) -> Floats:
+    """The logarithm of the density of each target (n,), as all the others predict it.
+
+    ``known``: the variance of each that was measured (n,), to which the noise is added.
+    """
+    view = process.view(inputs)
+    covariance = process.covariance(view, view)
+    covariance[np.diag_indices(len(targets))] += process.noise + JITTER + (0.0 if known is None else known)
+    inverse = np.linalg.inv(covariance)
+    variance = 1.0 / np.diag(inverse)
+    missed = (inverse @ targets) * variance
+    return np.asarray(-0.5 * (np.log(2.0 * math.pi * variance) + np.square(missed) / variance))
+
+
+def likelier(usual: Fitted, features: Features, plain: Scale) -> Fitted:
+    """``usual``, or a sum on the scale ``plain`` where its values were more probable under that.
+
+    Values that one of the scales cuts have no part in it.
+    """
+    if len(np.unique(usual.values)) < FEWEST:
+        return usual
+    process = GaussianProcess(features.groups, features.cell_sizes, CLOSE, Sum(features, usual.inputs))
+    added = Fitted(process, plain, usual.inputs, usual.values)
+    whole = ~(usual.scale.cuts(usual.values) | plain.cuts(usual.values))
+    gain = (added.log_densities() - usual.log_densities())[whole].sum()
+    return added if gain > 0.0 else usual

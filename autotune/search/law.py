@@ -1,0 +1,46 @@
+"""A goal that is a product of powers of the knobs, and so known far beyond what was tried.
+
+Where the largest batch is asked for, the goal is the batch; a process that has to learn as much still doubts
+that 200 is more than 190. That does not matter while there is much to gain. At a limit to something measured
+there is not: the best lies a few per cent beyond what is known to fit, and the question is only what fits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from autotune.search.demand import CLOSE, log_densities
+from autotune.search.features import Features
+from autotune.search.gaussian_process import Floats, GaussianProcess, Inputs, Integers
+from autotune.search.trend import Trend
+
+FEWEST = 3
+"""Values from which a law can be seen."""
+PLAIN = 2.0
+"""The law has to make a value so much more probable, in natural logarithms and on average. Goals of recorded
+and of modelled kernels never came to 1 under it, those that are a product of knobs to 3 and more."""
+
+
+def law_of(
+    usual: GaussianProcess, features: Features, inputs: Inputs, targets: Floats, known: Floats
+) -> tuple[GaussianProcess, Integers] | None:
+    """A process that follows the law, and the rows to condition it on; ``None`` where it does not hold.
+
+    ``usual`` is fitted to the ``targets`` (n,), which have the variances ``known`` (n,). Those at the highest
+    are left aside where there are several: the slow side is cut there.
+    """
+    worst = targets >= targets.max() - 1e-9
+    rows = np.flatnonzero(~worst) if worst.sum() > 1 else np.arange(len(targets))
+    if len(rows) < FEWEST:
+        return None
+    powers = Trend(features)
+
+    def law(inputs: Inputs) -> Floats:
+        return np.hstack([np.ones((len(inputs), 1)), powers(inputs)])
+
+    process = GaussianProcess(features.groups, features.cell_sizes, CLOSE, law)
+    part = inputs.taken(rows)
+    process.fit(part, targets[rows], known[rows])
+    lawful = log_densities(process, part, targets[rows], known[rows])
+    gain = lawful - log_densities(usual, inputs, targets, known)[rows]
+    return (process, rows) if gain.mean() > PLAIN else None

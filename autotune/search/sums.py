@@ -1,0 +1,128 @@
+"""How a demand grows with the knobs where it is a sum: what is always there, and what each knob adds.
+
+The memory of a training is that of its model and its optimiser, and then so much a sample; how much that is
+depends on what is kept of it. So the plain demand is linear in the plain values of the knobs and in the
+products of two of them, with normal weights (Rasmussen and Williams 2006, section 2.1). Its logarithm, which
+:mod:`~autotune.search.trend` is for, bends where the constant part ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from autotune.search.features import GONE, Features
+from autotune.search.gaussian_process import LARGEST_CODE, Floats, Inputs
+from autotune.space.knob import Knob
+from autotune.space.knobs import FloatRange, IntegerRange
+
+CHOICE = 0.7
+"""The weight of each choice, of a standardised demand."""
+PAIR = 0.5
+"""The weight of a product of two, beside 1 for each of them."""
+MOST_FREE = 256
+"""Where more weights would be free, the products are left out."""
+
+
+class Sum:
+    """The terms of the sum over the knobs of a space: a constant, some of each knob, and products of two.
+
+    Numbers count in standard deviations of those at which the demand is known, so that the weights that
+    explain it are about 1 for standardised targets. A list of numbers has their logarithms as terms as well,
+    for what divides a demand. Permutations, and choices among very many values, have no part.
+    """
+
+    def __init__(self, features: Features, known: Inputs) -> None:
+        """``known``: where the demand is known."""
+        cells = [(knob, i) for knob in features.discrete for i in range(len(knob.cells))]
+        first = known.smooth.shape[1] - len(features.floating)
+        found = [_of_cell(knob, i, column) for column, (knob, i) in enumerate(cells)]
+        found += [_of_float(knob, first + i) for i, knob in enumerate(features.floating)]
+        self._parts = [_standardised(part, known) for part in found if part is not None]
+        sizes = [part.free for part in self._parts]
+        products = (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2
+        self.free = 1 + sum(sizes) + products
+        """How many weights are free: so many different values would leave nothing to be explained."""
+
+    def __call__(self, inputs: Inputs) -> Floats:
+        """Shape (n, terms), each for a weight that is standard normal."""
+        parts = [part(inputs) for part in self._parts]
+        terms = [np.ones((len(inputs), 1)), *parts]
+        if self.free <= MOST_FREE:
+            terms += [_products(one, other) for i, one in enumerate(parts) for other in parts[:i]]
+        return np.hstack(terms)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What one knob adds: its coordinates (n, several), NaN where it does not exist."""
+
+    coordinates: Callable[[Inputs], Floats]
+    ends: Floats | None
+    """Coordinates of a number's first and last value."""
+    free: int
+    """How many of its coordinates are free."""
+    middle: Floats | float = 0.0
+    scale: Floats | float = 1.0
+
+    def __call__(self, inputs: Inputs) -> Floats:
+        return np.nan_to_num((self.coordinates(inputs) - self.middle) / self.scale)
+
+
+def _standardised(part: _Part, known: Inputs) -> _Part:
+    """About its mean among what is ``known``; in terms of its range where it was always the same there."""
+    if part.ends is None:
+        return part
+    seen = part.coordinates(known)
+    there = seen[~np.isnan(seen).any(axis=1)]
+    middle, scale = (there.mean(axis=0), there.std(axis=0)) if len(there) else (part.ends[0], 0.0)
+    reach = np.maximum(np.abs(part.ends - middle).max(axis=0), 1e-300)
+    return replace(part, middle=middle, scale=np.where(scale > 1e-9 * reach, scale, reach))
+
+
+def _of_cell(knob: Knob, cell: int, column: int) -> _Part | None:
+    """The part of one cell of a knob, whose codes stand in a column."""
+    values = knob.cells[cell].values
+    if knob.distinct or (not knob.ordered and len(values) > LARGEST_CODE):
+        return None
+    numbers = isinstance(values, range) or all(isinstance(v, (int, float)) for v in values)
+    logarithms = (
+        numbers
+        and not isinstance(knob, IntegerRange)
+        and all(isinstance(v, (int, float)) and v > 0 for v in values)
+    )
+
+    def coordinates(codes: list[int]) -> Floats:
+        if not knob.ordered:
+            return CHOICE * np.eye(len(values))[codes]
+        plain = np.array([float(values[i]) if numbers else i for i in codes])[:, None]  # type: ignore[arg-type]
+        return np.hstack([plain, np.log(plain)]) if logarithms else plain
+
+    def of(inputs: Inputs) -> Floats:
+        different, rows = np.unique(inputs.codes[:, column], return_inverse=True)
+        found = coordinates(np.maximum(different, 0).tolist())
+        return np.where(different[:, None] == GONE, np.nan, found)[rows]
+
+    if not knob.ordered:
+        return _Part(of, None, len(values) - 1)
+    ends = coordinates([0, len(values) - 1])
+    return _Part(of, ends, ends.shape[1])
+
+
+def _of_float(knob: Knob, column: int) -> _Part:
+    """The part of a continuous knob, whose position from 0 to 1 stands in a column of the smooth features."""
+    assert isinstance(knob, FloatRange)
+    low, high = knob.low, knob.high
+
+    def plain(position: Floats) -> Floats:
+        own = low + position * (high - low) if knob.scale == "linear" else low * (high / low) ** position
+        return np.asarray(own)[:, None]
+
+    return _Part(lambda inputs: plain(inputs.smooth[:, column]), plain(np.array([0.0, 1.0])), 1)
+
+
+def _products(one: Floats, other: Floats) -> Floats:
+    """Shape (n, all pairs of a column of each)."""
+    return np.asarray(PAIR * np.einsum("ni,nj->nij", one, other).reshape(len(one), -1))
