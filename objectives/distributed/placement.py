@@ -1,17 +1,18 @@
-"""``placement-pipeline`` and ``placement-graph``: which part of a model is on which device, and in what order they work.
+"""``placement-pipeline`` and ``placement-graph``: which part of a model is on which device, in what order.
 
 Each device is a process with a share of processor time, a memory cap and a link of its own; activations and
 gradients go between them over those links. Knobs: ``place`` (item to device), ``micro_batches``,
 ``schedule`` (``gpipe``, ``1f1b``), ``recompute``; those that a space leaves out are as in ``Plan``.
 
 Workload: ``model`` (``chain`` or ``graph``) and its sizes; ``devices``: by name, ``cpu`` (a share of a core),
-``memory_mib`` (what the model may take there), ``bandwidth`` in bit/s and ``latency`` in s of its link; ``steps``: training
-steps in a reading; ``runtime_mib``: what a process needs besides the model, which the kernel's own cap allows for.
+``memory_mib`` (what the model may take there), ``bandwidth`` in bit/s and ``latency`` in s of its link;
+``steps``: training steps in a reading; ``runtime_mib``: what a process needs besides the model, which the
+kernel's own cap allows for.
 
-Metrics: ``time`` of a step in seconds, from when all devices were ready until the last one is done, divided by the number
-of steps; ``busy_NAME``: seconds a step in which the device computes; ``peak_NAME``: MiB that the model took at
-most. A device over its cap is ``out-of-memory``. Oracle: gradients, and the loss after a step, equal those of the unsplit
-model in float64.
+Metrics: ``time`` of a step in seconds, from when all devices were ready until the last one is done, divided
+by the number of steps; ``busy_NAME``: seconds a step in which the device computes; ``peak_NAME``: MiB that
+the model took at most. A device over its cap is ``out-of-memory``. Oracle: gradients, and the loss after a
+step, equal those of the unsplit model in float64.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ class Placement(GroupObjective):
         ran = self._run(placement_rank.steps, loaded, int(rng.integers(MOST_SEED)), self.count)
         parts: Sequence[placement_rank.Stepped] = ran.results
         metrics = {"time": (max(p.ended for p in parts) - min(p.begun for p in parts)) / self.count}
-        for name, cap, part in zip(self.names, self.caps, parts, strict=True):
+        for name, part in zip(self.names, parts, strict=True):
             metrics[f"busy_{name}"] = part.busy / self.count
             metrics[f"peak_{name}"] = part.peak / 2**20
         for name, cap, part in zip(self.names, self.caps, parts, strict=True):

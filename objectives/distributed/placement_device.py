@@ -13,7 +13,7 @@ from placement_plan import Plan, make_turns
 from torch import nn
 
 Key = tuple[int, int]
-"""An item and a micro-batch. Those of a run are counted on from step to step: a device may be a step ahead."""
+"""An item and a micro-batch. Those are counted on from step to step: a device may be a step ahead."""
 
 RATE, MOMENTUM = 0.05, 0.9
 

@@ -1,11 +1,11 @@
 """The models that are placed on devices: items, each with a module, that read what other items have made.
 
-* :func:`chain`: a transformer of ``blocks`` layers between an embedding and a head; each item reads the one before it.
-* :func:`graph`: a stem, ``branches`` convolutions of unequal sizes that all read the stem, and a head that reads them
-  all.
+* :func:`chain`: a transformer of ``blocks`` layers between an embedding and a head, one after another.
+* :func:`graph`: a stem, ``branches`` convolutions of unequal sizes that all read the stem, and a head that
+  reads them all.
 
-The last item returns the loss: the sum over its part of the batch, divided by the size of the whole batch, so that
-the gradients of the parts add up to that of the batch.
+The last item returns the loss: the sum over its part of the batch, divided by the size of the whole batch,
+so that the gradients of the parts add up to that of the batch.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Model:
-    """Items in an order in which they can be computed; the last returns the loss, given the targets as well."""
+    """Items in an order in which they can be computed; the last is given the targets too."""
 
     items: tuple[Item, ...]
     draw: Callable[[np.random.Generator], tuple[torch.Tensor, torch.Tensor]]

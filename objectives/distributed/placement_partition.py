@@ -30,7 +30,7 @@ class Profile:
 
 
 def equal_split(items: int, devices: int) -> tuple[int, ...]:
-    """As many items on each device, in their order; the first ones have one more where it does not come out even."""
+    """As many items on each device, in their order; the first have one more where that cannot be."""
     return tuple(item * devices // items for item in range(items))
 
 
@@ -38,9 +38,9 @@ def pipedream(profile: Profile, readers: Sequence[Sequence[int]]) -> tuple[int, 
     """The partition into consecutive stages whose slowest is fastest, on devices in the best order.
 
     Narayanan et al., PipeDream: Generalized Pipeline Parallelism for DNN Training, SOSP 2019, section 3.1: by
-    dynamic programming, the time of a stage is the larger of its computation and of the transfers before it (what it is
-    sent, and the gradients it sends back), all from a profile. Theirs is for equal devices, where order
-    does not matter; here all orders of the devices are tried, and so are fewer of them. There are no replicas.
+    dynamic programming over a profile. The time of a stage is the larger of its computation and of the
+    transfers before it (what it is sent, and the gradients it sends back). Theirs is for equal devices, where
+    order does not matter; here all orders of the devices are tried, and fewer of them. There are no replicas.
     """
     best: tuple[float, tuple[int, ...]] = (float("inf"), ())
     for count in range(1, profile.devices + 1):
@@ -52,7 +52,7 @@ def pipedream(profile: Profile, readers: Sequence[Sequence[int]]) -> tuple[int, 
 def _staged(
     profile: Profile, readers: Sequence[Sequence[int]], order: Sequence[int]
 ) -> tuple[float, tuple[int, ...]]:
-    """The best cut into as many stages as there are devices in ``order``: seconds of its slowest, and the plan."""
+    """The best cut into a stage for each device of ``order``: seconds of its slowest, and the plan."""
     items = len(profile.seconds)
     table = {0: (0.0, ())} if items else {}
     done: dict[int, tuple[float, tuple[int, ...]]] = dict(table)

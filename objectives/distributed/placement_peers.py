@@ -25,8 +25,8 @@ _HEAD = struct.Struct("=4q4q")
 _MOST_DIMENSIONS = 4
 _WAIT_SECONDS = 0.001
 
-VALUE, GRADIENT, READY, GO = range(4)
-"""What a message is: an item's output, the gradient of one, and the two halves of a barrier."""
+VALUE, GRADIENT, BARRIER = range(3)
+"""What a message is: an item's output, the gradient of one, or that somebody is at a barrier."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Peers:
         self._rank = rank.rank
         self._inbox: queue.SimpleQueue[Message | Exception] = queue.SimpleQueue()
         self._outboxes: dict[int, queue.SimpleQueue[tuple[bytes, Any]]] = {}
-        self._kept: list[Message] = []
+        self._barriers: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
         for other, connection in _connect_all(rank).items():
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             outbox: queue.SimpleQueue[tuple[bytes, Any]] = queue.SimpleQueue()
@@ -72,8 +72,6 @@ class Peers:
 
     def receive(self, block: bool) -> Message | None:
         """The next message; ``None`` where there is none and ``block`` is false."""
-        if self._kept:
-            return self._kept.pop(0)
         try:
             found = self._inbox.get(block)
         except queue.Empty:
@@ -86,23 +84,18 @@ class Peers:
         """Until all ranks are here."""
         others = sorted(self._outboxes)
         if self._rank == 0:
-            self._await(READY, len(others))
+            self._await(len(others))
             for other in others:
-                self.send(other, GO)
+                self.send(other, BARRIER)
         else:
-            self.send(0, READY)
-            self._await(GO, 1)
+            self.send(0, BARRIER)
+            self._await(1)
 
-    def _await(self, kind: int, count: int) -> None:
-        early = []
-        while count:
-            message = self.receive(block=True)
-            assert message is not None
-            if message.kind == kind:
-                count -= 1
-            else:
-                early.append(message)
-        self._kept += early
+    def _await(self, count: int) -> None:
+        for _ in range(count):
+            lost = self._barriers.get()
+            if lost is not None:
+                raise lost
 
     def _send_all(self, connection: socket.socket, outbox: queue.SimpleQueue[tuple[bytes, Any]]) -> None:
         try:
@@ -123,10 +116,14 @@ class Peers:
                 tensor = torch.empty(sizes[: max(dimensions, 0)])
                 if dimensions >= 0:
                     _fill(connection, memoryview(tensor.numpy()).cast("B"))
+                if kind == BARRIER:
+                    self._barriers.put(None)
+                    continue
                 self._inbox.put(Message(kind, item, micro_batch, sender, tensor))
         except Exception as error:  # noqa: BLE001 - the one who waits is to hear of it, whatever it is
             lost = PeerLostError(f"the connection to rank {sender} ended: {error}")
             self._inbox.put(lost)
+            self._barriers.put(lost)
 
 
 def _fill(connection: socket.socket, room: memoryview) -> None:

@@ -54,12 +54,12 @@ def stages(place: Sequence[int], reads: Sequence[Sequence[int]]) -> list[int]:
 class Turns:
     """What one device does next: forward and backward tasks of its items, a micro-batch each.
 
-    ``gpipe`` (Huang et al., GPipe, 2019): all forward passes of the device, then all backward passes. ``1f1b``
-    (Narayanan et al., PipeDream, 2019, section 3.2; with a flush at the end of each step, as in Narayanan et
-    al., Memory-Efficient Pipeline-Parallel DNN Training, 2021): backward passes as soon as there are some, and no
-    item is further ahead of its backward pass than there are stages after it. With several stages on a device the
-    oldest micro-batch goes first. Neither can lock: the oldest micro-batch that is not done is always allowed
-    to go on.
+    ``gpipe`` (Huang et al., GPipe, 2019): all forward passes of the device, then all backward passes.
+    ``1f1b`` (Narayanan et al., PipeDream, 2019, section 3.2; with a flush at the end of each step, as in
+    Narayanan et al., Memory-Efficient Pipeline-Parallel DNN Training, 2021): backward passes as soon as there
+    are some, and no item is further ahead of its backward pass than there are stages after it. With several
+    stages on a device the oldest micro-batch goes first. Neither can lock: the oldest micro-batch that is not
+    done is always allowed to go on.
     """
 
     items: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""What the ranks of a placed model run: training steps against the clock, gradients for the oracle, profiles."""
+"""What the ranks of a placed model run: steps against the clock, gradients for the oracle, profiles."""
 
 from __future__ import annotations
 
