@@ -1,9 +1,9 @@
-"""Writes a study of many trials into a store, through the store's own interface, for the benchmarks of reports.
+"""Writes a study of many trials into a store, through the store's own interface.
 
     python -m benchmarks.big_study --trials 100000 --store big.db
 
-Outcomes are drawn, not measured: a smooth function of five knobs with noise, a region that runs out of memory,
-some crashes, some trials pruned. The same seed writes the same study.
+Outcomes are drawn, not measured: a smooth function of five knobs with noise, a region that runs out of
+memory, some crashes, some trials pruned. The same seed writes the same study.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ KNOBS: dict[str, dict[str, Any]] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--trials", type=int, default=100_000)
     parser.add_argument("--store", required=True)
     parser.add_argument("--seed", type=int, default=0)
@@ -193,7 +195,12 @@ def _defend(store: Store, study: int, session: int, segment: int, rng: np.random
             "label": entrants[1][0],
             "is_default": False,
             "metrics": {"time": fields},
-            "speedup": {"against": "the default", "estimate": ratio, "low": ratio * 0.98, "high": ratio * 1.02},
+            "speedup": {
+                "against": "the default",
+                "estimate": ratio,
+                "low": ratio * 0.98,
+                "high": ratio * 1.02,
+            },
             "baselines": [],
             "tied": [],
             "remark": "",

@@ -201,13 +201,15 @@ def workloads(place: Place, study: str | int | None = None) -> pd.DataFrame:
     """One row a workload of a family and configuration measured on it: what winners are worth elsewhere.
 
     Columns: ``workload``, ``configuration`` (the studies that it won, or ``default``), ``value``,
-    ``over_best`` (1 is the best there), ``status`` and ``held_out``. Empty where the study is alone.
+    ``over_best`` (1 is the best there), ``status`` and ``held_out``. ``study`` is any of the family; by
+    default the newest. Empty where there is none.
     """
     import pandas as pd
 
     columns = ["workload", "configuration", "value", "over_best", "status", "held_out"]
     with opened(place) as store:
-        family = family_of(store, store.study(study))
+        wanted = reversed(store.studies()) if study is None else [store.study(study)]
+        family = next((kin for one in wanted if len(kin := family_of(store, one)) > 1), ())
         if len(family) < 2:
             return pd.DataFrame(columns=columns)
         matrix = load_matrix(store, family)

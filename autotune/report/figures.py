@@ -208,17 +208,24 @@ def _wide_cell(axes: Any, x: float, y: float, width: float, share: float, text: 
 
     colour = drawing.step_of(share) if trials else PAPER
     axes.add_patch(Rectangle((x - width / 2, y - 0.45), width * 0.97, 0.9, color=colour, lw=0))
-    room = max(3, int(10 * width))
-    said = f"{text if len(text) <= room else text[: room - 1] + '…'}\n{share:.0%}" if trials else ""
+    share_said = f"{share:.0%}" if trials else ""
     axes.text(
         x,
         y,
-        words(said.split("\n")[0], room + 2) + ("\n" + said.split("\n")[1] if said else ""),
+        f"{_fitting(text, max(3, int(10 * width)))}\n{share_said}",
         ha="center",
         va="center",
         fontsize=SMALL - 2.5,
         color=drawing.on_step(share),
     )
+
+
+def _fitting(label: str, room: int) -> str:
+    """Of a range its lower end where both do not fit."""
+    if len(label) <= room:
+        return words(label, room)
+    low, between, _ = label.partition(" to ")
+    return words(f"{low} …" if between and len(low) + 2 <= room + 2 else f"{label[: room - 1]}…", room + 2)
 
 
 def front_figure(frame: pd.DataFrame) -> Figure:
@@ -292,13 +299,19 @@ def finale_figure(frame: pd.DataFrame) -> Figure:
     return figure
 
 
+def _moves(column: pd.Series[Any]) -> bool:
+    """Whether there is anything to see: it changes, and not just by a trace."""
+    known = column.dropna()
+    return len(known) > 1 and float(known.max() - known.min()) > 1e-3 * max(1.0, abs(float(known.max())))
+
+
 def steadiness_figure(frame: pd.DataFrame) -> Figure:
     """Each reading over the median of its own trial, over time; below it what the machine did."""
     from autotune.report.steadiness import CONTEXT
 
     if frame.empty:
         return drawing.nothing("no readings are in the store")
-    sampled = [name for name in CONTEXT if name in frame.columns and frame[name].nunique() > 1][:3]
+    sampled = [name for name in CONTEXT if name in frame.columns and _moves(frame[name])][:3]
     figure = drawing.blank(2.2 + 1.05 * len(sampled), 1 + len(sampled), ratios=[2.0, *([1.0] * len(sampled))])
     top, *below = figure.axes
     shown = frame.iloc[:: max(1, len(frame) // MOST_DOTS)]

@@ -32,6 +32,7 @@ def studies_figure(frame: pd.DataFrame) -> Figure:
         axes.hlines([place], [ends[0]], [ends[1]], color=colour, lw=2.6)
         axes.plot([row.speedup], [place], "o", ms=6, color=colour)
     axes.axvline(1.0, color=MUTED, lw=1, ls="--")
+    axes.set_ylim(-0.6, len(shown) - 0.4)
     axes.set_yticks(range(len(shown)), [words(name, 24) for name in shown["study"][::-1]])
     drawing.scale(axes, [*shown["speedup"], 1.0], "x")
     from matplotlib.ticker import FuncFormatter, NullFormatter
@@ -56,6 +57,7 @@ def regressions_figure(frame: pd.DataFrame) -> Figure:
         axes.hlines([place], [low], [high], color=colour, lw=2.6)
         axes.plot([row.ratio], [place], "o", ms=6, color=colour)
     axes.axvline(1.0, color=MUTED, lw=1, ls="--")
+    axes.set_ylim(-0.6, len(shown) - 0.4)
     names = [words(f"{row.study}: {row.who}", 30) for row in rows_of(shown.iloc[::-1])]
     axes.set_yticks(range(len(shown)), names)
     drawing.label(axes, "over the first study: above 1 is worse")

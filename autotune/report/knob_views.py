@@ -192,6 +192,14 @@ def bins_of(knob: KnobView, column: Sequence[Any], most: int = MOST_BINS) -> Bin
     return Bins(tuple(labels), np.where(there, group, -1).astype(np.int64))
 
 
+def _short(label: str) -> str:
+    """The end of a range to two digits, where it is a fraction."""
+    try:
+        return f"{float(label):.2g}" if "." in label or "e" in label else label
+    except ValueError:
+        return label
+
+
 def _fewer(
     knob: KnobView, group: NDArray[np.int64], there: NDArray[np.bool_], labels: list[str], most: int
 ) -> tuple[NDArray[np.int64], list[str]]:
@@ -199,7 +207,8 @@ def _fewer(
     if knob.ordered:
         edges = np.linspace(0, count, most + 1).round().astype(int)
         of_level = np.searchsorted(edges, np.arange(count), side="right") - 1
-        ends = [(labels[edges[i]], labels[edges[i + 1] - 1]) for i in range(most)]
+        short = [_short(label) for label in labels]
+        ends = [(short[edges[i]], short[edges[i + 1] - 1]) for i in range(most)]
         return of_level[group], [low if low == high else f"{low} to {high}" for low, high in ends]
     counts = np.bincount(group[there], minlength=count)
     kept = np.sort(np.argsort(-counts, kind="stable")[: most - 1])

@@ -97,3 +97,74 @@ def _utc(at: float) -> Any:
     import pandas as pd
 
     return pd.Timestamp(at, unit="s", tz="UTC").floor("s")
+
+
+def outcomes(place: Place = None) -> pd.DataFrame:
+    """One row a study and status: ``study``, ``status``, ``trials``, ``share``, ``failed`` (true or not)."""
+    import pandas as pd
+
+    with opened(place) as store:
+        found = store.studies()
+    rows = [
+        (study.label, status, count, count / sum(study.counts.values()), Status(status).failed)
+        for study in reversed(found)
+        for status, count in study.counts.items()
+    ]
+    return pd.DataFrame(rows, columns=["study", "status", "trials", "share", "failed"])
+
+
+def running(place: Place = None) -> pd.DataFrame:
+    """One row a trial that a search holds.
+
+    Columns: ``study``, ``trial``, ``status``, ``worker``, ``seconds`` (since it began) and ``configuration``.
+    """
+    import time
+
+    import pandas as pd
+
+    from autotune.report.knob_views import say_value_of
+
+    rows = []
+    with opened(place) as store:
+        for study in store.studies():
+            held = [status for status in (Status.RUNNING, Status.WAITING) if study.counts.get(status.value)]
+            for trial in (trial for status in held for trial in store.trials(study.id, "search", status)):
+                knobs = ", ".join(
+                    f"{name}={say_value_of(value)}" for name, value in trial.configuration.items()
+                )
+                seconds = time.time() - (trial.started_at or trial.proposed_at)
+                rows.append((study.label, trial.number, str(trial.status), trial.worker, seconds, knobs))
+    return pd.DataFrame(rows, columns=["study", "trial", "status", "worker", "seconds", "configuration"])
+
+
+def watch(place: Place = None, seconds: float = 5.0) -> None:
+    """In a notebook: show the studies, what runs, and their progress, again and again until nothing runs."""
+    import time
+
+    from IPython import display
+
+    from autotune.report.figures_compare import progress_figure
+
+    page: Any = display  # untyped
+
+    while True:
+        frame, at_work = studies(place), running(place)
+        page.clear_output(wait=True)
+        page.display(progress_figure(frame), at_work if len(at_work) else "nothing runs now")
+        if at_work.empty:
+            return
+        time.sleep(seconds)
+
+
+def comparable(place: Place = None) -> list[str]:
+    """The labels of studies to set beside each other: those of one name, the one with the most trials."""
+    groups: dict[str, list[StudyRecord]] = {}
+    with opened(place) as store:
+        for study in store.studies():
+            if study.counts:
+                groups.setdefault(study.name, []).append(study)
+    several = [group for group in groups.values() if len(group) > 1]
+    if not several:
+        return [group[-1].label for group in groups.values()][-2:]
+    most = max(several, key=lambda group: sum(sum(study.counts.values()) for study in group))
+    return [study.label for study in most]

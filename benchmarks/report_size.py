@@ -1,0 +1,120 @@
+"""How long a report of a long study takes, how much memory, and how large it is; and ``autotune show`` of it.
+
+    python -m benchmarks.report_size --trials 100000 --output benchmarks/results/report_size.md
+
+Each verb runs as a user runs it, in a process of its own, three times; the best of them counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from autotune import __version__
+from autotune.store.store import Store
+from benchmarks import big_study
+
+REPEATS = 3
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a verb took: seconds of the wall clock and of the processor, the most memory, what it wrote."""
+
+    wall: float
+    processor: float
+    megabytes: float
+    written: int
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--trials", type=int, default=100_000)
+    parser.add_argument("--store", help="a store that benchmarks.big_study wrote  [default: a new one]")
+    parser.add_argument("--output", type=Path)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        place = options.store or f"{folder}/big.db"
+        if options.store is None:
+            with Store.open(place, clock=big_study.Clock()) as store:
+                big_study.write(store, options.trials)
+        rows = [(name, _best(words, Path(folder))) for name, words in _verbs(place).items()]
+    text = "\n".join(_table(options.trials, rows))
+    print(text)
+    if options.output is not None:
+        options.output.write_text(text)
+
+
+def _verbs(place: str) -> dict[str, list[str]]:
+    return {
+        "report -o report.html": ["report", "-o", "report.html", "--store", place],
+        "report --format md": ["report", "-o", "report.md", "--store", place],
+        "show": ["show", "--store", place],
+        "show --study big": ["show", "--study", "big", "--store", place],
+        "importance": ["importance", "--store", place],
+        "spend": ["spend", "--store", place],
+    }
+
+
+def _best(words: list[str], folder: Path) -> Cost:
+    return min((_run(words, folder) for _ in range(REPEATS)), key=lambda cost: cost.wall)
+
+
+def _run(words: list[str], folder: Path) -> Cost:
+    began = time.perf_counter()
+    child = subprocess.Popen([sys.executable, "-m", "autotune", *words], cwd=folder, stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    said = child.stdout.read()
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    wall = time.perf_counter() - began
+    if child.returncode != 0:
+        raise RuntimeError(f"autotune {' '.join(words)} ended with {child.returncode}")
+    files = [folder / word for word in words if word.startswith("report.")]
+    written = sum(file.stat().st_size for file in files) or len(said)
+    return Cost(wall, usage.ru_utime + usage.ru_stime, _megabytes(usage), written)
+
+
+def _megabytes(usage: resource.struct_rusage) -> float:
+    return usage.ru_maxrss * 1024 / 1e6
+
+
+def _table(trials: int, rows: list[tuple[str, Cost]]) -> list[str]:
+    load = os.getloadavg()[0]
+    processor = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    lines = [
+        "# Reports of a long study",
+        "",
+        f"`python -m benchmarks.report_size --trials {trials}`: a generated study of {trials:,} trials (seed 0),",
+        "with failures, pruned trials, readings and replicates, in a SQLite store. Each verb in a process of its",
+        f"own, best of {REPEATS}. The limits are 20 s, 1 GB and 15 MB for the report, and 1 s for `show`.",
+        "",
+        "| autotune ... | seconds | of a processor | memory, MB | written, kB |",
+        "|---|---|---|---|---|",
+    ]
+    for name, cost in rows:
+        numbers = f"{cost.wall:.2f} | {cost.processor:.2f} | {cost.megabytes:.0f} | {cost.written / 1000:.1f}"
+        lines.append(f"| `{name}` | {numbers} |")
+    name = processor[1] if processor else platform.machine()
+    return [
+        *lines,
+        "",
+        f"autotune {__version__}, Python {platform.python_version()}, {os.cpu_count()} x {name}, load {load:.1f} at"
+        " the end: other work ran on the machine.",
+        "",
+    ]
+
+
+if __name__ == "__main__":
+    main()
