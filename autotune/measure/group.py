@@ -93,13 +93,16 @@ class ProcessGroup:
         network: Network | None = None,
         stall: float = STALL_SECONDS,
         environment: Mapping[str, str] = MappingProxyType({}),
+        preload: Sequence[str] = (),
     ) -> None:
         """``network``: the loopback interface where none is given. ``stall``: seconds without a sign of
-        life. ``environment``: set for the ranks, beside what is set for this process."""
+        life. ``environment``: set for the ranks, beside what is set for this process. ``preload``: modules
+        that ranks import as they start, before their quotas count."""
         self.devices = tuple(devices)
         self.network = Loopback() if network is None else network
         self.stall = stall
         self.environment = dict(environment)
+        self.preload = tuple(preload)
         self._life: _Life | None = None
         self._made = 0
 
@@ -192,6 +195,7 @@ class ProcessGroup:
                         board,
                         life.meeting,
                         self.environment,
+                        self.preload,
                     )
                 )
             joined = self._await_all(life)

@@ -72,10 +72,13 @@ class DeviceLimits:
     missing: tuple[str, ...]
     """What was asked for and cannot be had here."""
 
-    def enter(self) -> None:
-        """Put the calling process, and all that it will start, below the limits."""
+    def enter_cap(self) -> None:
+        """Put the calling process, and all that it will start, below the memory cap."""
         if self.cap is not None:
             self.cap.enter()
+
+    def enter_quota(self) -> None:
+        """Put it below the quota of processor time."""
         if self.quota is not None:
             (self.quota / "cgroup.procs").write_text("0")
 

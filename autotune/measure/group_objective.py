@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 from autotune.measure.group import STALL_SECONDS, ProcessGroup
 from autotune.measure.group_device import Device
@@ -19,6 +19,9 @@ class GroupObjective(Objective):
     anew when the devices, the network or the environment that are asked for differ, or when a rank failed.
     Its space says ``measure: {cores: N}``: the ranks share the cores that the search has claimed.
     """
+
+    preload: ClassVar[tuple[str, ...]] = ()
+    """Modules that ranks import as they start, before their quotas count."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -37,7 +40,9 @@ class GroupObjective(Objective):
         if self._group is None or asked != self._asked:
             if self._group is not None:
                 self._group.close()
-            self._group = ProcessGroup(tuple(devices), self.network(devices), stall, environment)
+            self._group = ProcessGroup(
+                tuple(devices), self.network(devices), stall, environment, self.preload
+            )
             self._asked = asked
         self._group.stall = stall
         return self._group

@@ -50,6 +50,7 @@ class RankProcess:
         board: int,
         meeting: Path,
         environment: Mapping[str, str],
+        preload: tuple[str, ...],
     ) -> None:
         self.rank = rank
         self.limits = limits
@@ -57,7 +58,7 @@ class RankProcess:
         """What it has answered to the last call; ``None``: nothing yet."""
         self._splitter = Splitter()
         self._connection, theirs = socket.socketpair()
-        birth = RankBirth(os.getpid(), rank, world, theirs.fileno(), board, str(meeting), cores)
+        birth = RankBirth(os.getpid(), rank, world, theirs.fileno(), board, str(meeting), cores, preload)
         path = [entry or os.getcwd() for entry in sys.path]  # noqa: PTH109
         try:
             self._process = subprocess.Popen(

@@ -27,6 +27,8 @@ from autotune.measure.objective import Context
 class DistributedObjective(GroupObjective):
     """Base class. Subclasses run functions on :meth:`ranks`."""
 
+    preload = ("torch",)
+
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.devices = devices_of(context.workload)

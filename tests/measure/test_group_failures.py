@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import threading
+import os
+import signal
 
 import pytest
 
@@ -84,19 +85,15 @@ def test_a_function_is_found_by_its_module_and_file() -> None:
 
 def test_a_slot_is_never_seen_half_written() -> None:
     descriptor = Board.make(1)
-    writer, reader = Board(descriptor, 1), Board(descriptor, 1)
-    writer.write(0, 1, "phase")
-    over = threading.Event()
-
-    def write() -> None:
-        while not over.is_set():
-            writer.write(0, 1, "phase")
-
-    thread = threading.Thread(target=write)
-    thread.start()
+    board = Board(descriptor, 1)
+    board.write(0, 1, "phase")
+    writer = os.fork()
+    if writer == 0:
+        while True:
+            board.write(0, 1, "phase")
     try:
-        seen = [reader.read(0) for _ in range(5000)]
+        seen = [board.read(0) for _ in range(20_000)]
     finally:
-        over.set()
-        thread.join()
+        os.kill(writer, signal.SIGKILL)
+        os.waitpid(writer, 0)
     assert {beat.phase for beat in seen} == {"phase"} and min(beat.at for beat in seen) > 0

@@ -1,0 +1,81 @@
+"""Training by several workers: the synchronous ways agree, staleness is observed and bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autotune.measure.objective import Context, Diverged, WrongAnswer
+from autotune.space.reader import read_spec
+from tests.objectives.distributed.importing import FOLDER, importable
+
+importable()
+
+from async_plan import MODES, Plan, lead_of  # noqa: E402
+from async_sgd import AsyncSgd  # noqa: E402
+
+needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="not installed: torch")
+
+EASY = {"workers": 2, "width": 16, "depth": 1, "target": 1.8, "validate": 10, "seconds": 10}
+
+
+@pytest.fixture(scope="module")
+def training(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AsyncSgd]:
+    objective = AsyncSgd(Context(EASY, {}, tmp_path_factory.mktemp("async")))
+    yield objective
+    objective.tidy()
+
+
+@pytest.mark.torch
+@needs_torch
+def test_the_averaged_server_is_allreduce_is_one_process(training: AsyncSgd) -> None:
+    assert training.check(Plan(batch=24), np.random.default_rng(0))["error"] < 1e-4
+
+
+@pytest.mark.torch
+@needs_torch
+def test_every_mode_comes_to_an_easy_target_and_says_how(training: AsyncSgd) -> None:
+    for mode in MODES:
+        for staleness in (0, 2) if mode == "bounded" else (0,):
+            plan = Plan(mode, rate=0.2, staleness=staleness)
+            values = training.measure(plan, np.random.default_rng(1)).values
+            assert values["loss"] <= 1.8 and values["time"] > 0 and values["lead"] <= plan.most_lead
+            if mode in ("allreduce", "server"):
+                assert values["staleness"] == values["lead"] == 0
+
+
+@pytest.mark.torch
+@needs_torch
+def test_what_explodes_or_does_not_get_there_has_no_time(training: AsyncSgd) -> None:
+    with pytest.raises(Diverged, match="the validation loss is"):
+        training.measure(Plan("async", rate=100.0, momentum=0.9), np.random.default_rng(1))
+    job, training.job = training.job, replace(training.job, target=1e-6, seconds=0.2)
+    try:
+        with pytest.raises(WrongAnswer, match="and the target 1e-06") as missed:
+            training.measure(Plan("server"), np.random.default_rng(1))
+    finally:
+        training.job = job
+    assert missed.value.metrics["loss"] > 1e-6 and "time" not in missed.value.metrics
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=6), st.integers(0, 9))
+def test_who_is_sent_on_is_never_further_ahead_than_allowed(clocks: list[int], staleness: int) -> None:
+    plan = Plan("bounded", staleness=staleness)
+    slowest = clocks.index(min(clocks))
+    assert lead_of(slowest, clocks) == 0 <= plan.most_lead, "the slowest is never held back"
+    assert all(lead_of(worker, clocks) >= 0 for worker in range(len(clocks)))
+    assert Plan("server").most_lead == 0 and Plan("async").most_lead == float("inf")
+
+
+def test_the_ready_spaces_are_this_objective() -> None:
+    for name in ("async-sgd", "async-sgd-straggler"):
+        spec = read_spec(FOLDER.parents[1] / "searchspaces" / f"{name}.yaml")
+        assert Plan.of(spec.space.default()) == Plan()
+        cpus = [device.cpu for device in AsyncSgd(Context(spec.workload, {}, FOLDER)).devices]
+        assert cpus == [None, None, None, 0.1 if "straggler" in name else None]
