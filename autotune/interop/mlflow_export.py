@@ -1,0 +1,137 @@
+"""A study written to MLflow: an experiment, with a run for each trial.
+
+Knobs are parameters, metrics are metrics (with ``.low`` and ``.high``), what a trial reported are metrics
+with steps, and how it ended and why it was tried are tags. MLflow knows runs that failed and runs that
+finished: the status in autotune's words is the tag ``autotune.status``. Trials without a result are left out.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from autotune.errors import InputError, Problem
+from autotune.measure.outcome import Report
+from autotune.space.configuration import Value, plain
+from autotune.status import Status
+from autotune.store.records import StudyRecord, TrialRecord
+from autotune.store.store import Store
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+MOST_METRICS, MOST_PARAMS = 1000, 100
+"""Of one call, as MLflow's servers allow."""
+LONGEST_VALUE, LONGEST_TAG = 6000, 5000
+"""Characters of a parameter and of a tag."""
+
+
+def export_study(store: Store, study: StudyRecord, where: str) -> tuple[str, int]:
+    """Write a study to the tracking server or database at ``where``: the experiment, and how many runs.
+
+    Raises :class:`InputError` where MLflow is not installed, refuses ``where``, or has the experiment.
+    """
+    try:
+        from mlflow import MlflowClient
+        from mlflow.exceptions import MlflowException
+    except ImportError:
+        raise InputError(Problem("this needs MLflow", hint='pip install "autotune[mlflow]"')) from None
+    trials = [t for t in store.trials(study.id, purpose="search") if t.status.finished]
+    reports: defaultdict[int, list[Report]] = defaultdict(list)
+    for record in store.reports(study.id):
+        reports[record.trial_id].append(record.report)
+    try:
+        client = MlflowClient(tracking_uri=where if "://" in where else f"sqlite:///{where}")
+        if client.get_experiment_by_name(study.label) is not None:
+            raise InputError(
+                Problem(
+                    f"{where} has an experiment {study.label} already", hint="choose another, or rename it"
+                )
+            )
+        experiment = client.create_experiment(study.label, tags=_about(store, study))
+        for trial in trials:
+            _write_run(client, experiment, trial, reports[trial.id])
+    except MlflowException as error:
+        raise InputError(f"MLflow cannot write to {where}: {str(error).splitlines()[0]}") from error
+    return study.label, len(trials)
+
+
+def _about(store: Store, study: StudyRecord) -> dict[str, str]:
+    verdicts = store.verdicts(study.id)
+    last = verdicts[-1].document if verdicts else {}
+    facts = {
+        "autotune.objective": study.objective,
+        "autotune.workload": dict(study.workload),
+        "autotune.replayed": study.replayed,
+        "autotune.verdict": {name: last.get(name) for name in ("configuration", "label", "speedup")},
+    }
+    return {name: _tag(value) for name, value in facts.items()}
+
+
+def _write_run(client: MlflowClient, experiment: str, trial: TrialRecord, reports: Sequence[Report]) -> None:
+    from mlflow.entities import Param, RunTag
+
+    began = trial.started_at or trial.proposed_at
+    run = client.create_run(
+        experiment, start_time=_milliseconds(began), run_name=f"trial {trial.number:05}"
+    ).info.run_id
+    params = [Param(_name(name), _param(value)) for name, value in trial.configuration.items()]
+    tags = [RunTag(name, _tag(value)) for name, value in _tags(trial).items()]
+    client.log_batch(run, tags=tags)
+    for at in range(0, len(params), MOST_PARAMS):
+        client.log_batch(run, params=params[at : at + MOST_PARAMS])
+    ended = _milliseconds(trial.finished_at or began)
+    metrics = list(_metrics(trial, reports, ended))
+    for at in range(0, len(metrics), MOST_METRICS):
+        client.log_batch(run, metrics=metrics[at : at + MOST_METRICS])
+    state = "FAILED" if trial.status.failed else "KILLED" if trial.status is Status.PRUNED else "FINISHED"
+    client.set_terminated(run, state, end_time=ended)
+
+
+def _metrics(trial: TrialRecord, reports: Sequence[Report], at: int) -> Iterator[Any]:
+    """Its estimates, then its curves; what is not finite is left out, for databases refuse it."""
+    from mlflow.entities import Metric
+
+    for name, estimate in trial.metrics.items():
+        for part, value in (("", estimate.value), (".low", estimate.low), (".high", estimate.high)):
+            if math.isfinite(value):
+                yield Metric(_name(f"{name}{part}"), value, at, 0)
+    for report in reports:
+        for name, value in report.metrics.items():
+            if math.isfinite(value):
+                yield Metric(_name(f"curve.{name}"), value, at, report.step)
+
+
+def _tags(trial: TrialRecord) -> Mapping[str, Any]:
+    return {
+        "autotune.status": str(trial.status),
+        "autotune.trial": trial.number,
+        "autotune.strategy": trial.strategy,
+        "autotune.reason": dict(trial.reason),
+        "autotune.message": trial.message,
+        "autotune.seconds": sum(trial.phases.values()),
+        "autotune.hash": trial.hash,
+        "autotune.environment": trial.environment_hash,
+    }
+
+
+def _name(name: str) -> str:
+    """MLflow takes letters, digits, ``_ - . : /`` and spaces in names of parameters and metrics."""
+    kept = "".join(c if c.isascii() and (c.isalnum() or c in "_-. /") else "_" for c in name)[:250]
+    return "/".join(part for part in kept.split("/") if part not in ("", ".", "..")) or "_"
+
+
+def _param(value: Value) -> str:
+    simple = plain(value)
+    return (simple if isinstance(simple, str) else json.dumps(simple))[:LONGEST_VALUE]
+
+
+def _tag(value: object) -> str:
+    return (value if isinstance(value, str) else json.dumps(value, default=str))[:LONGEST_TAG]
+
+
+def _milliseconds(at: float) -> int:
+    return int(at * 1000)

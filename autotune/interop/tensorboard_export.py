@@ -1,0 +1,156 @@
+"""A study written for TensorBoard: a folder of event files, with the knobs as hyper-parameters.
+
+One run a trial, in a folder of its own below the given one, so that the HParams page lists and compares them;
+what a trial reported while it ran are its scalars. How a trial ended is the hyper-parameter
+``autotune.status``. Trials without a result are left out.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from autotune.errors import InputError, Problem
+from autotune.measure.outcome import Report
+from autotune.space.configuration import Value, plain
+from autotune.store.records import StudyRecord, TrialRecord
+from autotune.store.store import Store
+
+STATUS = "autotune.status"
+
+
+def export_study(store: Store, study: StudyRecord, folder: Path) -> int:
+    """Write a study below ``folder``; how many trials. Raises ``OSError``, and :class:`InputError` where
+    TensorBoard is not installed or the folder has something in it."""
+    try:
+        from tensorboard.summary.writer.event_file_writer import EventFileWriter
+    except ImportError:
+        raise InputError(
+            Problem("this needs TensorBoard", hint='pip install "autotune[tensorboard]"')
+        ) from None
+    if folder.exists() and any(folder.iterdir()):
+        raise InputError(Problem(f"{folder} is not empty", hint="choose a new folder, one for each export"))
+    trials = [t for t in store.trials(study.id, purpose="search") if t.status.finished]
+    reports: defaultdict[int, list[Report]] = defaultdict(list)
+    for record in store.reports(study.id):
+        reports[record.trial_id].append(record.report)
+    metrics = [str(metric["name"]) for metric in study.metrics]
+    _write(EventFileWriter, folder, [(0.0, 0, _experiment(trials, metrics))])
+    for trial in trials:
+        began, ended = trial.started_at or trial.proposed_at, trial.finished_at or trial.proposed_at
+        events = [(began, 0, _session_start(trial, began))]
+        events += [(ended, step, one) for step, one in _scalars(trial, metrics, reports[trial.id])]
+        events.append((ended, 0, _session_end(trial, ended)))
+        _write(EventFileWriter, folder / f"trial-{trial.number:05}", events)
+    return len(trials)
+
+
+def _write(writer_class: Any, folder: Path, events: Sequence[tuple[float, int, Any]]) -> None:
+    from tensorboard.compat.proto.event_pb2 import Event
+
+    folder.mkdir(parents=True, exist_ok=True)
+    writer = writer_class(str(folder))
+    for at, step, summary in events:
+        writer.add_event(Event(wall_time=at, step=step, summary=summary))
+    writer.close()
+
+
+def _plugin(tag: str, **data: Any) -> Any:
+    """A summary that is for the HParams page alone."""
+    from tensorboard.compat.proto.summary_pb2 import Summary
+    from tensorboard.plugins.hparams import metadata, plugin_data_pb2
+
+    said = metadata.create_summary_metadata(plugin_data_pb2.HParamsPluginData(**data))
+    value = Summary.Value(tag=getattr(metadata, tag), metadata=said, tensor=metadata.NULL_TENSOR)
+    return Summary(value=[value])
+
+
+def _session_start(trial: TrialRecord, at: float) -> Any:
+    from tensorboard.plugins.hparams import plugin_data_pb2
+
+    info = plugin_data_pb2.SessionStartInfo(start_time_secs=at, group_name=f"trial {trial.number}")
+    for name, value in _hparams(trial).items():
+        _fill(info.hparams[name], value)
+    return _plugin("SESSION_START_INFO_TAG", session_start_info=info)
+
+
+def _session_end(trial: TrialRecord, at: float) -> Any:
+    from tensorboard.plugins.hparams import api_pb2, plugin_data_pb2
+
+    status = api_pb2.STATUS_FAILURE if trial.status.failed else api_pb2.STATUS_SUCCESS
+    info = plugin_data_pb2.SessionEndInfo(status=status, end_time_secs=at)
+    return _plugin("SESSION_END_INFO_TAG", session_end_info=info)
+
+
+def _fill(place: Any, value: bool | float | str) -> None:
+    """A value of protobuf's ``Value``."""
+    if isinstance(value, bool):
+        place.bool_value = value
+    elif isinstance(value, str):
+        place.string_value = value
+    else:
+        place.number_value = value
+
+
+def _experiment(trials: Sequence[TrialRecord], metrics: Sequence[str]) -> Any:
+    """What the page shows: each hyper-parameter with the values that were tried, and the metrics."""
+    from tensorboard.plugins.hparams import api_pb2
+
+    tried: defaultdict[str, dict[Any, None]] = defaultdict(dict)
+    for trial in trials:
+        for name, value in _hparams(trial).items():
+            tried[name][type(value), value] = None
+    infos = []
+    for name, seen in tried.items():
+        info = api_pb2.HParamInfo(name=name, type=_type([value for _, value in seen]))
+        if info.type != api_pb2.DATA_TYPE_FLOAT64 or len(seen) <= 50:
+            for _, value in seen:
+                _fill(info.domain_discrete.values.add(), value)
+        infos.append(info)
+    shown = [api_pb2.MetricInfo(name=api_pb2.MetricName(tag=metric)) for metric in metrics]
+    experiment = api_pb2.Experiment(hparam_infos=infos, metric_infos=shown)
+    return _plugin("EXPERIMENT_TAG", experiment=experiment)
+
+
+def _type(values: Sequence[Any]) -> int:
+    from tensorboard.plugins.hparams import api_pb2
+
+    if all(isinstance(value, bool) for value in values):
+        return int(api_pb2.DATA_TYPE_BOOL)
+    if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
+        return int(api_pb2.DATA_TYPE_FLOAT64)
+    return int(api_pb2.DATA_TYPE_STRING)
+
+
+def _hparams(trial: TrialRecord) -> Mapping[str, bool | float | str]:
+    """Numbers, flags and texts as they are; permutations and assignments as JSON text."""
+    return {STATUS: str(trial.status), **{name: _plain(value) for name, value in trial.configuration.items()}}
+
+
+def _plain(value: Value) -> bool | float | str:
+    if isinstance(value, (bool, str)):
+        return value
+    return float(value) if isinstance(value, (int, float)) else json.dumps(plain(value))
+
+
+def _scalars(
+    trial: TrialRecord, metrics: Sequence[str], reports: Sequence[Report]
+) -> Iterator[tuple[int, Any]]:
+    """The curve of each metric; last, or alone, what the trial came to."""
+    from tensorboard.compat.proto.summary_pb2 import Summary
+
+    def scalar(name: str, value: float) -> Any:
+        return Summary(value=[Summary.Value(tag=name, simple_value=value)])
+
+    for report in reports:
+        for name, value in report.metrics.items():
+            if math.isfinite(value):
+                yield report.step, scalar(name, value)
+    last = max((report.step for report in reports), default=0)
+    for name in metrics:
+        if name in trial.metrics and math.isfinite(trial.metrics[name].value):
+            yield last, scalar(name, trial.metrics[name].value)

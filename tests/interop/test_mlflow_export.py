@@ -1,0 +1,49 @@
+"""A study in MLflow: MLflow's own client reads it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autotune.errors import InputError
+from autotune.interop.mlflow_export import _name, export_study
+from tests.interop.exported import make
+
+
+def test_mlflow_reads_it(tmp_path: Path) -> None:
+    mlflow = pytest.importorskip("mlflow", reason="MLflow is not installed")
+    store = make(tmp_path / "study.db")
+    address = f"sqlite:///{tmp_path}/mlflow.db"
+    name, trials = export_study(store, store.study(), address)
+    assert trials == 8
+    client = mlflow.MlflowClient(tracking_uri=address)
+    experiment = client.get_experiment_by_name(name)
+    runs = client.search_runs([experiment.experiment_id], order_by=["metrics.time ASC"])
+    assert len(runs) == 8
+    best = runs[0]
+    assert best.info.run_name == "trial 00005" and best.info.status == "FINISHED"
+    assert best.data.params["order"] == '["j", "i"]' and best.data.params["tile"] == "4"
+    assert best.data.metrics["time"] == pytest.approx(1 / 6)
+    failed = next(run for run in runs if run.info.status == "FAILED")
+    assert failed.data.tags["autotune.status"] == "crashed"
+    stopped = next(run for run in runs if run.info.status == "KILLED")
+    curve = client.get_metric_history(stopped.info.run_id, "curve.time")
+    assert [(point.step, point.value) for point in curve] == [(1, 2.0), (2, 0.9)]
+    with pytest.raises(InputError, match="already"):
+        export_study(store, store.study(), address)
+
+
+@pytest.mark.parametrize(
+    ("name", "taken"),
+    [
+        ("time", "time"),
+        ("a/../b", "a/b"),
+        ("knob[0]", "knob_0_"),
+        ("<script>", "_script_"),
+        ("", "_"),
+        ("..", "_"),
+    ],
+)
+def test_names_are_such_as_mlflow_takes(name: str, taken: str) -> None:
+    assert _name(name) == taken
