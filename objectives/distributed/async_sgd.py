@@ -38,6 +38,8 @@ _EXPLODED = 3.0
 
 
 class AsyncSgd(DistributedObjective):
+    preload = ("torch", "sklearn.datasets")
+
     def __init__(self, context: Context) -> None:
         workload = context.workload
         self.workers = int(workload["workers"])

@@ -1,0 +1,339 @@
+"""The step of a data-parallel training on links of many speeds: tuned, against what others do about it.
+
+    python -m benchmarks.communication --seeds 1 --out benchmarks/results/communication.md
+
+Needs PyTorch, and root for the links (``autotune doctor``). Two ranks train the perceptron of ``comm-ddp``
+over a link of real packets. Compared are, on each link:
+
+* ``default``: our reducer at the defaults of PyTorch's ``DistributedDataParallel`` on gloo, and ``ddp``,
+  PyTorch's own class;
+* ``horovod``: fusion threshold and cycle time by Horovod's own Bayesian optimisation
+  (``horovod_procedure``), 20 samples, in a reducer that works as Horovod does;
+* ``random`` and ``autotune``: the ready space ``comm-ddp`` without compression, at the same number of trials;
+* ``grid``: its main knobs, all combinations (``GRID``).
+
+The three best of a search are read again, with all others, in interleaved rounds: the first third of them
+says which of the three counts, the others give the figures. Each trial of a search has passed its oracle:
+parameters identical on all ranks and equal to those of one process, and so is the loss.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import platform
+import random
+import statistics
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks import horovod_procedure
+from benchmarks.running import one_thread_each
+
+if TYPE_CHECKING:
+    from autotune.space.spec import StudySpec
+
+ROOT = Path(__file__).parents[1]
+SPACE = ROOT / "searchspaces" / "comm-ddp.yaml"
+FINALISTS = 3
+GRID: Mapping[str, tuple[Any, ...]] = {
+    "bucket_mb": (0.25, 0.5, 1, 2, 4, 25),
+    "algorithm": ("gloo", "ring"),
+    "threads": (2, 8),
+    "connections": (1, 4),
+    "depth": (0, 2),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A link, and how much is computed in between."""
+
+    gigabits: float
+    milliseconds: float
+    samples: int = 128
+
+    @property
+    def name(self) -> str:
+        return f"{self.gigabits:g}Gb/s-{self.milliseconds:g}ms-{self.samples}"
+
+    @property
+    def workload(self) -> dict[str, Any]:
+        link = {"bandwidth": self.gigabits * 1e9, "latency": self.milliseconds * 1e-3}
+        return {"samples": self.samples, "link": link}
+
+
+CASES = (
+    Case(0.1, 1),
+    Case(0.1, 10),
+    Case(1, 0.1),
+    Case(1, 1),
+    Case(1, 10),
+    Case(10, 0.1),
+    Case(10, 1),
+    Case(1, 1, samples=1024),
+)
+
+Knobs = Mapping[str, Any]
+
+
+class Bench:
+    """One case: its objective, in this process, with ranks that are kept all along."""
+
+    def __init__(self, case: Case, folder: Path) -> None:
+        from autotune.measure.load import load_objective
+        from autotune.measure.objective import Context
+        from autotune.provenance.device import device_facts
+
+        self.case, self.folder = case, folder
+        self.spec = spec_of(case)
+        self.objective: Any = load_objective(
+            self.spec.objective, Context(self.spec.workload, device_facts(), folder)
+        )
+
+    def plan(self, knobs: Knobs) -> Any:
+        return self.objective.load(knobs)
+
+    def read(self, knobs: Knobs, count: int, seed: int = 0) -> list[float]:
+        """Seconds of a step, so many readings, after one that opens the connections."""
+        import numpy as np
+
+        plan, rng = self.plan(knobs), np.random.default_rng(seed)
+        found = [self.objective.measure(plan, rng).values["time"] for _ in range(count + 1)]
+        return found[1:]
+
+    def search(self, strategy: str, trials: int, seed: int) -> list[Knobs]:
+        """The best of a search, by what it had measured."""
+        from autotune.session.api import open_session
+        from autotune.status import Status
+        from autotune.store.store import Store
+
+        spec = replace(
+            self.spec,
+            search=replace(self.spec.search, strategy=strategy, seed=seed, transfer=False),
+            budget=replace(self.spec.budget, trials=trials),
+        )
+        with Store.open(str(self.folder / f"{strategy}-{seed}.db")) as store:
+            result = open_session(spec, store, objective=self.objective).run()
+        good = [trial for trial in result.trials if trial.status is Status.OK]
+        good.sort(key=lambda trial: trial.metrics["time"].value)
+        return [dict(trial.configuration) for trial in good[:FINALISTS]]
+
+    def horovod(self, seed: int, samples: int) -> list[Knobs]:
+        def score(threshold: float, cycle: float) -> float:
+            return 1 / statistics.mean(self.read(_cycles(threshold, cycle), 3, seed))
+
+        best = max(horovod_procedure.tune(score, seed, samples), key=lambda tried: tried.score)
+        return [_cycles(best.threshold, best.cycle)]
+
+    def grid(self, seed: int, share: float) -> list[Knobs]:
+        """The best of all combinations; of a random ``share`` of them in a short run."""
+        points = list(grid_points())
+        random.Random(seed).shuffle(points)
+        points = points[: max(FINALISTS, round(share * len(points)))]
+        points.sort(key=lambda knobs: statistics.median(self.read(knobs, 2, seed)))
+        return points[:FINALISTS]
+
+    def close(self) -> None:
+        self.objective.tidy()
+
+
+def spec_of(case: Case) -> StudySpec:
+    """The ready space for a case, without compression: what comes out is what one process computes."""
+    from autotune.space.configuration import FrozenMap
+    from autotune.space.reader import parse_spec
+
+    lines = [line for line in SPACE.read_text().splitlines() if not line.startswith("  compression:")]
+    text = "\n".join(lines).replace(""", when: "compression != 'int8'\"""", "")
+    spec = parse_spec(text, SPACE)
+    measure = replace(spec.measure, finalists=0, max_readings=6, precision=0.05)
+    return replace(spec, workload=FrozenMap({**spec.workload, **case.workload}), measure=measure)
+
+
+def grid_points() -> Iterator[Knobs]:
+    for values in itertools.product(*GRID.values()):
+        knobs = dict(zip(GRID, values, strict=True))
+        if knobs["algorithm"] != "gloo" and knobs.pop("threads") != GRID["threads"][0]:
+            continue
+        yield knobs
+
+
+def _cycles(threshold: float, cycle: float) -> Knobs:
+    return {"reducer": "cycles", "bucket_mb": threshold, "cycle_ms": cycle}
+
+
+FIXED: Mapping[str, Knobs] = {
+    "default": {},
+    "ddp": {"reducer": "ddp"},
+    "horovod-default": _cycles(*horovod_procedure.DEFAULT),
+}
+
+
+# -- the final comparison -------------------------------------------------------------------------
+
+
+def final(bench: Bench, found: Mapping[str, list[Knobs]], rounds: int) -> dict[str, Any]:
+    """Readings of all that is compared, round by round; and what each way comes to."""
+    entries: dict[str, Knobs] = dict(FIXED)
+    for way, best in found.items():
+        entries |= {f"{way}#{number}": knobs for number, knobs in enumerate(best)}
+    readings: dict[str, list[float]] = {name: [] for name in entries}
+    for round_ in range(rounds):
+        order = list(entries)
+        random.Random(round_).shuffle(order)
+        for name in order:
+            readings[name] += bench.read(entries[name], 1, round_)
+    selecting = max(1, rounds // 3)
+    picked = dict.fromkeys(FIXED, "")
+    ways = {name: readings[name][selecting:] for name in FIXED}
+    for way, best in found.items():
+        own = [f"{way}#{number}" for number in range(len(best))]
+        chosen = min(own, key=lambda name: statistics.median(readings[name][:selecting]))
+        ways[way], picked[way] = readings[chosen][selecting:], json.dumps(entries[chosen])
+    return {"readings": ways, "picked": picked}
+
+
+def alone(bench: Bench) -> Mapping[str, float]:
+    """What the case is: computation and communication by themselves."""
+    import numpy as np
+
+    found = bench.objective.check(bench.plan({}), np.random.default_rng(0))
+    return {name: found[name] for name in ("compute", "communication", "ratio", "error")}
+
+
+# -- the table ------------------------------------------------------------------------------------
+
+
+def table(lines: list[dict[str, Any]]) -> list[str]:
+    from autotune.measure.significance import speedup
+
+    rows = [
+        "| link | computation : communication | DDP's defaults | ddp itself | horovod, default"
+        " | horovod, tuned | random | autotune | grid's best | autotune over the defaults | grid's best over autotune |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for line in lines:
+        values = line["readings"]
+        medians = {way: statistics.median(found) * 1e3 for way, found in values.items()}
+        case = Case(**line["case"])
+        over = speedup(values["default"], values["autotune"])
+        behind = speedup(values["autotune"], values["grid"]) if "grid" in values else None
+        cells = [
+            f"{case.gigabits:g} Gb/s, {case.milliseconds:g} ms, {case.samples} samples, seed {line['seed']}",
+            f"{line['alone']['compute'] * 1e3:.0f} : {line['alone']['communication'] * 1e3:.0f} ms",
+            *(f"{medians[way]:.1f} ms" if way in medians else "-" for way in ORDER),
+            f"{over.estimate:.2f}x [{over.low:.2f}, {over.high:.2f}]" if over else "-",
+            f"{behind.estimate:.2f}x [{behind.low:.2f}, {behind.high:.2f}]" if behind else "-",
+        ]
+        rows.append(f"| {' | '.join(cells)} |")
+    return rows
+
+
+ORDER = ("default", "ddp", "horovod-default", "horovod", "random", "autotune", "grid")
+
+
+def winners(lines: list[dict[str, Any]]) -> list[str]:
+    return [f"* {Case(**line['case']).name}: `{line['picked']['autotune']}`" for line in lines]
+
+
+# -- running --------------------------------------------------------------------------------------
+
+
+def run(case: Case, seed: int, options: argparse.Namespace) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(case, Path(folder))
+        try:
+            facts = alone(bench)
+            network = bench.objective.ranks().facts
+            found = {
+                "autotune": bench.search("auto", options.trials, seed),
+                "random": bench.search("random", options.trials, seed),
+                "horovod": bench.horovod(seed, options.samples),
+                "grid": bench.grid(seed, options.grid),
+            }
+            return {
+                "case": asdict(case),
+                "seed": seed,
+                "trials": options.trials,
+                "network": network,
+                "alone": facts,
+                **final(bench, found, options.rounds),
+            }
+        finally:
+            bench.close()
+
+
+def main() -> None:
+    one_thread_each()
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--links", nargs="*", default=[case.name for case in CASES], help="of all: %(default)s"
+    )
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--trials", type=int, default=30)
+    parser.add_argument(
+        "--samples", type=int, default=horovod_procedure.SAMPLES, help="of Horovod's procedure"
+    )
+    parser.add_argument("--grid", type=float, default=1.0, help="share of the grid that is measured")
+    parser.add_argument("--rounds", type=int, default=18, help="of the final comparison")
+    parser.add_argument("--kept", type=Path, default=Path("communication.jsonl"), help="what there is so far")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    if unknown := set(options.links) - {case.name for case in CASES}:
+        parser.error(f"no such link: {', '.join(unknown)}")
+    lines = _kept(options.kept)
+    done = {(Case(**line["case"]), line["seed"]) for line in lines}
+    for case, seed in itertools.product(CASES, range(options.seeds)):
+        if case.name in options.links and (case, seed) not in done:
+            line = run(case, seed, options)
+            lines.append(line)
+            with options.kept.open("a") as file:
+                file.write(json.dumps(line) + "\n")
+            print("\n".join(table([line])), flush=True)
+    text = page(lines, options)
+    print(text)
+    if options.out:
+        options.out.write_text(text)
+
+
+def page(lines: list[dict[str, Any]], options: argparse.Namespace) -> str:
+    shaped = all(line["network"].get("network") == "shaped" for line in lines)
+    versions = ", ".join(f"{name} {version(name)}" for name in ("autotune", "torch"))
+    return "\n".join(
+        [
+            "# Communication of a data-parallel step",
+            "",
+            f"`python -m benchmarks.communication --trials {options.trials} --samples {options.samples}"
+            f" --grid {options.grid:g} --rounds {options.rounds} --links {' '.join(options.links)}`",
+            "",
+            f"{versions}, Python {platform.python_version()}, {platform.machine()}, two ranks on two cores. "
+            + (
+                "Links of the test bed. "
+                if shaped
+                else "NOT on links as asked: over the loopback interface. "
+            )
+            + "Medians of the interleaved rounds; ratios with 95 % intervals, above 1 is faster.",
+            "",
+            *table(lines),
+            "",
+            "What autotune found:",
+            "",
+            *winners(lines),
+            "",
+        ]
+    )
+
+
+def _kept(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+if __name__ == "__main__":
+    main()
