@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from autotune.cli.main import DOES_NOT_HOLD, DONE
-from autotune.cli.options import json_option, print_json, store_option, study_option
+from autotune.cli.options import echo, json_option, print_json, store_option, study_option
 
 if TYPE_CHECKING:
     from autotune.session.derivation import Departure, Derivation
@@ -32,7 +32,7 @@ def command(study: str | None, store: str | None, as_json: bool) -> int:
     if as_json:
         print_json(derivation.to_document())
     else:
-        click.echo(say(derivation))
+        echo(say(derivation))
     return DONE if derivation.follows else DOES_NOT_HOLD
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from autotune.cli.options import json_option, print_json, store_option
+from autotune.cli.options import echo, json_option, print_json, store_option
 from autotune.cli.references import RECIPE, find_recipes, find_trial, is_trial
 from autotune.errors import InputError, Problem
 
@@ -43,7 +43,7 @@ def command(one: str, other: str, study: str | None, store: str | None, as_json:
         documents = [differences.to_document() for differences in found]
         print_json(documents[0] if len(documents) == 1 else {"recipes": documents})
     else:
-        click.echo("\n".join(map(say, found)) or "nothing differs")
+        echo("\n".join(map(say, found)) or "nothing differs")
     return 0
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from autotune.cli.options import json_option, print_json, store_option, study_option
+from autotune.cli.options import echo, json_option, print_json, store_option, study_option
 from autotune.errors import InputError, Problem
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def command(
     if as_json:
         print_json(what | written)
     else:
-        click.echo(say(what | written))
+        echo(say(what | written))
     return 0
 
 

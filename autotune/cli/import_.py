@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from autotune.cli.options import json_option, print_json, store_option
+from autotune.cli.options import echo, json_option, print_json, store_option
 from autotune.errors import InputError, Problem
 
 
@@ -47,11 +47,11 @@ def _archive(file: Path, store: str | None, as_json: bool) -> int:
     label = brought.study
     if brought.new:
         learned = f", and {len(brought.others)} studies that it learned from" if brought.others else ""
-        click.echo(f"{label}: {brought.trials} trials imported{learned}")
+        echo(f"{label}: {brought.trials} trials imported{learned}")
     else:
-        click.echo(f"{label} is here already, and the same: nothing was written")
-    click.echo(f"  digest    {brought.digest}")
-    click.echo(f"next:  autotune show --study {label}")
+        echo(f"{label} is here already, and the same: nothing was written")
+    echo(f"  digest    {brought.digest}")
+    echo(f"next:  autotune show --study {label}")
     return 0
 
 
@@ -78,6 +78,6 @@ def _recording(recording: Path, output: Path | None, force: bool, as_json: bool)
             }
         )
     else:
-        click.echo(f"{file}: {len(recorded.entries):,} recorded configurations, {failed:,} of them failed")
-        click.echo(f"next:  autotune search {file}")
+        echo(f"{file}: {len(recorded.entries):,} recorded configurations, {failed:,} of them failed")
+        echo(f"next:  autotune search {file}")
     return 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from autotune.cli.options import json_option, print_json, store_option
+from autotune.cli.options import echo, json_option, print_json, store_option
 from autotune.cli.references import RECIPE, find_recipes, find_trial, is_trial
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def command(what: str, study: str | None, store: str | None, as_json: bool) -> i
         documents = [lineage.to_document() for lineage in found]
         print_json(documents[0] if len(documents) == 1 else {"recipes": documents})
     else:
-        click.echo("\n\n".join(map(say, found)))
+        echo("\n\n".join(map(say, found)))
     return 0
 
 

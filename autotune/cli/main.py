@@ -15,6 +15,9 @@ import click
 from autotune import __version__
 from autotune.errors import AutotuneError, InputError
 
+MOST_OF_AN_ERROR = 20_000
+"""Characters."""
+
 DONE, STORE_FAILED, BAD_INPUT, NOTHING_SUCCEEDED, DOES_NOT_HOLD, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 GROUPS = {
@@ -105,6 +108,8 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def fail(text: str, code: int) -> None:
-    """Say on stderr what went wrong, and exit."""
-    click.echo(f"autotune: {text}", err=True)
+    """Say on stderr what went wrong, and exit. Names that others have written may be in it."""
+    from autotune.report.text import visible
+
+    click.echo(visible(f"autotune: {text}", MOST_OF_AN_ERROR), err=True)
     sys.exit(code)

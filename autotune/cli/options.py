@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -47,6 +48,14 @@ def device_option(command: Command) -> Command:
 def print_json(document: object) -> None:
     """One JSON document on stdout, numbers as they are and NaN as null."""
     click.echo(json.dumps(_finite(document), indent=2, default=str))
+
+
+def echo(text: str) -> None:
+    """Text for people on stdout. Names, messages and output of programs are in it, which others have written:
+    what would act on a terminal is written out (``\\x1b``), new lines and tabs stay."""
+    from autotune.report.text import visible
+
+    click.echo(visible(text, sys.maxsize))
 
 
 def _finite(value: object) -> object:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from autotune.cli.main import BAD_INPUT, DONE
-from autotune.cli.options import json_option, print_json, store_option
+from autotune.cli.options import echo, json_option, print_json, store_option
 from autotune.errors import InputError, Problem
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def command(
     if as_json:
         print_json({**what.to_document(), "deleted": done})
     else:
-        click.echo(say(what, done))
+        echo(say(what, done))
     if yes and refused:
         click.echo("autotune: nothing was deleted, for something leans on it; --force does it", err=True)
         return BAD_INPUT

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from autotune.cli.main import DONE, NOTHING_SUCCEEDED
-from autotune.cli.options import json_option, print_json, store_option
+from autotune.cli.options import echo, json_option, print_json, store_option
 from autotune.errors import InputError, Location, Problem
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def listed(file: Path | None, study: str | None, store: str | None, as_json: boo
         ]
         print_json({"device": str(here), "recipes": documents})
     elif recipes:
-        click.echo("\n".join(_lines(recipes, stale, here)))
+        echo("\n".join(_lines(recipes, stale, here)))
     if not recipes:
         what = f"of {study} " if study else ""
         click.echo(f"autotune: there is no recipe {what}yet; autotune search makes one", err=True)
@@ -157,9 +157,9 @@ def export(file: Path, study: str | None, store: str | None, as_json: bool) -> i
         counts = {"written": len(recipes), "not_defended": undefended, "recipes": len(there.recipes)}
         print_json({"file": str(file), "store": where, **counts})
     else:
-        click.echo(f"{_count(len(recipes))} written to {file}, which has {len(there.recipes)} now")
+        echo(f"{_count(len(recipes))} written to {file}, which has {len(there.recipes)} now")
         if undefended:
-            click.echo(f"{undefended} not defended: the study was not measured again beside its default")
+            echo(f"{undefended} not defended: the study was not measured again beside its default")
     return DONE
 
 
@@ -187,7 +187,7 @@ def import_(file: Path, store: str | None, as_json: bool) -> int:
     if as_json:
         print_json({"file": str(file), "store": where, "imported": count, "devices": devices})
     else:
-        click.echo(f"{_count(count)} of {', '.join(devices) or 'no device'} imported into {where}")
+        echo(f"{_count(count)} of {', '.join(devices) or 'no device'} imported into {where}")
     return DONE
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from autotune.cli.main import DOES_NOT_HOLD, DONE, NOTHING_SUCCEEDED
-from autotune.cli.options import json_option, print_json, store_option
+from autotune.cli.options import echo, json_option, print_json, store_option
 from autotune.cli.references import find_trial
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def command(
     if as_json:
         print_json(answer.to_document())
     else:
-        click.echo(say(answer))
+        echo(say(answer))
     return {"agrees": DONE, "differs": DOES_NOT_HOLD}.get(answer.result.verdict, NOTHING_SUCCEEDED)
 
 

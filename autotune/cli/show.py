@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from autotune.cli.options import json_option, print_json, store_option, study_option
+from autotune.cli.options import echo, json_option, print_json, store_option, study_option
 
 if TYPE_CHECKING:
     from autotune.session.result import Result
@@ -35,7 +35,7 @@ def command(study: str | None, top: int, failures: bool, store: str | None, as_j
     if as_json:
         print_json(document)
     else:
-        click.echo(text)
+        echo(text)
     return 0
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from autotune.cli.options import json_option, print_json, store_option
+from autotune.cli.options import echo, json_option, print_json, store_option
 from autotune.cli.references import find_trial
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def command(word: str, study: str | None, store: str | None, as_json: bool) -> i
     if as_json:
         print_json(document)
     else:
-        click.echo(say(document))
+        echo(say(document))
     return 0
 
 
@@ -62,15 +62,17 @@ def describe(store: Store, trial: TrialRecord) -> dict[str, Any]:
 
 
 def say(document: dict[str, Any]) -> str:
+    from autotune.report.text import last_lines, visible
+
     label = "  (REPLAYED from a recording)" if document["replayed"] else ""
     lines = [
         f"trial {document['number']} of {document['study']}#{document['study_id']}"
         f" (id {document['id']}): {document['status']}{label}"
     ]
     if document["message"]:
-        lines.append(f"  why      {document['message'].strip()}")
+        lines.append(f"  why      {visible(document['message'].strip())}")
     lines += _reason(document)
-    lines += [f"  knob     {name} = {value}" for name, value in document["configuration"].items()]
+    lines += [f"  knob     {_one(name)} = {_one(value)}" for name, value in document["configuration"].items()]
     lines += [
         f"  metric   {name} = {m['value']:.6g} [{m['low']:.6g}, {m['high']:.6g}], {m['n']} readings"
         for name, m in document["metrics"].items()
@@ -85,8 +87,15 @@ def say(document: dict[str, Any]) -> str:
     segment = document["segment"]["document"]
     lines.append(f"  code     source {segment.get('source_hash', '?')}, commit {_commit(segment)}")
     if document["stderr"].strip():
-        lines += ["  stderr", *(f"    {line}" for line in document["stderr"].strip().splitlines()[-10:])]
+        ending = last_lines(document["stderr"].strip()).splitlines()[-10:]
+        lines += ["  stderr", *(f"    {line}" for line in ending)]
     return "\n".join(lines)
+
+
+def _one(text: object) -> str:
+    from autotune.report.text import one_line
+
+    return one_line(text)
 
 
 def _readings(readings: list[dict[str, Any]]) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from autotune.cli.main import DOES_NOT_HOLD, DONE, NOTHING_SUCCEEDED
-from autotune.cli.options import json_option, print_json, store_option, study_option
+from autotune.cli.options import echo, json_option, print_json, store_option, study_option
 from autotune.errors import InputError, Location, Problem, nearest
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def command(
     for verified in _verified(file, study, store):
         found.append(verified)
         if not as_json:
-            click.echo("\n".join(say(verified)))
+            echo("\n".join(say(verified)))
     if as_json:
         print_json({"verified": [document(one) for one in found]})
     if not found:
@@ -93,16 +93,15 @@ def _verified(file: Path | None, study: str | None, store: str | None) -> Iterat
 def _archive(file: Path, digest: str | None, store: str | None, as_json: bool) -> int:
     from autotune.interop.archive_known import known_digest
     from autotune.interop.archive_verify import verify_archive
-    from autotune.report.text import visible
 
     found = verify_archive(file, digest, partial(known_digest, store))
     if as_json:
         print_json(found.to_document())
         return DONE if found.whole else DOES_NOT_HOLD
     head = "nothing was altered" if found.whole else "it was altered"
-    lines = [f"{file}: {head}", _line("study", visible(found.study)), _line("digest", found.digest)]
-    lines += [_line("" if place else "altered", visible(text)) for place, text in enumerate(found.altered)]
-    click.echo("\n".join([*lines, _line("known", found.known)]))
+    lines = [f"{file}: {head}", _line("study", found.study), _line("digest", found.digest)]
+    lines += [_line("" if place else "altered", text) for place, text in enumerate(found.altered)]
+    echo("\n".join([*lines, _line("known", found.known)]))
     return DONE if found.whole else DOES_NOT_HOLD
 
 

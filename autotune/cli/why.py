@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from autotune.cli.options import json_option, print_json, store_option
+from autotune.cli.options import echo, json_option, print_json, store_option
 from autotune.cli.references import find_trial
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def command(trial: str, study: str | None, store: str | None, as_json: bool) -> 
     if as_json:
         print_json(document(story))
     else:
-        click.echo(say(story))
+        echo(say(story))
     return 0
 
 
