@@ -54,37 +54,58 @@ def base_style() -> str:
     return _STYLE.replace("\n", "")
 
 
-_STYLE = """ *{box-sizing:border-box} html{font:16px/1.5 system-ui,-apple-system,"Segoe
-UI",Roboto,sans-serif;-webkit-text-size-adjust:100%}
+_STYLE = """
+*{box-sizing:border-box}
+html{font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;-webkit-text-size-adjust:100%}
 body{margin:0;background:var(--paper);color:var(--ink);overflow-wrap:anywhere}
-main,footer{max-width:52rem;margin:0 auto;padding:0 1rem} h1{font-size:1.05rem;margin:1.2rem 0
-.6rem;color:var(--quiet);font-weight:600} h2{font-size:1.25rem;margin:2.4rem 0
-.6rem;padding-top:.6rem;border-top:1px solid var(--line)} a{color:var(--link)} :focus-visible{outline:3px
-solid var(--link);outline-offset:2px} .skip{position:absolute;left:-99rem} .skip:focus{position:static}
+main,footer{max-width:52rem;margin:0 auto;padding:0 1rem}
+h1{font-size:1.05rem;margin:1.2rem 0 .6rem;color:var(--quiet);font-weight:600}
+h2{font-size:1.25rem;margin:2.4rem 0 .6rem;padding-top:.6rem;border-top:1px solid var(--line)}
+a{color:var(--link)}
+:focus-visible{outline:3px solid var(--link);outline-offset:2px}
+.skip{position:absolute;left:-99rem}
+.skip:focus{position:static}
 .answer{border-left:.4rem solid var(--warn);background:var(--box);padding:.8rem 1rem;border-radius:.3rem}
-.answer.good{border-color:var(--good)} .answer p{margin:0}
+.answer.good{border-color:var(--good)}
+.answer p{margin:0}
 .kind{color:var(--quiet);text-transform:uppercase;letter-spacing:.05em;font-size:.8rem;font-weight:600}
-.big{font-size:clamp(1.8rem,7vw,2.8rem);font-weight:700;line-height:1.15} .good .big{color:var(--good)}
-.warning{border:1px solid var(--warn);color:var(--warn);border-radius:.3rem;padding:.5rem
-.8rem;font-weight:600} .note{border-left:.2rem solid var(--line);padding-left:.8rem;color:var(--quiet)}
+.big{font-size:clamp(1.8rem,7vw,2.8rem);font-weight:700;line-height:1.15}
+.good .big{color:var(--good)}
+.warning{border:1px solid var(--warn);color:var(--warn);border-radius:.3rem;padding:.5rem .8rem}
+.note{border-left:.2rem solid var(--line);padding-left:.8rem;color:var(--quiet)}
 .facts{display:grid;grid-template-columns:repeat(auto-fit,minmax(9rem,1fr));gap:.6rem 1rem;margin:1rem 0}
-.facts dt{color:var(--quiet);font-size:.8rem} .facts dd{margin:0;font-weight:600} nav
-ul{list-style:none;display:flex;flex-wrap:wrap;gap:.2rem 1rem;padding:0;margin:.5rem 0;font-size:.9rem}
-.wide{overflow-x:auto;max-width:100%} figure{margin:1rem 0} figure
-svg{display:block;width:100%;min-width:22rem;max-width:44rem;height:auto} figure svg
-*{stroke-linejoin:round;stroke-linecap:butt} figcaption{font-size:.85rem;color:var(--quiet)}
+.facts dt{color:var(--quiet);font-size:.8rem}
+.facts dd{margin:0;font-weight:600}
+nav ul{list-style:none;display:flex;flex-wrap:wrap;gap:.2rem 1rem;padding:0;margin:.5rem 0;font-size:.9rem}
+nav a{display:inline-block;padding:.2rem 0}
+.wide{overflow-x:auto;max-width:100%}
+figure{margin:1rem 0}
+figure svg{display:block;width:100%;min-width:28rem;max-width:44rem;height:auto}
+figure svg *{stroke-linejoin:round;stroke-linecap:butt}
+figcaption{font-size:.85rem;color:var(--quiet)}
 table{border-collapse:collapse;font-size:.9rem;min-width:50%;font-variant-numeric:tabular-nums}
 caption{text-align:left;color:var(--quiet);font-size:.85rem;padding:.3rem 0}
-th,td{text-align:left;padding:.25rem .7rem .25rem 0;border-bottom:1px solid
-var(--line);vertical-align:top;max-width:32rem} thead th{color:var(--quiet);font-weight:600} tbody
-th{font-weight:500} td.number{white-space:nowrap} details{margin:.6rem 0}
-summary{cursor:pointer;color:var(--link)}
+th,td{text-align:left;vertical-align:top;padding:.25rem .7rem .25rem 0;border-bottom:1px solid var(--line)}
+th,td{max-width:32rem;overflow-wrap:break-word}
+thead th{color:var(--quiet);font-weight:600}
+tbody th{font-weight:500}
+td.number{white-space:nowrap}
+details{margin:.6rem 0}
+summary{cursor:pointer;color:var(--link);padding:.2rem 0}
 pre,code{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;font-size:.85em}
 pre{background:var(--box);padding:.8rem;border-radius:.3rem;overflow:auto;max-height:24rem;white-space:pre-wrap}
-.commands dt{background:var(--box);padding:.4rem .7rem;border-radius:.3rem} .commands dd{margin:.1rem 0
-.7rem;color:var(--quiet);font-size:.9rem} footer{color:var(--quiet);font-size:.85rem;margin:3rem auto
-2rem;border-top:1px solid var(--line)} @media print{ nav,.skip{display:none} html{font-size:11px}
-main,footer{max-width:none} section,figure,tr{break-inside:avoid} section{break-inside:auto}
-h2{break-after:avoid} .wide{overflow:visible} figure svg{min-width:0;max-width:32rem} pre{max-height:none}
-a{color:inherit;text-decoration:none} }
+.commands dt{background:var(--box);padding:.4rem .7rem;border-radius:.3rem}
+.commands dd{margin:.1rem 0 .7rem;color:var(--quiet);font-size:.9rem}
+footer{color:var(--quiet);font-size:.85rem;margin:3rem auto 2rem;border-top:1px solid var(--line)}
+@media print{
+nav,.skip{display:none}
+html{font-size:11px}
+main,footer{max-width:none}
+figure,tr{break-inside:avoid}
+h2{break-after:avoid}
+.wide{overflow:visible}
+figure svg{min-width:0;max-width:32rem}
+pre{max-height:none}
+a{color:inherit;text-decoration:none}
+}
 """
