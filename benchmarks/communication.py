@@ -214,7 +214,8 @@ def table(lines: list[dict[str, Any]]) -> list[str]:
 
     rows = [
         "| link | computation : communication | DDP's defaults | ddp itself | horovod, default"
-        " | horovod, tuned | random | autotune | grid's best | autotune over the defaults | grid's best over autotune |",
+        " | horovod, tuned | random | autotune | grid's best | autotune over the defaults"
+        " | grid's best over autotune |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for line in lines:
