@@ -24,10 +24,12 @@ import statistics
 import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.kept import Kept
 from benchmarks.running import one_thread_each
 
 if TYPE_CHECKING:
@@ -178,18 +180,24 @@ def _short(knobs: Knobs) -> dict[str, Any]:
 # -- running --------------------------------------------------------------------------------------
 
 
-def run(case: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
+def run(case: str, seed: int, options: argparse.Namespace, kept: Kept) -> dict[str, Any]:
+    of = {"case": case, "seed": seed, "trials": options.trials}
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(case, Path(folder))
         try:
-            searched = {way: bench.search(way, options.trials, seed) for way in WAYS}
+            searched = {}
+            for way in WAYS:
+                make = partial(bench.search, way, options.trials, seed)
+                searched[way] = kept.get_or_make(make, way=way, **of)
+                print(f"{case}, seed {seed}, {way}: {searched[way][1]}", flush=True)
             found = {way: best for way, (best, _) in searched.items()}
+            ways = kept.get_or_make(partial(final, bench, found, options.rounds), rounds=options.rounds, **of)
             return {
                 "case": case,
                 "seed": seed,
-                "network": bench.objective.ranks().facts,
+                "network": kept.get_or_make(lambda: dict(bench.objective.ranks().facts), network=case),
                 "counts": {way: counts for way, (_, counts) in searched.items()},
-                "ways": final(bench, found, options.rounds),
+                "ways": ways,
             }
         finally:
             bench.close()
@@ -207,15 +215,11 @@ def main() -> None:
     parser.add_argument("--kept", type=Path, default=Path("async_sgd.jsonl"), help="what there is so far")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    kept = options.kept.read_text().splitlines() if options.kept.exists() else []
-    lines = [json.loads(line) for line in kept]
-    done = {(line["case"], line["seed"]) for line in lines}
-    for case, seed in itertools.product(options.cases, range(options.seeds)):
-        if (case, seed) not in done:
-            lines.append(run(case, seed, options))
-            with options.kept.open("a") as file:
-                file.write(json.dumps(lines[-1]) + "\n")
-            print("\n".join(table(lines[-1:])), flush=True)
+    kept = Kept(options.kept)
+    lines = [
+        run(case, seed, options, kept)
+        for case, seed in itertools.product(options.cases, range(options.seeds))
+    ]
     text = page(lines, options)
     print(text)
     if options.out:

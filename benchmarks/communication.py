@@ -28,11 +28,13 @@ import statistics
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks import horovod_procedure
+from benchmarks.kept import Kept
 from benchmarks.running import one_thread_each
 
 if TYPE_CHECKING:
@@ -198,12 +200,12 @@ def final(bench: Bench, found: Mapping[str, list[Knobs]], rounds: int) -> dict[s
     return {"readings": ways, "picked": picked}
 
 
-def alone(bench: Bench) -> Mapping[str, float]:
-    """What the case is: computation and communication by themselves."""
+def alone(bench: Bench) -> dict[str, Any]:
+    """What the case is: the network, computation and communication by themselves."""
     import numpy as np
 
     found = bench.objective.check(bench.plan({}), np.random.default_rng(0))
-    return {name: found[name] for name in ("compute", "communication", "ratio", "error")}
+    return {"network": dict(bench.objective.ranks().facts), "alone": dict(found)}
 
 
 # -- the table ------------------------------------------------------------------------------------
@@ -245,26 +247,27 @@ def winners(lines: list[dict[str, Any]]) -> list[str]:
 # -- running --------------------------------------------------------------------------------------
 
 
-def run(case: Case, seed: int, options: argparse.Namespace) -> dict[str, Any]:
+def run(case: Case, seed: int, options: argparse.Namespace, kept: Kept) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(case, Path(folder))
+        searches = {
+            "autotune": (partial(bench.search, "auto", options.trials, seed), options.trials),
+            "random": (partial(bench.search, "random", options.trials, seed), options.trials),
+            "horovod": (partial(bench.horovod, seed, options.samples), options.samples),
+            "grid": (partial(bench.grid, seed, options.grid), options.grid),
+        }
+        of = {"case": case.name, "seed": seed}
         try:
-            facts = alone(bench)
-            network = bench.objective.ranks().facts
-            found = {
-                "autotune": bench.search("auto", options.trials, seed),
-                "random": bench.search("random", options.trials, seed),
-                "horovod": bench.horovod(seed, options.samples),
-                "grid": bench.grid(seed, options.grid),
-            }
-            return {
-                "case": asdict(case),
-                "seed": seed,
-                "trials": options.trials,
-                "network": network,
-                "alone": facts,
-                **final(bench, found, options.rounds),
-            }
+            facts = kept.get_or_make(lambda: alone(bench), alone=case.name)
+            found = {}
+            for way, (make, scale) in searches.items():
+                found[way] = kept.get_or_make(make, way=way, scale=scale, **of)
+                print(f"{case.name}, seed {seed}, {way}: {json.dumps(found[way][0])}", flush=True)
+            scales = [scale for _, scale in searches.values()]
+            compared = kept.get_or_make(
+                lambda: final(bench, found, options.rounds), rounds=options.rounds, scales=scales, **of
+            )
+            return {"case": asdict(case), "seed": seed, **facts, **compared}
         finally:
             bench.close()
 
@@ -289,15 +292,9 @@ def main() -> None:
     options = parser.parse_args()
     if unknown := set(options.links) - {case.name for case in CASES}:
         parser.error(f"no such link: {', '.join(unknown)}")
-    lines = _kept(options.kept)
-    done = {(Case(**line["case"]), line["seed"]) for line in lines}
-    for case, seed in itertools.product(CASES, range(options.seeds)):
-        if case.name in options.links and (case, seed) not in done:
-            line = run(case, seed, options)
-            lines.append(line)
-            with options.kept.open("a") as file:
-                file.write(json.dumps(line) + "\n")
-            print("\n".join(table([line])), flush=True)
+    kept = Kept(options.kept)
+    wanted = [case for case in CASES if case.name in options.links]
+    lines = [run(case, seed, options, kept) for case, seed in itertools.product(wanted, range(options.seeds))]
     text = page(lines, options)
     print(text)
     if options.out:
@@ -330,10 +327,6 @@ def page(lines: list[dict[str, Any]], options: argparse.Namespace) -> str:
             "",
         ]
     )
-
-
-def _kept(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 if __name__ == "__main__":
