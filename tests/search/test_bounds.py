@@ -108,3 +108,30 @@ def test_a_search_that_hears_what_was_measured_finds_the_edge() -> None:
     best = min(strategy.told, key=lambda o: o.metrics.get("time", 1e9))
     assert best.metrics["time"] <= 100.0 - 20 + 1
     assert sum(o.status is Status.WRONG for o in strategy.told) <= 12
+
+
+def line(x: int) -> float:
+    return 250.0 + 0.66 * x
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.002])
+def test_a_sum_is_foreseen_from_three_values_far_from_the_bound(noise: float) -> None:
+    """Peak memory: what the model takes, and so much a sample."""
+    space = Space([IntegerRange("x", 1, 1000)])
+    features = Features(space)
+    told = [
+        Observation(space.configuration({"x": x}), Status.OK, {"error": line(x) * (1.0 + noise * off)})
+        for x, off in ((3, -1.0), (40, 0.5), (100, 0.2))
+    ]
+    pool = Pools(features).draw(features, np.random.default_rng(0), 1000)
+    given = Problem(space, (TIME, MetricSpec("error", at_most=line(300))))
+    bounds = Bounds(given, features, pool, told)
+    inputs = features.of([space.configuration({"x": x}) for x in (1, 270, 330, 900)])
+    within = np.exp(bounds.log_probability_at(inputs))
+    assert bounds.modelled and min(within[:2]) > 0.8 and max(within[2:]) < 0.2
+
+
+def test_without_values_there_is_no_model() -> None:
+    features = Features(SPACE)
+    pool = Pools(features).draw(features, np.random.default_rng(0), 50)
+    assert not Bounds(problem(MetricSpec("error", at_most=1.0)), features, pool, []).modelled

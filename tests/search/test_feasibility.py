@@ -258,3 +258,48 @@ def test_adding_a_value_comes_near_to_learning_all_at_once() -> None:
         part.add(inputs.taken(np.array([row])), Known(np.zeros(1), known.sides[[row]]))
     assert np.array_equal(part.predict_at(inputs)[0] > 0.0, known.sides > 0)
     assert part.predict_at(inputs)[0] == pytest.approx(whole.predict_at(inputs)[0], abs=1.0)
+
+
+# -- a limit that was reported
+
+
+BATCHES = Space([IntegerRange("batch", 1, 1000)])
+REPORTED_CAP = 400.0
+
+
+def trained(batch: int, reported: float = REPORTED_CAP) -> Observation:
+    used = 250.0 + 0.66 * batch
+    configuration = BATCHES.configuration({"batch": batch})
+    if used > REPORTED_CAP:
+        return Observation(configuration, Status.OUT_OF_MEMORY, resources={"memory": reported})
+    return Observation(configuration, Status.OK, {"time": 1.0}, resources={"memory": used})
+
+
+def fits(told: Sequence[Observation], *batches: int) -> Floats:
+    model, _ = learned(told, BATCHES)
+    inputs = Features(BATCHES).of([BATCHES.configuration({"batch": b}) for b in batches])
+    return model.success_at(inputs)
+
+
+def test_a_sum_and_the_limit_that_was_reported_place_the_edge() -> None:
+    within = fits([trained(b) for b in (8, 900, 500, 60, 120)], 1, 215, 240, 499)
+    assert min(within[:2]) > 0.8 and max(within[2:]) < 0.4
+
+
+def test_one_success_between_it_and_the_limit_is_a_beginning() -> None:
+    within = fits([trained(b) for b in (8, 900, 500)], 1, 8, 20, 500, 900)
+    assert min(within[:2]) > 0.9 and within[2] > 0.3 and max(within[3:]) < 0.2
+
+
+def test_what_had_less_than_a_success_did_not_have_all() -> None:
+    """A large block was refused on a device, which says only that there was less than that to be had."""
+    told = [trained(b, reported=300.0) for b in (8, 900, 500, 60, 120, 150)]
+    assert not learned(told, BATCHES)[0].limit_known
+    assert learned([trained(b) for b in (8, 900)], BATCHES)[0].limit_known
+    assert fits(told, 180)[0] > 0.3
+
+
+def test_two_that_had_the_same_leave_less_doubt() -> None:
+    seen = [trained(b) for b in (8, 60, 120)]
+    once, twice = [*seen, trained(500)], [*seen, trained(500), trained(600)]
+    assert fits(twice, 250)[0] < fits(once, 250)[0] < 0.5
