@@ -121,8 +121,12 @@ def rank_correlations(evidences: Sequence[Evidence]) -> pd.DataFrame:
 
 
 def _by_hash(evidence: Evidence) -> dict[str, float]:
-    """What each configuration came to, lower is better."""
-    own = evidence.succeeded
+    """What each configuration came to, lower is better: as measured again, else as searched.
+
+    One that was rejected counts too: it was read until it was worse beyond doubt.
+    """
+    own = evidence.all_trials
+    own = own[own["value"].notna() & (own["purpose"] != "baseline")]
     return dict(zip(own["hash"], evidence.sign * own["value"], strict=True))
 
 
