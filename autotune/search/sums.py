@@ -22,8 +22,8 @@ CHOICE = 0.7
 """The weight of each choice, of a standardised demand."""
 PAIR = 0.5
 """The weight of a product of two, beside 1 for each of them."""
-MOST_FREE = 256
-"""Where more weights would be free, the products are left out."""
+MOST_PRODUCTS = 256
+"""Where there would be more, the products are left out."""
 
 
 class Sum:
@@ -41,16 +41,15 @@ class Sum:
         found = [_of_cell(knob, i, column) for column, (knob, i) in enumerate(cells)]
         found += [_of_float(knob, first + i) for i, knob in enumerate(features.floating)]
         self._parts = [_standardised(part, known) for part in found if part is not None]
-        sizes = [part.free for part in self._parts]
+        sizes = [part.coordinates(known).shape[1] for part in self._parts]
         products = (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2
-        self.free = 1 + sum(sizes) + products
-        """How many weights are free: so many different values would leave nothing to be explained."""
+        self._paired = products <= MOST_PRODUCTS
 
     def __call__(self, inputs: Inputs) -> Floats:
         """Shape (n, terms), each for a weight that is standard normal."""
         parts = [part(inputs) for part in self._parts]
         terms = [np.ones((len(inputs), 1)), *parts]
-        if self.free <= MOST_FREE:
+        if self._paired:
             terms += [_products(one, other) for i, one in enumerate(parts) for other in parts[:i]]
         return np.hstack(terms)
 
@@ -61,9 +60,7 @@ class _Part:
 
     coordinates: Callable[[Inputs], Floats]
     ends: Floats | None
-    """Coordinates of a number's first and last value."""
-    free: int
-    """How many of its coordinates are free."""
+    """Coordinates of a number's first and last value; ``None`` of a choice, which is taken as it is."""
     middle: Floats | float = 0.0
     scale: Floats | float = 1.0
 
@@ -106,9 +103,8 @@ def _of_cell(knob: Knob, cell: int, column: int) -> _Part | None:
         return np.where(different[:, None] == GONE, np.nan, found)[rows]
 
     if not knob.ordered:
-        return _Part(of, None, len(values) - 1)
-    ends = coordinates([0, len(values) - 1])
-    return _Part(of, ends, ends.shape[1])
+        return _Part(of, None)
+    return _Part(of, coordinates([0, len(values) - 1]))
 
 
 def _of_float(knob: Knob, column: int) -> _Part:
@@ -120,7 +116,7 @@ def _of_float(knob: Knob, column: int) -> _Part:
         own = low + position * (high - low) if knob.scale == "linear" else low * (high / low) ** position
         return np.asarray(own)[:, None]
 
-    return _Part(lambda inputs: plain(inputs.smooth[:, column]), plain(np.array([0.0, 1.0])), 1)
+    return _Part(lambda inputs: plain(inputs.smooth[:, column]), plain(np.array([0.0, 1.0])))
 
 
 def _products(one: Floats, other: Floats) -> Floats:
