@@ -24,16 +24,17 @@ from autotune.measure.group_failures import NetworkLost, RankState, slow_ranks, 
 from autotune.measure.group_messages import Call, Done, Entered, Go, Raised, Work
 from autotune.measure.group_network import Joined, Loopback, Network
 from autotune.measure.group_process import RankProcess
+from autotune.measure.group_rank import CALLED
 from autotune.measure.ownership import make_scratch
 
-STALL_SECONDS = 5.0
+STALL_SECONDS = 7.0
 """Without a sign of life for so long, a rank hangs."""
 
 START_SECONDS = 60.0
 """How long all ranks may take to join the network."""
 
 FIRST_SECONDS = 60.0
-"""How long a rank may be silent in its first call, which imports what it needs."""
+"""How long a rank may take to its first sign in its first call, which imports what it needs."""
 
 _WATCH_SECONDS = 0.2
 """How often signs of life are looked at. Answers and deaths wake the watch up at once."""
@@ -147,7 +148,7 @@ class ProcessGroup:
             for rank in life.ranks:
                 rank.answer = None
                 rank.send(call)
-            self._watch(life, patience if life.called else max(patience, FIRST_SECONDS), seconds)
+            self._watch(life, patience, seconds)
         except BaseException:
             self.close()
             raise
@@ -240,7 +241,7 @@ class ProcessGroup:
         """Until all have answered; raises the signal that ends the trial."""
         begun = looked = time.monotonic()
         for rank in life.ranks:
-            life.board.write(rank.rank, 0, "call")
+            life.board.write(rank.rank, 0, CALLED)
         while True:
             _wait([rank for rank in life.ranks if rank.answer is None], _WATCH_SECONDS)
             now = time.monotonic()
@@ -259,7 +260,8 @@ class ProcessGroup:
             states = [rank.state(life.board) for rank in life.ranks]
             if now - begun > seconds:
                 raise verdict(states, now, seconds)
-            if any(not state.finished and _silent(state, now, stall) for state in states):
+            first = 0.0 if life.called else FIRST_SECONDS
+            if any(_silent(state, now, stall, first) for state in states):
                 raise verdict(states, now)
 
     def _take(self, life: _Life) -> None:
@@ -283,8 +285,9 @@ class ProcessGroup:
         return [rank.state(life.board) for rank in life.ranks]
 
 
-def _silent(state: RankState, now: float, stall: float) -> bool:
-    return now - state.beat.at > max(stall, state.beat.within)
+def _silent(state: RankState, now: float, stall: float, first: float) -> bool:
+    patience = max(stall, state.beat.within, first if state.beat.phase == CALLED else 0.0)
+    return not state.finished and now - state.beat.at > patience
 
 
 def _wait(ranks: Sequence[RankProcess], seconds: float) -> None:

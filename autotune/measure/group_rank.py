@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from autotune.measure.group_messages import Call, Done, Raised
     from autotune.measure.group_network import Port
 
+CALLED = "call"
+"""The phase of a rank that has been called and has given no sign of its own yet."""
+
 _MOST_MESSAGE = 2000
 
 
@@ -88,7 +91,7 @@ class Rank:
 
     def begin(self) -> None:
         """A call begins: its phases are counted anew."""
-        self._phase, self._since, self.step = "call", time.monotonic(), 0
+        self._phase, self._since, self.step = CALLED, time.monotonic(), 0
         self.phases = {}
         self.beat()
 

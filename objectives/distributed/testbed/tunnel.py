@@ -77,10 +77,13 @@ def leave_network() -> None:
 
 def open_tun() -> int:
     """The far end of a new interface in this namespace."""
-    descriptor = os.open(TUN, os.O_RDWR | os.O_CLOEXEC)
     flags = _IFF_TUN | _IFF_NO_PI | _IFF_VNET_HDR
-    fcntl.ioctl(descriptor, _TUNSETIFF, struct.pack("16sH22x", INTERFACE.encode(), flags))
-    fcntl.ioctl(descriptor, _TUNSETOFFLOAD, _TUN_F_CSUM | _TUN_F_TSO4)
+    try:
+        descriptor = os.open(TUN, os.O_RDWR | os.O_CLOEXEC)
+        fcntl.ioctl(descriptor, _TUNSETIFF, struct.pack("16sH22x", INTERFACE.encode(), flags))
+        fcntl.ioctl(descriptor, _TUNSETOFFLOAD, _TUN_F_CSUM | _TUN_F_TSO4)
+    except OSError as error:
+        raise OSError(error.errno, f"no interface can be made with {TUN}: {error.strerror}") from error
     return descriptor
 
 
