@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from autotune.search.bayes import Bayes
+from autotune.search.structured import Structured
 
 
-class Auto(Bayes):
+class Auto(Structured):
     """:class:`~autotune.search.bayes.Bayes`, which measured best over the recorded spaces.
 
     ``benchmarks/results/search_efficiency.md`` has the evidence. Where its model fails, or nothing has
-    succeeded yet, it draws at random.
+    succeeded yet, it draws at random. Where an assignment is most of what there is to choose it is
+    :class:`~autotune.search.structured.Structured`, by ``benchmarks/results/placement.md``.
     """
 
     name: ClassVar[str] = "auto"

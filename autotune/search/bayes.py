@@ -225,10 +225,14 @@ class Bayes(Strategy):
         due = fit_due(len(self.usable))
         if self._surrogate is None or self._pool is None or due != self._fitted:
             # To the first ``due`` observations alone, so that a resumed search has the same process.
-            self._belief = self._transfer.belief(self.usable[:due])
-            features = self.features.informed(self._belief.expected) if self._belief else self.features
+            features = self._informed(due)
             rng = np.random.default_rng((self.seed, due))
             self._pool = self._pools.draw(features, rng, int(self.options["candidates"]))
             self._surrogate = Surrogate(self.problem, features, self.usable[:due], self._pool)
             self._fitted = due
         return self._surrogate, self._pool
+
+    def _informed(self, due: int) -> Features:
+        """The features, with what is expected beforehand by the first ``due`` observations."""
+        self._belief = self._transfer.belief(self.usable[:due])
+        return self.features.informed(self._belief.expected) if self._belief else self.features

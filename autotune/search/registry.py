@@ -36,6 +36,9 @@ STRATEGIES: Mapping[str, Entry] = {
     "bandit": Entry("bandit", "Bandit", "hands each try to the strategy or region that does best"),
     "policy": Entry("policy", "Policy", "policy gradient, for assignments and orders"),
     "bayes": Entry("bayes", "Bayes", "Gaussian process over the feasible set", {"scipy": "scipy"}),
+    "structured": Entry(
+        "structured", "Structured", "bayes from a pipeline's arithmetic, for assignments", {"scipy": "scipy"}
+    ),
     "optuna-tpe": Entry("optuna_samplers", "OptunaTpe", "Optuna's tree-structured Parzen estimator", _OPTUNA),
     "optuna-gp": Entry(
         "optuna_samplers", "OptunaGp", "Optuna's Gaussian process", {**_OPTUNA, "torch": "autotune[torch]"}

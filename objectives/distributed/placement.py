@@ -9,14 +9,15 @@ Workload: ``model`` (``chain`` or ``graph``) and its sizes; ``devices``: by name
 ``steps``: training steps in a reading; ``runtime_mib``: what a process needs besides the model, which the
 kernel's own cap allows for.
 
-Metrics: ``time`` of a step in seconds, from when all devices were ready until the last one is done, divided
-by the number of steps; ``busy_NAME``: seconds a step in which the device computes; ``peak_NAME``: MiB that
-the model took at most. A device over its cap is ``out-of-memory``. Oracle: gradients, and the loss after a
-step, equal those of the unsplit model in float64.
+Metrics: ``time`` of a step in seconds: of the steps of a reading, which follow one another without a pause,
+the median, each until the last device has ended it; ``busy_NAME``: seconds a step in which the device
+computes; ``peak_NAME``: MiB that the model took at most. A device over its cap is ``out-of-memory``.
+Oracle: gradients, and the loss after a step, equal those of the unsplit model in float64.
 """
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -94,7 +95,7 @@ class Placement(GroupObjective):
         """Some training steps, one after another."""
         ran = self._run(placement_rank.steps, loaded, int(rng.integers(MOST_SEED)), self.count)
         parts: Sequence[placement_rank.Stepped] = ran.results
-        metrics = {"time": (max(p.ended for p in parts) - min(p.begun for p in parts)) / self.count}
+        metrics = {"time": step_seconds(parts)}
         for name, part in zip(self.names, parts, strict=True):
             metrics[f"busy_{name}"] = part.busy / self.count
             metrics[f"peak_{name}"] = part.peak / 2**20
@@ -137,6 +138,13 @@ class Placement(GroupObjective):
             tuple(one.latency for one in found),
             tuple(one.rate for one in found),
         )
+
+
+def step_seconds(parts: Sequence[placement_rank.Stepped]) -> float:
+    """The median step: from when all were ready, or had ended the step before, until the last one ends it."""
+    ends = [max(ended) for ended in zip(*(part.ended for part in parts), strict=True)]
+    begins = [min(part.begun for part in parts), *ends[:-1]]
+    return statistics.median(end - begin for begin, end in zip(begins, ends, strict=True))
 
 
 def _device(described: Mapping[str, Any], workload: Mapping[str, Any]) -> Device:

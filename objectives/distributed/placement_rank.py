@@ -30,7 +30,8 @@ class Stepped:
 
     begun: float
     """On the clock of the machine, which all ranks share."""
-    ended: float
+    ended: tuple[float, ...]
+    """By step."""
     busy: float
     """In tasks."""
     by_item: Mapping[int, float]
@@ -66,11 +67,12 @@ def steps(rank: Rank, workload: Mapping[str, Any], plan: Plan, seed: int, count:
     rank.beat("wait")
     peers.barrier()
     begun = time.monotonic()
+    ended = []
     for number, parts in enumerate(batches):
         rank.beat("compute", number)
         part.step(parts, number * plan.micro_batches, rank.beat)
-    ended = time.monotonic()
-    return Stepped(begun, ended, part.busy, part.by_item, max(peak_resident() - before, 0), part.loss)
+        ended.append(time.monotonic())
+    return Stepped(begun, tuple(ended), part.busy, part.by_item, max(peak_resident() - before, 0), part.loss)
 
 
 def learn(rank: Rank, workload: Mapping[str, Any], plan: Plan, seed: int) -> Learned:

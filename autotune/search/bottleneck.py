@@ -1,0 +1,218 @@
+"""What an assignment costs, by the arithmetic of a pipeline: a model of few parameters that trials teach.
+
+Items are put on places (layers on devices, say). Each place has a load: what its items cost there, and what
+it costs that one of two items which work together is elsewhere. The metric is between two extremes, the sum
+of the loads (they take turns) and the largest (they work at the same time)::
+
+    load[d] = sum_{i on d} exp(weight_i + slowness_d + own_id) + sum_{i on d, j not} exp(link_ij) / 2
+    metric  = (turns * sum_d load[d] + (1 - turns) * max_d load[d]) * exp(effect)
+
+``turns`` is a logistic function of a parameter; other knobs add to that and to ``effect``, by their value.
+All parameters have normal priors, so that the model can be asked before it knows much: it then says that
+equal shares of neighbours are best. Where a metric is known for each place (``busy_gpu0``, ``busy_gpu1``),
+what its items cost there is fitted too.
+
+Fitted is the maximum of the posterior, by Levenberg and Marquardt's method.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+SHARP = 12.0
+"""The largest load is taken as the norm of this power, which is smooth."""
+NOISE = 0.05
+"""Standard deviation of the metric's logarithm that the model leaves unexplained."""
+BUSY_NOISE = 0.15
+"""The same of what a place was busy."""
+ITERATIONS = 25
+"""Steps of a fit at most."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Sizes of a model: ``items`` on ``places``, and ``others`` values of other knobs in all."""
+
+    items: int
+    places: int
+    others: int
+
+    @cached_property
+    def pairs(self) -> list[tuple[int, int]]:
+        return list(combinations(range(self.items), 2))
+
+    @cached_property
+    def parts(self) -> dict[str, slice]:
+        """Where each group of parameters is."""
+        sizes = {
+            "weight": self.items,
+            "slowness": self.places,
+            "own": self.items * self.places,
+            "link": len(self.pairs),
+            "turns": 1,
+            "effect": self.others,
+            "turning": self.others,
+        }
+        ends = np.cumsum(list(sizes.values()))
+        return {
+            name: slice(end - size, end)
+            for (name, size), end in zip(sizes.items(), ends.tolist(), strict=True)
+        }
+
+    @cached_property
+    def count(self) -> int:
+        return int(self.parts["turning"].stop)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Configurations as the model sees them: ``n`` rows."""
+
+    place: Integers
+    """Shape (n, items)."""
+    others: Floats
+    """Shape (n, others): 1 for the value of each other knob, else 0."""
+
+    def __len__(self) -> int:
+        return len(self.place)
+
+    def taken(self, which: NDArray[np.bool_]) -> Rows:
+        return Rows(self.place[which], self.others[which])
+
+
+@dataclass(frozen=True)
+class Data:
+    """What was measured. ``values`` are logarithms of the metric, shape (n,); ``busy`` logarithms of shape
+    (n, places), NaN where that is not known."""
+
+    rows: Rows
+    values: Floats
+    busy: Floats
+
+    def taken(self, which: NDArray[np.bool_]) -> Data:
+        return Data(self.rows.taken(which), self.values[which], self.busy[which])
+
+
+@dataclass(frozen=True)
+class Beliefs:
+    """The prior: mean and standard deviation of each parameter."""
+
+    mean: Floats
+    spread: Floats
+
+    @classmethod
+    def of(cls, shape: Shape, level: float) -> Beliefs:
+        """``level``: the logarithm of a usual metric."""
+        mean, spread = np.zeros(shape.count), np.ones(shape.count)
+        each = level - np.log(shape.items)
+        for name, centre, width in (
+            ("weight", each, 0.8),
+            ("slowness", 0.0, 0.5),
+            ("own", 0.0, 0.1),
+            ("turns", -1.0, 1.0),
+            ("effect", 0.0, 0.3),
+            ("turning", 0.0, 1.0),
+        ):
+            mean[shape.parts[name]], spread[shape.parts[name]] = centre, width
+        apart = np.array([j - i for i, j in shape.pairs])
+        mean[shape.parts["link"]] = each + np.where(apart == 1, np.log(0.2), np.log(0.03))
+        return cls(mean, spread)
+
+
+class Bottleneck:
+    """The model of one shape."""
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+        pairs = np.array(shape.pairs, dtype=np.int64).reshape(-1, 2)
+        self._one, self._other = pairs[:, 0], pairs[:, 1]
+
+    def predict(self, parameters: Floats, rows: Rows) -> Floats:
+        """The logarithm of the metric, shape (n,)."""
+        return self._evaluate(parameters, rows)[0]
+
+    def fit(self, data: Data, beliefs: Beliefs) -> Floats:
+        """The most likely parameters: damping falls after a step that helped, and rises after another."""
+        mean, spread = beliefs.mean, beliefs.spread
+        found = mean.copy()
+        residual, slope = self._residuals(found, data)
+        cost = _cost(residual, found, mean, spread)
+        damping = 1e-2
+        for _ in range(ITERATIONS):
+            curvature = slope.T @ slope + np.diag((1.0 + damping) / spread**2)
+            downhill = slope.T @ residual + (found - mean) / spread**2
+            step = np.linalg.solve(curvature, downhill)
+            tried = found - np.clip(step, -2.0, 2.0)
+            residual_there, slope_there = self._residuals(tried, data)
+            cost_there = _cost(residual_there, tried, mean, spread)
+            if cost_there < cost:
+                gained, cost = cost - cost_there, cost_there
+                found, residual, slope = tried, residual_there, slope_there
+                damping = max(damping / 5.0, 1e-6)
+                if gained < 1e-4:
+                    break
+            else:
+                damping *= 10.0
+        return found
+
+    def _residuals(self, parameters: Floats, data: Data) -> tuple[Floats, Floats]:
+        """What is left, in standard deviations, shape (m,), and its slopes, shape (m, parameters)."""
+        predicted, slope, work, by_work = self._evaluate(parameters, data.rows)
+        known = ~np.isnan(data.busy) & (work > 0.0)
+        safe = np.where(work > 0.0, work, 1.0)
+        left = [(predicted - data.values) / NOISE, (np.log(safe) - data.busy)[known] / BUSY_NOISE]
+        slopes = [slope / NOISE, (by_work / safe[:, :, None])[known] / BUSY_NOISE]
+        return np.concatenate(left), np.vstack(slopes)
+
+    def _evaluate(self, parameters: Floats, rows: Rows) -> tuple[Floats, Floats, Floats, Floats]:
+        """Log metric (n,) and slopes (n, p); what the items of each place cost (n, places), and slopes."""
+        parts, places = self.shape.parts, self.shape.places
+        n = len(rows)
+        there = (rows.place[:, :, None] == np.arange(places)).astype(float)  # (n, items, places)
+        own = parameters[parts["own"]].reshape(self.shape.items, places)
+        cost = np.exp(parameters[parts["weight"]][:, None] + parameters[parts["slowness"]] + own)
+        by_item = there * cost
+        work = by_item.sum(axis=1)
+        cut = rows.place[:, self._one] != rows.place[:, self._other]  # (n, pairs)
+        touched = 0.5 * (there[:, self._one] + there[:, self._other]) * cut[:, :, None]
+        by_pair = touched * np.exp(parameters[parts["link"]])[:, None]
+        load = work + by_pair.sum(axis=1)
+        total = load.sum(axis=1)
+        largest = load.max(axis=1) * ((load / load.max(axis=1)[:, None]) ** SHARP).sum(axis=1) ** (1 / SHARP)
+        turns = 1.0 / (
+            1.0 + np.exp(-(parameters[parts["turns"]][0] + rows.others @ parameters[parts["turning"]]))
+        )
+        metric = turns * total + (1.0 - turns) * largest
+        value = np.log(metric) + rows.others @ parameters[parts["effect"]]
+
+        by_load = (
+            turns[:, None] + (1.0 - turns)[:, None] * (load / largest[:, None]) ** (SHARP - 1)
+        ) / metric[:, None]
+        slope = np.zeros((n, self.shape.count))
+        slope[:, parts["weight"]] = np.einsum("nid,nd->ni", by_item, by_load)
+        slope[:, parts["slowness"]] = work * by_load
+        slope[:, parts["own"]] = (by_item * by_load[:, None, :]).reshape(n, -1)
+        slope[:, parts["link"]] = np.einsum("npd,nd->np", by_pair, by_load)
+        by_turns = turns * (1.0 - turns) * (total - largest) / metric
+        slope[:, parts["turns"]] = by_turns[:, None]
+        slope[:, parts["effect"]] = rows.others
+        slope[:, parts["turning"]] = by_turns[:, None] * rows.others
+
+        by_work = np.zeros((n, places, self.shape.count))
+        by_work[:, :, parts["weight"]] = by_item.transpose(0, 2, 1)
+        for place in range(places):
+            by_work[:, place, parts["slowness"].start + place] = work[:, place]
+            by_work[:, place, parts["own"].start + place : parts["own"].stop : places] = by_item[:, :, place]
+        return value, slope, work, by_work
+
+
+def _cost(residual: Floats, parameters: Floats, mean: Floats, spread: Floats) -> float:
+    return float(residual @ residual + (((parameters - mean) / spread) ** 2).sum())

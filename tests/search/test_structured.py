@@ -1,0 +1,131 @@
+"""Assignments: the model's slopes, what it learns of synthetic pipelines, and where it stands back."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autotune.search.bottleneck import Beliefs, Bottleneck, Data, Rows, Shape
+from autotune.search.contract import Observation, Problem, Strategy
+from autotune.search.registry import make_strategy
+from autotune.search.structured import assignment_of
+from autotune.space.knobs import Assignment, Choice, FloatRange, OrderedValues
+from autotune.space.space import Space
+from autotune.space.spec import MetricSpec
+from autotune.status import Status
+from tests.search.pipelines import Pipeline
+
+DEVICES = ("a", "b", "c")
+ITEMS = ("first", "second", "third", "fourth", "fifth")
+PLACE = Assignment("place", ITEMS, DEVICES)
+TIME = MetricSpec("time", "minimize", "s")
+BUSY = tuple(MetricSpec(f"busy_{device}") for device in DEVICES)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(2, 5), st.integers(2, 4), st.integers(0, 3), st.integers(0, 2**31))
+def test_slopes_are_those_of_the_residuals(items: int, places: int, others: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    shape = Shape(items, places, others)
+    rows = Rows(rng.integers(places, size=(4, items)), rng.integers(2, size=(4, others)).astype(float))
+    data = Data(rows, rng.standard_normal(4), rng.standard_normal((4, places)))
+    model = Bottleneck(shape)
+    at = Beliefs.of(shape, 0.3).mean + 0.3 * rng.standard_normal(shape.count)
+    residual, slopes = model._residuals(at, data)
+    step = 1e-6
+    numeric = [
+        (model._residuals(at + step * unit, data)[0] - residual) / step for unit in np.eye(shape.count)
+    ]
+    np.testing.assert_allclose(slopes, np.transpose(numeric), atol=1e-3)
+
+
+def test_before_it_knows_much_it_holds_equal_shares_of_neighbours_to_be_best() -> None:
+    shape = Shape(6, 2, 0)
+    places = np.array(list(product(range(2), repeat=6)))
+    rows = Rows(places, np.zeros((len(places), 0)))
+    predicted = Bottleneck(shape).predict(Beliefs.of(shape, 0.0).mean, rows)
+    assert sorted(places[np.argsort(predicted)[:2]].tolist()) == [[0, 0, 0, 1, 1, 1], [1, 1, 1, 0, 0, 0]]
+
+
+@cache
+def truth(seed: int) -> tuple[Pipeline, dict[tuple[int, ...], float]]:
+    pipeline = Pipeline.drawn(len(ITEMS), len(DEVICES), np.random.default_rng(seed))
+    return pipeline, {p: pipeline.seconds(p) for p in product(range(3), repeat=len(ITEMS))}
+
+
+def search(strategy: Strategy, seed: int, trials: int, busy: bool) -> float:
+    """The regret of the best tried. Readings have a noise of 2 %."""
+    pipeline, seconds = truth(seed)
+    rng = np.random.default_rng(seed)
+    tried = []
+    for _ in range(trials):
+        configuration = strategy.ask()[0].configuration
+        place = tuple(DEVICES.index(configuration["place"][item]) for item in ITEMS)
+        metrics = {"time": seconds[place] * float(np.exp(0.02 * rng.standard_normal()))}
+        if busy:
+            metrics |= {m.name: b for m, b in zip(BUSY, pipeline.busy(place), strict=True)}
+        strategy.tell([Observation(configuration, Status.OK, metrics)])
+        tried.append(seconds[place])
+    return min(tried) / min(seconds.values()) - 1
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_a_tenth_of_the_trials_of_brute_force_are_enough(busy: bool) -> None:
+    problem = Problem(Space((PLACE,)), (TIME, *(BUSY if busy else ())))
+    regrets = {
+        name: [search(make_strategy(name, problem, seed), seed, 24, busy) for seed in range(2 if busy else 4)]
+        for name in ("auto", "policy", "random")
+    }
+    assert np.median(regrets["auto"]) <= 0.03
+    assert np.mean(regrets["auto"]) < np.mean(regrets["policy"])
+    assert np.mean(regrets["auto"]) < np.mean(regrets["random"])
+
+
+def test_it_is_a_function_of_what_it_was_told() -> None:
+    problem = Problem(Space((PLACE, Choice("schedule", ("x", "y")))), (TIME,))
+    straight = make_strategy("structured", problem, 3)
+    search(straight, 0, 11, False)
+    resumed = make_strategy("structured", problem, 3)
+    resumed.restore(straight.asks, [o.configuration for o in straight.told], straight.told)
+    assert straight.ask(2) == resumed.ask(2)
+
+
+def test_trials_that_fail_or_are_not_positive_end_nothing() -> None:
+    problem = Problem(Space((PLACE,)), (TIME, *BUSY))
+    strategy = make_strategy("structured", problem, 0)
+    outcomes = [{}, {"time": 1.0, "busy_a": 0.0}, {"time": 0.0}, {}, *[{"time": -1.0}] * 6]
+    for metrics in outcomes:
+        status = Status.OK if metrics else Status.OUT_OF_MEMORY
+        strategy.tell([Observation(strategy.ask()[0].configuration, status, metrics)])
+    assert strategy.ask()
+
+
+def test_where_no_assignment_is_most_of_the_space_nothing_changes() -> None:
+    tiles = tuple(OrderedValues(f"tile{n}", (1, 2, 4, 8)) for n in range(5))
+    few = Assignment("place", ("one", "two"), ("a", "b"))
+    assert assignment_of(Space((PLACE, *tiles[:4]))) == PLACE
+    assert assignment_of(Space((PLACE, *tiles))) is None
+    assert assignment_of(Space((few, *tiles))) is None
+    for space in (Space(tiles), Space((few, *tiles)), Space((tiles[0], FloatRange("rate", 0.0, 1.0)))):
+        auto, bayes = (make_strategy(name, Problem(space, (TIME,)), 5) for name in ("auto", "bayes"))
+        for count in range(8):
+            one, other = (strategy.ask()[0].configuration for strategy in (auto, bayes))
+            assert one == other
+            for strategy in (auto, bayes):
+                strategy.tell([Observation(one, Status.OK, {"time": 1.0 + (count * 7) % 5})])
+
+
+def test_a_model_that_foretells_badly_is_left_aside() -> None:
+    """A metric that knows nothing of loads: how many items are not in the place of their number."""
+    problem = Problem(Space((PLACE,)), (TIME,))
+    strategy = make_strategy("structured", problem, 0)
+    for _ in range(24):
+        configuration = strategy.ask()[0].configuration
+        wrong = sum(configuration["place"][item] != DEVICES[n % 3] for n, item in enumerate(ITEMS))
+        strategy.tell([Observation(configuration, Status.OK, {"time": 1.0 + wrong})])
+    assert False in strategy._believed.values()  # type: ignore[attr-defined]
