@@ -1,0 +1,78 @@
+"""Studies of a store beside each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autotune.report.comparison import (
+    differences_between,
+    load_all,
+    rank_correlations,
+    regressions,
+    what_transfers,
+)
+from autotune.report.overview import comparable, outcomes, running, studies
+from autotune.status import Status
+from autotune.store.store import Store
+from tests.report.studies import Written, generated
+from tests.store.build import bench, new_trial, outcome
+
+
+def two(folder: Path) -> Store:
+    """Two studies of ten configurations; in the second all takes twice as long."""
+    store = Store.open(folder / "two.db")
+    for factor in (1.0, 2.0):
+        one = bench(store)
+        for tile in range(10):
+            [trial] = store.propose(one.study.id, one.session, one.segment, [new_trial(tile)])
+            assert trial is not None
+            store.finish(trial.id, outcome(value=factor * (1.0 + abs(tile - 3))))
+    return store
+
+
+def test_the_same_order_is_a_correlation_of_one(tmp_path: Path) -> None:
+    store = two(tmp_path)
+    assert comparable(store) == ["gemm#1", "gemm#2"]
+    [row] = rank_correlations(load_all(store, [1, 2])).to_dict("records")
+    assert (row["common"], row["correlation"]) == (10, pytest.approx(1.0))
+
+
+def test_the_best_of_one_is_the_best_of_the_other(tmp_path: Path) -> None:
+    frame = what_transfers(load_all(two(tmp_path), [1, 2]))
+    assert frame["over_best"].tolist() == [1.0, 1.0]
+    assert frame["value"].tolist() == [2.0, 1.0]
+
+
+def test_twice_as_long_is_worse(tmp_path: Path) -> None:
+    frame = regressions(load_all(two(tmp_path), [1, 2])).set_index("who")
+    assert frame.loc["winner", "verdict"] == "worse"
+    assert frame.loc["winner", "ratio"] == pytest.approx(2.0)
+    assert frame.loc["default", "verdict"] == "not measured"
+
+
+def test_what_is_the_same_is_not_listed(tmp_path: Path) -> None:
+    frame = differences_between(load_all(two(tmp_path), [1, 2]))
+    assert frame["study"].tolist() == ["gemm#1", "gemm#2"]
+    assert "workload" not in frame.columns and "best" in frame.columns
+
+
+def test_the_overview_says_how_each_stands(tmp_path: Path) -> None:
+    with generated(tmp_path) as store:
+        [row] = studies(store).to_dict("records")
+    assert row["state"] == "finished" and row["trials"] == 120
+    assert row["against_default"] == "better" and row["speedup"] > 1.0
+    written = Written(tmp_path)
+    written.trial({"tile": 1}, status=Status.CRASHED)
+    written.begin({"tile": 2})
+    [row] = studies(written.store).to_dict("records")
+    assert (row["state"], row["in_flight"], row["against_default"]) == ("searching", 1, "nothing succeeded")
+    assert running(written.store)["trial"].tolist() == [1]
+    assert outcomes(written.store).query("failed")["status"].tolist() == ["crashed"]
+
+
+def test_a_store_without_studies(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "none.db") as store:
+        assert studies(store).empty and running(store).empty and outcomes(store).empty
+        assert comparable(store) == []

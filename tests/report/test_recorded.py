@@ -1,0 +1,28 @@
+"""Where a notebook's store comes from."""
+
+from __future__ import annotations
+
+import gzip
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from autotune.report.recorded import notebook_store
+
+
+def test_the_variable_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AUTOTUNE_STORE", "postgresql://server/studies")
+    assert notebook_store() == "postgresql://server/studies"
+
+
+def test_what_is_recorded_is_unpacked_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("AUTOTUNE_STORE", raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / "mine.db.gz").write_bytes(gzip.compress(b"a store"))
+    first = Path(notebook_store(tmp_path / "mine.db.gz"))
+    assert first.read_bytes() == b"a store"
+    before = first.stat().st_mtime_ns
+    assert Path(notebook_store(tmp_path / "mine.db.gz")) == first
+    assert first.stat().st_mtime_ns == before
+    assert [path.name for path in first.parent.iterdir()] == ["recorded.db"]

@@ -1,0 +1,63 @@
+"""Each second of a session is counted once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autotune.measure.outcome import TIMELINE
+from autotune.report.evidence import load_evidence
+from autotune.report.spend import spend
+from tests.report.studies import Written, generated
+
+BEGAN = 1_700_000_000.0
+
+
+def at(prepare: tuple[float, float], measure: tuple[float, float], /, **phases: float) -> dict[str, object]:
+    """Facts and phases of a trial, by seconds after the session began."""
+    spans = {name: [BEGAN + a, BEGAN + b, 0] for name, (a, b) in (("prepare", prepare), ("measure", measure))}
+    return {"facts": {TIMELINE: spans}, "phases": phases}
+
+
+def test_gaps_have_causes(tmp_path: Path) -> None:
+    written = Written(tmp_path)  # proposals are written at 0, 10 and 20 s
+    written.trial({"tile": 1}, 1.0, **at((0, 2), (2, 6), prepare=2.0, check=1.0, measure=2.0))
+    written.trial({"tile": 2}, 1.0, **at((10, 11), (12, 15), prepare=1.0, measure=3.0))
+    written.trial({"tile": 4}, 1.0, **at((16, 18), (21, 25), prepare=2.0, measure=4.0))
+    written.store.close_session(written.session, "done")
+    frame = spend(load_evidence(written.store))
+    seconds = frame.set_index("part")["seconds"].to_dict()
+    assert seconds == pytest.approx(
+        {
+            "starting": 2.0,
+            "check": 1.0,
+            "measure": 9.0,
+            "handling": 1.0,
+            "waiting for prepare": 1.0,
+            "tuner": 4.0 + 5.0,
+            "idle": 1.0 + 1.0,
+            "finale": 5.0,
+            "prepare": 5.0,
+        }
+    )
+    assert frame[frame["where"] == "device"]["seconds"].sum() == pytest.approx(frame.attrs["wall"])
+
+
+def test_a_session_that_says_no_times_is_unaccounted_but_for_its_phases(tmp_path: Path) -> None:
+    written = Written(tmp_path)
+    written.trial({"tile": 1}, 1.0, phases={"measure": 4.0})
+    written.store.close_session(written.session, "done")
+    seconds = spend(load_evidence(written.store)).set_index("part")["seconds"].to_dict()
+    assert seconds == pytest.approx({"measure": 4.0, "unaccounted": 6.0})
+
+
+def test_a_study_without_sessions_or_trials(tmp_path: Path) -> None:
+    assert spend(load_evidence(Written(tmp_path).store))["seconds"].sum() == 0.0
+
+
+def test_a_long_one_adds_up(tmp_path: Path) -> None:
+    with generated(tmp_path, 300) as store:
+        frame = spend(load_evidence(store))
+    assert frame[frame["where"] == "device"]["seconds"].sum() == pytest.approx(frame.attrs["wall"])
+    assert (frame["seconds"] >= 0).all()

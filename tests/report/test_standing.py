@@ -1,0 +1,64 @@
+"""What was measured again, the front, and how trials lie in the space."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from autotune.report.evidence import load_evidence
+from autotune.report.relations import pair, parallel
+from autotune.report.standing import finale, front
+from autotune.report.steadiness import steadiness
+from autotune.report.traces import proposals_behind, readings_behind, winner_number
+from autotune.status import Status
+from tests.report.studies import Written, generated
+
+
+def test_the_finale_has_its_roles(tmp_path: Path) -> None:
+    with generated(tmp_path) as store:
+        frame = finale(load_evidence(store))
+    assert frame["role"].tolist() == ["winner", "finalist", "default"]
+    assert frame["value"].is_monotonic_increasing
+    assert (frame["readings"] == 12).all()
+
+
+def test_the_front_is_what_none_beats(tmp_path: Path) -> None:
+    goals = [
+        {"name": n, "goal": g, "unit": "", "at_most": None, "at_least": None}
+        for n, g in (("a", "minimize"), ("b", "maximize"))
+    ]
+    written = Written(tmp_path, metrics=goals)
+    for tile, (a, b) in enumerate([(1.0, 1.0), (2.0, 3.0), (2.0, 2.0), (3.0, 3.0)]):
+        written.trial({"tile": tile}, metrics={"a": a, "b": b})
+    written.trial({"tile": 9}, status=Status.CRASHED)
+    frame = front(load_evidence(written.store))
+    assert frame["front"].tolist() == [True, True, False, False]
+
+
+def test_lines_and_pairs_of_many_trials_are_few(tmp_path: Path) -> None:
+    with generated(tmp_path, 400) as store:
+        evidence = load_evidence(store)
+    lines = parallel(evidence)
+    assert len(lines) <= 240 and lines["quantile"].min() == 0.0
+    assert lines.filter(like="knob.").stack().between(0.0, 1.0).all()
+    cells = pair(evidence, "tile", "block")
+    assert cells["standing"].max() == 1.0
+    assert cells.loc[cells["standing"].idxmax(), "best"] == evidence.succeeded["value"].min()
+
+
+def test_readings_lie_about_their_trials_median(tmp_path: Path) -> None:
+    with generated(tmp_path) as store:
+        frame = steadiness(store, load_evidence(store))
+    assert frame["at"].is_monotonic_increasing and frame["at"].iloc[0] == 0.0
+    assert 0.0 < frame.attrs["noise"] < 0.1
+    assert {"cpu_stall", "frequency_mhz"} <= set(frame.columns)
+
+
+def test_from_the_winner_back(tmp_path: Path) -> None:
+    with generated(tmp_path) as store:
+        evidence = load_evidence(store)
+        number = winner_number(evidence)
+        readings = readings_behind(store, evidence, number)
+        assert set(readings["purpose"]) == {"search", "final"}
+        assert len(readings) == 5 + 12
+        [proposal] = proposals_behind(store, evidence, number).to_dict("records")
+        assert proposal["trial"] == number and "random" in proposal["because"]

@@ -1,0 +1,49 @@
+"""Trials read in parts, and values read past the decoder."""
+
+from __future__ import annotations
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autotune.measure.outcome import Estimate
+from autotune.status import Status
+from autotune.store.brief import MOST_OF_A_MESSAGE, _value_behind
+from autotune.store.documents import encode, encode_metrics
+from autotune.store.store import Store
+from tests.store.build import bench, outcome
+
+NUMBERS = st.floats()
+
+
+@given(st.dictionaries(st.text(max_size=20), NUMBERS, max_size=4), st.text(max_size=20))
+def test_a_value_is_found_as_the_decoder_finds_it(values: dict[str, float], name: str) -> None:
+    text = encode_metrics({n: Estimate(v, v, v, 1) for n, v in values.items()})
+    found = _value_behind(f'{encode(name)}:{{"value":', text)
+    expected = values.get(name)
+    assert found is expected is None or (found == expected or (math.isnan(found) and math.isnan(expected)))  # type: ignore[arg-type]
+
+
+def test_brief_trials_are_the_trials(store: Store) -> None:
+    one = bench(store)
+    trials = [one.trial(tile) for tile in range(3)]
+    store.finish(trials[0].id, outcome(value=0.25))
+    store.finish(trials[1].id, outcome(Status.CRASHED, message="x" * 10_000, stderr="y" * 10_000))
+    brief = list(store.brief_trials(one.study.id))
+    assert [trial.status for trial in brief] == ["ok", "crashed", "waiting"]
+    assert brief[0].metrics["time"].value == 0.25 and brief[0].configuration["tile"] == 0
+    assert len(brief[1].message) == MOST_OF_A_MESSAGE
+    assert store.values_of(one.study.id, ["time"]) == [(0, (0.25,))]
+    assert store.values_of(one.study.id, ["time", "none"]) == []
+
+
+def test_readings_of_some_trials(store: Store) -> None:
+    one = bench(store)
+    trials = [one.trial(tile) for tile in range(3)]
+    for trial in trials:
+        store.finish(trial.id, outcome())
+    found = store.readings_in([trials[2].id, trials[0].id])
+    assert [trial for trial, _ in found] == [trials[0].id, trials[2].id]
+    assert found[0][1] == store.readings(trials[0].id)
+    assert [trial.number for trial in store.numbered(one.study.id, [2, 0])] == [0, 2]
