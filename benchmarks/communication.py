@@ -10,7 +10,8 @@ over a link of real packets. Compared are, on each link:
 * ``horovod``: fusion threshold and cycle time by Horovod's own Bayesian optimisation
   (``horovod_procedure``), 20 samples, in a reducer that works as Horovod does;
 * ``random`` and ``autotune``: the ready space ``comm-ddp`` without compression, at the same number of trials;
-* ``grid``: its main knobs, all combinations (``GRID``).
+* ``compressed``: the ready space as it is, with fp16 and int8 (error feedback) under its bound of the error;
+* ``grid``: the main knobs of the former, all combinations (``GRID``).
 
 The three best of a search are read again, with all others, in interleaved rounds: the first third of them
 says which of the three counts, the others give the figures. Each trial of a search has passed its oracle:
@@ -109,18 +110,19 @@ class Bench:
         found = [self.objective.measure(plan, rng).values["time"] for _ in range(count + 1)]
         return found[1:]
 
-    def search(self, strategy: str, trials: int, seed: int) -> list[Knobs]:
+    def search(self, strategy: str, trials: int, seed: int, compressed: bool = False) -> list[Knobs]:
         """The best of a search, by what it had measured."""
         from autotune.session.api import open_session
         from autotune.status import Status
         from autotune.store.store import Store
 
+        spec = spec_of(self.case, compressed)
         spec = replace(
-            self.spec,
-            search=replace(self.spec.search, strategy=strategy, seed=seed, transfer=False),
-            budget=replace(self.spec.budget, trials=trials),
+            spec,
+            search=replace(spec.search, strategy=strategy, seed=seed, transfer=False),
+            budget=replace(spec.budget, trials=trials),
         )
-        with Store.open(str(self.folder / f"{strategy}-{seed}.db")) as store:
+        with Store.open(str(self.folder / f"{strategy}-{compressed}-{seed}.db")) as store:
             result = open_session(spec, store, objective=self.objective).run()
         good = [trial for trial in result.trials if trial.status is Status.OK]
         good.sort(key=lambda trial: trial.metrics["time"].value)
@@ -145,13 +147,15 @@ class Bench:
         self.objective.tidy()
 
 
-def spec_of(case: Case) -> StudySpec:
-    """The ready space for a case, without compression: what comes out is what one process computes."""
+def spec_of(case: Case, compressed: bool = False) -> StudySpec:
+    """The ready space for a case; not ``compressed``: what comes out is what one process computes."""
     from autotune.space.configuration import FrozenMap
     from autotune.space.reader import parse_spec
 
-    lines = [line for line in SPACE.read_text().splitlines() if not line.startswith("  compression:")]
-    text = "\n".join(lines).replace(""", when: "compression != 'int8'\"""", "")
+    text = SPACE.read_text()
+    if not compressed:
+        lines = [line for line in text.splitlines() if not line.startswith("  compression:")]
+        text = "\n".join(lines).replace(""", when: "compression != 'int8'\"""", "")
     spec = parse_spec(text, SPACE)
     measure = replace(spec.measure, finalists=0, max_readings=6, precision=0.05)
     return replace(spec, workload=FrozenMap({**spec.workload, **case.workload}), measure=measure)
@@ -216,32 +220,37 @@ def table(lines: list[dict[str, Any]]) -> list[str]:
 
     rows = [
         "| link | computation : communication | DDP's defaults | ddp itself | horovod, default"
-        " | horovod, tuned | random | autotune | grid's best | autotune over the defaults"
-        " | grid's best over autotune |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
+        " | horovod, tuned | random | autotune | grid's best | autotune, compressed | autotune over the"
+        " defaults | grid's best over autotune | compressed over the defaults |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for line in lines:
         values = line["readings"]
         medians = {way: statistics.median(found) * 1e3 for way, found in values.items()}
         case = Case(**line["case"])
-        over = speedup(values["default"], values["autotune"])
-        behind = speedup(values["autotune"], values["grid"]) if "grid" in values else None
+        ratios = [
+            speedup(values[one], values[other])
+            for one, other in (("default", "autotune"), ("autotune", "grid"), ("default", "compressed"))
+        ]
         cells = [
             f"{case.gigabits:g} Gb/s, {case.milliseconds:g} ms, {case.samples} samples, seed {line['seed']}",
             f"{line['alone']['compute'] * 1e3:.0f} : {line['alone']['communication'] * 1e3:.0f} ms",
-            *(f"{medians[way]:.1f} ms" if way in medians else "-" for way in ORDER),
-            f"{over.estimate:.2f}x [{over.low:.2f}, {over.high:.2f}]" if over else "-",
-            f"{behind.estimate:.2f}x [{behind.low:.2f}, {behind.high:.2f}]" if behind else "-",
+            *(f"{medians[way]:.1f} ms" for way in ORDER),
+            *(f"{one.estimate:.2f}x [{one.low:.2f}, {one.high:.2f}]" if one else "-" for one in ratios),
         ]
         rows.append(f"| {' | '.join(cells)} |")
     return rows
 
 
-ORDER = ("default", "ddp", "horovod-default", "horovod", "random", "autotune", "grid")
+ORDER = ("default", "ddp", "horovod-default", "horovod", "random", "autotune", "grid", "compressed")
 
 
 def winners(lines: list[dict[str, Any]]) -> list[str]:
-    return [f"* {Case(**line['case']).name}: `{line['picked']['autotune']}`" for line in lines]
+    return [
+        f"* {Case(**line['case']).name}: `{line['picked']['autotune']}`; compressed:"
+        f" `{line['picked']['compressed']}`"
+        for line in lines
+    ]
 
 
 # -- running --------------------------------------------------------------------------------------
@@ -252,6 +261,7 @@ def run(case: Case, seed: int, options: argparse.Namespace, kept: Kept) -> dict[
         bench = Bench(case, Path(folder))
         searches = {
             "autotune": (partial(bench.search, "auto", options.trials, seed), options.trials),
+            "compressed": (partial(bench.search, "auto", options.trials, seed, True), options.trials),
             "random": (partial(bench.search, "random", options.trials, seed), options.trials),
             "horovod": (partial(bench.horovod, seed, options.samples), options.samples),
             "grid": (partial(bench.grid, seed, options.grid), options.grid),

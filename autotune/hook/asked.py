@@ -74,6 +74,8 @@ def _plain(value: Any) -> Any:
     """Numbers of numpy as plain ones, tuples as the lists that they are in a store."""
     if isinstance(value, (list, tuple)):
         return [_plain(one) for one in value]
+    if isinstance(value, Mapping):
+        return {name: _plain(one) for name, one in value.items()}
     if not isinstance(value, (bool, int, float, str)) and hasattr(value, "item"):
         return value.item()
     return value

@@ -53,8 +53,8 @@ class Case:
     def distance(self, other: Case) -> float | None:
         """How far the numbers lie apart: the root of the summed squares of the logarithms of their ratios.
 
-        A factor of two in one number is 1; a list of numbers counts as so many numbers. ``None`` where a
-        type, a flag or a text differs: what is best for one says nothing of the other.
+        A factor of two in one number is 1; a list of numbers, or a group of named ones, counts as so many.
+        ``None`` where a type, a flag or a text differs: what is best for one says nothing of the other.
         """
         if self.types != other.types or self.values.keys() != other.values.keys():
             return None
@@ -94,6 +94,10 @@ def _apart(one: Any, other: Any) -> float | None:
             return None
         each = [_apart(a, b) for a, b in zip(one, other, strict=True)]
         return None if None in each else math.hypot(*(d for d in each if d is not None))
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        if one.keys() != other.keys():
+            return None
+        return _apart([one[name] for name in one], [other[name] for name in one])
     sizes = [x for x in (one, other) if isinstance(x, (int, float)) and not isinstance(x, bool)]
     if len(sizes) == 2:
         if sizes[0] == sizes[1]:

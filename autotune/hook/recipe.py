@@ -132,5 +132,7 @@ def _answer(
 
 
 def _hashable(value: Any) -> Any:
-    """Lists as tuples."""
+    """Lists as tuples, and so are groups of named facts."""
+    if isinstance(value, Mapping):
+        return tuple(sorted((name, _hashable(one)) for name, one in value.items()))
     return tuple(map(_hashable, value)) if isinstance(value, (list, tuple)) else value

@@ -38,6 +38,12 @@ def test_a_factor_of_two_in_one_number_is_one() -> None:
     assert case.distance(Case({"m": 512, "n": 1024}, {})) == pytest.approx(math.sqrt(2))
 
 
+def test_a_group_of_named_facts_counts_as_its_facts() -> None:
+    case = Case({"link": {"bandwidth": 1e9, "latency": 1e-3}}, {})
+    assert case.distance(Case({"link": {"latency": 2e-3, "bandwidth": 1e9}}, {})) == pytest.approx(1.0)
+    assert case.distance(Case({"link": {"bandwidth": 1e9}}, {})) is None
+
+
 @pytest.mark.parametrize("other", [0, -4, "4", True, math.inf])
 def test_numbers_without_a_ratio_are_not_near(other: Any) -> None:
     assert Case({"n": 4}, {}).distance(Case({"n": other}, {})) is None
