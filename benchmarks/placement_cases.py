@@ -17,7 +17,7 @@ from typing import Any
 
 from autotune.space.knobs import Assignment
 from autotune.space.space import Space
-from autotune.space.spec import PythonObjective
+from autotune.space.spec import MetricSpec, PythonObjective
 
 ROOT = Path(__file__).parents[1]
 OBJECTIVE = PythonObjective("objectives/distributed/placement.py:Placement", ROOT)
@@ -59,6 +59,19 @@ class Case:
     @property
     def space(self) -> Space:
         return Space((Assignment("place", self.items, self.names),))
+
+    @property
+    def metrics(self) -> tuple[MetricSpec, ...]:
+        """The goal, and what each device works."""
+        return MetricSpec("time", "minimize", "s"), *(MetricSpec(f"busy_{name}") for name in self.names)
+
+    @property
+    def key(self) -> str:
+        """For names of files."""
+        return self.name.replace(",", "").replace(" ", "-")
+
+    def place_of(self, configuration: Mapping[str, Any]) -> Place:
+        return tuple(self.names.index(configuration["place"][item]) for item in self.items)
 
     @property
     def places(self) -> list[Place]:

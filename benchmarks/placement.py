@@ -1,0 +1,244 @@
+"""Placing the parts of a model on unequal devices: a search against every assignment there is, measured.
+
+    python -m benchmarks.placement --work DIR --rounds 5 --seeds 20 --out benchmarks/results/placement.md
+
+Needs PyTorch. Each case is a model on two to four devices: processes with shares of a core, connected by
+shaped links where there are the rights for them. All assignments of its items are measured (*brute force*),
+in rounds, each in an order of its own; micro-batches and schedule are the same for all. The truth of an
+assignment is the median of its rounds.
+
+* *Searches* are replays of these measurements: told of a trial is one of its rounds, drawn at random, so
+  that they meet the noise of the machine, and many seeds can be compared. Each has a tenth of brute force's
+  trials. Its answer is the best, by that truth, of the three best it saw: a session measures them again.
+* The *live* search is a session with as many trials, and a finale.
+* In the end the five best of brute force, the answer of the live search, equal split, PipeDream's partition
+  (from a profile of that moment) and all on the fastest device are measured interleaved, on fresh data.
+
+``--work`` keeps every measurement in files of a line each; another run goes on from there. ``--cases`` takes
+numbers, from 0, to run some of the cases alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import statistics
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.placement_cases import (
+    CASES,
+    OBJECTIVE,
+    Case,
+    Place,
+    Readings,
+    brute_force,
+    measuring,
+    read,
+)
+from benchmarks.running import one_thread_each
+
+STRATEGIES = ("auto", "bayes", "policy", "evolution", "random")
+CLOSE = 0.03
+FINALISTS = 3
+CURVE = (0.5, 1.0, 2.0, 4.0)
+"""Parts of the budget at which the regret of a search is given."""
+ROUNDS_AT_THE_END = 10
+
+
+# -- replayed searches
+
+
+@dataclass(frozen=True)
+class Tried:
+    place: Place
+    told: float
+
+
+def replay(case: Case, readings: Readings, strategy: str, seed: int, trials: int) -> list[Tried]:
+    """What a search tries that is told measured times."""
+    from autotune.search.contract import Observation, Problem
+    from autotune.search.registry import make_strategy
+    from autotune.status import Status
+
+    metrics = case.metrics
+    searcher = make_strategy(strategy, Problem(case.space, metrics, trials), seed)
+    rng = np.random.default_rng(seed)
+    tried: list[Tried] = []
+    for _ in range(trials):
+        configuration = searcher.ask()[0].configuration
+        place = case.place_of(configuration)
+        rounds = readings.of(place)
+        found = rounds[int(rng.integers(len(rounds)))].metrics
+        told = {metric.name: found[metric.name] for metric in metrics}
+        searcher.tell([Observation(configuration, Status.OK, told)])
+        tried.append(Tried(place, found["time"]))
+    return tried
+
+
+def regret(tried: Sequence[Tried], truth: Mapping[Place, float]) -> float:
+    """Of the best, by the truth, of those that looked best."""
+    finalists = sorted(tried, key=lambda one: one.told)[:FINALISTS]
+    return min(truth[one.place] for one in finalists) / min(truth.values()) - 1
+
+
+def replayed(case: Case, readings: Readings, seeds: int) -> list[str]:
+    """The table of the searches."""
+    truth = {place: readings.median(place) for place in case.places}
+    budget = len(truth) // 10
+    at = [max(2, round(part * budget)) for part in CURVE]
+    lines = [
+        f"| search | within 3 % in {budget} trials | "
+        + " | ".join(f"regret, {count} trials" for count in at)
+        + " |",
+        "|---|---|" + "---|" * len(at),
+    ]
+    for strategy in STRATEGIES:
+        runs = [replay(case, readings, strategy, seed, at[-1]) for seed in range(seeds)]
+        regrets = [[regret(run[:count], truth) for run in runs] for count in at]
+        close = sum(one <= CLOSE for one in regrets[CURVE.index(1.0)])
+        cells = [f"{statistics.fmean(one):.1%} (worst {max(one):.1%})" for one in regrets]
+        lines.append(f"| `{strategy}` | {close} of {seeds} | " + " | ".join(cells) + " |")
+    return lines
+
+
+# -- a live search
+
+
+def live(case: Case, work: Path) -> tuple[Place, int]:
+    """The answer of a session, and how many trials it took."""
+    from autotune.session.api import open_session
+    from autotune.space.configuration import FrozenMap
+    from autotune.space.spec import Budget, MeasureSettings, SearchSettings, StudySpec
+    from autotune.store.store import Store
+
+    trials = len(case.places) // 10
+    spec = StudySpec(
+        name="placement",
+        space=case.space,
+        objective=OBJECTIVE,
+        metrics=case.metrics,
+        workload=FrozenMap(case.workload),
+        search=SearchSettings(seed=1),
+        measure=MeasureSettings(cores=min(2, os.cpu_count() or 1), warmup=1, min_readings=3, max_readings=5),
+        budget=Budget(trials=trials),
+    )
+    with Store.open(str(work / f"{case.key}.db")) as store:
+        result = open_session(spec, store).run()
+    assert result.best is not None
+    return case.place_of(result.best), len(result.trials)
+
+
+# -- measured again
+
+
+def final(case: Case, readings: Readings, answer: Place, kept: Readings) -> dict[str, Place]:
+    """Measure what is compared in the end into ``kept``, interleaved; the assignment of each name."""
+    ranked = sorted(case.places, key=readings.median)
+    with measuring(case) as objective:
+        named = {
+            **{f"brute force, number {n + 1}": place for n, place in enumerate(ranked[:5])},
+            "live search": answer,
+            **{b.name: objective.load_baseline(b).place for b in objective.baselines()},
+        }
+        for number in range(ROUNDS_AT_THE_END):
+            for place in dict.fromkeys(named.values()):
+                kept.add(read(objective, case, place, 10_000 + number))
+    return named
+
+
+def compared(case: Case, named: Mapping[str, Place], kept: Readings) -> list[str]:
+    """The table of what was measured again. The best of brute force is what is fastest there."""
+    best = min((place for place in named.values()), key=kept.median)
+    lines = ["| | items on devices | step | over the fastest here |", "|---|---|---|---|"]
+    for name, place in named.items():
+        over = [
+            one.metrics["time"] / other.metrics["time"] - 1
+            for one, other in zip(kept.of(place), kept.of(best), strict=True)
+        ]
+        where = " ".join(case.names[device] for device in place)
+        lines.append(
+            f"| {name} | {where} | {kept.median(place) * 1e3:.1f} ms | {statistics.median(over):+.1%} |"
+        )
+    return lines
+
+
+def run(case: Case, work: Path, rounds: int, seeds: int) -> list[str]:
+    """One case, and its part of the page."""
+    readings = Readings(work / f"{case.key}.jsonl")
+    brute_force(case, readings, rounds)
+    begun = time.monotonic()
+    answer, trials = live(case, work)
+    seconds = time.monotonic() - begun
+    kept = Readings(work / f"{case.key}-final-{time.time_ns()}.jsonl")
+    named = final(case, readings, answer, kept)
+    noise = statistics.median(
+        statistics.pstdev([r.metrics["time"] for r in readings.of(place)]) / readings.median(place)
+        for place in case.places
+    )
+    steps = [1e3 * readings.median(place) for place in case.places]
+    return [
+        f"## {case.name}",
+        "",
+        f"{len(steps)} assignments, {rounds} rounds, a step of {min(steps):.0f} to {max(steps):.0f} ms. "
+        f"The rounds of an assignment have a standard deviation of {noise:.1%} (median).",
+        "",
+        "Replayed searches:",
+        "",
+        *replayed(case, readings, seeds),
+        "",
+        f"Measured again, {ROUNDS_AT_THE_END} times, interleaved. The live search had {trials} trials and "
+        f"took {seconds:.0f} s:",
+        "",
+        *compared(case, named, kept),
+        "",
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--cases", type=int, nargs="*", default=list(range(len(CASES))))
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    one_thread_each()
+    options.work.mkdir(parents=True, exist_ok=True)
+    parts = []
+    for number in options.cases:
+        parts += run(CASES[number], options.work, options.rounds, options.seeds)
+    text = "\n".join([*_head(options), *parts])
+    print(text)
+    if options.out:
+        options.out.write_text(text)
+
+
+def _head(options: Any) -> list[str]:
+    from importlib.metadata import version
+
+    versions = ", ".join(f"{name} {version(name)}" for name in ("autotune", "torch", "numpy"))
+    load = os.getloadavg()[1]
+    return [
+        "# Placing a model on unequal devices",
+        "",
+        f"`python -m benchmarks.placement --work DIR --rounds {options.rounds} --seeds {options.seeds}`",
+        "",
+        f"{versions}, Python {platform.python_version()}, {os.cpu_count()} cores, a load of {load:.0f}. Devices",
+        "are processes with 0.5, 0.35, 0.25 and 0.2 of a core; links of 0.2 ms and 200 Mbit/s (transformer) or",
+        "1 Gbit/s (branches). 4 micro-batches, 1F1B. A reading is the median of 5 steps.",
+        "",
+        "Regret is the time of the answer over that of the best assignment, less 1. Replayed searches are told",
+        "measured times, drawn from the rounds; nothing is simulated.",
+        "",
+    ]
+
+
+if __name__ == "__main__":
+    main()
