@@ -107,10 +107,11 @@ def load_evidence(place: Place = None, study: str | int | None = None) -> Eviden
     Its ``all_trials`` has the columns ``trial`` (the number), ``id``, ``session``, ``segment``,
     ``purpose``, ``status``, ``strategy``, ``kind`` (of the reason), ``told``, ``proposed``, ``started`` and
     ``finished`` (POSIX seconds), ``prepare``, ``check``, ``warmup`` and ``measure`` (seconds of each
-    phase), ``prepare_began`` ... ``measure_ended`` (POSIX seconds), ``lane``, ``value`` (the first goal,
-    where the trial has not failed and used its whole resource), ``at_full`` (the same, and what a trial
-    that was stopped early would have come to), ``fraction`` (of the resource), ``metric.NAME`` with
-    ``.low``, ``.high`` and ``.n``, ``label`` (of a replicate), ``message``, ``hash`` and ``environment``.
+    phase), ``prepare_began`` ... ``measure_ended`` (POSIX seconds; ``check_began`` only where the check
+    came ahead), ``lane``, ``value`` (the first goal, where the trial has not failed and used its whole
+    resource), ``at_full`` (the same, and what a trial that was stopped early would have come to),
+    ``fraction`` (of the resource), ``metric.NAME`` with ``.low``, ``.high`` and ``.n``, ``label`` (of a
+    replicate), ``message``, ``hash`` and ``environment``.
     """
     with opened(place) as store:
         record = store.study(study)
@@ -142,25 +143,16 @@ def _environment(store: Store, digest: str) -> Mapping[str, Any]:
         return {}
 
 
-COLUMNS = (
-    *(
-        "trial",
-        "id",
-        "session",
-        "segment",
-        "purpose",
-        "status",
-        "strategy",
-        "kind",
-        "told",
-        "proposed",
-        "started",
-        "finished",
-    ),
-    *PHASES,
-    *("prepare_began", "prepare_ended", "measure_began", "measure_ended", "lane", "value", "fraction"),
-    *("label", "message", "hash", "environment", "peak_memory"),
+SPANS = ("prepare_began", "prepare_ended", "check_began", "check_ended", "measure_began", "measure_ended")
+NUMBERS = (
+    *("told", "proposed", "started", "finished", *PHASES, *SPANS),
+    *("lane", "value", "fraction", "peak_memory"),
 )
+OTHERS = (
+    *("trial", "id", "session", "segment", "purpose", "status", "strategy", "kind"),
+    *("label", "message", "hash", "environment"),
+)
+"""Columns of a frame of trials, beside the metrics."""
 
 
 def _frame(
@@ -168,7 +160,7 @@ def _frame(
 ) -> pd.DataFrame:
     import pandas as pd
 
-    columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+    columns: dict[str, list[Any]] = {name: [] for name in (*OTHERS, *NUMBERS)}
     metrics: dict[str, list[float]] = {}
     early: list[tuple[int, Observation]] = []
     stopping = bool((study.document.get("search") or {}).get("early_stopping"))
@@ -188,18 +180,7 @@ def _frame(
     for own in metrics.values():
         own.extend([math.nan] * (count - len(own)))
     frame = pd.DataFrame(columns | metrics)
-    numbers = [
-        *PHASES,
-        "prepare_began",
-        "prepare_ended",
-        "measure_began",
-        "measure_ended",
-        "lane",
-        "value",
-        "fraction",
-    ]
-    numbers += ["told", "proposed", "started", "finished", "peak_memory"]
-    for name in numbers:
+    for name in NUMBERS:
         frame[name] = pd.to_numeric(frame[name], errors="coerce").astype("float64")
     frame["at_full"] = frame["value"] if not (frame["fraction"] < 1).any() else _at_full(early, frame, goal)
     for metric in study.metrics:
@@ -214,7 +195,7 @@ def _frame(
 def _row(trial: BriefTrial, goal: MetricSpec) -> dict[str, Any]:
     timeline = trial.facts.get(TIMELINE)
     spans = timeline if isinstance(timeline, Mapping) else {}
-    prepare, measure = (_span(spans.get(stage)) for stage in ("prepare", "measure"))
+    prepare, check, measure = (_span(spans.get(stage)) for stage in ("prepare", "check", "measure"))
     fraction = _fraction(trial)
     return {
         "trial": trial.number,
@@ -232,6 +213,8 @@ def _row(trial: BriefTrial, goal: MetricSpec) -> dict[str, Any]:
         **{name: _finite(trial.phases.get(name, 0.0)) for name in PHASES},
         "prepare_began": prepare[0],
         "prepare_ended": prepare[1],
+        "check_began": check[0],
+        "check_ended": check[1],
         "measure_began": measure[0],
         "measure_ended": measure[1],
         "lane": measure[2],

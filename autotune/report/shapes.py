@@ -84,6 +84,7 @@ def _next(result: ManyResult, program: str, store_option: str) -> list[str]:
     commands = [
         (f"{program} rule {study} -o rule.py", "a function that chooses for other workloads, and its regret"),
         (f"{program} best --study {label}{store_option}", "what is best for one workload"),
+        (f"{program} report {label}{store_option}", "one page: how sure, how found, what failed"),
         (f"{program} show --study {label}{store_option}", "its trials, the failures and why"),
     ]
     width = max(len(command) for command, _ in commands)

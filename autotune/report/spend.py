@@ -30,6 +30,11 @@ ON_DEVICE = {
 }
 """What the seconds of a session are counted as, each second once."""
 
+BESIDE = {
+    "prepare": "compiling and making ready, overlapped with measuring: the sum over all workers",
+    "check ahead": "answers verified while the device measured something else",
+}
+
 
 def spend(evidence: Evidence) -> pd.DataFrame:
     """One row a part: ``part``, ``seconds``, ``share`` (of the wall clock), ``where``, ``meaning``.
@@ -59,10 +64,10 @@ def spend(evidence: Evidence) -> pd.DataFrame:
     rows = [
         (part, totals[part], "device", meaning) for part, meaning in ON_DEVICE.items() if totals[part] > 0
     ]
-    beside = float(own["prepare"].sum())
-    if beside:
-        meaning = "compiling and making ready, overlapped with measuring: the sum over all workers"
-        rows.append(("prepare", beside, "beside", meaning))
+    ahead = own[own["check_began"].notna()]
+    for part, beside in (("prepare", own["prepare"].sum()), ("check ahead", ahead["check"].sum())):
+        if beside:
+            rows.append((part, float(beside), "beside", BESIDE[part]))
     frame = pd.DataFrame(rows, columns=["part", "seconds", "where", "meaning"])
     frame.insert(2, "share", frame["seconds"] / wall if wall > 0 else np.nan)
     on_device = ("check", "warmup", "measure", "handling")
@@ -84,11 +89,18 @@ def _lane(began: float, ended: float, lane: pd.DataFrame, trials: pd.DataFrame) 
         totals["unaccounted"] = max(ended - began, 0.0)
         return totals
     ready = trials[trials["prepare_began"].notna()]
-    preparing = _merged(zip(ready["prepare_began"], ready["prepare_ended"], strict=True))
+    ahead = trials[trials["check_began"].notna()]
+    preparing = _merged(
+        [
+            *zip(ready["prepare_began"], ready["prepare_ended"], strict=True),
+            *zip(ahead["check_began"], ahead["check_ended"], strict=True),
+        ]
+    )
     starts, stops = lane["measure_began"].to_numpy(), lane["measure_ended"].to_numpy()
     lengths = np.maximum(stops - starts, 0.0)
-    for part in ("check", "warmup", "measure"):
+    for part in ("warmup", "measure"):
         totals[part] = float(lane[part].sum())
+    totals["check"] = float(lane.loc[lane["check_began"].isna(), "check"].sum())
     inside = totals["check"] + totals["warmup"] + totals["measure"]
     totals["handling"] = max(float(lengths.sum()) - inside, 0.0)
     totals["starting"] = max(float(starts[0]) - began, 0.0)

@@ -61,3 +61,20 @@ def test_a_long_one_adds_up(tmp_path: Path) -> None:
         frame = spend(load_evidence(store))
     assert frame[frame["where"] == "device"]["seconds"].sum() == pytest.approx(frame.attrs["wall"])
     assert (frame["seconds"] >= 0).all()
+
+
+def test_a_check_that_came_ahead_took_no_time_of_the_device(tmp_path: Path) -> None:
+    written = Written(tmp_path)
+    spans = {
+        "prepare": [BEGAN, BEGAN + 1, 0],
+        "check": [BEGAN + 1, BEGAN + 4, 0],
+        "measure": [BEGAN + 4, BEGAN + 6, 0],
+    }
+    written.trial(
+        {"tile": 1}, 1.0, facts={TIMELINE: spans}, phases={"prepare": 1.0, "check": 3.0, "measure": 2.0}
+    )
+    written.store.close_session(written.session, "done")
+    seconds = spend(load_evidence(written.store)).set_index("part")["seconds"].to_dict()
+    assert seconds == pytest.approx(
+        {"starting": 4.0, "measure": 2.0, "finale": 4.0, "prepare": 1.0, "check ahead": 3.0}
+    )
