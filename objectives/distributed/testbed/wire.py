@@ -117,8 +117,10 @@ def compile_wire(folder: Path | None = None) -> Path:
         raise WireError("no C compiler: install gcc")
     name = hashlib.sha256(SOURCE.read_bytes() + compiler.encode()).hexdigest()[:16]
     program = folder / f"wire-{name}"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if folder.stat().st_uid != os.getuid():
+        raise WireError(f"{folder} belongs to somebody else, and so would what is run from it")
     if not program.exists():
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         unfinished = program.with_suffix(f".{os.getpid()}")
         done = subprocess.run(
             [compiler, "-O2", str(SOURCE), "-o", str(unfinished)],
