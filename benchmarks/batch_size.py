@@ -13,8 +13,8 @@ each with at most 12 trials:
 
 The procedures of Lightning (as of 2.6.6) are made anew, for its own tries run in the process of the
 training, which a control group kills. The margin of 5 % that it takes off in the end is not held against it.
-The truth is found by bisection without a limit of trials, with three tries at each batch, all of which must
-fit. *Found* is the largest batch that a search saw succeed.
+The truth is looked for from the largest that any of them saw succeed, without a limit of trials, with three
+tries at each batch, all of which must fit. *Found* is the largest batch that a search saw succeed.
 """
 
 from __future__ import annotations
@@ -158,17 +158,18 @@ def search(case: Case, seed: int, folder: Path) -> list[Tried]:
     return [Tried(int(str(t.configuration["batch"])), t.status is Status.OK, str(t.status)) for t in trials]
 
 
-def truth(fits: Fits) -> int:
-    """The largest batch that fits each of three times."""
-    low, high = 0, 1
-    while all(fits(high, seed).fits for seed in range(REPEATS)):
-        low, high = high, 2 * high
+def truth(fits: Fits, near: int) -> int:
+    """The largest batch that fits each of three times, looked for from ``near`` on."""
+
+    def always(batch: int) -> bool:
+        return all(fits(batch, seed).fits for seed in range(REPEATS))
+
+    low, high, step = 0, max(near, 1), 1
+    while always(high):
+        low, high, step = high, high + step, 2 * step
     while high - low > 1:
         middle = (low + high) // 2
-        if all(fits(middle, seed).fits for seed in range(REPEATS)):
-            low = middle
-        else:
-            high = middle
+        low, high = (middle, high) if always(middle) else (low, middle)
     return low
 
 
@@ -233,7 +234,6 @@ def main() -> None:
     lines = (
         [json.loads(line) for line in options.kept.read_text().splitlines()] if options.kept.exists() else []
     )
-    done = {(x["case"], x.get("way", ""), x.get("seed", 0)) for x in lines}
 
     def keep(line: dict[str, object]) -> None:
         lines.append(line)
@@ -242,7 +242,7 @@ def main() -> None:
         print(json.dumps(line), flush=True)
 
     for case in (case for case in CASES if case.name in options.cases):
-        _run(case, options.seeds, done, keep)
+        _run(case, options.seeds, lines, keep)
     text = "\n".join(
         [
             "# The largest batch under a memory cap",
@@ -263,9 +263,10 @@ def main() -> None:
 
 
 def _run(
-    case: Case, seeds: int, done: set[tuple[str, str, int]], keep: Callable[[dict[str, object]], None]
+    case: Case, seeds: int, lines: list[dict[str, object]], keep: Callable[[dict[str, object]], None]
 ) -> None:
-    """What of a case is not there yet."""
+    """What of a case the ``lines``, to which :func:`keep` adds, do not have yet."""
+    done = {(x["case"], x.get("way", ""), x.get("seed", 0)) for x in lines}
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(seeds):
             if (case.name, "autotune", seed) not in done:
@@ -279,7 +280,8 @@ def _run(
             tries = take(WAYS[way](fits, seed))
             keep({"case": case.name, "way": way, "seed": seed, "tries": _plain(tries)})
         if (case.name, "", 0) not in done:
-            keep({"case": case.name, "truth": truth(fits)})
+            runs = [_tries(x) for x in lines if x["case"] == case.name and "tries" in x]
+            keep({"case": case.name, "truth": truth(fits, max(map(found, runs)))})
 
 
 def _plain(tries: list[Tried]) -> list[list[object]]:
