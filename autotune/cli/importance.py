@@ -70,6 +70,7 @@ def say(study: str, metric: str, frame: pd.DataFrame, pairs: pd.DataFrame) -> st
         lines.append(f"  {name:{width}}  {row.importance:6.1%}  {spread:16}  {bar}".rstrip())
     if frame.attrs["remark"]:
         lines.append(f"  {frame.attrs['remark']}")
+        return "\n".join(lines)  # of what explains so little, pairs say nothing
     strong = [row for row in rows_of(pairs.head(5)) if row.strength >= 0.005]
     if strong:
         lines.append("together, beyond what each does alone:")
