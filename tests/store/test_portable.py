@@ -1,0 +1,122 @@
+"""A study told as documents and written again, on every database."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from autotune.errors import InputError
+from autotune.measure.outcome import Estimate, Reading, Report
+from autotune.status import Status
+from autotune.store.portable import PARTS, Told
+from autotune.store.pruning import WRITTEN
+from autotune.store.store import Store
+from tests.store.build import Bench, bench, outcome
+
+
+@pytest.fixture
+def made(store: Store) -> Bench:
+    """A study with trials that ended well and badly, and one that learned from it."""
+    own = bench(store)
+    metrics = {"time": Estimate(0.5, 0.4, math.inf, 1, 0.0)}
+    readings = (Reading("time", math.nan), Reading("time", 0.1 + 0.2, 0.5, "throttled", {"cpu": 1.0}))
+    files = {"source": b"int main;", "diff": b""}
+    store.finish(
+        own.trial(1).id, outcome(metrics=metrics, readings=readings, artifacts=files), "environment0"
+    )
+    store.finish(own.trial(2).id, outcome(Status.CRASHED))
+    store.report(own.trial(4).id, [Report(1, {"loss": 0.5}), Report(2, {"loss": math.nan})])
+    store.finish(own.trial(1, "final").id, outcome())
+    store.save_verdict(own.study.id, own.session, {"configuration": {"tile": 1}})
+    store.put_environment("environment0", {"machine": {}})
+    store.update_space(own.study.id, "text", {"space": {}}, "space1")
+    return own
+
+
+def told(store: Store, study: int, places: dict[int, int] | None = None) -> list[Told]:
+    return list(store.tell(study, {study: 0} if places is None else places))
+
+
+def test_it_is_told_part_by_part(store: Store, made: Bench) -> None:
+    parts = [part for part, _ in told(store, made.study.id)]
+    assert [part for part in PARTS if part in parts] == list(dict.fromkeys(parts))
+    assert parts.count("trials") == 4 and parts.count("readings") == 3 and parts.count("reports") == 2
+
+
+def test_what_is_told_and_written_is_told_the_same(store: Store, made: Bench, tmp_path: Path) -> None:
+    rows = told(store, made.study.id)
+    with Store.open(tmp_path / "other.db") as other:
+        bench(other, "first")
+        [number] = other.load([iter(rows)], {"environment0": {"machine": {}}}, [("source", b"int main;")])
+        assert repr(told(other, number)) == repr(told(store, made.study.id))
+        assert other.find_same(rows[0][1]) == number
+        assert other.integrity() == []
+    [again] = store.load([iter(told(store, made.study.id))], {}, [])
+    assert again != made.study.id and repr(told(store, again)) == repr(told(store, made.study.id))
+    assert store.integrity() == []
+
+
+def test_sources_are_named_by_their_places(store: Store, made: Bench) -> None:
+    later = bench(store, "later")
+    settings = {"sources": [{"study": made.study.id, "trials": 2}, {"study": 999, "trials": 1}]}
+    store.open_session(later.study.id, settings, "", 1, "host")
+    places = {made.study.id: 0, later.study.id: 1}
+    sessions = [row for part, row in told(store, later.study.id, places) if part == "sessions"]
+    assert [source["study"] for source in sessions[1]["settings"]["sources"]] == [0, None]
+    ids = store.load([iter(told(store, made.study.id)), iter(told(store, later.study.id, places))], {}, [])
+    assert store.sessions(ids[1])[1].settings["sources"] == [
+        {"study": ids[0], "trials": 2},
+        {"study": None, "trials": 1},
+    ]
+
+
+def test_a_study_that_cannot_be_written_leaves_no_trace(store: Store, made: Bench) -> None:
+    beginning = told(store, made.study.id)[:4]
+
+    def broken() -> Iterator[Told]:
+        yield from beginning
+        raise InputError("the archive ends here")
+
+    before = len(store.studies())
+    with pytest.raises(InputError):
+        store.load([broken()], {"environment9": {}}, [("x", b"never")])
+    assert len(store.studies()) == before
+    with pytest.raises(InputError):
+        store.environment("environment9")
+
+
+# -- deleting
+
+
+def test_what_nothing_refers_to_goes(store: Store, made: Bench) -> None:
+    loose, kept = store.put_artifact(b"loose", "notes"), store.put_artifact(b"manifest", WRITTEN)
+    store.put_environment("environment9", {})
+    assert set(store.loose().artifacts) == {loose} and store.loose().environments == ("environment9",)
+    store.delete()
+    assert store.kind_of(loose) is None and store.kind_of(kept) == WRITTEN
+    assert store.environment("environment0") == {"machine": {}}
+    assert not store.loose().artifacts and store.integrity() == []
+
+
+def test_a_study_goes_with_all_that_is_of_it(store: Store, made: Bench) -> None:
+    other = bench(store, "other")
+    store.finish(other.trial(1).id, outcome(artifacts={"source": b"int main;"}))
+    alone = set(store.loose({made.study.id}).artifacts)
+    assert len(alone) == 1  # the empty diff; the source is shared with the other study, and with segments
+    store.delete([made.study.id])
+    assert [study.id for study in store.studies()] == [other.study.id]
+    assert store.integrity() == [] and set(store.loose().artifacts) == set()
+
+
+def test_a_session_goes_with_its_trials(store: Store, made: Bench) -> None:
+    session = store.open_session(made.study.id, {"verified": []}, "environment5", 1, "host")
+    again = Bench(store, made.study, session, made.segment)
+    store.finish(again.trial(1, "final").id, outcome())
+    before = len(store.trials(made.study.id))
+    store.delete(session_ids=[session])
+    assert len(store.trials(made.study.id)) == before - 1
+    assert session not in [s.id for s in store.sessions(made.study.id)]
+    assert store.integrity() == []
