@@ -13,7 +13,7 @@ import shutil
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -67,6 +67,7 @@ class _Life:
     ranks: list[RankProcess]
     board: Board
     meeting: Path
+    addresses: list[str] = field(default_factory=list)
     called: bool = False
 
 
@@ -147,6 +148,7 @@ class ProcessGroup:
         try:
             for rank in life.ranks:
                 rank.answer = None
+                life.board.write(rank.rank, 0, CALLED)  # before the call: then the slot is the rank's own
                 rank.send(call)
             self._watch(life, patience, seconds)
         except BaseException:
@@ -199,9 +201,8 @@ class ProcessGroup:
                         self.preload,
                     )
                 )
-            joined = self._await_all(life)
-            self.network.connect(joined)
-            go = Go(tuple(one.address for one in joined))
+            self.network.connect(self._await_all(life))
+            go = Go(tuple(life.addresses))
             for rank in life.ranks:
                 rank.send(go)
         except BaseException:
@@ -217,6 +218,16 @@ class ProcessGroup:
         """How all ranks have joined, with the descriptors that they sent."""
         joined: dict[int, Joined] = {}
         received: dict[int, list[int]] = {rank.rank: [] for rank in life.ranks}
+        try:
+            self._join(life, joined, received)
+        except BaseException:
+            for descriptor in (one for some in received.values() for one in some):
+                os.close(descriptor)
+            raise
+        life.addresses = [joined[number].address for number in range(self.world)]
+        return [replace(joined[number], descriptors=tuple(received[number])) for number in range(self.world)]
+
+    def _join(self, life: _Life, joined: dict[int, Joined], received: dict[int, list[int]]) -> None:
         deadline = time.monotonic() + START_SECONDS
         while len(joined) < self.world:
             _wait(life.ranks, _WATCH_SECONDS)
@@ -233,22 +244,18 @@ class ProcessGroup:
                     time.monotonic(),
                     START_SECONDS if late else None,
                 )
-        return [Joined(joined[n].address, joined[n].interface, tuple(received[n])) for n in range(self.world)]
 
     # -- watching ------------------------------------------------------------------------------
 
     def _watch(self, life: _Life, stall: float, seconds: float) -> None:
         """Until all have answered; raises the signal that ends the trial."""
-        begun = looked = time.monotonic()
-        for rank in life.ranks:
-            life.board.write(rank.rank, 0, CALLED)
+        begun = looked = heard = time.monotonic()
         while True:
             _wait([rank for rank in life.ranks if rank.answer is None], _WATCH_SECONDS)
             now = time.monotonic()
             if now - looked > 10 * _WATCH_SECONDS:
                 begun += now - looked  # this process was stopped: no silence that it could have heard
-                for rank in life.ranks:
-                    life.board.write(rank.rank, life.board.read(rank.rank).step, "resumed")
+                heard = now
             looked = now
             self._take(life)
             if all(isinstance(rank.answer, Done) for rank in life.ranks):
@@ -261,7 +268,7 @@ class ProcessGroup:
             if now - begun > seconds:
                 raise verdict(states, now, seconds)
             first = 0.0 if life.called else FIRST_SECONDS
-            if any(_silent(state, now, stall, first) for state in states):
+            if any(_silent(state, now - heard, now, stall, first) for state in states):
                 raise verdict(states, now)
 
     def _take(self, life: _Life) -> None:
@@ -285,9 +292,10 @@ class ProcessGroup:
         return [rank.state(life.board) for rank in life.ranks]
 
 
-def _silent(state: RankState, now: float, stall: float, first: float) -> bool:
+def _silent(state: RankState, heard: float, now: float, stall: float, first: float) -> bool:
+    """Whether a rank gave no sign for too long, of the ``heard`` seconds in which one would be seen."""
     patience = max(stall, state.beat.within, first if state.beat.phase == CALLED else 0.0)
-    return not state.finished and now - state.beat.at > patience
+    return not state.finished and min(heard, now - state.beat.at) > patience
 
 
 def _wait(ranks: Sequence[RankProcess], seconds: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -25,6 +26,9 @@ class GroupObjective(Objective):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
+        for module in self.preload:
+            if importlib.util.find_spec(module.partition(".")[0]) is None:
+                raise ModuleNotFoundError(f"the ranks need {module}, which is not installed here")
         self._group: ProcessGroup | None = None
         self._asked: object = None
 

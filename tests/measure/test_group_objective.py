@@ -53,3 +53,11 @@ def test_links_without_a_network_for_them_are_said(tmp_path: Path) -> None:
     assert group.facts["not_shaped"] == "this objective has no other network"
     with pytest.raises(TypeError, match="cannot be pickled"):
         objective.__getstate__()
+
+
+def test_what_ranks_need_is_asked_for_before_any_trial(tmp_path: Path) -> None:
+    class Needy(GroupObjective):
+        preload = ("os", "no_such_module.inner")
+
+    with pytest.raises(ModuleNotFoundError, match="the ranks need no_such_module"):
+        Needy(Context({}, {}, tmp_path))

@@ -73,6 +73,7 @@ def test_who_is_sent_on_is_never_further_ahead_than_allowed(clocks: list[int], s
     assert Plan("server").most_lead == 0 and Plan("async").most_lead == float("inf")
 
 
+@needs_torch
 def test_the_ready_spaces_are_this_objective() -> None:
     for name in ("async-sgd", "async-sgd-straggler"):
         spec = read_spec(FOLDER.parents[1] / "searchspaces" / f"{name}.yaml")
