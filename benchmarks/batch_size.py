@@ -247,10 +247,9 @@ def main() -> None:
         [
             "# The largest batch under a memory cap",
             "",
-            f"`python -m benchmarks.batch_size --seeds {options.seeds}`",
+            f"`python -m benchmarks.batch_size --seeds {options.seeds} --cases {' '.join(options.cases)}`",
             "",
-            f"{_environment()} At most {MOST_TRIALS} trials each, {options.seeds} seeds. A batch that "
-            f"is marked"
+            f"{_environment()} At most {MOST_TRIALS} trials each, {options.seeds} seeds. A batch that is marked"
             " ✗ was killed at the cap, or measured past it. A trial of autotune is two readings.",
             "",
             *table(lines),
