@@ -249,8 +249,8 @@ def main() -> None:
             "",
             f"`python -m benchmarks.batch_size --seeds {options.seeds} --cases {' '.join(options.cases)}`",
             "",
-            f"{_environment()} At most {MOST_TRIALS} trials each, {options.seeds} seeds. A batch that is marked"
-            " ✗ was killed at the cap, or measured past it. A trial of autotune is two readings.",
+            f"{_environment()} At most {MOST_TRIALS} trials each, {options.seeds} seeds. A batch that is"
+            " marked ✗ was killed at the cap, or measured past it. A trial of autotune is two readings.",
             "",
             *table(lines),
             "",
