@@ -11,22 +11,25 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
 from autotune.measure.group_rank import Rank
+
+Outbox: TypeAlias = "queue.SimpleQueue[tuple[bytes, Any, Callable[[], None]]]"
+"""What is to be sent, and what to call when it has been."""
 
 _HEAD = struct.Struct("=4q4q")
 """Kind, item, micro-batch, dimensions; and their sizes."""
 _MOST_DIMENSIONS = 4
 _WAIT_SECONDS = 0.001
 
-VALUE, GRADIENT, BARRIER = range(3)
-"""What a message is: an item's output, the gradient of one, or that somebody is at a barrier."""
+VALUE, GRADIENT, BARRIER, REQUEST = range(4)
+"""What a message is: an item's output, the gradient of one, at a barrier, or that something is asked for."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +51,13 @@ class Peers:
     def __init__(self, rank: Rank) -> None:
         self._rank = rank.rank
         self._inbox: queue.SimpleQueue[Message | Exception] = queue.SimpleQueue()
-        self._outboxes: dict[int, queue.SimpleQueue[tuple[bytes, Any]]] = {}
+        self.serve: Callable[[Message], None] | None = None
+        """Answers requests, in the thread that receives them: others compute meanwhile."""
+        self._outboxes: dict[int, Outbox] = {}
         self._barriers: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
         for other, connection in _connect_all(rank).items():
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            outbox: queue.SimpleQueue[tuple[bytes, Any]] = queue.SimpleQueue()
+            outbox: Outbox = queue.SimpleQueue()
             self._outboxes[other] = outbox
             for work in (
                 lambda c=connection, o=outbox: self._send_all(c, o),
@@ -61,14 +66,20 @@ class Peers:
                 threading.Thread(target=work, daemon=True).start()
 
     def send(
-        self, to: int, kind: int, item: int = 0, micro_batch: int = 0, tensor: torch.Tensor | None = None
+        self,
+        to: int,
+        kind: int,
+        item: int = 0,
+        micro_batch: int = 0,
+        tensor: torch.Tensor | None = None,
+        sent: Callable[[], None] = lambda: None,
     ) -> None:
-        """Hand a tensor over; it must not be changed afterwards."""
+        """Hand a tensor over; it must not be changed before ``sent`` is called."""
         shape = () if tensor is None else tuple(tensor.shape)
         sizes = (*shape, *([0] * (_MOST_DIMENSIONS - len(shape))))
         head = _HEAD.pack(kind, item, micro_batch, -1 if tensor is None else len(shape), *sizes)
         body = b"" if tensor is None else memoryview(tensor.detach().contiguous().numpy()).cast("B")
-        self._outboxes[to].put((head, body))
+        self._outboxes[to].put((head, body, sent))
 
     def receive(self, block: bool) -> Message | None:
         """The next message; ``None`` where there is none and ``block`` is false."""
@@ -97,13 +108,15 @@ class Peers:
             if lost is not None:
                 raise lost
 
-    def _send_all(self, connection: socket.socket, outbox: queue.SimpleQueue[tuple[bytes, Any]]) -> None:
+    def _send_all(self, connection: socket.socket, outbox: Outbox) -> None:
         try:
             while True:
-                head, body = outbox.get()
+                head, body, sent = outbox.get()
                 connection.sendall(head)
                 if len(body):
                     connection.sendall(body)
+                del body
+                sent()
         except OSError:
             return  # who receives on the same connection says so
 
@@ -116,6 +129,9 @@ class Peers:
                 tensor = torch.empty(sizes[: max(dimensions, 0)])
                 if dimensions >= 0:
                     _fill(connection, memoryview(tensor.numpy()).cast("B"))
+                if kind == REQUEST and self.serve is not None:
+                    self.serve(Message(kind, item, micro_batch, sender, tensor))
+                    continue
                 if kind == BARRIER:
                     self._barriers.put(None)
                     continue
