@@ -1,0 +1,79 @@
+"""A product on four processes is the product, whatever the layout; what is held is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from autotune.measure.load import load_objective
+from autotune.measure.objective import Context, OutOfMemory
+from autotune.space.reader import read_spec
+from tests.objectives.distributed.importing import importable
+from tests.objectives.training import needs_torch
+
+importable()
+
+from matmul_plan import LAYOUTS, WORLD, Plan, blocks, needs  # noqa: E402
+
+SPACE = Path(__file__).parents[3] / "searchspaces" / "distributed-matmul.yaml"
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_blocks_cover_each_matrix_and_panels_the_inner_dimension(layout: str) -> None:
+    n, plan = 24, Plan(layout, panel=5)
+    for name in "abc":
+        covered = np.zeros((n, n), dtype=int)
+        for rank in range(WORLD):
+            block = blocks(plan, rank, n)[name]
+            covered[slice(*block.rows), slice(*block.columns)] += 1
+        assert (covered == 1).all()
+    for rank in range(WORLD):
+        inner = sorted(k for need in needs(plan, rank, n) for k in range(*need.inner))
+        assert inner == list(range(n))
+        own = blocks(plan, rank, n)["c"]
+        for need in needs(plan, rank, n):
+            a, b = blocks(plan, need.owner_a, n)["a"], blocks(plan, need.owner_b, n)["b"]
+            assert a.rows == own.rows and b.columns == own.columns
+            assert a.columns[0] <= need.inner[0] and need.inner[1] <= a.columns[1]
+            assert b.rows[0] <= need.inner[0] and need.inner[1] <= b.rows[1]
+
+
+def test_in_cannons_layout_no_two_ask_one_process_for_the_same_at_once() -> None:
+    first = [needs(Plan("cannon", panel=12), rank, 24)[0] for rank in range(WORLD)]
+    assert sorted(need.owner_a for need in first) == list(range(WORLD))
+    assert sorted(need.owner_b for need in first) == list(range(WORLD))
+
+
+@pytest.fixture(scope="module")
+def objective(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    pytest.importorskip("torch")
+    spec = read_spec(SPACE)
+    workload = {"n": 32, "limit": 0.875}
+    found = load_objective(spec.objective, Context(workload, {}, tmp_path_factory.mktemp("cache")))
+    yield found
+    found.tidy()
+
+
+@pytest.mark.torch
+@needs_torch
+def test_each_layout_gives_the_product(objective: Any) -> None:
+    rng = np.random.default_rng(0)
+    for layout in LAYOUTS:
+        for panel, prefetch in ((4, 0), (5, 2), (16, 1)):
+            assert objective.check(Plan(layout, panel, prefetch), rng)["error"] < 1e-5
+
+
+@pytest.mark.torch
+@needs_torch
+def test_what_is_held_is_counted_and_limited(objective: Any) -> None:
+    rng = np.random.default_rng(1)
+    values = objective.measure(Plan("1d", 2, 0), rng).values
+    # Three quarters of N^2 over four, and a panel of two rows.
+    assert values["held"] == pytest.approx(0.75 + 2 / 32)
+    assert values["bytes"] == 4 * 3 * 32 * 32
+    with pytest.raises(OutOfMemory, match=r"held .* and may hold 0.875"):
+        objective.measure(Plan("1d", 8, 2), rng)
