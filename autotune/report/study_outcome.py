@@ -25,7 +25,8 @@ def what_won(subject: Subject) -> Section:
     result = subject.result
     if result.best is None:
         return Section("What was found", ())
-    title = "What won" if result.defended and not result.is_default else "What is best so far"
+    defended = "The default stays" if result.is_default else "What won"
+    title = defended if result.defended else "What is best so far"
     best = {name: plain(value) for name, value in result.best.items()}
     default = _default(subject)
     rows = []
