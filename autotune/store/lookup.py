@@ -158,9 +158,7 @@ def readings_between(
     ]
 
 
-def readings_in(
-    connection: sa.Connection, trial_ids: Sequence[int]
-) -> list[tuple[int, tuple[Reading, ...]]]:
+def readings_in(connection: sa.Connection, trial_ids: Sequence[int]) -> list[tuple[int, tuple[Reading, ...]]]:
     """``(trial id, readings)`` for those of these trials that have any, by id."""
     query = sa.select(readings).where(readings.c.trial_id.in_(trial_ids))
     rows = connection.execute(query.order_by(readings.c.trial_id, readings.c.seq)).all()
