@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from autotune.measure.group_rank import Rank
 from autotune.measure.objective import Diverged
 
 if TYPE_CHECKING:
+    import torch
     from ddp_reducer import Reducer
     from digits_model import Digits
     from torch import nn
@@ -186,12 +188,17 @@ def verify(rank: Rank, work: Work, plan: Plan, seed: int, steps: int) -> Verifie
         loss.backward()
         _descend(alone)
         expected.append(float(loss.detach()))
-    pairs = zip(training.model.parameters(), alone.parameters(), strict=True)
-    apart = max(float((p - q).detach().abs().max()) for p, q in pairs)
-    changed = max(
-        float((p - b).detach().abs().max()) for p, b in zip(alone.parameters(), before, strict=True)
-    )
+    apart = _apart(training.model.parameters(), alone.parameters())
+    changed = _apart(alone.parameters(), before)
     return Verified(_checksum(training.model), apart / changed, losses, tuple(expected))
+
+
+def _apart(some: Iterable[torch.Tensor], others: Iterable[torch.Tensor]) -> float:
+    """The largest difference of two elements; NaN where one is."""
+    import torch
+
+    pairs = zip(some, others, strict=True)
+    return float(torch.stack([(one - other).detach().abs().max() for one, other in pairs]).max())
 
 
 def _descend(model: nn.Module) -> None:
