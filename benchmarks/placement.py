@@ -126,7 +126,9 @@ def live(case: Case, work: Path) -> tuple[Place, int]:
         metrics=case.metrics,
         workload=FrozenMap(case.workload),
         search=SearchSettings(seed=1),
-        measure=MeasureSettings(cores=min(2, os.cpu_count() or 1), warmup=1, min_readings=3, max_readings=5),
+        measure=MeasureSettings(
+            cores=min(2, os.cpu_count() or 1), warmup=1, min_readings=3, max_readings=5, finalists=FINALISTS
+        ),
         budget=Budget(trials=trials),
     )
     with Store.open(str(work / f"{case.key}.db")) as store:
