@@ -132,8 +132,8 @@ def main(birth: RankBirth) -> None:
         )
         while True:
             channel.send(_answer(rank, channel.receive()))
-    except BrokenChannel:
-        return
+    except (BrokenChannel, ConnectionError):
+        return  # whoever started it is gone
 
 
 def _enter(limits: DeviceLimits, preload: tuple[str, ...]) -> None:
