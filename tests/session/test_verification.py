@@ -129,3 +129,28 @@ def test_the_space_file_gives_the_study_of_a_workload() -> None:
         spec_for(SPACE, Path("space.yaml"), {"m": 2})
     several = SPACE.replace("workload: {n: 64}", "workloads: [{n: 1}, {n: 4}]")
     assert spec_for(several, Path("space.yaml"), {"n": 4}).workload["n"] == 4
+
+
+def test_where_runs_differ_too_much_nothing_can_be_told() -> None:
+    wide = ((1.0, 2.0), (1.0, 3.0), (2.0, 5.0), (1.0, 4.0), (1.0, 2.0))
+    found = again(Claim(Configuration({"tile": 4}), (0.3, 0.3, 0.3), by="metric", replicates=wide))
+    assert found.verdict == "cannot be told"
+    assert found.noticeable is not None and found.noticeable > 1.0
+    narrow = tuple((one, one * 1.001) for one, _ in wide)
+    assert (
+        again(Claim(Configuration({"tile": 4}), (0.3, 0.3, 0.3), by="metric", replicates=narrow)).verdict
+        == "differs"
+    )
+    assert (
+        again(Claim(Configuration({"tile": 4}), (0.25,) * 3, by="metric", replicates=narrow)).verdict
+        == "agrees"
+    )
+
+
+def test_a_failure_is_held_against_how_it_failed() -> None:
+    from autotune.status import Status
+
+    same = again(Claim(Configuration({"tile": 8}), status=Status.INFEASIBLE))
+    assert (same.verdict, same.runs) == ("agrees", 1)
+    other = again(Claim(Configuration({"tile": 4}), status=Status.CRASHED))
+    assert other.verdict == "differs" and "it ended as crashed, and ends as ok now" in other.why
