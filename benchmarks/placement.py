@@ -140,13 +140,13 @@ def live(case: Case, work: Path) -> tuple[Place, int]:
 # -- measured again
 
 
-def final(case: Case, readings: Readings, answer: Place, kept: Readings) -> dict[str, Place]:
+def final(case: Case, readings: Readings, answer: Place | None, kept: Readings) -> dict[str, Place]:
     """Measure what is compared in the end into ``kept``, interleaved; the assignment of each name."""
     ranked = sorted(case.places, key=readings.median)
     with measuring(case) as objective:
         named = {
             **{f"brute force, number {n + 1}": place for n, place in enumerate(ranked[:5])},
-            "live search": answer,
+            **({"live search": answer} if answer is not None else {}),
             **{b.name: objective.load_baseline(b).place for b in objective.baselines()},
         }
         for number in range(ROUNDS_AT_THE_END):
@@ -171,13 +171,14 @@ def compared(case: Case, named: Mapping[str, Place], kept: Readings) -> list[str
     return lines
 
 
-def run(case: Case, work: Path, rounds: int, seeds: int) -> list[str]:
+def run(case: Case, work: Path, rounds: int, seeds: int, with_live: bool) -> list[str]:
     """One case, and its part of the page."""
     readings = Readings(work / f"{case.key}.jsonl")
     brute_force(case, readings, rounds)
     begun = time.monotonic()
-    answer, trials = live(case, work)
+    answer, trials = live(case, work) if with_live else (None, 0)
     seconds = time.monotonic() - begun
+    searched = f" The live search had {trials} trials and took {seconds:.0f} s." if with_live else ""
     kept = Readings(work / f"{case.key}-final-{time.time_ns()}.jsonl")
     named = final(case, readings, answer, kept)
     noise = statistics.median(
@@ -195,8 +196,7 @@ def run(case: Case, work: Path, rounds: int, seeds: int) -> list[str]:
         "",
         *replayed(case, readings, seeds),
         "",
-        f"Measured again, {ROUNDS_AT_THE_END} times, interleaved. The live search had {trials} trials and "
-        f"took {seconds:.0f} s:",
+        f"Measured again, {ROUNDS_AT_THE_END} times, interleaved.{searched}",
         "",
         *compared(case, named, kept),
         "",
@@ -209,13 +209,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--cases", type=int, nargs="*", default=list(range(len(CASES))))
+    parser.add_argument("--without-live", action="store_true", help="without the live search")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     one_thread_each()
     options.work.mkdir(parents=True, exist_ok=True)
     parts = []
     for number in options.cases:
-        parts += run(CASES[number], options.work, options.rounds, options.seeds)
+        parts += run(CASES[number], options.work, options.rounds, options.seeds, not options.without_live)
     text = "\n".join([*_head(options), *parts])
     print(text)
     if options.out:
@@ -230,7 +231,8 @@ def _head(options: Any) -> list[str]:
     return [
         "# Placing a model on unequal devices",
         "",
-        f"`python -m benchmarks.placement --work DIR --rounds {options.rounds} --seeds {options.seeds}`",
+        f"`python -m benchmarks.placement --work DIR --rounds {options.rounds} --seeds {options.seeds}"
+        f" --cases {' '.join(map(str, options.cases))}{' --without-live' if options.without_live else ''}`",
         "",
         f"{versions}, Python {platform.python_version()}, {os.cpu_count()} cores, load {load:.0f}. Devices",
         "are processes with 0.5, 0.35, 0.25 and 0.2 of a core; links of 0.2 ms, 200 Mbit/s (transformer) or",
