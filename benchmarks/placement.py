@@ -47,7 +47,7 @@ from benchmarks.running import one_thread_each
 STRATEGIES = ("auto", "bayes", "policy", "evolution", "random")
 CLOSE = 0.03
 FINALISTS = 3
-CURVE = (0.5, 1.0, 2.0, 4.0)
+CURVE = (0.5, 1.0, 2.0)
 """Parts of the budget at which the regret of a search is given."""
 ROUNDS_AT_THE_END = 10
 
