@@ -86,7 +86,7 @@ def overview(store: Store, studies: list[StudyRecord], now: float) -> Page:
     order = sorted(studies, key=lambda study: (not at_work(study), -study.id))
     shown = order[:MOST_STUDIES]
     table = Table(
-        "studies",
+        "each with its report",
         ("study", "answer", "how sure", "trials", "failed", "at work", "begun"),
         [tuple(_row(store, study)) for study in shown],
         links=[f"/study/{study.id}" for study in shown],

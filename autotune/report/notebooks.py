@@ -32,8 +32,11 @@ def open_notebooks(store: str | None, open_browser: bool, folder: Path = Path("r
         hint = "pip install 'autotune[notebooks]', or open the notebooks in results/ with another program"
         raise InputError(Problem("JupyterLab is not installed", hint=hint))
     notebooks_in(folder)
-    address = read_address(store).url.render_as_string(hide_password=False)  # their folder is another
-    environment = {**os.environ, VARIABLE: address} if store or os.environ.get(VARIABLE) else None
+    address = read_address(store)
+    environment = dict(os.environ)
+    if store or os.environ.get(VARIABLE) or (address.file is not None and address.file.exists()):
+        # Absolute, since their folder is another. Where nothing was searched yet they show what is recorded.
+        environment[VARIABLE] = address.url.render_as_string(hide_password=False)
     quiet = [] if open_browser else ["--no-browser"]
     command = [sys.executable, "-m", "jupyterlab", *quiet, str(folder)]
     return subprocess.run(command, env=environment, check=False).returncode
