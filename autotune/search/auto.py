@@ -12,7 +12,7 @@ class Auto(Structured):
 
     ``benchmarks/results/search_efficiency.md`` has the evidence. Where its model fails, or nothing has
     succeeded yet, it draws at random. Where an assignment is most of what there is to choose it is
-    :class:`~autotune.search.structured.Structured`, by ``benchmarks/results/placement.md``.
+    :class:`~autotune.search.structured.Structured`, by ``benchmarks/results/constrained_spaces.md``.
     """
 
     name: ClassVar[str] = "auto"
