@@ -29,6 +29,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.distributed_search import Knobs, best_of, make_objective
 from benchmarks.kept import Kept
 from benchmarks.running import one_thread_each
 
@@ -39,11 +40,8 @@ SPACES = Path(__file__).parents[1] / "searchspaces"
 CASES = ("async-sgd", "async-sgd-straggler")
 MODES = ("allreduce", "server", "async", "bounded", "easgd")
 WAYS = (*MODES, "random", "autotune")
-FINALISTS = 3
 UNSEEN = 10_000
 """The first seed of the final rounds."""
-
-Knobs = Mapping[str, Any]
 
 
 def spec_of(case: str, mode: str = "") -> StudySpec:
@@ -62,33 +60,14 @@ class Bench:
     """One case: its objective, in this process, with ranks that are kept all along."""
 
     def __init__(self, case: str, folder: Path) -> None:
-        from autotune.measure.load import load_objective
-        from autotune.measure.objective import Context
-        from autotune.provenance.device import device_facts
-
         self.case, self.folder = case, folder
-        spec = spec_of(case)
-        self.objective: Any = load_objective(spec.objective, Context(spec.workload, device_facts(), folder))
+        self.objective = make_objective(spec_of(case), folder)
 
     def search(self, way: str, trials: int, seed: int) -> tuple[list[Knobs], dict[str, int]]:
         """The best of a search, and how many trials ended how."""
-        from autotune.session.api import open_session
-        from autotune.status import Status
-        from autotune.store.store import Store
-
         spec = spec_of(self.case, way if way in MODES else "")
         strategy = "random" if way == "random" else "auto"
-        spec = replace(
-            spec,
-            search=replace(spec.search, strategy=strategy, seed=seed, transfer=False),
-            budget=replace(spec.budget, trials=trials),
-        )
-        with Store.open(str(self.folder / f"{way}-{seed}.db")) as store:
-            result = open_session(spec, store, objective=self.objective).run()
-        good = [trial for trial in result.trials if trial.status is Status.OK]
-        good.sort(key=lambda trial: trial.metrics["time"].value)
-        counts = {str(status): count for status, count in result.statuses.items()}
-        return [dict(trial.configuration) for trial in good[:FINALISTS]], counts
+        return best_of(spec, self.objective, self.folder / f"{way}-{seed}.db", strategy, trials, seed)
 
     def train(self, knobs: Knobs, seed: int) -> dict[str, float]:
         """The metrics of one training; without ``time`` where it failed."""

@@ -35,6 +35,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks import horovod_procedure
+from benchmarks.distributed_search import FINALISTS, Knobs, best_of, make_objective
 from benchmarks.kept import Kept
 from benchmarks.running import one_thread_each
 
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 SPACE = ROOT / "searchspaces" / "comm-ddp.yaml"
-FINALISTS = 3
 GRID: Mapping[str, tuple[Any, ...]] = {
     "bucket_mb": (0.25, 0.5, 1, 2, 4, 25),
     "algorithm": ("gloo", "ring"),
@@ -82,22 +82,13 @@ CASES = (
     Case(1, 1, samples=1024),
 )
 
-Knobs = Mapping[str, Any]
-
 
 class Bench:
     """One case: its objective, in this process, with ranks that are kept all along."""
 
     def __init__(self, case: Case, folder: Path) -> None:
-        from autotune.measure.load import load_objective
-        from autotune.measure.objective import Context
-        from autotune.provenance.device import device_facts
-
         self.case, self.folder = case, folder
-        self.spec = spec_of(case)
-        self.objective: Any = load_objective(
-            self.spec.objective, Context(self.spec.workload, device_facts(), folder)
-        )
+        self.objective = make_objective(spec_of(case), folder)
 
     def plan(self, knobs: Knobs) -> Any:
         return self.objective.load(knobs)
@@ -112,21 +103,9 @@ class Bench:
 
     def search(self, strategy: str, trials: int, seed: int, compressed: bool = False) -> list[Knobs]:
         """The best of a search, by what it had measured."""
-        from autotune.session.api import open_session
-        from autotune.status import Status
-        from autotune.store.store import Store
-
-        spec = spec_of(self.case, compressed)
-        spec = replace(
-            spec,
-            search=replace(spec.search, strategy=strategy, seed=seed, transfer=False),
-            budget=replace(spec.budget, trials=trials),
-        )
-        with Store.open(str(self.folder / f"{strategy}-{compressed}-{seed}.db")) as store:
-            result = open_session(spec, store, objective=self.objective).run()
-        good = [trial for trial in result.trials if trial.status is Status.OK]
-        good.sort(key=lambda trial: trial.metrics["time"].value)
-        return [dict(trial.configuration) for trial in good[:FINALISTS]]
+        store = self.folder / f"{strategy}-{compressed}-{seed}.db"
+        found, _ = best_of(spec_of(self.case, compressed), self.objective, store, strategy, trials, seed)
+        return found
 
     def horovod(self, seed: int, samples: int) -> list[Knobs]:
         def score(threshold: float, cycle: float) -> float:

@@ -285,10 +285,15 @@ class WorkerExecutor(Executor):
             if reported.waits:
                 worker.answer(Decided(why))
 
-    def _prepared(self, slot: Slot[Flight], answer: Prepared) -> None:
+    def _answered(self, slot: Slot[Flight], answer: Prepared | Checked | Measured) -> tuple[Flight, Outcome]:
+        """The flight that a worker has done its part of, and how that ended."""
         outcome = self._settled(slot, answer.outcome, answer.leftovers)
         flight = self._taken(slot)
         self._retire(slot, outcome, answer.leftovers)
+        return flight, outcome
+
+    def _prepared(self, slot: Slot[Flight], answer: Prepared) -> None:
+        flight, outcome = self._answered(slot, answer)
         if outcome.status is not Status.OK:
             self._finish(flight, outcome)
             return
@@ -308,9 +313,7 @@ class WorkerExecutor(Executor):
         (self._to_check if ahead else self._to_measure).append(flight)
 
     def _checked(self, slot: Slot[Flight], answer: Checked) -> None:
-        outcome = self._settled(slot, answer.outcome, answer.leftovers)
-        flight = self._taken(slot)
-        self._retire(slot, outcome, answer.leftovers)
+        flight, outcome = self._answered(slot, answer)
         if outcome.status is not Status.OK:
             self._finish(flight, outcome)
             return
@@ -318,10 +321,7 @@ class WorkerExecutor(Executor):
         self._to_measure.append(flight)
 
     def _measured(self, slot: Slot[Flight], answer: Measured) -> None:
-        outcome = self._settled(slot, answer.outcome, answer.leftovers)
-        flight = self._taken(slot)
-        self._retire(slot, outcome, answer.leftovers)
-        self._finish(flight, outcome)
+        self._finish(*self._answered(slot, answer))
 
     def _bury(self, slot: Slot[Flight], death: Death) -> None:
         name, was_ready = slot.name, slot.worker is not None and slot.worker.ready is not None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from matmul_plan import Need, Plan, blocks, needs
-from placement_peers import REQUEST, VALUE, Message, Peers, peers_of
+from peers import REQUEST, VALUE, Message, Peers, peers_of
 
 from autotune.measure.group_rank import Rank
 from autotune.measure.libc import trim_heap

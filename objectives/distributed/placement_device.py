@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
+from peers import GRADIENT, VALUE, Message, Peers
 from placement_models import Model
-from placement_peers import GRADIENT, VALUE, Message, Peers
 from placement_plan import Plan, make_turns
 from torch import nn
 

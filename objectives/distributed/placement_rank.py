@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import torch
+from peers import Peers, parts_of, peers_of
 from placement_device import Part
 from placement_models import Model, make_model
-from placement_peers import Peers, parts_of, peers_of
 from placement_plan import Plan
 
 from autotune.measure.group_rank import Rank

@@ -1,100 +1,31 @@
-"""An Optuna study served by our strategies."""
+"""An Optuna study served by our strategies: what it asks for, when it does."""
 
 from __future__ import annotations
 
-import pickle
-import threading
-from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import optuna
 import pytest
 from optuna.samplers import RandomSampler
-from optuna.storages import JournalStorage
-from optuna.storages.journal import JournalFileBackend
-from optuna.trial import TrialState, create_trial
+from optuna.trial import TrialState
 
 from autotune.errors import InputError
-from autotune.interop.optuna import STATUS_ATTR, AutotuneSampler, suggest
-from autotune.space.knobs import (
-    Assignment,
-    Choice,
-    Flag,
-    FloatRange,
-    IntegerRange,
-    OrderedValues,
-    Permutation,
-)
-from autotune.space.space import Space
+from autotune.interop.optuna import STATUS_ATTR, AutotuneSampler
 from autotune.status import Status
-
-TILES = [8, 16, 32, 64, 128]
-RULE = "tile_m * tile_n <= 4096"
-SPACE = Space(
-    [
-        OrderedValues("tile_m", tuple(TILES), default=16),
-        OrderedValues("tile_n", tuple(TILES), default=16),
-        IntegerRange("depth", 1, 6),
-        Choice("layout", ("row", "column")),
-    ],
-    constraints=[RULE],
+from tests.interop.optuna_cases import (
+    RULE,
+    SPACE,
+    TILES,
+    allowed,
+    different,
+    kernel,
+    mean_best,
+    resumes_the_same,
+    study,
+    tried,
 )
 
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    level = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    yield
-    optuna.logging.set_verbosity(level)
-
-
-def kernel(trial: optuna.Trial) -> float:
-    m, n = trial.suggest_categorical("tile_m", TILES), trial.suggest_categorical("tile_n", TILES)
-    depth, layout = trial.suggest_int("depth", 1, 6), trial.suggest_categorical("layout", ["row", "column"])
-    return cost({"tile_m": m, "tile_n": n, "depth": depth, "layout": layout})
-
-
-def cost(c: Mapping[str, Any]) -> float:
-    """Best at 32 x 128, depth 4, column."""
-    off = abs(c["tile_m"] - 32) / 32 + abs(c["tile_n"] - 128) / 128 + abs(c["depth"] - 4) / 4
-    return float(1.0 + off + 0.5 * (c["layout"] == "row"))
-
-
-def allowed(params: Mapping[str, Any]) -> bool:
-    return bool(params["tile_m"] * params["tile_n"] <= 4096)
-
-
-def study(
-    objective: Callable[[optuna.Trial], Any] = kernel, trials: int = 20, **sampler: Any
-) -> optuna.Study:
-    found = optuna.create_study(sampler=AutotuneSampler(**{"seed": 0, **sampler}))
-    found.optimize(objective, n_trials=trials)
-    return found
-
-
-def tried(found: optuna.Study) -> list[dict[str, Any]]:
-    return [trial.params for trial in found.trials]
-
-
-def different(found: optuna.Study) -> int:
-    return len({tuple(sorted(params.items())) for params in tried(found)})
-
-
-def mean_best(make: Callable[[int], optuna.samplers.BaseSampler]) -> float:
-    def infeasible_ones_fail(trial: optuna.Trial) -> float:
-        value = kernel(trial)
-        if not allowed(trial.params):
-            raise RuntimeError
-        return value
-
-    best = []
-    for seed in range(10):
-        found = optuna.create_study(sampler=make(seed))
-        found.optimize(infeasible_ones_fail, n_trials=30, catch=(RuntimeError,))
-        best.append(found.best_value)
-    return sum(best) / len(best)
+pytestmark = pytest.mark.usefixtures("quiet_optuna")
 
 
 class TestDefineByRun:
@@ -299,254 +230,6 @@ class TestConditions:
 
     def test_the_same_after_a_resume(self, tmp_path: Path) -> None:
         resumes_the_same(conditional, tmp_path, trials=12)
-
-
-def stored(folder: Path, strategy: str = "") -> optuna.storages.BaseStorage | str:
-    """A storage that outlives its object: a database once, where it matters that it is one; it is slow."""
-    if strategy == "random":
-        return f"sqlite:///{folder / 'study.db'}"
-    return JournalStorage(JournalFileBackend(str(folder / "study.log")))
-
-
-def resumes_the_same(
-    objective: Callable[[optuna.Trial], Any], folder: Path, trials: int = 14, **sampler: Any
-) -> None:
-    whole = study(objective, trials=trials, **sampler)
-    for begin, end in ((0, 5), (5, 9), (9, trials)):
-        part = optuna.create_study(
-            study_name="s",
-            storage=stored(folder, sampler.get("strategy", "")),
-            load_if_exists=True,
-            sampler=AutotuneSampler(**{"seed": 0, **sampler}),
-        )
-        part.optimize(objective, n_trials=end - begin)
-    assert tried(part) == tried(whole)
-
-
-class TestStudies:
-    @pytest.mark.parametrize("strategy", ["auto", "random", "evolution", "optuna-tpe"])
-    def test_a_resumed_study_goes_on_as_if_it_had_not_stopped(self, strategy: str, tmp_path: Path) -> None:
-        resumes_the_same(kernel, tmp_path, strategy=strategy, constraints=[RULE])
-
-    def test_a_resumed_study_of_a_given_space(self, tmp_path: Path) -> None:
-        resumes_the_same(kernel, tmp_path, space=SPACE)
-
-    def test_several_threads_never_try_the_same(self) -> None:
-        """Two trials are always open together, since each waits for the other."""
-        both = threading.Barrier(2, timeout=60)
-
-        def together(trial: optuna.Trial) -> float:
-            value = kernel(trial)
-            both.wait()
-            return value
-
-        found = optuna.create_study(sampler=AutotuneSampler(seed=0, space=SPACE))
-        found.optimize(together, n_trials=16, n_jobs=2)
-        assert different(found) == 16
-
-    def test_several_samplers_of_one_storage_never_try_the_same(self) -> None:
-        """As processes do, each with a sampler of its own; all of them plan at the same time."""
-        at_once = threading.Barrier(4, timeout=60)
-        storage = optuna.storages.InMemoryStorage()
-        optuna.create_study(study_name="s", storage=storage)
-
-        def work() -> None:
-            own = optuna.load_study(
-                study_name="s",
-                storage=storage,
-                sampler=AutotuneSampler(seed=0, strategy="random", space=SPACE),
-            )
-            for _ in range(8):
-                trial = own.ask()
-                at_once.wait()
-                own.tell(trial, kernel(trial))
-
-        workers = [threading.Thread(target=work) for _ in range(4)]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
-        found = optuna.load_study(study_name="s", storage=storage)
-        assert len(found.trials) == different(found) == 32
-
-    def test_takes_trials_from_elsewhere(self) -> None:
-        found = optuna.create_study(sampler=AutotuneSampler(seed=0, constraints=[RULE]))
-        distributions = {
-            "tile_m": optuna.distributions.CategoricalDistribution(TILES),
-            "tile_n": optuna.distributions.CategoricalDistribution(TILES),
-            "depth": optuna.distributions.IntDistribution(1, 6),
-            "layout": optuna.distributions.CategoricalDistribution(["row", "column"]),
-        }
-        for m in TILES:
-            params = {"tile_m": m, "tile_n": 16, "depth": 4, "layout": "row"}
-            found.add_trial(create_trial(params=params, distributions=distributions, value=cost(params)))
-        found.add_trial(create_trial(state=TrialState.FAIL))
-        found.optimize(kernel, n_trials=10)
-        assert different(found) == 16  # the failed one has no parameters
-        assert "autotune" in found.trials[6].system_attrs
-
-    def test_enqueued_trials_run_as_they_are(self) -> None:
-        found = optuna.create_study(sampler=AutotuneSampler(seed=0, space=SPACE))
-        found.enqueue_trial({"tile_m": 64, "tile_n": 64, "depth": 2, "layout": "row"})
-        found.enqueue_trial({"tile_m": 128})
-        found.optimize(kernel, n_trials=8)
-        assert found.trials[0].params == {"tile_m": 64, "tile_n": 64, "depth": 2, "layout": "row"}
-        assert found.trials[1].params["tile_m"] == 128
-        assert all(allowed(params) for params in tried(found))
-        assert different(found) == 8
-
-    def test_an_enqueued_trial_may_break_the_rules(self) -> None:
-        found = optuna.create_study(sampler=AutotuneSampler(seed=0, space=SPACE))
-        found.enqueue_trial({"tile_m": 128, "tile_n": 128})
-        found.optimize(kernel, n_trials=3)
-        assert found.trials[0].params["tile_m"] == found.trials[0].params["tile_n"] == 128
-
-    def test_several_directions(self) -> None:
-        def two(trial: optuna.Trial) -> tuple[float, float]:
-            return kernel(trial), float(trial.params["depth"])
-
-        found = optuna.create_study(directions=["minimize", "maximize"], sampler=AutotuneSampler(seed=0))
-        found.optimize(two, n_trials=15)
-        assert different(found) == 15
-
-    def test_a_goal_to_maximise(self) -> None:
-        found = optuna.create_study(
-            direction="maximize", sampler=AutotuneSampler(seed=0, strategy="bayes", space=SPACE)
-        )
-        found.optimize(lambda trial: -kernel(trial), n_trials=40)
-        assert found.best_value == -1.0
-
-    def test_constraints_of_optuna_are_failures(self) -> None:
-        def bounded(trial: optuna.Trial) -> float:
-            value = kernel(trial)
-            trial.storage.set_trial_system_attr(trial._trial_id, "constraints", [trial.params["depth"] - 3.5])
-            return value
-
-        found = study(bounded, trials=40, strategy="bayes")
-        deep = [trial.params["depth"] > 3 for trial in found.trials]
-        assert sum(deep[20:]) < sum(deep[:20])
-
-    def test_with_hyperband(self) -> None:
-        def steps(trial: optuna.Trial) -> float:
-            value = kernel(trial)
-            for step in range(1, 10):
-                trial.report(value + 1.0 / step, step)
-                if trial.should_prune():
-                    raise optuna.TrialPruned
-            return value
-
-        pruner = optuna.pruners.HyperbandPruner(min_resource=1, max_resource=9)
-        found = optuna.create_study(sampler=AutotuneSampler(seed=0, space=SPACE), pruner=pruner)
-        found.optimize(steps, n_trials=20)
-        assert different(found) == 20
-
-    @pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
-    def test_inside_a_sampler_that_fixes_a_parameter(self) -> None:
-        sampler = optuna.samplers.PartialFixedSampler(
-            {"layout": "row"}, AutotuneSampler(seed=0, constraints=[RULE])
-        )
-        found = optuna.create_study(sampler=sampler)
-        found.optimize(kernel, n_trials=12)
-        assert {params["layout"] for params in tried(found)} == {"row"}
-        assert all(allowed(params) for params in tried(found))
-        assert different(found) == 12
-
-    def test_one_sampler_for_two_studies(self) -> None:
-        sampler = AutotuneSampler(seed=0)
-        one, other = optuna.create_study(sampler=sampler), optuna.create_study(sampler=sampler)
-        for _ in range(4):
-            one.optimize(kernel, n_trials=2)
-            other.optimize(kernel, n_trials=2)
-        assert tried(one) == tried(other) == tried(study(trials=8))
-
-    def test_a_pickled_sampler_goes_on(self) -> None:
-        whole = study(trials=10)
-        part = study(trials=5)
-        part.sampler = pickle.loads(pickle.dumps(part.sampler))
-        part.optimize(kernel, n_trials=5)
-        assert tried(part) == tried(whole)
-
-    def test_reseeding_and_no_seed(self) -> None:
-        sampler = AutotuneSampler(seed=0)
-        sampler.reseed_rng()
-        found = optuna.create_study(sampler=sampler)
-        found.optimize(kernel, n_trials=6)
-        assert tried(found) == tried(study(trials=6))
-        assert tried(study(trials=3, seed=None)) != tried(study(trials=3, seed=None))
-
-
-class TestGivenSpace:
-    def test_the_default_comes_first_and_rules_hold_at_once(self) -> None:
-        found = study(space=SPACE, trials=20)
-        assert tried(found)[0] == {"tile_m": 16, "tile_n": 16, "depth": 1, "layout": "row"}
-        assert all(allowed(params) for params in tried(found))
-
-    def test_from_a_file(self, tmp_path: Path) -> None:
-        file = tmp_path / "space.yaml"
-        file.write_text(
-            'autotune: 1\nname: tiles\ncommand: ["true"]\nmetrics: {time: {goal: minimize}}\n'
-            "knobs:\n  a: {values: [1, 2, 4, 8], default: 4}\n  b: {values: [1, 2, 4, 8]}\n"
-            'constraints: ["a * b == 8"]\n'
-        )
-
-        def asks_as_it_likes(trial: optuna.Trial) -> float:
-            return trial.suggest_int("a", 1, 8) + 0.1 * trial.suggest_float("b", 0.0, 10.0)
-
-        found = study(asks_as_it_likes, space=str(file), trials=20)
-        assert sorted(t.params["a"] for t in found.trials) == [1, 2, 4, 8]
-        assert all(t.params["a"] * t.params["b"] == 8 for t in found.trials)
-
-    def test_what_it_does_not_know_is_drawn_at_random(self) -> None:
-        found = study(
-            lambda trial: kernel(trial) + trial.suggest_float("noise", 0.0, 1.0), space=SPACE, trials=5
-        )
-        assert len({params["noise"] for params in tried(found)}) == 5
-
-    def test_every_kind_of_knob_by_suggest(self, tmp_path: Path) -> None:
-        space = Space(
-            [
-                Permutation("order", ("i", "j", "k")),
-                Assignment("place", ("embed", "head"), ("cpu", "gpu")),
-                Choice("shape", ((1, 2), (2, 1))),
-                Flag("fused"),
-                FloatRange("lr", 1e-4, 1.0, scale="log", when="fused"),
-                FloatRange("drop", 0.0, 0.5, step=0.25),
-                IntegerRange("unroll", 1, 8, scale="log2"),
-                IntegerRange("batch", 1, 100, scale="log"),
-                IntegerRange("pad", 0, 10, step=4),
-            ],
-            constraints=["order[0] != 'k'", "count(place, 'gpu') <= 1"],
-        )
-        seen: list[dict[str, Any]] = []
-
-        def objective(trial: optuna.Trial) -> float:
-            seen.append(suggest(trial, space))
-            return float(seen[-1]["batch"])
-
-        found = optuna.create_study(storage=stored(tmp_path), sampler=AutotuneSampler(seed=0, space=space))
-        found.optimize(objective, n_trials=12)
-        configurations = [space.configuration(values) for values in seen]
-        assert all(configuration in space for configuration in configurations)
-        assert len(set(configurations)) == 12
-        assert {tuple(c["order"]) for c in seen} <= {
-            p for p in {tuple(c["order"]) for c in seen} if p[0] != "k"
-        }
-
-    def test_says_where_the_code_does_not_fit_the_space(self) -> None:
-        with pytest.raises(InputError, match="the space proposes tile_m = 16"):
-            study(lambda trial: trial.suggest_categorical("tile_m", [1, 2]), space=SPACE, trials=1)
-
-    def test_refuses_constraints_beside_it(self) -> None:
-        with pytest.raises(InputError, match="into the space"):
-            AutotuneSampler(space=SPACE, constraints=["depth > 2"])
-
-    def test_refuses_a_strategy_that_there_is_not(self) -> None:
-        with pytest.raises(InputError, match="did you mean 'bayes'"):
-            AutotuneSampler(strategy="bayse")
-
-    def test_refuses_a_text_for_a_list(self) -> None:
-        with pytest.raises(InputError, match="must be a list"):
-            AutotuneSampler(constraints=RULE)
 
 
 def test_long_studies_stay_quick_to_follow() -> None:

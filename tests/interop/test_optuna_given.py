@@ -1,0 +1,98 @@
+"""An Optuna study whose space is given beforehand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import optuna
+import pytest
+
+from autotune.errors import InputError
+from autotune.interop.optuna import AutotuneSampler, suggest
+from autotune.space.knobs import (
+    Assignment,
+    Choice,
+    Flag,
+    FloatRange,
+    IntegerRange,
+    Permutation,
+)
+from autotune.space.space import Space
+from tests.interop.optuna_cases import RULE, SPACE, allowed, kernel, stored, study, tried
+
+pytestmark = pytest.mark.usefixtures("quiet_optuna")
+
+
+class TestGivenSpace:
+    def test_the_default_comes_first_and_rules_hold_at_once(self) -> None:
+        found = study(space=SPACE, trials=20)
+        assert tried(found)[0] == {"tile_m": 16, "tile_n": 16, "depth": 1, "layout": "row"}
+        assert all(allowed(params) for params in tried(found))
+
+    def test_from_a_file(self, tmp_path: Path) -> None:
+        file = tmp_path / "space.yaml"
+        file.write_text(
+            'autotune: 1\nname: tiles\ncommand: ["true"]\nmetrics: {time: {goal: minimize}}\n'
+            "knobs:\n  a: {values: [1, 2, 4, 8], default: 4}\n  b: {values: [1, 2, 4, 8]}\n"
+            'constraints: ["a * b == 8"]\n'
+        )
+
+        def asks_as_it_likes(trial: optuna.Trial) -> float:
+            return trial.suggest_int("a", 1, 8) + 0.1 * trial.suggest_float("b", 0.0, 10.0)
+
+        found = study(asks_as_it_likes, space=str(file), trials=20)
+        assert sorted(t.params["a"] for t in found.trials) == [1, 2, 4, 8]
+        assert all(t.params["a"] * t.params["b"] == 8 for t in found.trials)
+
+    def test_what_it_does_not_know_is_drawn_at_random(self) -> None:
+        found = study(
+            lambda trial: kernel(trial) + trial.suggest_float("noise", 0.0, 1.0), space=SPACE, trials=5
+        )
+        assert len({params["noise"] for params in tried(found)}) == 5
+
+    def test_every_kind_of_knob_by_suggest(self, tmp_path: Path) -> None:
+        space = Space(
+            [
+                Permutation("order", ("i", "j", "k")),
+                Assignment("place", ("embed", "head"), ("cpu", "gpu")),
+                Choice("shape", ((1, 2), (2, 1))),
+                Flag("fused"),
+                FloatRange("lr", 1e-4, 1.0, scale="log", when="fused"),
+                FloatRange("drop", 0.0, 0.5, step=0.25),
+                IntegerRange("unroll", 1, 8, scale="log2"),
+                IntegerRange("batch", 1, 100, scale="log"),
+                IntegerRange("pad", 0, 10, step=4),
+            ],
+            constraints=["order[0] != 'k'", "count(place, 'gpu') <= 1"],
+        )
+        seen: list[dict[str, Any]] = []
+
+        def objective(trial: optuna.Trial) -> float:
+            seen.append(suggest(trial, space))
+            return float(seen[-1]["batch"])
+
+        found = optuna.create_study(storage=stored(tmp_path), sampler=AutotuneSampler(seed=0, space=space))
+        found.optimize(objective, n_trials=12)
+        configurations = [space.configuration(values) for values in seen]
+        assert all(configuration in space for configuration in configurations)
+        assert len(set(configurations)) == 12
+        assert {tuple(c["order"]) for c in seen} <= {
+            p for p in {tuple(c["order"]) for c in seen} if p[0] != "k"
+        }
+
+    def test_says_where_the_code_does_not_fit_the_space(self) -> None:
+        with pytest.raises(InputError, match="the space proposes tile_m = 16"):
+            study(lambda trial: trial.suggest_categorical("tile_m", [1, 2]), space=SPACE, trials=1)
+
+    def test_refuses_constraints_beside_it(self) -> None:
+        with pytest.raises(InputError, match="into the space"):
+            AutotuneSampler(space=SPACE, constraints=["depth > 2"])
+
+    def test_refuses_a_strategy_that_there_is_not(self) -> None:
+        with pytest.raises(InputError, match="did you mean 'bayes'"):
+            AutotuneSampler(strategy="bayse")
+
+    def test_refuses_a_text_for_a_list(self) -> None:
+        with pytest.raises(InputError, match="must be a list"):
+            AutotuneSampler(constraints=RULE)
