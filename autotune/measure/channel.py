@@ -7,6 +7,7 @@ through the session as bytes that it does not look into.
 
 from __future__ import annotations
 
+import enum
 import io
 import os
 import pickle
@@ -27,10 +28,20 @@ class BrokenChannel(Exception):  # noqa: N818 - named for what has happened
     """The other side went away, or what came is not a message."""
 
 
+class _PlainPickler(pickle.Pickler):
+    def reducer_override(self, obj: object) -> Any:
+        # Python 3.11.0 to 3.11.3 write a member of an enumeration as a call of getattr, which has no
+        # place in a message; the others as this.
+        if isinstance(obj, enum.Enum):
+            return type(obj), (obj.value,)
+        return NotImplemented
+
+
 def frame(message: object) -> bytes:
     """The bytes of a message."""
-    payload = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
-    return _LENGTH.pack(len(payload)) + payload
+    payload = io.BytesIO()
+    _PlainPickler(payload, protocol=pickle.HIGHEST_PROTOCOL).dump(message)
+    return _LENGTH.pack(payload.tell()) + payload.getbuffer()
 
 
 class _PlainUnpickler(pickle.Unpickler):
