@@ -307,6 +307,7 @@ def _ray_space(spec: StudySpec) -> dict[str, Any]:
 WAYS: Mapping[str, Callable[[Task, Watch], None]] = {
     "autotune": autotune_by("bayes", "hyperband"),
     "autotune-asha": autotune_by("bayes", "asha"),
+    "autotune-ahb": autotune_by("bayes", "async-hyperband"),
     "random": random_search,
     "optuna": optuna_hyperband,
     "ray": ray_asha,

@@ -246,7 +246,7 @@ def _at_full(early: list[tuple[int, Observation]], frame: pd.DataFrame, goal: Me
     rows = [row for row, _ in early]
     known = np.array([o.metrics.get(goal.name, math.nan) for _, o in early])
     values = frame["value"].copy()
-    values.iloc[rows] = sign * at_full([o for _, o in early], sign * known, sign)
+    values.iloc[rows] = sign * at_full([o for _, o in early], sign * known, sign).losses
     return values
 
 

@@ -30,7 +30,8 @@ best there is, and to look for something quite different takes the tries that wo
 KNOWN = 100.0
 """As so many observations count earlier studies that are fully believed."""
 PATIENCE = 6
-"""Tries without a new best after which the model is no longer trusted alone, and one try in ..."""
+"""Tries of which none did as well as the best is expected to do, after which the model is no longer trusted
+alone, and one try in ..."""
 WAY_OUT = 4
 """... so many is random. A model that is wrong about where the best region lies does not find out by itself
 on a plateau, where each next try looks as good as the last."""
@@ -57,10 +58,13 @@ class Bayes(Strategy):
     The first tries are random among the configurations whose numbers are powers of two
     (:data:`~autotune.search.features.IRREGULAR` says why), where the space offers both. Then each proposal
     maximises the expected improvement (Jones et al., 1998) over ``candidates`` random configurations and all
-    that differ from one of the best in one or two knobs. What is asked for is an improvement on the best by
-    :data:`AMBITION` over the number of observations: much at first, when the process knows little and is
-    too sure of it, so that the search does not polish the first good region it meets; next to nothing
-    after some hundred tries. Where the goal follows a plain law and only a limit keeps from more of it
+    that differ from one of the best in one or two knobs. To be improved on is the lowest value that the
+    process expects of what was tried: where results are noisy the lowest of them was luck, and who asks for
+    more than luck is sent to wherever little is known (Picheny, Wagner and Ginsbourger, Structural and
+    Multidisciplinary Optimization 48, 2013, section 3.2). What is asked for is an improvement by
+    :data:`AMBITION` over the number of observations: much at first, when the process knows little and is too
+    sure of it, so that the search does not polish the first good region it meets; next to nothing after some
+    hundred tries. Where the goal follows a plain law and only a limit keeps from more of it
     (:mod:`~autotune.search.law`), nothing is asked for: what fits is the question then.
 
     With ``cost``, the improvement expected is divided by the seconds expected, less and less as the budget is
@@ -115,20 +119,13 @@ class Bayes(Strategy):
                 chosen = Proposal(taught[0], {"strategy": self.name, **taught[1]})
             elif targets is None or len(self.taken) < int(self.options["initial"]):
                 chosen = self._newcomer("initial", rng)
-            elif self._stuck(targets):
-                chosen = self._newcomer("way out", rng, self._likely(targets))
+            elif self._several is not None:
+                chosen = self._for_the_front(targets, rng) or self._newcomer("newcomer", rng)
             else:
                 chosen = self._modelled(targets, rng) or self._newcomer("newcomer", rng)
             if chosen is None:
                 return
             yield chosen
-
-    def _stuck(self, targets: Targets) -> bool:
-        """Whether it is time for a try that the model has no say in."""
-        if self._several is not None:
-            return False  # the first goal's best says little of the front
-        waited = targets.since_best + len(self.pending)
-        return waited >= PATIENCE and waited % WAY_OUT == 0
 
     def _newcomer(
         self, kind: str, rng: np.random.Generator, likely: Callable[[Inputs], Floats] | None = None
@@ -145,15 +142,14 @@ class Bayes(Strategy):
 
     # -- with a model
 
-    def _likely(self, targets: Targets) -> Callable[[Inputs], Floats] | None:
+    def _stuck(self, targets: Targets, level: float) -> bool:
+        """Whether it is time for a try that the model has no say in."""
+        waited = targets.since(level) + len(self.pending)
+        return waited >= PATIENCE and waited % WAY_OUT == 0
+
+    def _likely(self, surrogate: Surrogate, targets: Targets) -> Callable[[Inputs], Floats] | None:
         """The probability of success as far as it matters, for proposals without regard to the goal."""
-        if self._several is not None or not targets.failed.any():
-            return None
-        try:
-            surrogate, _ = self._current()
-            surrogate.learn(self._history, targets)
-        except np.linalg.LinAlgError:
-            self._fitted = -1
+        if not targets.failed.any():
             return None
         likely = self._likely_enough(targets)
         return lambda inputs: np.minimum(surrogate.success_at(inputs), likely)
@@ -162,21 +158,25 @@ class Bayes(Strategy):
         """The probability of success from which on a candidate is as good as any."""
         return (AT_A_LIMIT if self._history.ran_out else LIKELY) * targets.likelihood
 
+    def _for_the_front(self, targets: Targets, rng: np.random.Generator) -> Proposal | None:
+        assert self._several is not None
+        ambition, likely = self._ambition / len(targets.values), self._likely_enough(targets)
+        pending = list(self.pending.values())
+        found = self._several.choose(pending, self.taken, rng, ambition=ambition, likely=likely)
+        return Proposal(found[0], {"strategy": self.name, **found[1]}) if found else None
+
     def _modelled(self, targets: Targets, rng: np.random.Generator) -> Proposal | None:
         """The candidate with the largest expected improvement that was not tried; ``None`` without one.
 
         Also ``None`` where rounding defeats the process, so that a bad model never ends a search.
         """
-        if self._several is not None:
-            ambition = self._ambition / len(targets.values)
-            likely = self._likely_enough(targets)
-            pending = list(self.pending.values())
-            found = self._several.choose(pending, self.taken, rng, ambition=ambition, likely=likely)
-            return Proposal(found[0], {"strategy": self.name, **found[1]}) if found else None
         best = [self._history.configurations[i] for i in targets.best_first[:INCUMBENTS]]
         try:
             surrogate, pool = self._current()
             surrogate.learn(self._history, targets)
+            level = surrogate.level(self._history, targets)
+            if self._stuck(targets, level):
+                return self._newcomer("way out", rng, self._likely(surrogate, targets))
             columns = pool.near(best, rng)
             expected = surrogate.predict(columns, list(self.pending.values()))
         except np.linalg.LinAlgError:
@@ -184,7 +184,7 @@ class Bayes(Strategy):
             return None
         trust = self._belief.trust if self._belief else 0.0
         ambition = 0.0 if surrogate.lawful else self._ambition
-        goal = targets.best - ambition / (len(targets.instructive) + KNOWN * trust)
+        goal = level - ambition / (len(targets.instructive) + KNOWN * trust)
         gain = log_expected_improvement(expected.mean, expected.spread, goal) + np.log(expected.success)
         gain += CAUTION * expected.log_room
         seconds = self._seconds(pool, columns)

@@ -1,13 +1,15 @@
 """What trials that were stopped early would have come to, as far as the others tell.
 
 A loss after three epochs and one after 27 are different things, and neither replaces the other. But trials
-that went on past a rung are known at both: they say what standing *so* at that rung has meant in the end.
+that went on past a rung are known at both: they say what standing *so* at that rung has meant in the end, and
+how surely.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,20 +18,35 @@ from autotune.search.contract import Observation
 
 Floats = NDArray[np.float64]
 
+PRIOR = 1.0
+"""How many trials the assumption counts for that what is behind at a rung stays as far behind."""
 
-def at_full(observations: Sequence[Observation], finals: Floats, sign: float) -> Floats:
-    """Losses as they would be with the whole resource, lower is better; NaN where there is no telling.
 
-    Shape (n,), as ``finals``, which holds the losses of the trials that used all of it. ``sign`` turns the
+@dataclass(frozen=True)
+class AtFull:
+    """Losses as they would be with the whole resource; both of shape (n,)."""
+
+    losses: Floats
+    """Lower is better; NaN where there is no telling."""
+    doubts: Floats
+    """The standard deviation of each: 0 for what was trained to its end, and where nothing is known of it."""
+
+
+def at_full(observations: Sequence[Observation], finals: Floats, sign: float) -> AtFull:
+    """What each trial came to, or would have come to.
+
+    ``finals``, of shape (n,), holds the losses of the trials that used the whole resource. ``sign`` turns the
     values of the curves into losses. Rungs are taken from the last to the first. At each, the trials that
     went further give pairs of (loss there, loss at the end), the latter estimated in its turn where they were
-    stopped later. Between those pairs the loss at the end is read off their isotonic regression. A trial
-    that was worse than all of them stays as far behind as it was, which is what it was stopped for. Where
-    none has gone further, the loss at the rung is all there is, and is taken as it stands.
+    stopped later. Between those pairs the loss at the end is read off their isotonic regression. A trial that
+    was worse than all of them is as much worse in the end as a linear regression of the pairs says: where
+    early losses tell little of late ones, to have been stopped is no great fault. Where none has gone
+    further, the loss at the rung is all there is, and is taken as it stands.
     """
     curves = [dict(o.curve) for o in observations]
     stopped = np.array([o.fraction < 1.0 for o in observations], dtype=bool)
     losses = np.where(stopped, math.nan, finals)
+    doubts = np.zeros(len(losses))
     last = [
         max(curve) if curve and halted else math.nan for curve, halted in zip(curves, stopped, strict=True)
     ]
@@ -38,18 +55,34 @@ def at_full(observations: Sequence[Observation], finals: Floats, sign: float) ->
         further = [i for i, c in enumerate(curves) if rung in c and not math.isnan(losses[i])]
         behind = np.array([sign * curves[i][rung] for i in here])
         known = np.array([sign * curves[i][rung] for i in further])
-        losses[here] = _read_off(known, losses[further], behind)
-    return losses
+        losses[here], doubts[here] = _read_off(known, losses[further], behind)
+    return AtFull(losses, doubts)
 
 
-def _read_off(known: Floats, ends: Floats, wanted: Floats) -> Floats:
+def _read_off(known: Floats, ends: Floats, wanted: Floats) -> tuple[Floats, Floats]:
+    """The losses at the end for those ``wanted`` at a rung, and how far off they may be."""
     if not known.size:
-        return wanted
+        return wanted, np.zeros(len(wanted))
+    if min(known.min(), ends.min(), wanted.min()) > 0.0:
+        middle, doubt = _regressed(np.log(known), np.log(ends), np.log(wanted))
+        return np.exp(middle), np.exp(middle) * doubt
+    return _regressed(known, ends, wanted)
+
+
+def _regressed(known: Floats, ends: Floats, wanted: Floats) -> tuple[Floats, Floats]:
     from scipy.optimize import isotonic_regression
 
     order = np.lexsort((ends, known))
     at = known[order]
-    regressed = isotonic_regression(ends[order]).x
+    levels = isotonic_regression(ends[order]).x
+    # A slope of 1 as one more trial would say, that lies as far off as those at the rung lie apart.
+    off = known - known.mean()
+    strength = PRIOR * float(np.var(np.concatenate([known, wanted])))
+    slope = max(0.0, float(off @ ends + strength) / (float(off @ off) + strength)) if strength else 1.0
     beyond = np.maximum(wanted - at[-1], 0.0)
-    read: Floats = np.interp(wanted, at, regressed) + beyond
-    return read
+    # What the slope leaves unexplained, and how much of the difference beyond is an assumption.
+    residuals = ends - ends.mean() - slope * off
+    unexplained = float(residuals @ residuals) / max(1, len(ends) - 1)
+    unsure = unexplained / (float(off @ off) + strength) if strength else 0.0
+    middle = np.interp(wanted, at, levels) + slope * beyond
+    return middle, np.sqrt(unexplained + unsure * beyond**2)

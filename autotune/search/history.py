@@ -10,7 +10,7 @@ import numpy as np
 
 from autotune.search.contract import Observation, Problem
 from autotune.search.gaussian_process import Floats, Integers
-from autotune.search.loss import failures_as_worst, signed
+from autotune.search.loss import doubts, failures_as_worst, signed
 from autotune.space.configuration import Configuration
 from autotune.status import Status
 
@@ -32,13 +32,16 @@ class Targets:
     scale: float
     logarithmic: bool
     sign: float
-    since_best: int
-    """Observations that came after the best one."""
 
     @property
     def best(self) -> float:
         """The lowest target of a success."""
         return float(self.values[self.failed == 0.0].min())
+
+    def since(self, level: float) -> int:
+        """Rows that came after the last success that did as well as ``level``, or as the best did."""
+        good = np.flatnonzero((self.failed == 0.0) & (self.values <= max(level, self.best)))
+        return len(self.values) - 1 - int(good[-1])
 
     @property
     def instructive(self) -> Integers:
@@ -131,6 +134,8 @@ class History:
         losses = self._sign * np.log(metric) if logarithmic else raw
         values = self._by_row(losses)
         errors = np.array(self._errors)
+        if self._partial:
+            errors = np.hypot(errors, doubts(self.problem, self.told))
         variances = np.square(errors / metric if logarithmic else errors)
         failed = np.isnan(values)
         cut = self._cut(losses)
@@ -148,7 +153,6 @@ class History:
             scale=scale,
             logarithmic=logarithmic,
             sign=self._sign,
-            since_best=len(raw) - 1 - int(np.nanargmin(raw)),
         )
 
     def _signed(self) -> Floats:

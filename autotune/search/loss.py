@@ -30,8 +30,17 @@ def signed(problem: Problem, observations: Sequence[Observation]) -> Floats:
     values = np.array([_value(o, goal.name) if goal else math.nan for o in observations])
     sign = -1.0 if goal and goal.goal == "maximize" else 1.0
     if any(o.fraction < 1.0 for o in observations):
-        return at_full(observations, sign * values, sign)
+        return at_full(observations, sign * values, sign).losses
     return sign * values
+
+
+def doubts(problem: Problem, observations: Sequence[Observation]) -> Floats:
+    """Shape (n,): by how much :func:`signed` may be off for trials that were stopped early, else 0."""
+    goal = problem.goals[0] if problem.goals else None
+    if goal is None or all(o.fraction == 1.0 for o in observations):
+        return np.zeros(len(observations))
+    sign = -1.0 if goal.goal == "maximize" else 1.0
+    return at_full(observations, sign * np.array([_value(o, goal.name) for o in observations]), sign).doubts
 
 
 @dataclass(frozen=True)

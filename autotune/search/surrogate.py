@@ -21,6 +21,9 @@ from autotune.space.configuration import Configuration
 REFITS = 10
 """The hyper-parameters may lag behind by one observation in so many."""
 
+LEADERS = 20
+"""Of so many with the best readings one is expected to be the best."""
+
 
 def fit_due(count: int) -> int:
     """To how many of ``count`` observations the hyper-parameters are fitted."""
@@ -131,6 +134,13 @@ class Surrogate:
         finally:
             self._posterior.drop(len(pending))
         return Prediction(mean, spread, *self._success(columns, len(mean)))
+
+    def level(self, history: History, targets: Targets) -> float:
+        """The lowest noiseless target that is expected of what succeeded, among the best readings."""
+        rows = [i for i in targets.best_first[:LEADERS] if not targets.failed[i]]
+        inputs = self._features.of([history.configurations[i] for i in rows])
+        mean, _ = self._posterior.predict_at(self._values, inputs)
+        return float((mean[:, 0] + inputs.expected - self._shift).min())
 
     def success_at(self, inputs: Inputs) -> Floats:
         """The probability that nothing fails, and that all bounds hold, at any ``inputs``."""

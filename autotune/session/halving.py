@@ -40,9 +40,10 @@ class Asha(Rule):
     *A System for Massively Parallel Hyperparameter Tuning*, MLSys 2020, section 3.
     """
 
-    def __init__(self, settings: EarlyStopping) -> None:
+    def __init__(self, settings: EarlyStopping, first: int = 0) -> None:
+        """``first``: the rung at which it begins to stop trials, counted from 0."""
         self._settings = settings
-        self._board = Board(settings.rungs)
+        self._board = Board(settings.rungs[first:])
 
     def decide_at(self, number: int) -> tuple[int, ...]:
         return self._board.rungs
@@ -62,6 +63,44 @@ class Asha(Rule):
             return GO
         there = f"{place(position)} of {len(ranking)} at {rung} {self._settings.resource}"
         return Decision(Verdict.STOP, f"{there}, where the best {keep} may go on")
+
+
+class AsyncHyperband(Rule):
+    """Asynchronous successive halving in the brackets of Hyperband: nobody waits, and some begin late.
+
+    A trial is stopped as :class:`Asha` would, among those of its bracket, at the rungs from the bracket's
+    first on; in the last bracket at none. Of some fifty trials three or four are so trained to their end
+    whatever their first losses are. They cost, and they are what tells how much a first loss says: with all
+    trials stopped by their first loss, a search learns to begin well, which is not the same as to end well.
+
+    The paper of :class:`Asha` describes it beside that.
+    """
+
+    def __init__(self, settings: EarlyStopping) -> None:
+        shapes = hyperband_shapes(settings)
+        self._brackets = [Asha(settings, first) for _, first in shapes]
+        self._turns = _turns([size for size, _ in shapes])
+
+    def _of(self, number: int) -> Asha:
+        """By its number alone, so that every session puts a trial into the same bracket."""
+        return self._brackets[self._turns[number % len(self._turns)]]
+
+    def decide_at(self, number: int) -> tuple[int, ...]:
+        return self._of(number).decide_at(number)
+
+    def heard(self, number: int, step: int, value: float) -> None:
+        self._of(number).heard(number, step, value)
+
+    def decide(self, number: int, step: int) -> Decision:
+        return self._of(number).decide(number, step)
+
+
+def _turns(sizes: Sequence[int]) -> list[int]:
+    """Brackets by turns, each as often as its size and as evenly spread as that allows."""
+    due = sorted(
+        ((place + 0.5) / size, bracket) for bracket, size in enumerate(sizes) for place in range(size)
+    )
+    return [bracket for _, bracket in due]
 
 
 @dataclass
@@ -189,6 +228,10 @@ def hyperband(settings: EarlyStopping) -> Brackets:
     L. Li, K. Jamieson, G. DeSalvo, A. Rostamizadeh, A. Talwalkar, *Hyperband: A Novel Bandit-Based
     Approach to Hyperparameter Optimization*, JMLR 18, 2018, algorithm 1.
     """
+    return Brackets(settings, hyperband_shapes(settings))
+
+
+def hyperband_shapes(settings: EarlyStopping) -> list[tuple[int, int]]:
+    """The ``(size, first rung)`` of Hyperband's brackets, which each cost about the same."""
     top, factor = len(settings.rungs), settings.factor
-    shapes = [(math.ceil((top + 1) / (s + 1) * factor**s), top - s) for s in range(top, -1, -1)]
-    return Brackets(settings, shapes)
+    return [(math.ceil((top + 1) / (s + 1) * factor**s), top - s) for s in range(top, -1, -1)]

@@ -47,6 +47,8 @@ def make_rule(settings: EarlyStopping, metric: MetricSpec) -> Rule:
             return halving.successive_halving(settings)
         case "hyperband":
             return halving.hyperband(settings)
+        case "async-hyperband":
+            return halving.AsyncHyperband(settings)
         case "none":
             return halving.Unstopped()
     from autotune.session.pruners import OptunaRule

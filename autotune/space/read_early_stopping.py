@@ -21,7 +21,7 @@ from autotune.space.fields import (
 from autotune.space.spec import EarlyStopping
 from autotune.space.yaml_nodes import YamlNode, YamlScalar
 
-RUNG_POLICIES = ("asha", "successive-halving", "hyperband")
+RUNG_POLICIES = ("asha", "async-hyperband", "successive-halving", "hyperband")
 """Our own: they decide at rungs."""
 
 _PACE = {"n_startup_trials": integer(0), "n_warmup_steps": integer(0), "interval_steps": integer(1)}

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from autotune.search.contract import Observation, Problem
 from autotune.search.fidelity import at_full
-from autotune.search.loss import signed
+from autotune.search.history import History
+from autotune.search.loss import doubts, signed
 from autotune.space.configuration import Configuration
 from autotune.space.reader import parse_spec
 from autotune.status import Status
@@ -20,6 +21,7 @@ from autotune.status import Status
 SPEC = parse_spec(
     "autotune: 1\nname: a\nobjective: a.py:A\nknobs: {x: {range: [0, 999]}}\n", "space.yaml", {}
 )
+PROBLEM = Problem(SPEC.space, SPEC.metrics)
 RUNGS = (1 / 27, 1 / 9, 1 / 3)
 
 
@@ -36,26 +38,55 @@ def told(x: int, curve: list[float], final: float | None = None) -> Observation:
 
 
 def losses(observations: list[Observation]) -> list[float]:
-    return [float(x) for x in signed(Problem(SPEC.space, SPEC.metrics), observations)]
+    return [float(x) for x in signed(PROBLEM, observations)]
 
 
-def test_a_stopped_trial_stands_as_far_behind_as_it_was() -> None:
-    assert losses([told(0, [1.0, 0.5, 0.3], 0.1), told(1, [1.5])]) == pytest.approx([0.1, 0.6])
+def test_a_stopped_trial_stands_as_far_behind_as_it_was_where_nothing_else_is_known() -> None:
+    assert losses([told(0, [1.0, 0.5, 0.3], 0.1), told(1, [1.5])]) == pytest.approx([0.1, 0.15])
+    assert losses([told(0, [1.0], -0.1), told(1, [1.5])]) == pytest.approx([-0.1, 0.4]), "no logarithms here"
+
+
+def test_where_first_losses_tell_nothing_to_have_been_stopped_is_no_fault() -> None:
+    complete = [told(n, [1.0 + n % 7 + 1e-3 * n], 0.1 + 0.01 * (n * 5 % 11)) for n in range(77)]
+    found = losses([*complete, told(100, [9.0])])[-1]
+    assert found == pytest.approx(0.15, rel=0.1), "as the others, not nine times as bad"
+
+
+def test_where_first_losses_tell_all_it_stays_behind() -> None:
+    complete = [told(n, [1.0 + n % 7], 0.1 * (1.0 + n % 7)) for n in range(77)]
+    assert losses([*complete, told(100, [14.0])])[-1] == pytest.approx(1.4, rel=0.01)
+
+
+def test_what_was_never_read_is_less_sure_than_what_was() -> None:
+    complete = [told(n, [1.0 + n % 7 + 1e-3 * n], 0.1 + 0.01 * (n * 5 % 11)) for n in range(77)]
+    unsure = doubts(PROBLEM, [*complete, told(100, [4.0]), told(101, [9.0]), told(102, [90.0])])
+    assert set(unsure[:77]) == {0.0}
+    assert 0.02 < unsure[77] < unsure[78] < unsure[79]
+    spread = np.std(losses(complete))
+    assert unsure[77] == pytest.approx(spread, rel=0.15), "a first loss that tells nothing leaves all open"
+
+
+def test_a_surrogate_is_told_how_sure_it_is() -> None:
+    observations = [told(n, [1.0 + n % 7 + 1e-3 * n], 0.1 + 0.01 * (n * 5 % 11)) for n in range(20)]
+    targets = History.of(PROBLEM, [*observations, told(100, [4.0])]).targets()
+    assert targets is not None
+    assert targets.known[-1] > 0.1, "a good part of the variance of all"
+    assert not targets.known[:-1].any()
 
 
 def test_between_two_that_went_on_it_stands_between_them() -> None:
     found = losses([told(0, [1.0], 0.1), told(1, [2.0], 0.3), told(2, [1.5])])
-    assert found[2] == pytest.approx(0.2)
+    assert found[2] == pytest.approx(0.1 * 3.0 ** math.log2(1.5)), "on logarithms, as all are above 0"
 
 
 def test_later_rungs_teach_the_earlier_ones() -> None:
-    found = losses([told(0, [1.0, 0.5], 0.1), told(1, [1.2, 0.8]), told(2, [1.2]), told(3, [1.4])])
-    assert found == pytest.approx([0.1, 0.4, 0.4, 0.6])
+    found = losses([told(0, [1.0, 0.5], 0.1), told(1, [1.2, 0.8]), told(2, [1.2]), told(3, [1.2])])
+    assert found == pytest.approx([0.1, 0.16, 0.16, 0.16])
 
 
 def test_crossing_curves_are_levelled() -> None:
     found = losses([told(0, [1.0], 0.4), told(1, [1.5], 0.2), told(2, [1.2])])
-    assert found[2] == pytest.approx(0.3)
+    assert found[2] == pytest.approx(math.sqrt(0.4 * 0.2))
 
 
 def test_where_nobody_went_further_the_value_there_is_all_there_is() -> None:
@@ -65,7 +96,7 @@ def test_where_nobody_went_further_the_value_there_is_all_there_is() -> None:
 def test_a_failure_has_no_loss_and_misleads_nobody() -> None:
     failed = Observation(Configuration({"x": 5}), Status.CRASHED)
     found = losses([failed, told(0, [1.0], 0.1), told(1, [2.0])])
-    assert math.isnan(found[0]) and found[1:] == pytest.approx([0.1, 1.1])
+    assert math.isnan(found[0]) and found[1:] == pytest.approx([0.1, 0.2])
 
 
 def test_without_stopped_trials_nothing_changes() -> None:
@@ -76,7 +107,7 @@ def test_without_stopped_trials_nothing_changes() -> None:
 def test_what_is_maximised_is_turned_round() -> None:
     accuracies = [told(0, [0.6], 0.9), told(1, [0.5])]
     found = at_full(accuracies, np.array([-0.9, math.nan]), sign=-1.0)
-    assert found == pytest.approx([-0.9, -0.8])
+    assert found.losses == pytest.approx([-0.9, -0.8])
 
 
 VALUES = st.floats(0, 100)

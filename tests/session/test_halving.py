@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autotune.session.halving import Asha, Brackets, hyperband, successive_halving
+from autotune.session.halving import Asha, AsyncHyperband, Brackets, hyperband, successive_halving
 from autotune.session.rules import Board, Rule, Verdict, place
 from autotune.space.spec import EarlyStopping
 
@@ -223,10 +223,45 @@ def test_a_run_that_begins_anew_does_not_undo_what_its_first_one_decided() -> No
     assert rule.moves(closed=False).promoted == (0,)
 
 
+# -- asynchronous, in brackets -------------------------------------------------------------------
+
+
+def test_the_asynchronous_brackets_are_as_large_as_those_of_hyperband() -> None:
+    rule = AsyncHyperband(SETTINGS)
+    period = 27 + 12 + 6 + 4
+    rungs = [rule.decide_at(number) for number in range(2 * period)]
+    assert Counter(rungs[:period]) == {(1, 3, 9): 27, (3, 9): 12, (9,): 6, (): 4}
+    assert rungs[:period] == rungs[period:]
+    for begin in range(0, period - 12, 4):
+        assert (1, 3, 9) in rungs[begin : begin + 4], "they are spread"
+    assert rungs[0] == (1, 3, 9)
+
+
+def test_a_trial_is_held_against_its_own_bracket() -> None:
+    rule = AsyncHyperband(SETTINGS)
+    early = [n for n in range(49) if rule.decide_at(n) == (1, 3, 9)]
+    late = [n for n in range(49) if rule.decide_at(n) == (3, 9)]
+    for number in late:
+        rule.heard(number, 3, 0.0)
+    rule.heard(early[0], 3, 5.0)
+    assert rule.decide(early[0], 3).verdict is Verdict.GO, "the first of its own"
+    rule.heard(early[1], 3, 6.0)
+    decision = rule.decide(early[1], 3)
+    assert decision.verdict is Verdict.STOP and "2nd of 2 at 3 epochs" in decision.reason
+
+
+def test_some_are_never_stopped() -> None:
+    rule = AsyncHyperband(SETTINGS)
+    free = next(n for n in range(49) if not rule.decide_at(n))
+    for number in range(49):
+        rule.heard(number, 9, 100.0 if number == free else 0.0)
+    assert rule.decide(free, 9).verdict is Verdict.GO
+
+
 # -- all of them ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", [Asha, successive_halving, hyperband])
+@pytest.mark.parametrize("make", [Asha, AsyncHyperband, successive_halving, hyperband])
 @settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 11), st.sampled_from([1, 2, 3, 9, 27]), LOSSES), max_size=60))
 def test_a_rule_that_is_told_the_record_decides_the_same(
