@@ -305,9 +305,9 @@ def _ray_space(spec: StudySpec) -> dict[str, Any]:
 
 
 WAYS: Mapping[str, Callable[[Task, Watch], None]] = {
-    "autotune": autotune_by("bayes", "hyperband"),
-    "autotune-asha": autotune_by("bayes", "asha"),
-    "autotune-ahb": autotune_by("bayes", "async-hyperband"),
+    "autotune": autotune_by("bayes", "asha"),
+    "autotune-async-hyperband": autotune_by("bayes", "async-hyperband"),
+    "autotune-hyperband": autotune_by("bayes", "hyperband"),
     "random": random_search,
     "optuna": optuna_hyperband,
     "ray": ray_asha,
