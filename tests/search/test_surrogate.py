@@ -1,0 +1,65 @@
+"""What a search holds new proposals against: the best that is expected, not the luckiest reading."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from autotune.search.contract import Observation, Problem
+from autotune.search.features import Features
+from autotune.search.history import History, Targets
+from autotune.search.pool import Pools
+from autotune.search.surrogate import Surrogate
+from autotune.space.configuration import Configuration
+from autotune.space.reader import parse_spec
+from autotune.status import Status
+
+SPEC = parse_spec(
+    "autotune: 1\nname: a\nobjective: a.py:A\nknobs: {x: {range: [0.0, 99.0]}, y: {range: [0.0, 1.0]}}\nsearch: {strategy: bayes}\n",
+    "space.yaml",
+    {},
+)
+PROBLEM = Problem(SPEC.space, SPEC.metrics)
+
+
+def told(values: Sequence[float]) -> list[Observation]:
+    return [
+        Observation(Configuration({"x": float(x), "y": 0.5}), Status.OK, {"time": value})
+        for x, value in zip(np.linspace(0, 99, len(values)), values, strict=True)
+    ]
+
+
+def fitted(observations: list[Observation]) -> tuple[Targets, float]:
+    features = Features(SPEC.space)
+    pool = Pools(features).draw(features, np.random.default_rng(0), 50)
+    surrogate = Surrogate(PROBLEM, features, observations, pool)
+    history = History.of(PROBLEM, observations)
+    targets = history.targets()
+    assert targets is not None
+    surrogate.learn(history, targets)
+    return targets, surrogate.level(history, targets)
+
+
+def test_the_level_of_noise_is_not_its_luckiest_reading() -> None:
+    rng = np.random.default_rng(3)
+    targets, level = fitted(told([math.exp(0.2 * rng.normal()) for _ in range(60)]))
+    assert targets.best < -1.5 and level > -0.8
+    assert targets.since(level) < 10, "one in four or so does as well as that"
+
+
+def test_the_level_of_what_is_exact_is_the_best_reading() -> None:
+    targets, level = fitted(told([1.0 + (x - 0.3) ** 2 for x in np.linspace(0, 1, 30)]))
+    assert level == pytest.approx(targets.best, abs=0.05)
+
+
+def test_how_long_nothing_was_as_good_as_the_level() -> None:
+    observations = told([3.0, 1.0, 2.0, 4.0, 5.0])
+    observations.append(Observation(Configuration({"x": 7.0, "y": 0.5}), Status.CRASHED))
+    targets = History.of(PROBLEM, observations).targets()
+    assert targets is not None
+    assert targets.since(targets.best) == 4
+    assert targets.since(float(targets.values[2])) == 3
+    assert targets.since(-99.0) == 4, "the best itself is always as good"
