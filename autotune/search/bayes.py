@@ -217,7 +217,7 @@ class Bayes(Strategy):
             return np.ones(len(columns) + len(pool.fresh))
         inputs = pool.inputs(0).taken(columns)
         if pool.fresh:
-            inputs = inputs.joined(self.features.of(pool.fresh))
+            inputs = inputs.joined(pool.fresh_inputs)
         return np.exp(self._cost.predict(inputs))
 
     def _current(self) -> tuple[Surrogate, Pool]:

@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Sequence
 
 import numpy as np
 
-from autotune.search.assemble import assemble, at
+from autotune.search.assemble import at, of_active
 from autotune.search.untried import untried
 from autotune.space.configuration import Configuration, Value
 from autotune.space.knob import Knob
@@ -41,10 +41,10 @@ def candidates(
 
 def around(space: Space, centre: Configuration, rng: np.random.Generator) -> list[Configuration]:
     """All that differ from ``centre`` in one knob, and some with its continuous knobs moved a little."""
-    return space.neighbours(centre) + _shifted(space, centre, rng)
+    return space.neighbours(centre) + shifted(space, centre, rng)
 
 
-def _shifted(space: Space, centre: Configuration, rng: np.random.Generator) -> list[Configuration]:
+def shifted(space: Space, centre: Configuration, rng: np.random.Generator) -> list[Configuration]:
     """The centre with its continuous knobs moved a little: one at a time, and all together."""
     moving = [name for name in space.continuous if name in centre]
     groups = [[name] for name in moving] + ([moving] if len(moving) > 1 else [])
@@ -52,8 +52,8 @@ def _shifted(space: Space, centre: Configuration, rng: np.random.Generator) -> l
     for step in CONTINUOUS_STEPS:
         for group in groups * 2:
             moved = {name: _shift(space.knob(name), centre[name], step, rng) for name in group}
-            found.append(assemble(space, {**centre, **moved}))
-    return [configuration for configuration in found if configuration is not None]
+            found.append(of_active(space, {**centre, **moved}))
+    return [configuration for configuration in found if space.allows(configuration)]
 
 
 def _shift(knob: Knob, value: Value, step: float, rng: np.random.Generator) -> Value:

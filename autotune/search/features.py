@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Self
@@ -51,7 +51,9 @@ class Features:
     def __init__(self, space: Space) -> None:
         self.space = space
         self.discrete = tuple(knob for knob in space.knobs if knob.cells)
-        self.floating = tuple(knob for knob in space.knobs if not knob.cells)
+        self.floating = tuple(k for k in space.knobs if isinstance(k, FloatRange) and not k.cells)
+        self._split: list[dict[Hashable, tuple[int, ...]]] = [{} for _ in self.discrete]
+        """The cells of each value that was seen, by knob: to look them up is what a row costs least by."""
         ends = np.cumsum([len(knob.cells) for knob in self.discrete], dtype=int)
         self._columns = [slice(end - len(k.cells), end) for k, end in zip(self.discrete, ends, strict=True)]
         self._tables = [_table(knob) for knob in self.discrete]
@@ -84,15 +86,24 @@ class Features:
     def of(self, configurations: Sequence[Mapping[str, Value]]) -> Inputs:
         """The inputs of any configurations of the space."""
         cells = np.array([self.row(c) for c in configurations], dtype=np.int64)
-        floats = [[k.encode(c.get(k.name, k.default))[0] for k in self.floating] for c in configurations]
-        return self.of_cells(cells.reshape(len(floats), -1), np.array(floats).reshape(len(floats), -1))
+        floats = np.empty((len(configurations), len(self.floating)))
+        for column, knob in enumerate(self.floating):
+            floats[:, column] = knob.positions([c.get(knob.name, knob.default) for c in configurations])
+        return self.of_cells(cells.reshape(len(configurations), len(self.cell_sizes)), floats)
 
     def row(self, configuration: Mapping[str, Value]) -> list[int]:
         """The cell indices of a configuration, as a row of the feasible set's matrix."""
         found: list[int] = []
-        for knob in self.discrete:
-            there = knob.name in configuration
-            found += knob.split(configuration[knob.name]) if there else [GONE] * len(knob.cells)
+        for knob, known in zip(self.discrete, self._split, strict=True):
+            value = configuration.get(knob.name)
+            if value is None:  # no value of a knob is
+                found += [GONE] * len(knob.cells)
+                continue
+            key = (type(value), value)
+            cells = known.get(key)
+            if cells is None:
+                cells = known[key] = knob.split(value)
+            found += cells
         return found
 
     def of_cells(self, cells: Integers, floats: Floats | None = None) -> Inputs:

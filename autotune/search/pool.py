@@ -8,15 +8,16 @@ to be updated.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
 
-from autotune.search.candidates import around
+from autotune.search.candidates import shifted
 from autotune.search.features import Features
 from autotune.search.gaussian_process import Inputs, Integers
 from autotune.space.configuration import Configuration
+from autotune.space.space import Space
 
 LISTED = 100_000
 """Feasible sets up to this size are held as a matrix: whole neighbourhoods are found at once."""
@@ -24,6 +25,8 @@ REACH = 2
 """Knobs in which a neighbour there may differ from an incumbent."""
 DRAWN = 500
 """Random candidates at most where each has to be made by itself."""
+KEPT = 16
+"""Configurations whose neighbours are kept, where they have to be made: the incumbents, and some before."""
 
 
 class Pool(ABC):
@@ -53,6 +56,11 @@ class Pool(ABC):
     @property
     def fresh(self) -> Sequence[Configuration]:
         return ()
+
+    @property
+    def fresh_inputs(self) -> Inputs:
+        """Those of :attr:`fresh`."""
+        return self.inputs(len(self))
 
 
 class Neighbourhoods:
@@ -109,21 +117,51 @@ class Listed(Pool):
         return self._column_of[numbers]
 
 
+class Neighbours:
+    """Of configurations in a space that cannot be listed, by hash: found once, kept for the latest."""
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+        self._found: dict[str, dict[str, Configuration]] = {}
+
+    def of(self, centre: Configuration) -> Mapping[str, Configuration]:
+        """All that differ from ``centre`` by one step in one knob."""
+        found = self._found.pop(centre.hash, None)
+        if found is None:
+            found = {c.hash: c for c in self._space.neighbours(centre)}
+        self._found[centre.hash] = found
+        if len(self._found) > KEPT:
+            del self._found[next(iter(self._found))]
+        return found
+
+
 class Drawn(Pool):
     """Over a space that cannot be listed: a sample, and neighbours that are made for each ask."""
 
-    def __init__(self, features: Features, rng: np.random.Generator, count: int) -> None:
+    def __init__(
+        self, features: Features, neighbours: Neighbours, rng: np.random.Generator, count: int
+    ) -> None:
         self._features = features
+        self._neighbours = neighbours
         self._sample = features.space.sample(rng, min(count, DRAWN))
         self._fresh: list[Configuration] = []
+        self._fresh_inputs = features.of([])
 
     @property
     def fresh(self) -> Sequence[Configuration]:
         return self._fresh
 
+    @property
+    def fresh_inputs(self) -> Inputs:
+        return self._fresh_inputs
+
     def near(self, incumbents: Sequence[Configuration], rng: np.random.Generator) -> Integers:
-        found = {c.hash: c for one in incumbents for c in around(self._features.space, one, rng)}
+        found: dict[str, Configuration] = {}
+        for incumbent in incumbents:
+            found |= self._neighbours.of(incumbent)
+            found |= {c.hash: c for c in shifted(self._features.space, incumbent, rng)}
         self._fresh = list(found.values())
+        self._fresh_inputs = self._features.of(self._fresh)
         return np.arange(len(self._sample))
 
     def inputs(self, first: int) -> Inputs:
@@ -141,12 +179,13 @@ class Pools:
 
     def __init__(self, features: Features) -> None:
         self._features = features
+        self._neighbours = Neighbours(features.space)
 
     def draw(self, features: Features, rng: np.random.Generator, count: int) -> Pool:
         """A new pool with a sample of about ``count``, seen through ``features`` of the same space."""
         if self._listable:
             return Listed(features, self._neighbourhoods, rng, count)
-        return Drawn(features, rng, count)
+        return Drawn(features, self._neighbours, rng, count)
 
     @property
     def _listable(self) -> bool:

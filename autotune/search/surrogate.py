@@ -171,7 +171,7 @@ class Surrogate:
         mean = mean[:, 0] + self._expected[columns] - self._shift
         if not self._pool.fresh:
             return mean, spread
-        fresh = self._features.of(self._pool.fresh)
+        fresh = self._pool.fresh_inputs
         there, doubt = self._posterior.predict_at(values, fresh)
         there = there[:, 0] + fresh.expected - self._shift
         return np.concatenate([mean, there]), np.concatenate([spread, doubt])

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from autotune.space.configuration import Value, freeze
 from autotune.space.knob import Cell, Knob, Listed
@@ -66,6 +67,18 @@ class _Scaled(Knob):
             low = math.log(self.low)
             position = (math.log(value) - low) / (math.log(self.high) - low)
         return min(max(position, 0.0), 1.0)
+
+    def positions(self, values: Sequence[Value]) -> NDArray[np.float64]:
+        """Where values of the knob stand between its ends, from 0 to 1, many at once. Shape (n,)."""
+        numbers = np.array(values, dtype=np.float64)
+        if self.low == self.high:
+            return np.zeros(len(numbers))
+        if self.scale == "linear":
+            positions = (numbers / 2 - self.low / 2) / (self.high / 2 - self.low / 2)
+        else:
+            low = math.log(self.low)
+            positions = (np.log(numbers) - low) / (math.log(self.high) - low)
+        return np.clip(positions, 0.0, 1.0)
 
     def _at(self, position: float) -> float:
         """The number at a position; the inverse of :meth:`_position` up to rounding."""
