@@ -3,10 +3,10 @@
     python -m benchmarks.training --seeds 5 --seconds 90 --out benchmarks/results/training.md
 
 Three real trainings (``digits-mlp``, ``digits-cnn``, ``language-model``), each searched for the same wall
-time on one core by autotune (``bayes`` with asynchronous successive halving, as the space files have it), random
-search, Optuna's TPE with its Hyperband pruner and, with ``--ray``, Ray Tune's ASHA. Each search is a process of its own
-(:mod:`benchmarks.training_ways`), and runs alone: ways and spaces take turns within a seed, so that what
-drifts on the machine falls on all. What was run is kept in ``--kept``, and not run again.
+time on one core by autotune (``bayes`` with asynchronous successive halving, as the space files have it),
+random search, Optuna's TPE with its Hyperband pruner and, with ``--ray``, Ray Tune's ASHA. Each search is a
+process of its own (:mod:`benchmarks.training_ways`), and runs alone: ways and spaces take turns within a
+seed, so that what drifts on the machine falls on all. What was run is kept in ``--kept``, and not run again.
 
 A loss counts when it is reported, by whatever training. *Level* is the loss that random search has at the
 end, its median over the seeds; who does not get there in time is counted with the whole time.

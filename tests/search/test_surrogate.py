@@ -18,7 +18,7 @@ from autotune.space.reader import parse_spec
 from autotune.status import Status
 
 SPEC = parse_spec(
-    "autotune: 1\nname: a\nobjective: a.py:A\nknobs: {x: {range: [0.0, 99.0]}, y: {range: [0.0, 1.0]}}\nsearch: {strategy: bayes}\n",
+    "autotune: 1\nname: a\nobjective: a.py:A\nknobs: {x: {range: [0.0, 99.0]}, y: {range: [0.0, 1.0]}}\n",
     "space.yaml",
     {},
 )
