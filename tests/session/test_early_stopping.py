@@ -193,7 +193,7 @@ def test_finalists_are_run_to_their_end_again_a_few_times(tmp_path: Path) -> Non
 
 # -- interruptions -------------------------------------------------------------------------------
 
-POLICIES = ["asha", "successive-halving", "hyperband", "optuna-median", "optuna-hyperband"]
+POLICIES = ["asha", "async-hyperband", "successive-halving", "hyperband", "optuna-median", "optuna-hyperband"]
 
 
 @pytest.mark.parametrize("policy", POLICIES)
