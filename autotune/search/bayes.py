@@ -144,8 +144,8 @@ class Bayes(Strategy):
 
     def _stuck(self, targets: Targets, level: float) -> bool:
         """Whether it is time for a try that the model has no say in."""
-        waited = targets.since(level) + len(self.pending)
-        return waited >= PATIENCE and waited % WAY_OUT == 0
+        since = targets.since(level)  # what is in flight is no failure yet, but takes its turn
+        return since >= PATIENCE and (since + len(self.pending)) % WAY_OUT == 0
 
     def _likely(self, surrogate: Surrogate, targets: Targets) -> Callable[[Inputs], Floats] | None:
         """The probability of success as far as it matters, for proposals without regard to the goal."""
