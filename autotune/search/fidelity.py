@@ -77,7 +77,9 @@ def _regressed(known: Floats, ends: Floats, wanted: Floats) -> tuple[Floats, Flo
     levels = isotonic_regression(ends[order]).x
     # A slope of 1 as one more trial would say, that lies as far off as those at the rung lie apart.
     off = known - known.mean()
-    strength = PRIOR * float(np.var(np.concatenate([known, wanted])))
+    # By quantiles: of a training that blows up the loss has no bounds.
+    low, high = np.quantile(np.concatenate([known, wanted]), (0.16, 0.84))
+    strength = PRIOR * float((high - low) / 2) ** 2
     slope = max(0.0, float(off @ ends + strength) / (float(off @ off) + strength)) if strength else 1.0
     beyond = np.maximum(wanted - at[-1], 0.0)
     # What the slope leaves unexplained, and how much of the difference beyond is an assumption.

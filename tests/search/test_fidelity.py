@@ -52,6 +52,13 @@ def test_where_first_losses_tell_nothing_to_have_been_stopped_is_no_fault() -> N
     assert found == pytest.approx(0.15, rel=0.1), "as the others, not nine times as bad"
 
 
+def test_one_that_blew_up_says_nothing_of_the_others() -> None:
+    complete = [told(n, [1.0 + n % 7 + 1e-3 * n], 0.1 + 0.01 * (n * 5 % 11)) for n in range(20)]
+    alone = losses([*complete, told(100, [9.0])])[-1]
+    beside = losses([*complete, told(100, [9.0]), told(101, [1e200])])[-2]
+    assert beside == pytest.approx(alone, rel=0.05)
+
+
 def test_where_first_losses_tell_all_it_stays_behind() -> None:
     complete = [told(n, [1.0 + n % 7], 0.1 * (1.0 + n % 7)) for n in range(77)]
     assert losses([*complete, told(100, [14.0])])[-1] == pytest.approx(1.4, rel=0.01)
