@@ -250,7 +250,9 @@ def main() -> None:
             f"`python -m benchmarks.batch_size --seeds {options.seeds} --cases {' '.join(options.cases)}`",
             "",
             f"{_environment()} At most {MOST_TRIALS} trials each, {options.seeds} seeds. A batch that is"
-            " marked ✗ was killed at the cap, or measured past it. A trial of autotune is two readings.",
+            " marked ✗ was killed at the cap, or measured past it. A trial of autotune is two readings."
+            " *Fits* is the largest of which three tries in three fit; near it one may succeed where another"
+            " does not, so that *found* can be past 1.",
             "",
             *table(lines),
             "",
