@@ -100,9 +100,11 @@ def _value_behind(mark: str, text: str) -> float | None:
     """The number behind ``mark`` in what ``encode_metrics`` wrote; ``None`` where it is not there.
 
     Ten times as quick as to decode it all. A quotation mark within a name is written with a stroke before
-    it, so no name can hold the mark of another.
+    it, and the one that a name begins with is not.
     """
     at = text.find(mark)
+    while at > 0 and text[at - 1] == "\\":
+        at = text.find(mark, at + 1)
     if at < 0:
         return None
     return float(text[at + len(mark) : text.index(",", at + len(mark))])

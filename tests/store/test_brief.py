@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from autotune.measure.outcome import Estimate
@@ -18,6 +18,8 @@ NUMBERS = st.floats()
 
 
 @given(st.dictionaries(st.text(max_size=20), NUMBERS, max_size=4), st.text(max_size=20))
+@example({'"': 0.0}, "")
+@example({'a"b': 0.0, "b": 1.0}, "b")
 def test_a_value_is_found_as_the_decoder_finds_it(values: dict[str, float], name: str) -> None:
     text = encode_metrics({n: Estimate(v, v, v, 1) for n, v in values.items()})
     found = _value_behind(f'{encode(name)}:{{"value":', text)
