@@ -136,9 +136,13 @@ def _importable(folder: Path) -> Iterator[None]:
     """Modules beside the objective can be imported while it is."""
     entry = str(absolute(folder))
     sys.path.insert(0, entry)
+    # Compiled code beside a file counts as current by its size and its second. Of an objective that is edited
+    # while it is searched, that is no proof: none is left behind for the next import to take.
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
         yield
     finally:
+        sys.dont_write_bytecode = before
         sys.path.remove(entry)
 
 

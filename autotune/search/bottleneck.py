@@ -199,7 +199,7 @@ class Bottleneck:
         slope = np.zeros((n, self.shape.count))
         slope[:, parts["weight"]] = np.einsum("nid,nd->ni", by_item, by_load)
         slope[:, parts["slowness"]] = work * by_load
-        slope[:, parts["own"]] = (by_item * by_load[:, None, :]).reshape(n, -1)
+        slope[:, parts["own"]] = (by_item * by_load[:, None, :]).reshape(n, self.shape.items * places)
         slope[:, parts["link"]] = np.einsum("npd,nd->np", by_pair, by_load)
         by_turns = turns * (1.0 - turns) * (total - largest) / metric
         slope[:, parts["turns"]] = by_turns[:, None]

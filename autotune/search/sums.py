@@ -121,4 +121,5 @@ def _of_float(knob: Knob, column: int) -> _Part:
 
 def _products(one: Floats, other: Floats) -> Floats:
     """Shape (n, all pairs of a column of each)."""
-    return np.asarray(PAIR * np.einsum("ni,nj->nij", one, other).reshape(len(one), -1))
+    pairs = np.einsum("ni,nj->nij", one, other)
+    return np.asarray(PAIR * pairs.reshape(len(one), one.shape[1] * other.shape[1]))

@@ -50,6 +50,16 @@ def test_a_function_of_the_configuration(load: Load, name: str) -> None:
     assert reading(objective, a=4, b=3) == 5
 
 
+def test_code_that_is_edited_within_a_second_is_the_new_code(
+    load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    first = load("def measure(x): return 1.0")
+    second = load("def measure(x): return 2.0")
+    assert (reading(first, x=0), reading(second, x=0)) == (1.0, 2.0)
+    assert not (tmp_path / "__pycache__").exists() and sys.dont_write_bytecode is False
+
+
 def test_a_knob_may_be_called_config(load: Load) -> None:
     assert reading(load("def measure(config): return config", knobs=("config",)), config=7) == 7
 
