@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from autotune.measure.guarded import Array, GuardedArray, fingerprint, scaled_error, unchanged
+from autotune.measure.guarded import Array, GuardedArray, aligned, fingerprint, scaled_error, unchanged
 from autotune.measure.kernel_objective import KernelObjective
 from autotune.measure.objective import Context
 
@@ -54,7 +54,10 @@ class ArrayObjective(KernelObjective):
         return max(errors, default=0.0)
 
     def measure(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float]:
-        """Seconds a call: the mean over as many calls as the clock needs. Each ``rng`` has fresh inputs."""
+        """Seconds a call: the mean over as many calls as the clock needs.
+
+        Each ``rng`` has fresh inputs. Inputs and outputs begin at a multiple of 64 bytes.
+        """
         this = self._round
         if this is None or this.loaded is not loaded or this.rng is not rng:
             this = self._round = self._begin(loaded, rng)
@@ -65,7 +68,8 @@ class ArrayObjective(KernelObjective):
         earlier = self._round
         self._round = None  # its arrays may go before the new ones come
         outputs = {name: GuardedArray(shape, dtype).array for name, (shape, dtype) in self.outputs().items()}
-        this = _Round(loaded, rng, self.make_inputs(rng), outputs, calls=1)
+        inputs = {name: aligned(array) for name, array in self.make_inputs(rng).items()}
+        this = _Round(loaded, rng, inputs, outputs, calls=1)
         if earlier is not None and earlier.loaded is loaded:
             this.calls = earlier.calls  # calibrated once a configuration
             return this

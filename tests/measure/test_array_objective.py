@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from autotune.measure.array_objective import READING_SECONDS, ArrayObjective
-from autotune.measure.guarded import ALIGNMENT, GUARD_BYTES, GuardedArray, scaled_error
+from autotune.measure.guarded import ALIGNMENT, GUARD_BYTES, GuardedArray, aligned, scaled_error
 from autotune.measure.objective import Context, WrongAnswer
 
 CONTEXT = Context({}, {}, Path())
@@ -132,6 +132,39 @@ def test_what_is_wrong_for_other_shapes_only_is_noticed() -> None:
     assert objective.check(right, np.random.default_rng(0))["error"] == 0
     with pytest.raises(WrongAnswer, match=r"where the workload has size \d+: out\[\d+\] is 0.0 instead"):
         objective.check(in_eights, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("offset", range(0, ALIGNMENT, 4))
+def test_where_the_allocator_put_an_input_makes_no_difference(offset: int) -> None:
+    raw = np.empty(20 * 4 + 2 * ALIGNMENT, dtype=np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT + offset
+
+    class Placed(Kernel):
+        def make_inputs(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+            x = raw[start : start + 80].view(np.float32).reshape(4, 5)
+            x[...] = rng.integers(0, 100, (4, 5))
+            return {"x": x}
+
+    seen = []
+
+    def noted(x: np.ndarray, out: np.ndarray) -> None:
+        seen.append((x.ctypes.data % ALIGNMENT, out.ctypes.data % ALIGNMENT, x.sum()))
+
+    Placed(CONTEXT).measure(noted, np.random.default_rng(0))
+    expected = np.random.default_rng(0).integers(0, 100, (4, 5)).sum()
+    assert set(seen) == {(0, 0, np.float32(expected))}
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3, 0), (1,), (7, 3)])
+def test_an_aligned_copy_is_the_same_array(shape: tuple[int, ...]) -> None:
+    array = np.arange(4 + int(np.prod(shape)), dtype=np.float32)[4:].reshape(shape)
+    copy = aligned(array)
+    assert copy.shape == shape
+    assert copy.dtype == array.dtype
+    assert np.array_equal(copy, array)
+    assert not copy.size or copy.ctypes.data % ALIGNMENT == 0, "an empty one has no first element"
+    turned = np.ones((6, 5), dtype=np.float32).T
+    assert aligned(turned) is turned
 
 
 def test_inputs_are_fresh_for_each_trial_and_kept_within_it() -> None:
