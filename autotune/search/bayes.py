@@ -82,7 +82,7 @@ class Bayes(Strategy):
     def __init__(self, problem: Problem, seed: int = 0) -> None:
         super().__init__(problem, seed)
         self.features = Features(problem.space)
-        self._pools = Pools(self.features)
+        self._pools = Pools(self.features, seed, int(self.options["candidates"]))
         rebuild = str(self.options["rebuild"]).replace(",", " ").split()
         self._cost = Cost(self.features, rebuild) if self.options["cost"] or rebuild else None
         self._history = History(problem)
@@ -90,10 +90,9 @@ class Bayes(Strategy):
         self._pool: Pool | None = None
         self._transfer = Transfer(problem, self.features)
         self._belief: Belief | None = None
-        count = int(self.options["candidates"])
         self._several: Several | None = None
         if len(problem.goals) > 1:
-            self._several = Several(problem, self.features, self._pools, count, seed)
+            self._several = Several(problem, self.features, self._pools)
         self._fitted = -1
         """How many observations the surrogate was fitted to."""
         size = problem.space.feasible.size if self.features.enumerable else None
@@ -173,7 +172,8 @@ class Bayes(Strategy):
         best = [self._history.configurations[i] for i in targets.best_first[:INCUMBENTS]]
         try:
             surrogate, pool = self._current()
-            surrogate.learn(self._history, targets)
+            shares = self._transfer.shares(self._history.configurations)
+            surrogate.learn(self._history, targets, shares)
             level = surrogate.level(self._history, targets)
             if self._stuck(targets, level):
                 return self._newcomer("way out", rng, self._likely(surrogate, targets))
@@ -192,8 +192,8 @@ class Bayes(Strategy):
             gain -= emphasis(self.problem, len(self.usable), self._cost.seconds) * np.log(seconds)
         gain = np.round(gain / TIE) * TIE
         for i in np.lexsort((-gain, -np.minimum(expected.success, self._likely_enough(targets)))):
-            configuration = pool[columns[i]] if i < len(columns) else pool.fresh[i - len(columns)]
-            if configuration.hash not in self.taken:
+            configuration = pool.candidate(columns, i)
+            if configuration is not None and configuration.hash not in self.taken:
                 return Proposal(
                     configuration,
                     {
@@ -217,7 +217,7 @@ class Bayes(Strategy):
             return np.ones(len(columns) + len(pool.fresh))
         inputs = pool.inputs(0).taken(columns)
         if pool.fresh:
-            inputs = inputs.joined(pool.fresh_inputs)
+            inputs = inputs.joined(pool.fresh.inputs)
         return np.exp(self._cost.predict(inputs))
 
     def _current(self) -> tuple[Surrogate, Pool]:
@@ -226,8 +226,7 @@ class Bayes(Strategy):
         if self._surrogate is None or self._pool is None or due != self._fitted:
             # To the first ``due`` observations alone, so that a resumed search has the same process.
             features = self._informed(due)
-            rng = np.random.default_rng((self.seed, due))
-            self._pool = self._pools.draw(features, rng, int(self.options["candidates"]))
+            self._pool = self._pools.draw(features, due)
             self._surrogate = Surrogate(self.problem, features, self.usable[:due], self._pool)
             self._fitted = due
         return self._surrogate, self._pool

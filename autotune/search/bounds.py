@@ -92,7 +92,7 @@ class Bounds:
         for metric in self._metrics:
             total[: len(columns)] += metric.log_probability(columns)
         if self._pool.fresh:
-            total[len(columns) :] = self.log_probability_at(self._pool.fresh_inputs)
+            total[len(columns) :] = self.log_probability_at(self._pool.fresh.inputs)
         return total
 
     def log_probability_at(self, inputs: Inputs) -> Floats:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from autotune.search.assemble import at, of_active
 from autotune.search.untried import untried
-from autotune.space.configuration import Configuration, Value
-from autotune.space.knob import Knob
+from autotune.space.configuration import Configuration
 from autotune.space.space import Space
+
+Floats = NDArray[np.float64]
 
 CONTINUOUS_STEPS = (0.2, 0.05, 0.01)
 """Standard deviations of the steps tried in continuous knobs, as fractions of their range."""
@@ -46,16 +48,39 @@ def around(space: Space, centre: Configuration, rng: np.random.Generator) -> lis
 
 def shifted(space: Space, centre: Configuration, rng: np.random.Generator) -> list[Configuration]:
     """The centre with its continuous knobs moved a little: one at a time, and all together."""
-    moving = [name for name in space.continuous if name in centre]
-    groups = [[name] for name in moving] + ([moving] if len(moving) > 1 else [])
-    found = []
-    for step in CONTINUOUS_STEPS:
-        for group in groups * 2:
-            moved = {name: _shift(space.knob(name), centre[name], step, rng) for name in group}
-            found.append(of_active(space, {**centre, **moved}))
-    return [configuration for configuration in found if space.allows(configuration)]
+    moving = moving_in(space, centre)
+    here = np.array([space.knob(name).encode(centre[name])[0] for name in moving])
+    found = (placed(space, centre, moving, here, there) for there in steps_from(here, rng))
+    return [configuration for configuration in found if configuration is not None]
 
 
-def _shift(knob: Knob, value: Value, step: float, rng: np.random.Generator) -> Value:
-    position = knob.encode(value)[0] + step * float(rng.standard_normal())
-    return at(knob, min(max(position, 0.0), 1.0))
+def moving_in(space: Space, centre: Configuration) -> list[str]:
+    """The continuous knobs of the ``centre``."""
+    return [name for name in space.continuous if name in centre]
+
+
+def steps_from(here: Floats, rng: np.random.Generator) -> Floats:
+    """Positions (rows, knobs) near ``here`` (knobs,), with one knob moved in a row, or all."""
+    count = len(here)
+    groups = np.eye(count, dtype=bool)
+    if count > 1:
+        groups = np.vstack([groups, np.ones((1, count), dtype=bool)])
+    moved = np.tile(groups, (2 * len(CONTINUOUS_STEPS), 1))
+    steps = np.repeat(CONTINUOUS_STEPS, 2 * len(groups))[:, None] * rng.standard_normal(moved.shape)
+    return np.clip(np.where(moved, here + steps, here), 0.0, 1.0)
+
+
+def placed(
+    space: Space, centre: Configuration, moving: Sequence[str], here: Floats, there: Floats
+) -> Configuration | None:
+    """The ``centre``, whose knobs ``moving`` stand ``here``, with those that move over ``there``.
+
+    ``None`` where a constraint forbids it. Both have shape (knobs,); where they are equal the value stays.
+    """
+    moved = {
+        name: at(space.knob(name), float(position))
+        for name, position, before in zip(moving, there, here, strict=True)
+        if position != before
+    }
+    configuration = of_active(space, {**centre, **moved})
+    return configuration if space.allows(configuration) else None

@@ -232,7 +232,7 @@ class Feasibility:
             for cause in self._causes:
                 cause.process.watch(new)
             self._watched = len(self._pool)
-        fresh = self._pool.fresh_inputs if self._pool.fresh and self._causes else None
+        fresh = self._pool.fresh.inputs if self._pool.fresh and self._causes else None
         for cause in self._causes:
             found = cause.log_success(*cause.process.predict(columns))
             if fresh is not None:

@@ -85,11 +85,15 @@ class Features:
 
     def of(self, configurations: Sequence[Mapping[str, Value]]) -> Inputs:
         """The inputs of any configurations of the space."""
+        return self.of_cells(*self.arrays(configurations))
+
+    def arrays(self, configurations: Sequence[Mapping[str, Value]]) -> tuple[Integers, Floats]:
+        """Cell indices (n, cells), and positions of the continuous knobs (n, :attr:`floating`)."""
         cells = np.array([self.row(c) for c in configurations], dtype=np.int64)
         floats = np.empty((len(configurations), len(self.floating)))
         for column, knob in enumerate(self.floating):
             floats[:, column] = knob.positions([c.get(knob.name, knob.default) for c in configurations])
-        return self.of_cells(cells.reshape(len(configurations), len(self.cell_sizes)), floats)
+        return cells.reshape(len(configurations), len(self.cell_sizes)), floats
 
     def row(self, configuration: Mapping[str, Value]) -> list[int]:
         """The cell indices of a configuration, as a row of the feasible set's matrix."""

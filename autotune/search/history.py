@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from autotune.search.contract import Observation, Problem
+from autotune.search.fidelity import AtFull
 from autotune.search.gaussian_process import Floats, Integers
-from autotune.search.loss import doubts, failures_as_worst, signed
+from autotune.search.loss import failures_as_worst, signed, signed_at_full
 from autotune.space.configuration import Configuration
 from autotune.status import Status
 
@@ -118,14 +119,15 @@ class History:
 
     def values(self) -> Floats:
         """Shape (rows,): the goal, lower is better, the mean of replicates; NaN where there is no number."""
-        return self._by_row(self._signed()) if self.told else np.zeros(0)
+        return self._by_row(self._at_full().losses) if self.told else np.zeros(0)
 
     def targets(self, spared: Integers | None = None) -> Targets | None:
         """What a surrogate is to learn; ``None`` where nothing has succeeded yet.
 
         The slow side is not cut before the slowest of the rows ``spared``.
         """
-        raw = self._signed()
+        at_full = self._at_full()
+        raw = at_full.losses
         known = raw[~np.isnan(raw)]
         if not known.size:
             return None
@@ -133,9 +135,7 @@ class History:
         logarithmic = bool(self._sign * known.max() > 0.0 and self._sign * known.min() > 0.0)
         losses = self._sign * np.log(metric) if logarithmic else raw
         values = self._by_row(losses)
-        errors = np.array(self._errors)
-        if self._partial:
-            errors = np.hypot(errors, doubts(self.problem, self.told))
+        errors = np.hypot(self._errors, at_full.doubts)
         variances = np.square(errors / metric if logarithmic else errors)
         failed = np.isnan(values)
         cut = self._cut(losses)
@@ -155,8 +155,10 @@ class History:
             sign=self._sign,
         )
 
-    def _signed(self) -> Floats:
-        return signed(self.problem, self.told) if self._partial else np.array(self._values)
+    def _at_full(self) -> AtFull:
+        if self._partial:
+            return signed_at_full(self.problem, self.told)
+        return AtFull(np.array(self._values), np.zeros(len(self._values)))
 
     def _by_row(self, values: Floats) -> Floats:
         """The mean of each row's replicates that have a number; NaN where none has."""

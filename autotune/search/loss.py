@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.search.contract import Observation, Problem
-from autotune.search.fidelity import at_full
+from autotune.search.fidelity import AtFull, at_full
 from autotune.status import Status
 
 FIRST = 5
@@ -23,24 +23,19 @@ def signed(problem: Problem, observations: Sequence[Observation]) -> Floats:
     """Shape (n,): the first goal of each trial, lower is better, NaN where the trial has no such number.
 
     A trial that was pruned counts with what was read until then, and one that was stopped before it had
-    used its whole resource with what it would have come to (:func:`~autotune.search.fidelity.at_full`). With
-    several goals the first alone is minimised.
+    used its whole resource with what it would have come to. With several goals the first alone is minimised.
     """
+    return signed_at_full(problem, observations).losses
+
+
+def signed_at_full(problem: Problem, observations: Sequence[Observation]) -> AtFull:
+    """:func:`signed`, with by how much it may be off (:func:`~autotune.search.fidelity.at_full`)."""
     goal = problem.goals[0] if problem.goals else None
     values = np.array([_value(o, goal.name) if goal else math.nan for o in observations])
     sign = -1.0 if goal and goal.goal == "maximize" else 1.0
     if any(o.fraction < 1.0 for o in observations):
-        return at_full(observations, sign * values, sign).losses
-    return sign * values
-
-
-def doubts(problem: Problem, observations: Sequence[Observation]) -> Floats:
-    """Shape (n,): by how much :func:`signed` may be off for trials that were stopped early, else 0."""
-    goal = problem.goals[0] if problem.goals else None
-    if goal is None or all(o.fraction == 1.0 for o in observations):
-        return np.zeros(len(observations))
-    sign = -1.0 if goal.goal == "maximize" else 1.0
-    return at_full(observations, sign * np.array([_value(o, goal.name) for o in observations]), sign).doubts
+        return at_full(observations, sign * values, sign)
+    return AtFull(sign * values, np.zeros(len(values)))
 
 
 @dataclass(frozen=True)

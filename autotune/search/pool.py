@@ -7,26 +7,93 @@ to be updated.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from autotune.search.candidates import shifted
+from autotune.search.candidates import moving_in, placed, steps_from
 from autotune.search.features import Features
-from autotune.search.gaussian_process import Inputs, Integers
+from autotune.search.gaussian_process import Floats, Inputs, Integers
 from autotune.space.configuration import Configuration
-from autotune.space.space import Space
 
 LISTED = 100_000
 """Feasible sets up to this size are held as a matrix: whole neighbourhoods are found at once."""
 REACH = 2
 """Knobs in which a neighbour there may differ from an incumbent."""
 DRAWN = 500
-"""Random candidates at most where each has to be made by itself."""
+"""Random candidates at most where each has to be made by itself ..."""
+GROWN = 1.25
+"""... and by what factor the observations grow until others are drawn."""
 KEPT = 16
-"""Configurations whose neighbours are kept, where they have to be made: the incumbents, and some before."""
+"""Configurations whose surroundings are kept, where they have to be found: the best, and some before."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Of one configuration in a space that cannot be listed."""
+
+    centre: Configuration
+    neighbours: Sequence[Configuration]
+    """All that differ from the centre by one step in one knob."""
+    cells: Integers
+    """Of the centre, and then of the neighbours: shape (1 + neighbours, cells)."""
+    floats: Floats
+    """The positions of their continuous knobs."""
+    moving: Sequence[str]
+    """The continuous knobs of the centre."""
+    columns: Integers
+    """Where the positions of those stand."""
+
+    @classmethod
+    def of(cls, features: Features, centre: Configuration) -> Surroundings:
+        neighbours = features.space.neighbours(centre)
+        moving = moving_in(features.space, centre)
+        names = [knob.name for knob in features.floating]
+        columns = np.array([names.index(name) for name in moving], dtype=int)
+        return cls(centre, neighbours, *features.arrays([centre, *neighbours]), moving, columns)
+
+    @property
+    def position(self) -> Floats:
+        """Where the continuous knobs of the centre stand: shape (moving,)."""
+        return np.asarray(self.floats[0, self.columns])
+
+    def moved(self, positions: Floats) -> Floats:
+        """Those of the centre, with its own continuous knobs at the ``positions`` (rows, knobs)."""
+        floats = np.repeat(self.floats[:1], len(positions), axis=0)
+        floats[:, self.columns] = positions
+        return floats
+
+
+class Fresh:
+    """The neighbours of some configurations, and those with continuous knobs moved a little.
+
+    Of the latter none is made before it is asked for: there are hundreds, of which one is chosen.
+    """
+
+    def __init__(self, features: Features, around: Sequence[tuple[Surroundings, Floats]] = ()) -> None:
+        """Each with the positions to which its continuous knobs are moved, of shape (rows, knobs)."""
+        self._space = features.space
+        self._listed = [c for here, _ in around for c in here.neighbours]
+        self._moved = [(here, row) for here, positions in around for row in positions]
+        cells = [here.cells[1:] for here, _ in around]
+        cells += [np.repeat(here.cells[:1], len(positions), axis=0) for here, positions in around]
+        floats = [here.floats[1:] for here, _ in around]
+        floats += [here.moved(positions) for here, positions in around]
+        self.inputs = features.of_cells(np.vstack(cells), np.vstack(floats)) if around else features.of([])
+
+    def __len__(self) -> int:
+        return len(self._listed) + len(self._moved)
+
+    def __getitem__(self, index: int) -> Configuration | None:
+        """``None`` for what turns out not to be feasible."""
+        if index < len(self._listed):
+            return self._listed[index]
+        around, positions = self._moved[index - len(self._listed)]
+        return placed(self._space, around.centre, around.moving, around.position, positions)
 
 
 class Pool(ABC):
@@ -35,11 +102,14 @@ class Pool(ABC):
     They may hold configurations that were tried already.
     """
 
+    fresh: Fresh
+    """What was made for this ask only."""
+
     @abstractmethod
     def near(self, incumbents: Sequence[Configuration], rng: np.random.Generator) -> Integers:
         """The columns to choose from: the sample and what is near an incumbent, new columns last.
 
-        Where neighbours have to be made, they are in :attr:`fresh` until the next call.
+        Where what is near has to be made, it is in :attr:`fresh` until the next call.
         """
 
     @abstractmethod
@@ -53,14 +123,9 @@ class Pool(ABC):
     @abstractmethod
     def __getitem__(self, column: int) -> Configuration: ...
 
-    @property
-    def fresh(self) -> Sequence[Configuration]:
-        return ()
-
-    @property
-    def fresh_inputs(self) -> Inputs:
-        """Those of :attr:`fresh`."""
-        return self.inputs(len(self))
+    def candidate(self, columns: Integers, index: int) -> Configuration | None:
+        """By its place among the ``columns`` and then what is fresh; ``None`` where that is not feasible."""
+        return self[columns[index]] if index < len(columns) else self.fresh[index - len(columns)]
 
 
 class Neighbourhoods:
@@ -90,6 +155,7 @@ class Listed(Pool):
         self._matrix = matrix = around.matrix
         self._column_of = np.full(len(matrix), -1)
         self._numbers = np.zeros(0, dtype=int)
+        self.fresh = Fresh(features)
         self._sample = self._columns(np.unique(rng.integers(len(matrix), size=min(count, 2 * len(matrix)))))
 
     def near(self, incumbents: Sequence[Configuration], rng: np.random.Generator) -> Integers:
@@ -117,51 +183,22 @@ class Listed(Pool):
         return self._column_of[numbers]
 
 
-class Neighbours:
-    """Of configurations in a space that cannot be listed, by hash: found once, kept for the latest."""
-
-    def __init__(self, space: Space) -> None:
-        self._space = space
-        self._found: dict[str, dict[str, Configuration]] = {}
-
-    def of(self, centre: Configuration) -> Mapping[str, Configuration]:
-        """All that differ from ``centre`` by one step in one knob."""
-        found = self._found.pop(centre.hash, None)
-        if found is None:
-            found = {c.hash: c for c in self._space.neighbours(centre)}
-        self._found[centre.hash] = found
-        if len(self._found) > KEPT:
-            del self._found[next(iter(self._found))]
-        return found
-
-
 class Drawn(Pool):
-    """Over a space that cannot be listed: a sample, and neighbours that are made for each ask."""
+    """Over a space that cannot be listed: a sample, and what is near the best, made for each ask."""
 
     def __init__(
-        self, features: Features, neighbours: Neighbours, rng: np.random.Generator, count: int
+        self, features: Features, known: dict[str, Surroundings], sample: Sequence[Configuration]
     ) -> None:
+        """``known``: surroundings that were found already, by the hash of their centre; added to."""
         self._features = features
-        self._neighbours = neighbours
-        self._sample = features.space.sample(rng, min(count, DRAWN))
-        self._fresh: list[Configuration] = []
-        self._fresh_inputs = features.of([])
-
-    @property
-    def fresh(self) -> Sequence[Configuration]:
-        return self._fresh
-
-    @property
-    def fresh_inputs(self) -> Inputs:
-        return self._fresh_inputs
+        self._known = known
+        self._sample = sample
+        self.fresh = Fresh(features)
 
     def near(self, incumbents: Sequence[Configuration], rng: np.random.Generator) -> Integers:
-        found: dict[str, Configuration] = {}
-        for incumbent in incumbents:
-            found |= self._neighbours.of(incumbent)
-            found |= {c.hash: c for c in shifted(self._features.space, incumbent, rng)}
-        self._fresh = list(found.values())
-        self._fresh_inputs = self._features.of(self._fresh)
+        around = [self._around(incumbent) for incumbent in incumbents]
+        steps = [steps_from(here.position, rng) for here in around]
+        self.fresh = Fresh(self._features, list(zip(around, steps, strict=True)))
         return np.arange(len(self._sample))
 
     def inputs(self, first: int) -> Inputs:
@@ -173,19 +210,40 @@ class Drawn(Pool):
     def __getitem__(self, column: int) -> Configuration:
         return self._sample[column]
 
+    def _around(self, centre: Configuration) -> Surroundings:
+        """Kept for the latest."""
+        found = self._known.pop(centre.hash, None) or Surroundings.of(self._features, centre)
+        self._known[centre.hash] = found
+        if len(self._known) > KEPT:
+            del self._known[next(iter(self._known))]
+        return found
+
 
 class Pools:
-    """Makes a pool whenever a new sample is due."""
+    """Makes a pool whenever the surrogate is fitted anew."""
 
-    def __init__(self, features: Features) -> None:
+    def __init__(self, features: Features, seed: int, count: int) -> None:
+        """With samples of about ``count``."""
         self._features = features
-        self._neighbours = Neighbours(features.space)
+        self._seed = seed
+        self._count = count
+        self._surroundings: dict[str, Surroundings] = {}
+        self._sample: tuple[int, list[Configuration]] = (-1, [])
 
-    def draw(self, features: Features, rng: np.random.Generator, count: int) -> Pool:
-        """A new pool with a sample of about ``count``, seen through ``features`` of the same space."""
+    def draw(self, features: Features, due: int) -> Pool:
+        """That of a surrogate fitted to ``due`` observations, seen through ``features`` of the same space."""
         if self._listable:
-            return Listed(features, self._neighbourhoods, rng, count)
-        return Drawn(features, self._neighbours, rng, count)
+            rng = np.random.default_rng((self._seed, due))
+            return Listed(features, self._neighbourhoods, rng, self._count)
+        return Drawn(features, self._surroundings, self._drawn(due))
+
+    def _drawn(self, due: int) -> list[Configuration]:
+        """Made anew when :data:`GROWN` times as much is known: to make them takes longer than a fit."""
+        age = int(math.log(due + 1) / math.log(GROWN))
+        if self._sample[0] != age:
+            rng = np.random.default_rng((self._seed, age))
+            self._sample = age, self._features.space.sample(rng, min(self._count, DRAWN))
+        return self._sample[1]
 
     @property
     def _listable(self) -> bool:

@@ -105,17 +105,13 @@ class Several:
     Nothing is kept that would not follow from the observations alone, in their order.
     """
 
-    def __init__(
-        self, problem: Problem, features: Features, pools: Pools, candidates: int, seed: int
-    ) -> None:
+    def __init__(self, problem: Problem, features: Features, pools: Pools) -> None:
         others = [replace(problem, metrics=(goal,)) for goal in problem.goals[1:]]
         self._problems = [problem, *others]
         """A goal each; the first has all metrics, and so what there is of bounds."""
         self._histories = [History(one) for one in self._problems]
         self._features = features
         self._pools = pools
-        self._candidates = candidates
-        self._seed = seed
         self._told: list[Observation] = []
         self._surrogates: list[Surrogate] = []
         self._pool: Pool | None = None
@@ -157,8 +153,8 @@ class Several:
             return None
         gain = self._gain(expected, front, ambition)
         for i in np.lexsort((-gain, -np.minimum(expected[0].success, likely))):
-            configuration = pool[columns[i]] if i < len(columns) else pool.fresh[i - len(columns)]
-            if configuration.hash not in taken:
+            configuration = pool.candidate(columns, i)
+            if configuration is not None and configuration.hash not in taken:
                 return configuration, self._reason(expected, targets, int(i), float(gain[i]))
         return None
 
@@ -178,8 +174,7 @@ class Several:
         due = fit_due(len(self._told))
         if self._pool is None or due != self._fitted:
             # To the first ``due`` observations alone, so that a resumed search has the same processes.
-            rng = np.random.default_rng((self._seed, due))
-            self._pool = pool = self._pools.draw(self._features, rng, self._candidates)
+            self._pool = pool = self._pools.draw(self._features, due)
             first = self._told[:due]
             self._surrogates = [
                 Surrogate(problem, self._features, first, pool, success=goal == 0)

@@ -96,8 +96,11 @@ class Surrogate:
         self._expected = np.zeros(0)
         """Of the columns that are watched."""
 
-    def learn(self, history: History, targets: Targets) -> None:
-        """Condition on the configurations of ``history`` that came since; ``targets`` are of all its rows."""
+    def learn(self, history: History, targets: Targets, shares: Floats | None = None) -> None:
+        """Condition on the configurations of ``history`` that came since; ``targets`` are of all its rows.
+
+        What is expected where nothing is known is the mean of the rows, weighed by their ``shares``.
+        """
         if len(history) > self._seen:
             new = targets.instructive[targets.instructive >= self._seen]
             if new.size:
@@ -110,8 +113,11 @@ class Surrogate:
             self._feasibility.learn(self._unexplained(history.told))
             self._bounds.learn(history.told)
         values = targets.values[self._rows] - _centred(self._inputs.expected)
-        self._values = values[:, None]
-        self._shift = float(self._inputs.expected.mean())
+        middle = (
+            0.0 if shares is None else float(np.average(values, weights=shares[self._rows]) - values.mean())
+        )
+        self._values = values[:, None] - middle
+        self._shift = float(self._inputs.expected.mean()) - middle
 
     def predict(self, columns: Integers, pending: Sequence[Configuration]) -> Prediction:
         """What is expected at columns of the pool, and then at those that are fresh in it.
@@ -171,7 +177,7 @@ class Surrogate:
         mean = mean[:, 0] + self._expected[columns] - self._shift
         if not self._pool.fresh:
             return mean, spread
-        fresh = self._pool.fresh_inputs
+        fresh = self._pool.fresh.inputs
         there, doubt = self._posterior.predict_at(values, fresh)
         there = there[:, 0] + fresh.expected - self._shift
         return np.concatenate([mean, there]), np.concatenate([spread, doubt])

@@ -135,6 +135,20 @@ class Transfer:
                 return _agreed(models, self._features, left), _reason("switch turned", models)
         return None
 
+    def shares(self, configurations: Sequence[Configuration]) -> Floats | None:
+        """How much each counts (n,) for what is expected where nothing is known; ``None``: all alike.
+
+        Those tried first that differ in switches alone count together as one. They are good because the
+        sources know the way, which says nothing of the rest of the space: a process that takes their mean
+        for the rest's looks for more of the kind everywhere else.
+        """
+        if not self.models:
+            return None
+        shapes = [self._shape(c) for c in configurations[:OPENING]]
+        shares = np.ones(len(configurations))
+        shares[: len(shapes)] = [1.0 / shapes.count(shape) for shape in shapes]
+        return shares
+
     def belief(self, observations: Sequence[Observation]) -> Belief | None:
         """After these tries, from which alone it follows; ``None`` where the sources are to be left aside."""
         if not self.models or len(observations) >= TAUGHT:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from autotune.space.knob import Cell, Knob, Listed
 from autotune.space.knob_values import as_number
 
 Scale: TypeAlias = Literal["linear", "log", "log2"]
+_Floats = TypeVar("_Floats", float, NDArray[np.float64])
 
 LARGEST = 2**53
 """Integers beyond this are not all exact as floats, so that an encoding would merge neighbours."""
@@ -60,25 +61,23 @@ class _Scaled(Knob):
         """Where ``value`` stands between ``low`` (0) and ``high`` (1) on the scale."""
         if self.low == self.high:
             return 0.0
-        if self.scale == "linear":
-            # Halved so that a range as wide as all floats does not overflow.
-            position = (value / 2 - self.low / 2) / (self.high / 2 - self.low / 2)
-        else:
-            low = math.log(self.low)
-            position = (math.log(value) - low) / (math.log(self.high) - low)
-        return min(max(position, 0.0), 1.0)
+        part = self._part(value if self.scale == "linear" else math.log(value))
+        return min(max(part, 0.0), 1.0)
 
     def positions(self, values: Sequence[Value]) -> NDArray[np.float64]:
         """Where values of the knob stand between its ends, from 0 to 1, many at once. Shape (n,)."""
         numbers = np.array(values, dtype=np.float64)
         if self.low == self.high:
             return np.zeros(len(numbers))
-        if self.scale == "linear":
-            positions = (numbers / 2 - self.low / 2) / (self.high / 2 - self.low / 2)
-        else:
-            low = math.log(self.low)
-            positions = (np.log(numbers) - low) / (math.log(self.high) - low)
-        return np.clip(positions, 0.0, 1.0)
+        return np.clip(self._part(numbers if self.scale == "linear" else np.log(numbers)), 0.0, 1.0)
+
+    def _part(self, scaled: _Floats) -> _Floats:
+        """How far along the range numbers on its scale are."""
+        low, high = self.low, self.high
+        if self.scale != "linear":
+            low, high = math.log(low), math.log(high)
+        # Halved so that a range as wide as all floats does not overflow.
+        return (scaled / 2 - low / 2) / (high / 2 - low / 2)
 
     def _at(self, position: float) -> float:
         """The number at a position; the inverse of :meth:`_position` up to rounding."""

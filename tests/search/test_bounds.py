@@ -44,7 +44,7 @@ def problem(bound: MetricSpec) -> Problem:
 def model(given: Problem, xs: range, later: range = range(0)) -> dict[int, float]:
     """The probability that the bound holds, by x, as learned from some values of x and then others."""
     features = Features(SPACE)
-    pool = Pools(features).draw(features, np.random.default_rng(0), 2000)
+    pool = Pools(features, seed=0, count=2000).draw(features, due=0)
     told = [observed(given, SPACE.configuration({"x": x, "y": 0})) for x in (*xs, *later)]
     bounds = Bounds(given, features, pool, told[: len(xs)])
     bounds.learn(told)
@@ -77,7 +77,7 @@ def test_without_values_nothing_is_said() -> None:
 def test_one_absurd_value_does_not_hide_the_bound() -> None:
     metric = MetricSpec("error", at_most=20.0, at_least=-5.0)
     features = Features(SPACE)
-    pool = Pools(features).draw(features, np.random.default_rng(0), 500)
+    pool = Pools(features, seed=0, count=500).draw(features, due=0)
     told = [
         Observation(SPACE.configuration({"x": x, "y": 0}), Status.OK, {"error": float(x)})
         for x in range(0, 20, 3)
@@ -123,7 +123,7 @@ def test_a_sum_is_foreseen_from_three_values_far_from_the_bound(noise: float) ->
         Observation(space.configuration({"x": x}), Status.OK, {"error": line(x) * (1.0 + noise * off)})
         for x, off in ((3, -1.0), (40, 0.5), (100, 0.2))
     ]
-    pool = Pools(features).draw(features, np.random.default_rng(0), 1000)
+    pool = Pools(features, seed=0, count=1000).draw(features, due=0)
     given = Problem(space, (TIME, MetricSpec("error", at_most=line(300))))
     bounds = Bounds(given, features, pool, told)
     inputs = features.of([space.configuration({"x": x}) for x in (1, 270, 330, 900)])
@@ -133,5 +133,5 @@ def test_a_sum_is_foreseen_from_three_values_far_from_the_bound(noise: float) ->
 
 def test_without_values_there_is_no_model() -> None:
     features = Features(SPACE)
-    pool = Pools(features).draw(features, np.random.default_rng(0), 50)
+    pool = Pools(features, seed=0, count=50).draw(features, due=0)
     assert not Bounds(problem(MetricSpec("error", at_most=1.0)), features, pool, []).modelled

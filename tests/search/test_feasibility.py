@@ -57,7 +57,7 @@ def drawn(count: int, measured: bool, seed: int = 0) -> list[Observation]:
 
 def learned(first: Sequence[Observation], space: Space = SPACE) -> tuple[Feasibility, Pool]:
     features = Features(space)
-    pool = Pools(features).draw(features, np.random.default_rng(0), 400)
+    pool = Pools(features, seed=0, count=400).draw(features, due=0)
     return Feasibility(features, pool, first), pool
 
 

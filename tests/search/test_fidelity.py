@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from autotune.search.contract import Observation, Problem
 from autotune.search.fidelity import at_full
 from autotune.search.history import History
-from autotune.search.loss import doubts, signed
+from autotune.search.loss import signed, signed_at_full
 from autotune.space.configuration import Configuration
 from autotune.space.reader import parse_spec
 from autotune.status import Status
@@ -66,7 +66,8 @@ def test_where_first_losses_tell_all_it_stays_behind() -> None:
 
 def test_what_was_never_read_is_less_sure_than_what_was() -> None:
     complete = [told(n, [1.0 + n % 7 + 1e-3 * n], 0.1 + 0.01 * (n * 5 % 11)) for n in range(77)]
-    unsure = doubts(PROBLEM, [*complete, told(100, [4.0]), told(101, [9.0]), told(102, [90.0])])
+    stopped = [told(100, [4.0]), told(101, [9.0]), told(102, [90.0])]
+    unsure = signed_at_full(PROBLEM, [*complete, *stopped]).doubts
     assert set(unsure[:77]) == {0.0}
     assert 0.02 < unsure[77] < unsure[78] < unsure[79]
     spread = np.std(losses(complete))

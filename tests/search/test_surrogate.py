@@ -34,7 +34,7 @@ def told(values: Sequence[float]) -> list[Observation]:
 
 def fitted(observations: list[Observation]) -> tuple[Targets, float]:
     features = Features(SPEC.space)
-    pool = Pools(features).draw(features, np.random.default_rng(0), 50)
+    pool = Pools(features, seed=0, count=50).draw(features, due=0)
     surrogate = Surrogate(PROBLEM, features, observations, pool)
     history = History.of(PROBLEM, observations)
     targets = history.targets()

@@ -125,6 +125,16 @@ def test_the_sources_are_left_aside_once_they_have_been_heard() -> None:
     assert beliefs(source(slower), tries=TAUGHT - 1) and not beliefs(source(slower), tries=TAUGHT)
 
 
+def test_tries_that_differ_in_a_switch_alone_count_as_one_for_the_level_of_the_rest() -> None:
+    turned = [Configuration({"x": 3, "y": 4, "fused": fused}) for fused in (False, True)]
+    others = [Configuration({"x": x, "y": 0, "fused": True}) for x in range(10)]
+    problem = Problem(SPACE, TIME, sources=(source(slower),))
+    shares = Transfer(problem, Features(SPACE)).shares([others[0], *turned, *others[1:], turned[0]])
+    assert shares is not None
+    assert shares.tolist() == [1.0, 0.5, 0.5, *[1.0] * 10], "and those tried later count as they are"
+    assert Transfer(Problem(SPACE, TIME), Features(SPACE)).shares(others) is None
+
+
 def test_it_needs_fewer_tries_than_a_search_that_begins_from_nothing() -> None:
     taught, alone = (min(here(p.configuration) for p in searched(s, 7)) for s in ((source(slower),), ()))
     assert taught < alone
