@@ -91,6 +91,30 @@ def busy(rank: Rank, seconds: float) -> None:
     rank.beat("wait")
 
 
+class Late:
+    """An argument that takes the first rank that unpickles it ``seconds``, and is then that number."""
+
+    def __init__(self, folder: str, seconds: float) -> None:
+        self.folder = folder
+        self.seconds = seconds
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _arrive, (self.folder, self.seconds)
+
+
+def _arrive(folder: str, seconds: float) -> float:
+    try:
+        os.mkdir(folder)
+    except FileExistsError:
+        return 0.0
+    time.sleep(seconds)
+    return seconds
+
+
+def given(rank: Rank, value: float) -> float:
+    return value
+
+
 def processor_share(rank: Rank, seconds: float) -> float:
     """What share of a core this rank gets."""
     begun, used = time.monotonic(), time.process_time()

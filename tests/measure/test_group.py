@@ -111,10 +111,17 @@ def test_a_quota_makes_a_rank_slow_and_is_undone() -> None:
 
 
 def test_a_slow_rank_is_said(pair: ProcessGroup) -> None:
-    ran = pair.run(functions.busy, 0.2)
+    ran = pair.run(functions.busy, 0.6)
     assert len(ran.slow) == 1 and ran.slow[0].startswith("rank 1 was busy for ")
     assert ran.facts == {"slow": list(ran.slow)}
     assert pair.run(functions.busy, 0.0).slow == ()
+
+
+def test_a_rank_that_takes_long_to_import_what_it_calls_is_not_slow(tmp_path: Path) -> None:
+    with ProcessGroup([Device(), Device()]) as group:
+        ran = group.run(functions.given, functions.Late(str(tmp_path / "arrived"), 0.6))
+    assert sorted(ran.results) == [0.0, 0.6]
+    assert ran.slow == ()
 
 
 def test_what_a_rank_could_not_find_is_refused(pair: ProcessGroup) -> None:
