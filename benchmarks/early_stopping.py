@@ -66,6 +66,7 @@ WAYS = (
     Way("none"),
     Way("asha", "random"),
     Way("asha"),
+    Way("async-hyperband"),
     Way("successive-halving"),
     Way("hyperband"),
     Way("hyperband", resumes=True),

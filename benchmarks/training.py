@@ -1,9 +1,9 @@
 """Searches of how to train: the best validation loss after so much time, against other tuners.
 
-    python -m benchmarks.training --seeds 5 --seconds 90 --out benchmarks/results/training.md
+    python -m benchmarks.training --seeds 5 --first 100 --seconds 60 --ray --out training.md
 
 Three real trainings (``digits-mlp``, ``digits-cnn``, ``language-model``), each searched for the same wall
-time on one core by autotune (``bayes`` with asynchronous successive halving, as the space files have it),
+time on one core by autotune (``bayes`` with the policy of early stopping that the space files have),
 random search, Optuna's TPE with its Hyperband pruner and, with ``--ray``, Ray Tune's ASHA. Each search is a
 process of its own (:mod:`benchmarks.training_ways`), and runs alone: ways and spaces take turns within a
 seed, so that what drifts on the machine falls on all. What was run is kept in ``--kept``, and not run again.
@@ -125,6 +125,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--seconds", type=float, default=90.0, help="of each search")
     parser.add_argument("--spaces", nargs="*", default=list(SPACES))
     parser.add_argument("--ways", nargs="*", default=list(ALWAYS))
@@ -137,7 +138,7 @@ def main() -> None:
     lines = [json.loads(x) for x in options.kept.read_text().splitlines()] if options.kept.exists() else []
     lines = [x for x in lines if x["seconds"] == options.seconds]
     done = {(x["space"], x["way"], x["seed"]) for x in lines}
-    for seed in range(options.seeds):
+    for seed in range(options.first, options.first + options.seeds):
         for space in options.spaces:
             for way in ways[seed % len(ways) :] + ways[: seed % len(ways)]:
                 if (space, way, seed) in done:
@@ -153,20 +154,20 @@ def main() -> None:
                     task, f"{best_at(line, options.seconds):.4f}", line["trials"], line["steps"], flush=True
                 )
     lines.sort(key=lambda x: (ways.index(x["way"]) if x["way"] in ways else len(ways), x["seed"]))
-    text = report(lines, options.seconds, options.seeds)
+    text = report(lines, options.seconds, options.seeds, options.first)
     print(text)
     if options.out:
         options.out.write_text(text)
         options.out.with_suffix(".svg").write_text(chart(lines, SPACES, options.seconds))
 
 
-def report(lines: Sequence[Line], seconds: float, seeds: int) -> str:
+def report(lines: Sequence[Line], seconds: float, seeds: int, first: int) -> str:
     return "\n".join(
         [
             "# Searches of how to train",
             "",
-            f"`python -m benchmarks.training --seeds {seeds} --seconds {seconds:g}`"
-            + (" `--ray`" if any(x["way"] == "ray" for x in lines) else ""),
+            f"`python -m benchmarks.training --seeds {seeds} --first {first} --seconds {seconds:g}"
+            + (" --ray`" if any(x["way"] == "ray" for x in lines) else "`"),
             "",
             f"{_environment()} {seconds:g} s of wall time each, on one core. Losses are on the "
             f"validation part, the"

@@ -77,8 +77,11 @@ def read_space(task: Task) -> StudySpec:
 # -- autotune -------------------------------------------------------------------------------------
 
 
-def autotune_by(strategy: str, policy: str) -> Callable[[Task, Watch], None]:
-    """A search with a strategy and a policy of early stopping; the finalists are not measured again."""
+def autotune_by(strategy: str, policy: str = "") -> Callable[[Task, Watch], None]:
+    """A search with a strategy, and a policy of early stopping or that of the space file.
+
+    The finalists are not measured again.
+    """
 
     def search(task: Task, watch: Watch) -> None:
         from autotune.provenance.device import device_facts
@@ -89,7 +92,7 @@ def autotune_by(strategy: str, policy: str) -> Callable[[Task, Watch], None]:
         spec = read_space(task)
         early = spec.search.early_stopping
         assert early is not None
-        early = replace(early, policy=policy, factor=FACTOR)
+        early = replace(early, policy=policy or early.policy, factor=FACTOR)
         spec = replace(
             spec,
             search=replace(spec.search, strategy=strategy, early_stopping=early),
@@ -305,7 +308,8 @@ def _ray_space(spec: StudySpec) -> dict[str, Any]:
 
 
 WAYS: Mapping[str, Callable[[Task, Watch], None]] = {
-    "autotune": autotune_by("bayes", "asha"),
+    "autotune": autotune_by("bayes"),
+    "autotune-asha": autotune_by("bayes", "asha"),
     "autotune-async-hyperband": autotune_by("bayes", "async-hyperband"),
     "autotune-hyperband": autotune_by("bayes", "hyperband"),
     "random": random_search,
