@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -52,18 +51,15 @@ def namespaces_of(pids: list[int]) -> set[str]:
 def test_a_fault_of_a_rank_ends_its_trial_alone(nothing_left: Left) -> None:
     owners: set[int] = set()
     here = str(Path("/proc/self/ns/net").readlink())
-    spec = spec_of("grouped.py:Grouped", list(FAULTS), timeout=60)
+    spec = spec_of("grouped.py:Grouped", list(FAULTS), timeout=300)
     with closing(WorkerExecutor(spec, {"cores": 2})) as executor:
         assert run(executor, spec, ["none"])["none"].status == "ok"
         assert len(namespaces_of(nothing_left()) - {here}) == 2, "each rank is in a namespace of its own"
         for fault, (status, says) in FAULTS.items():
             owners.update(nothing_left())
-            begun = time.monotonic()
             outcome = run(executor, spec, [fault])[fault]
             assert (outcome.status, outcome.phase) == (status, "measure"), outcome
-            assert says in outcome.message
-            assert time.monotonic() - begun < 30, "a limit that a busy machine keeps; alone it takes 3 s"
-            assert outcome.phases["measure"] < 10 or fault == "die itself"
+            assert says in outcome.message, "it is the group that noticed, not the limit of the trial"
             assert namespaces_of(nothing_left()) <= {here}, fault
             assert groups_of(owners) == set(), fault
         assert run(executor, spec, ["none"])["none"].status == "ok"
@@ -71,7 +67,7 @@ def test_a_fault_of_a_rank_ends_its_trial_alone(nothing_left: Left) -> None:
 
 
 def test_ranks_are_kept_from_trial_to_trial(nothing_left: Left) -> None:
-    spec = spec_of("grouped.py:Grouped", [], timeout=60)
+    spec = spec_of("grouped.py:Grouped", [], timeout=300)
     with closing(WorkerExecutor(spec, {"cores": 2})) as executor:
         run(executor, spec, ["none"])
         first = set(nothing_left())

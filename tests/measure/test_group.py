@@ -20,7 +20,7 @@ from tests.measure import group_functions as functions
 @pytest.fixture(scope="module")
 def pair() -> Iterator[ProcessGroup]:
     """One for all tests: what failed in one is made anew in the next."""
-    with ProcessGroup([Device(), Device()], stall=1.0) as group:
+    with ProcessGroup([Device(), Device()], stall=3.0) as group:
         yield group
     assert not group.processes
 
