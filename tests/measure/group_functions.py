@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import time
+from pathlib import Path
 from typing import Any
 
 from autotune.measure.group_rank import Rank
@@ -104,7 +105,7 @@ class Late:
 
 def _arrive(folder: str, seconds: float) -> float:
     try:
-        os.mkdir(folder)
+        Path(folder).mkdir()
     except FileExistsError:
         return 0.0
     time.sleep(seconds)
