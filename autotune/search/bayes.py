@@ -116,7 +116,7 @@ class Bayes(Strategy):
             taught = self._transfer.opening(self.usable, self.known, self.taken) if self._transfer else None
             if taught is not None:
                 chosen = Proposal(taught[0], {"strategy": self.name, **taught[1]})
-            elif targets is None or len(self.taken) < int(self.options["initial"]):
+            elif targets is None or len(self.taken) < self._at_random():
                 chosen = self._newcomer("initial", rng)
             elif self._several is not None:
                 chosen = self._for_the_front(targets, rng) or self._newcomer("newcomer", rng)
@@ -125,6 +125,17 @@ class Bayes(Strategy):
             if chosen is None:
                 return
             yield chosen
+
+    def _at_random(self) -> int:
+        """How many tries are made before a model is asked.
+
+        Where trials are stopped early, in a space too large to be listed, at least one for each knob: what
+        was stopped says little of how it would have ended before some have, and who believes it meanwhile
+        stays where it was led.
+        """
+        initial = int(self.options["initial"])
+        large = self._history.stopped and not self.features.enumerable
+        return max(initial, len(self.space.knobs)) if large else initial
 
     def _newcomer(
         self, kind: str, rng: np.random.Generator, likely: Callable[[Inputs], Floats] | None = None

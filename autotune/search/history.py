@@ -87,7 +87,8 @@ class History:
         self._row_of: list[int] = []
         self._values: list[float] = []
         self._errors: list[float] = []
-        self._partial = False
+        self.stopped = False
+        """Whether a trial was stopped before it had used its whole resource."""
         self.ran_out = False
         """Whether a trial ran out of memory."""
 
@@ -103,7 +104,7 @@ class History:
 
     def learn(self, observations: Sequence[Observation]) -> None:
         """Take in further observations."""
-        self._partial |= any(o.fraction < 1.0 for o in observations)
+        self.stopped |= any(o.fraction < 1.0 for o in observations)
         self.ran_out |= any(o.status is Status.OUT_OF_MEMORY for o in observations)
         self.told.extend(observations)
         for observation in observations:
@@ -114,7 +115,7 @@ class History:
             self._row_of.append(row)
             error = observation.errors.get(self._goal.name, 0.0) if self._goal else 0.0
             self._errors.append(error if math.isfinite(error) else 0.0)
-        if not self._partial:
+        if not self.stopped:
             self._values.extend(signed(self.problem, observations).tolist())
 
     def values(self) -> Floats:
@@ -156,7 +157,7 @@ class History:
         )
 
     def _at_full(self) -> AtFull:
-        if self._partial:
+        if self.stopped:
             return signed_at_full(self.problem, self.told)
         return AtFull(np.array(self._values), np.zeros(len(self._values)))
 

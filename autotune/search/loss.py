@@ -33,9 +33,12 @@ def signed_at_full(problem: Problem, observations: Sequence[Observation]) -> AtF
     goal = problem.goals[0] if problem.goals else None
     values = np.array([_value(o, goal.name) if goal else math.nan for o in observations])
     sign = -1.0 if goal and goal.goal == "maximize" else 1.0
-    if any(o.fraction < 1.0 for o in observations):
-        return at_full(observations, sign * values, sign)
-    return AtFull(sign * values, np.zeros(len(values)))
+    if goal is None or all(o.fraction == 1.0 for o in observations):
+        return AtFull(sign * values, np.zeros(len(values)))
+    # Past a bound it is no result, but as good as any to tell what an early loss has meant in the end.
+    bounded = np.array([o.bounded.get(goal.name, math.nan) for o in observations])
+    found = at_full(observations, sign * np.where(np.isnan(values), bounded, values), sign)
+    return AtFull(np.where(np.isnan(values), math.nan, found.losses), found.doubts)
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from autotune.search.bayes import Bayes
 from autotune.search.contract import Observation, Problem
 from autotune.search.fidelity import at_full
 from autotune.search.history import History
@@ -105,6 +107,42 @@ def test_a_failure_has_no_loss_and_misleads_nobody() -> None:
     failed = Observation(Configuration({"x": 5}), Status.CRASHED)
     found = losses([failed, told(0, [1.0], 0.1), told(1, [2.0])])
     assert math.isnan(found[0]) and found[1:] == pytest.approx([0.1, 0.2])
+
+
+def test_what_is_past_a_bound_has_no_loss_and_yet_tells_what_becomes_of_others() -> None:
+    good = [told(n, [1.0 + 0.1 * n], 0.1 + 0.01 * (n * 5 % 11)) for n in range(11)]
+    past = [
+        replace(told(20 + n, [2.2 + 0.01 * n], 2.0), status=Status.WRONG, metrics={}, bounded={"time": 2.0})
+        for n in range(3)
+    ]
+    ended = losses([*good, *past, told(100, [2.21])])
+    assert all(math.isnan(x) for x in ended[11:14])
+    assert ended[-1] == pytest.approx(2.0, rel=0.05)
+    assert losses([*good, told(100, [2.21])])[-1] < 0.5, "which those that went well cannot tell"
+
+
+@pytest.mark.parametrize(
+    ("knobs", "top", "early", "drawn"),
+    [(1, 9.5, True, 3), (3, 9.5, True, 3), (6, 9.5, True, 6), (6, 9.5, False, 3), (6, 2, True, 3)],
+    ids=["a knob", "three", "six", "six, none stopped", "six, a small space"],
+)
+def test_what_was_stopped_is_no_ground_for_a_model_yet(
+    knobs: int, top: float, early: bool, drawn: int
+) -> None:
+    text = "\n".join(f"  k{n}: {{range: [0, {top}]}}" for n in range(knobs))
+    spec = parse_spec(f"autotune: 1\nname: a\nobjective: a.py:A\nknobs:\n{text}\n", "space.yaml", {})
+    strategy = Bayes(Problem(spec.space, spec.metrics), seed=1)
+    kinds = []
+    for _ in range(8):
+        (proposal,) = strategy.ask()
+        kinds.append(proposal.reason["kind"])
+        value = 1.0 + sum(float(v) for v in proposal.configuration.values()) / 100  # type: ignore[arg-type]
+        seen = Observation(proposal.configuration, Status.OK, {"time": value}, curve=((1 / 9, value),))
+        if early and kinds[-1] != "default":
+            seen = replace(seen, status=Status.PRUNED, fraction=1 / 9)
+        strategy.tell([seen])
+    assert kinds[:drawn] == ["default"] + ["initial"] * (drawn - 1)
+    assert "initial" not in kinds[drawn:]
 
 
 def test_without_stopped_trials_nothing_changes() -> None:
