@@ -69,7 +69,8 @@ class Bayes(Strategy):
 
     With ``cost``, the improvement expected is divided by the seconds expected, less and less as the budget is
     spent (:mod:`~autotune.search.cost`). ``rebuild`` asks for the same and names the knobs that need a new
-    build, separated by commas. ``benchmarks/results/cost.md`` says what they save.
+    build, separated by commas. ``benchmarks/results/cost.md`` says what they save. Of trainings that may be
+    stopped early cost always counts: a step may take ten times as long with one batch size as with another.
 
     Failures multiply the improvement expected nearby by the probability of success, and so do the bounds of
     metrics. With several goals it is the hypervolume of their front that is to grow
@@ -84,7 +85,8 @@ class Bayes(Strategy):
         self.features = Features(problem.space)
         self._pools = Pools(self.features, seed, int(self.options["candidates"]))
         rebuild = str(self.options["rebuild"]).replace(",", " ").split()
-        self._cost = Cost(self.features, rebuild) if self.options["cost"] or rebuild else None
+        self._cost = Cost(self.features, rebuild)
+        self._cost_asked = bool(self.options["cost"] or rebuild)
         self._history = History(problem)
         self._surrogate: Surrogate | None = None
         self._pool: Pool | None = None
@@ -104,8 +106,7 @@ class Bayes(Strategy):
 
     def learn(self, observations: Sequence[Observation]) -> None:
         self._history.learn(observations)
-        if self._cost is not None:
-            self._cost.learn(observations)
+        self._cost.learn(observations)
         if self._several is not None:
             self._several.learn(observations)
 
@@ -199,7 +200,7 @@ class Bayes(Strategy):
         gain = log_expected_improvement(expected.mean, expected.spread, goal) + np.log(expected.success)
         gain += CAUTION * expected.log_room
         seconds = self._seconds(pool, columns)
-        if self._cost is not None:
+        if self._cost_counts:
             gain -= emphasis(self.problem, len(self.usable), self._cost.seconds) * np.log(seconds)
         gain = np.round(gain / TIE) * TIE
         for i in np.lexsort((-gain, -np.minimum(expected.success, self._likely_enough(targets)))):
@@ -216,17 +217,22 @@ class Bayes(Strategy):
                         "best": targets.metric(targets.best),
                         "success": float(expected.success[i]),
                         "log_gain": float(gain[i]),
-                        **({"seconds": float(seconds[i])} if self._cost else {}),
+                        **({"seconds": float(seconds[i])} if self._cost_counts else {}),
                         **(self._belief.reason if self._belief else {}),
                     },
                 )
         return None
 
+    @property
+    def _cost_counts(self) -> bool:
+        """Whether the seconds of a try matter beside what it promises: asked for, or of trainings."""
+        return self._cost_asked or self._history.stopped
+
     def _seconds(self, pool: Pool, columns: Integers) -> Floats:
         """What each candidate is expected to cost; all 1 where cost does not count."""
-        if self._cost is None:
+        if not self._cost_counts:
             return np.ones(len(columns) + len(pool.fresh))
-        inputs = pool.inputs(0).taken(columns)
+        inputs = pool.inputs_at(columns)
         if pool.fresh:
             inputs = inputs.joined(pool.fresh.inputs)
         return np.exp(self._cost.predict(inputs))

@@ -19,11 +19,14 @@ from autotune.errors import InputError
 from autotune.search.contract import Observation, Problem
 from autotune.search.features import Features
 from autotune.search.gaussian_process import Floats, Inputs, Integers
+from autotune.status import Status
 
 RIDGE = 1.0
 """What holds each effect to nothing, in observations: the model is there from the first trials on."""
 FREE = 1e-6
 """The same for the mean, which nothing holds."""
+LONG = 32
+"""Values of a knob beyond which none has a deviation of its own: hardly any is tried twice."""
 EMPHASIS = 0.5
 """How much cost counts where no budget says how far the search has come: half of it, on the logarithm."""
 
@@ -46,9 +49,13 @@ class Cost:
 
     Effects multiply: twice the unrolled iterations are twice the code, whatever the other knobs say. So
     the logarithm is taken to be additive in the knobs: linear in the place of each value, and a deviation of
-    each value of a discrete knob from that, by ridge regression. It is updated trial by trial, at a cost that
-    does not grow with their number. A failed trial teaches as well: its seconds were spent. Trials without
-    seconds teach nothing.
+    each value from that where a discrete knob has no more than :data:`LONG`, by ridge regression. It is
+    updated trial by trial, at a cost that does not grow with their number. A failed trial teaches as well:
+    its seconds were spent. Trials without seconds teach nothing, nor does a training that diverged, at
+    whatever step it did.
+
+    The seconds of a trial that was stopped after a part of its resource grow with that part: in proportion,
+    or with a power of it that is learned beside the effects, since to begin takes its time too.
 
     ``rebuild`` names the knobs that need a new build; none means that every trial makes one. A configuration
     whose build was made before is expected to cost what such trials cost in the mean. So the other knobs are
@@ -59,11 +66,16 @@ class Cost:
         """Raises :class:`~autotune.errors.InputError` where ``rebuild`` names what is no knob."""
         self._features = features
         self._cells = _cells(features, rebuild)
-        self._ends = np.concatenate([[0], np.cumsum(features.cell_sizes + 1)]).astype(int)
-        """Where the one-hot code of each cell begins; the last place of each is for what does not exist."""
+        self._short: Integers = np.flatnonzero(features.cell_sizes <= LONG)
+        """The cells that have a one-hot code."""
+        self._sizes: Integers = features.cell_sizes[self._short]
+        self._ends = np.concatenate([[0], np.cumsum(self._sizes + 1)]).astype(int)
+        """Where the one-hot code of each begins; the last place of each is for what does not exist."""
         self._built: set[bytes] = set()
         self._gram: Floats | None = None
         self._moment: Floats = np.zeros(0)
+        self._effects: Floats | None = None
+        """As of the trials so far; ``None`` until somebody asks."""
         self._again: list[float] = []
         self.seconds = 0.0
         """What all trials have cost together."""
@@ -77,21 +89,31 @@ class Cost:
             if not (observation.seconds > 0.0 and math.isfinite(observation.seconds)):
                 continue
             self.seconds += observation.seconds
+            part = math.log(observation.fraction)
+            whole = math.log(observation.seconds) - part
+            if observation.status is Status.DIVERGED:
+                continue
             if again:
-                self._again.append(math.log(observation.seconds))
+                self._again.append(whole)
             else:
-                self._take(self._design(inputs)[0], math.log(observation.seconds))
+                self._take(np.append(self._design(inputs)[0], part), whole)
 
     def predict(self, inputs: Inputs) -> Floats:
-        """The logarithm of the seconds that each will cost; shape (n,), all 0 where nothing is known."""
+        """The logarithm of the seconds that each will cost if it is not stopped.
+
+        Of shape (n,), all 0 where nothing is known.
+        """
         if self._gram is None:
             return np.zeros(len(inputs))
-        hold = np.full(len(self._moment), RIDGE)
-        hold[0] = FREE
-        effects = np.linalg.solve(self._gram + np.diag(hold), self._moment)
+        effects = self._effects
+        if effects is None:
+            hold = np.full(len(self._moment), RIDGE)
+            hold[0] = FREE
+            effects = np.asarray(np.linalg.solve(self._gram + np.diag(hold), self._moment))
+            self._effects = effects
         smooth = inputs.smooth.shape[1]
         found = effects[0] + inputs.smooth @ effects[1 : 1 + smooth]
-        found += effects[1 + smooth :][self._places(inputs)].sum(axis=1)
+        found += effects[1 + smooth : -1][self._places(inputs)].sum(axis=1)
         if self._again:
             found = np.where(self._again_at(inputs), sum(self._again) / len(self._again), found)
         return np.asarray(found)
@@ -100,6 +122,7 @@ class Cost:
         if self._gram is None:
             self._gram = np.zeros((len(row), len(row)))
             self._moment = np.zeros(len(row))
+        self._effects = None
         self._gram += np.outer(row, row)
         self._moment += seconds * row
 
@@ -109,7 +132,8 @@ class Cost:
         return np.hstack([np.ones((len(inputs), 1)), inputs.smooth, hot])
 
     def _places(self, inputs: Inputs) -> Integers:
-        codes = np.where(inputs.codes < 0, self._features.cell_sizes, inputs.codes)
+        codes = inputs.codes[:, self._short]
+        codes = np.where(codes < 0, self._sizes, codes)
         return np.asarray(self._ends[:-1] + codes)
 
     # -- builds

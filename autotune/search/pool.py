@@ -10,14 +10,13 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from autotune.search.candidates import moving_in, placed, steps_from
 from autotune.search.features import Features
-from autotune.search.gaussian_process import Floats, Inputs, Integers
+from autotune.search.gaussian_process import Inputs, Integers
+from autotune.search.nearby import Nearby, Scales, Surroundings
 from autotune.space.configuration import Configuration
 
 LISTED = 100_000
@@ -32,77 +31,13 @@ KEPT = 16
 """Configurations whose surroundings are kept, where they have to be found: the best, and some before."""
 
 
-@dataclass(frozen=True)
-class Surroundings:
-    """Of one configuration in a space that cannot be listed."""
-
-    centre: Configuration
-    neighbours: Sequence[Configuration]
-    """All that differ from the centre by one step in one knob."""
-    cells: Integers
-    """Of the centre, and then of the neighbours: shape (1 + neighbours, cells)."""
-    floats: Floats
-    """The positions of their continuous knobs."""
-    moving: Sequence[str]
-    """The continuous knobs of the centre."""
-    columns: Integers
-    """Where the positions of those stand."""
-
-    @classmethod
-    def of(cls, features: Features, centre: Configuration) -> Surroundings:
-        neighbours = features.space.neighbours(centre)
-        moving = moving_in(features.space, centre)
-        names = [knob.name for knob in features.floating]
-        columns = np.array([names.index(name) for name in moving], dtype=int)
-        return cls(centre, neighbours, *features.arrays([centre, *neighbours]), moving, columns)
-
-    @property
-    def position(self) -> Floats:
-        """Where the continuous knobs of the centre stand: shape (moving,)."""
-        return np.asarray(self.floats[0, self.columns])
-
-    def moved(self, positions: Floats) -> Floats:
-        """Those of the centre, with its own continuous knobs at the ``positions`` (rows, knobs)."""
-        floats = np.repeat(self.floats[:1], len(positions), axis=0)
-        floats[:, self.columns] = positions
-        return floats
-
-
-class Fresh:
-    """The neighbours of some configurations, and those with continuous knobs moved a little.
-
-    Of the latter none is made before it is asked for: there are hundreds, of which one is chosen.
-    """
-
-    def __init__(self, features: Features, around: Sequence[tuple[Surroundings, Floats]] = ()) -> None:
-        """Each with the positions to which its continuous knobs are moved, of shape (rows, knobs)."""
-        self._space = features.space
-        self._listed = [c for here, _ in around for c in here.neighbours]
-        self._moved = [(here, row) for here, positions in around for row in positions]
-        cells = [here.cells[1:] for here, _ in around]
-        cells += [np.repeat(here.cells[:1], len(positions), axis=0) for here, positions in around]
-        floats = [here.floats[1:] for here, _ in around]
-        floats += [here.moved(positions) for here, positions in around]
-        self.inputs = features.of_cells(np.vstack(cells), np.vstack(floats)) if around else features.of([])
-
-    def __len__(self) -> int:
-        return len(self._listed) + len(self._moved)
-
-    def __getitem__(self, index: int) -> Configuration | None:
-        """``None`` for what turns out not to be feasible."""
-        if index < len(self._listed):
-            return self._listed[index]
-        around, positions = self._moved[index - len(self._listed)]
-        return placed(self._space, around.centre, around.moving, around.position, positions)
-
-
 class Pool(ABC):
     """Candidates in columns that a surrogate watches, and some that are made for one ask only.
 
     They may hold configurations that were tried already.
     """
 
-    fresh: Fresh
+    fresh: Nearby
     """What was made for this ask only."""
 
     @abstractmethod
@@ -115,6 +50,10 @@ class Pool(ABC):
     @abstractmethod
     def inputs(self, first: int) -> Inputs:
         """The inputs of the columns from ``first`` on."""
+
+    @abstractmethod
+    def inputs_at(self, columns: Integers) -> Inputs:
+        """The inputs of these columns."""
 
     @abstractmethod
     def __len__(self) -> int:
@@ -148,14 +87,19 @@ class Listed(Pool):
     """Over a feasible set that is held as a matrix of cell indices."""
 
     def __init__(
-        self, features: Features, around: Neighbourhoods, rng: np.random.Generator, count: int
+        self,
+        features: Features,
+        scales: Scales,
+        around: Neighbourhoods,
+        rng: np.random.Generator,
+        count: int,
     ) -> None:
+        self.fresh = Nearby(features, scales)
         self._features = features
         self._around = around
         self._matrix = matrix = around.matrix
         self._column_of = np.full(len(matrix), -1)
         self._numbers = np.zeros(0, dtype=int)
-        self.fresh = Fresh(features)
         self._sample = self._columns(np.unique(rng.integers(len(matrix), size=min(count, 2 * len(matrix)))))
 
     def near(self, incumbents: Sequence[Configuration], rng: np.random.Generator) -> Integers:
@@ -167,6 +111,9 @@ class Listed(Pool):
 
     def inputs(self, first: int) -> Inputs:
         return self._features.of_cells(self._matrix[self._numbers[first:]])
+
+    def inputs_at(self, columns: Integers) -> Inputs:
+        return self._features.of_cells(self._matrix[self._numbers[columns]])
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -187,22 +134,33 @@ class Drawn(Pool):
     """Over a space that cannot be listed: a sample, and what is near the best, made for each ask."""
 
     def __init__(
-        self, features: Features, known: dict[str, Surroundings], sample: Sequence[Configuration]
+        self,
+        features: Features,
+        scales: Scales,
+        known: dict[str, Surroundings],
+        sample: Sequence[Configuration],
     ) -> None:
         """``known``: surroundings that were found already, by the hash of their centre; added to."""
         self._features = features
+        self._scales = scales
         self._known = known
         self._sample = sample
-        self.fresh = Fresh(features)
+        self.fresh = Nearby(features, scales)
 
     def near(self, incumbents: Sequence[Configuration], rng: np.random.Generator) -> Integers:
         around = [self._around(incumbent) for incumbent in incumbents]
-        steps = [steps_from(here.position, rng) for here in around]
-        self.fresh = Fresh(self._features, list(zip(around, steps, strict=True)))
+        self.fresh = Nearby(self._features, self._scales, around, rng)
         return np.arange(len(self._sample))
 
     def inputs(self, first: int) -> Inputs:
-        return self._features.of(self._sample[first:])
+        return self._inputs.taken(np.arange(first, len(self._sample)))
+
+    def inputs_at(self, columns: Integers) -> Inputs:
+        return self._inputs.taken(columns)
+
+    @cached_property
+    def _inputs(self) -> Inputs:
+        return self._features.of(self._sample)
 
     def __len__(self) -> int:
         return len(self._sample)
@@ -212,7 +170,7 @@ class Drawn(Pool):
 
     def _around(self, centre: Configuration) -> Surroundings:
         """Kept for the latest."""
-        found = self._known.pop(centre.hash, None) or Surroundings.of(self._features, centre)
+        found = self._known.pop(centre.hash, None) or Surroundings.of(self._features, self._scales, centre)
         self._known[centre.hash] = found
         if len(self._known) > KEPT:
             del self._known[next(iter(self._known))]
@@ -234,8 +192,8 @@ class Pools:
         """That of a surrogate fitted to ``due`` observations, seen through ``features`` of the same space."""
         if self._listable:
             rng = np.random.default_rng((self._seed, due))
-            return Listed(features, self._neighbourhoods, rng, self._count)
-        return Drawn(features, self._surroundings, self._drawn(due))
+            return Listed(features, self._scales, self._neighbourhoods, rng, self._count)
+        return Drawn(features, self._scales, self._surroundings, self._drawn(due))
 
     def _drawn(self, due: int) -> list[Configuration]:
         """Made anew when :data:`GROWN` times as much is known: to make them takes longer than a fit."""
@@ -249,6 +207,10 @@ class Pools:
     def _listable(self) -> bool:
         size = self._features.space.feasible.size
         return self._features.enumerable and size is not None and 0 < size <= LISTED
+
+    @cached_property
+    def _scales(self) -> Scales:
+        return Scales(self._features)
 
     @cached_property
     def _neighbourhoods(self) -> Neighbourhoods:

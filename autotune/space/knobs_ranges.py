@@ -71,6 +71,14 @@ class _Scaled(Knob):
             return np.zeros(len(numbers))
         return np.clip(self._part(numbers if self.scale == "linear" else np.log(numbers)), 0.0, 1.0)
 
+    def numbers(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The numbers at these positions, whether the knob has them or not; the inverse of the above."""
+        if self.scale == "linear":
+            found = self.low * (1 - positions) + self.high * positions
+        else:
+            found = np.exp(math.log(self.low) * (1 - positions) + math.log(self.high) * positions)
+        return np.clip(found, self.low, self.high)
+
     def _part(self, scaled: _Floats) -> _Floats:
         """How far along the range numbers on its scale are."""
         low, high = self.low, self.high

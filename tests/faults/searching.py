@@ -71,7 +71,8 @@ def finished(folder: Path) -> dict[str, tuple[str, float | None]]:
         check=False,
     )
     if done.returncode != 0:
-        return {}  # killed before the study stood
+        assert "there is no study" in done.stderr, done.stderr  # killed before it stood
+        return {}
     rows = json.loads((folder / "all.json").read_text())
     return {
         f"{row['knob.a']} {row['knob.b']}": (row["status"], row.get("metric.time"))

@@ -13,7 +13,7 @@ from autotune.search.cost import Cost, emphasis
 from autotune.search.features import Features
 from autotune.search.registry import make_strategy
 from autotune.space.configuration import Configuration
-from autotune.space.knobs import Choice, FloatRange, OrderedValues
+from autotune.space.knobs import Choice, FloatRange, IntegerRange, OrderedValues
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
@@ -51,6 +51,41 @@ def test_learns_what_multiplies_from_few_trials() -> None:
     rest = SPACE.sample(np.random.default_rng(1), 30)
     expected = np.log([seconds_of(c) for c in rest])
     assert np.abs(cost.predict(features.of(rest)) - expected).max() < 0.25
+
+
+def test_what_was_stopped_early_says_what_the_whole_costs() -> None:
+    """A fixed second to begin with, and then in proportion to the steps."""
+    features = Features(SPACE)
+    rng = np.random.default_rng(0)
+    told_of = [
+        Observation(
+            c, Status.PRUNED, {"time": 1.0}, seconds=1.0 + 100.0 * seconds_of(c) * part, fraction=part
+        )
+        for c, part in zip(drawn(60), rng.choice([1 / 27, 1 / 9, 1 / 3, 1.0], 60), strict=True)
+    ]
+    cost = Cost(features)
+    cost.learn(told_of)
+    rest = SPACE.sample(np.random.default_rng(1), 30)
+    expected = np.log([1.0 + 100.0 * seconds_of(c) for c in rest])
+    off = cost.predict(features.of(rest)) - expected
+    assert abs(off.mean()) < 0.6, "taken as they are, the seconds would be a tenth"
+    assert off.std() < 0.3
+
+
+def test_a_training_that_diverged_does_not_look_cheap() -> None:
+    cost = Cost(Features(SPACE))
+    cost.learn([told(c, 0.01, Status.DIVERGED) for c in drawn(5)])
+    assert cost.predict(Features(SPACE).of(drawn(5))).tolist() == [0.0] * 5
+    assert cost.seconds == pytest.approx(0.05), "spent it was"
+
+
+def test_values_of_a_long_range_have_no_effects_of_their_own() -> None:
+    space = Space([IntegerRange("batch", 8, 512, scale="log")])
+    features = Features(space)
+    cost = Cost(features)
+    cost.learn([told(Configuration({"batch": b}), 1000.0 / b) for b in (8, 16, 64, 100, 200, 512)])
+    found = cost.predict(features.of([Configuration({"batch": b}) for b in (9, 50, 300)]))
+    assert (np.diff(found) < -0.5).all()
 
 
 def test_knows_nothing_at_first_and_the_mean_from_the_first_trial_on() -> None:

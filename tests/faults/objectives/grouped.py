@@ -34,7 +34,7 @@ class Grouped(GroupObjective):
         return testbed.network_for(devices, self.context.cache)
 
     def measure(self, loaded: Any, rng: np.random.Generator) -> float:
-        group = self.group(DEVICES, stall=2.0)
+        group = self.group(DEVICES, stall=3.0)
         group.run(exchange, "none", 3)
         if loaded["fault"] == "cut the link":
             group.network.cut(1)  # type: ignore[attr-defined]
@@ -78,5 +78,5 @@ def _misbehave(rank: Rank, fault: str) -> None:
         case "fill its memory":
             eaten = []
             while True:
-                eaten.append(os.urandom(1 << 20))
+                eaten.append(b"x" * (8 << 20))  # at once: the other rank is silent for as long
                 rank.beat()

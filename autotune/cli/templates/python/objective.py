@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-DATA = np.random.default_rng(0).random(200_000)
+DATA = np.random.default_rng(0).random(50_000)
 
 
 def sort_by_buckets(buckets: int, kind: str) -> dict[str, float]:

@@ -1,0 +1,213 @@
+"""What lies near some configurations of a space that cannot be listed: made by the hundred, as numbers alone.
+
+A neighbour differs by one step in one knob. Along a continuous knob or a long range one step leads nowhere:
+what has a place on a scale is moved along it as well, a little or far, alone and all together. Of all these
+rows of numbers one becomes a configuration.
+
+To move the neighbours too, and any few knobs together, and then to climb from the best, was tried: a process
+that has seen a few dozen tries is then believed too far from where those were made, and searches were no
+better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.search.assemble import at, of_active
+from autotune.search.features import SMALL_TABLE, Features
+from autotune.search.gaussian_process import Floats, Inputs, Integers
+from autotune.space.configuration import Configuration, Value
+from autotune.space.knob import Knob
+from autotune.space.knobs import IntegerRange
+
+STEPS = (0.2, 0.05, 0.01)
+"""Standard deviations of the moves along a scale, as fractions of it."""
+SHORT = 4
+"""Values of an ordered knob up to which its neighbours are all that there is to try."""
+MOVES = 6
+"""How often each knob is moved alone, and all together."""
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Configurations as numbers: cell indices (n, cells), and places of the continuous knobs (n, knobs)."""
+
+    cells: Integers
+    floats: Floats
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def taken(self, rows: Integers) -> Rows:
+        return Rows(self.cells[rows], self.floats[rows])
+
+
+class Scale:
+    """A list of values in order, as places on a scale from 0 to 1."""
+
+    def __init__(self, knob: Knob, column: int) -> None:
+        self.knob = knob
+        self.column = column
+        """Where its cell index stands in a row."""
+        values = knob.cells[0].values
+        self._codes: Floats | None = None
+        if len(values) <= SMALL_TABLE:
+            self._codes = np.array([knob.encode(value)[0] for value in values])
+
+    def positions(self, cells: Integers) -> Floats:
+        """Of cell indices, of which each is that of a value."""
+        if self._codes is not None:
+            return np.asarray(self._codes[cells])
+        knob = self.knob
+        assert isinstance(knob, IntegerRange)
+        return knob.positions((knob.low + knob.step * cells).tolist())
+
+    def cells(self, positions: Floats) -> Integers:
+        """The cell indices of the values that are nearest."""
+        if self._codes is not None:
+            middles = (self._codes[1:] + self._codes[:-1]) / 2
+            return np.asarray(np.searchsorted(middles, positions))
+        knob = self.knob
+        assert isinstance(knob, IntegerRange)
+        places = np.rint((knob.numbers(positions) - knob.low) / knob.step).astype(np.int64)
+        return np.clip(places, 0, len(knob.options) - 1)
+
+
+class Scales:
+    """The knobs of a space along which a configuration can be moved: continuous ones, then long lists.
+
+    Not those that decide which others exist.
+    """
+
+    def __init__(self, features: Features) -> None:
+        deciding = {name for knob in features.space.knobs if knob.when for name in knob.when.knobs}
+        self.floating: Integers = np.array(
+            [i for i, knob in enumerate(features.floating) if knob.name not in deciding], dtype=int
+        )
+        starts = np.cumsum([0, *(len(knob.cells) for knob in features.discrete)])
+        self.listed = [
+            Scale(knob, int(start))
+            for knob, start in zip(features.discrete, starts, strict=False)
+            if _is_long(knob) and knob.name not in deciding
+        ]
+        self.knobs: tuple[Knob, ...] = (
+            *(features.floating[i] for i in self.floating),
+            *(scale.knob for scale in self.listed),
+        )
+
+    def of(self, configuration: Configuration) -> Mask:
+        """Which of :attr:`knobs` it has; shape (knobs,)."""
+        return np.array([knob.name in configuration for knob in self.knobs], dtype=bool)
+
+    def moved(self, rows: Rows, moving: Mask, rng: np.random.Generator) -> Rows:
+        """The rows, each moved along the scales where ``moving``, of shape (n, knobs)."""
+        steps = rng.choice(STEPS, moving.shape) * rng.standard_normal(moving.shape)
+        cells, floats = rows.cells.copy(), rows.floats.copy()
+        count = len(self.floating)
+        here = moving[:, :count]
+        there = np.clip(floats[:, self.floating] + steps[:, :count], 0.0, 1.0)
+        floats[:, self.floating] = np.where(here, there, floats[:, self.floating])
+        for i, scale in enumerate(self.listed, count):
+            chosen = np.flatnonzero(moving[:, i])
+            before = scale.positions(cells[chosen, scale.column])
+            cells[chosen, scale.column] = scale.cells(np.clip(before + steps[chosen, i], 0.0, 1.0))
+        return Rows(cells, floats)
+
+    def values(self, rows: Rows, row: int, moving: Mask) -> dict[str, Value]:
+        """The values of the knobs that were moved, of one row."""
+        count = len(self.floating)
+        found = {
+            self.knobs[i].name: at(self.knobs[i], float(rows.floats[row, self.floating[i]]))
+            for i in np.flatnonzero(moving[:count])
+        }
+        for scale, was_moved in zip(self.listed, moving[count:], strict=True):
+            if was_moved:
+                found[scale.knob.name] = scale.knob.join([int(rows.cells[row, scale.column])])
+        return found
+
+
+def _is_long(knob: Knob) -> bool:
+    if not knob.ordered or len(knob.cells) != 1:
+        return False
+    count = len(knob.cells[0].values)
+    return SHORT < count <= SMALL_TABLE or (count > SMALL_TABLE and isinstance(knob, IntegerRange))
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """A configuration and its neighbours: what differs from it by one step in one knob."""
+
+    centre: Configuration
+    neighbours: tuple[Configuration, ...]
+    rows: Rows
+    """Of the centre, and then of the neighbours."""
+    movable: Mask
+    """Which of the scales' knobs the centre has."""
+
+    @classmethod
+    def of(cls, features: Features, scales: Scales, centre: Configuration) -> Self:
+        neighbours = tuple(features.space.neighbours(centre))
+        rows = Rows(*features.arrays([centre, *neighbours]))
+        return cls(centre, neighbours, rows, scales.of(centre))
+
+
+class Nearby:
+    """Candidates around some configurations: their neighbours, and those moved along the scales.
+
+    Of the latter none is made before it is asked for: there are hundreds, of which one is chosen.
+    """
+
+    def __init__(
+        self,
+        features: Features,
+        scales: Scales,
+        around: Sequence[Surroundings] = (),
+        rng: np.random.Generator | None = None,
+    ) -> None:
+        """``rng`` says how far they are moved; it may be missing where there is nothing around."""
+        self._space = features.space
+        self._scales = scales
+        self._neighbours = [neighbour for part in around for neighbour in part.neighbours]
+        self._centres: list[Configuration] = []
+        self.inputs: Inputs = features.of([])
+        if rng is None or not around:
+            return
+        each = len(_groups(len(scales.knobs)))
+        self._centres = [part.centre for part in around for _ in range(each)]
+        self._moving = np.vstack([_groups(len(scales.knobs)) & part.movable for part in around])
+        centres = _stacked([part.rows.taken(np.zeros(each, dtype=int)) for part in around])
+        self._moved = scales.moved(centres, self._moving, rng)
+        beside = [part.rows.taken(np.arange(1, len(part.rows))) for part in around]
+        rows = _stacked([*beside, self._moved])
+        self.inputs = features.of_cells(rows.cells, rows.floats)
+
+    def __len__(self) -> int:
+        return len(self._neighbours) + len(self._centres)
+
+    def __getitem__(self, index: int) -> Configuration | None:
+        """``None`` for what turns out not to be feasible."""
+        if index < len(self._neighbours):
+            return self._neighbours[index]
+        row = index - len(self._neighbours)
+        changed = self._scales.values(self._moved, row, self._moving[row])
+        made = of_active(self._space, {**self._centres[row], **changed})
+        return made if self._space.allows(made) else None
+
+
+def _groups(knobs: int) -> Mask:
+    """Which of them move in each row: one alone, or all together."""
+    groups = np.eye(knobs, dtype=bool)
+    if knobs > 1:
+        groups = np.vstack([groups, np.ones((1, knobs), dtype=bool)])
+    return np.tile(groups, (MOVES, 1))
+
+
+def _stacked(rows: Sequence[Rows]) -> Rows:
+    return Rows(np.vstack([part.cells for part in rows]), np.vstack([part.floats for part in rows]))

@@ -1,0 +1,94 @@
+"""What lies near a configuration: far enough along a scale, whatever a step is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from autotune.search.features import Features
+from autotune.search.nearby import Nearby, Scale, Scales, Surroundings
+from autotune.space.configuration import Configuration
+from autotune.space.knob import Knob
+from autotune.space.knobs import Choice, Flag, FloatRange, IntegerRange, OrderedValues
+from autotune.space.reader import parse_spec
+from autotune.space.space import Space
+
+TEXT = """
+autotune: 1
+name: a
+objective: a.py:A
+knobs:
+  rate: {range: [1.0e-4, 1.0], scale: log, default: 1.0e-2}
+  kind: {choices: [sgd, adam], default: sgd}
+  momentum: {range: [0.5, 0.99], default: 0.9, when: "kind == 'sgd'"}
+  batch: {range: [8, 512], scale: log, default: 64}
+  clip: {values: [0.0, 0.5, 1.0], default: 0.0}
+  stages: {range: [1, 6], default: 6}
+  deep: {flag: false, when: "stages >= 4"}
+"""
+SPACE = parse_spec(TEXT, "space.yaml").space
+FEATURES = Features(SPACE)
+
+
+def made(seed: int = 0) -> tuple[Configuration, list[Configuration]]:
+    scales = Scales(FEATURES)
+    centre = SPACE.default()
+    around = Surroundings.of(FEATURES, scales, centre)
+    nearby = Nearby(FEATURES, scales, [around], np.random.default_rng(seed))
+    return centre, [c for i in range(len(nearby)) if (c := nearby[i]) is not None]
+
+
+def changed(centre: Configuration, other: Configuration) -> set[str]:
+    return {name for name in centre.keys() | other.keys() if centre.get(name) != other.get(name)}
+
+
+KNOBS: list[Knob] = [
+    IntegerRange("a", 8, 512, scale="log"),
+    IntegerRange("a", 1, 1000, step=3),
+    IntegerRange("a", 1, 4096, scale="log2"),
+    IntegerRange("a", 1, 1_000_000, scale="log"),
+    IntegerRange("a", -500_000, 500_000, step=7),
+    OrderedValues("a", (1, 2, 3, 5, 100, 1000)),
+    FloatRange("a", 0.0, 1.0, step=0.1),
+]
+
+
+@pytest.mark.parametrize("knob", KNOBS, ids=lambda knob: str(knob.domain))
+def test_each_value_is_nearest_to_its_own_place(knob: Knob) -> None:
+    scale = Scale(knob, 0)
+    count = len(knob.cells[0].values)
+    cells = np.unique(np.linspace(0, count - 1, 5000).astype(np.int64))
+    positions = scale.positions(cells)
+    assert (np.diff(positions) > 0).all()
+    assert (scale.cells(positions) == cells).all()
+    assert scale.cells(np.array([0.0, 1.0])).tolist() == [0, count - 1]
+
+
+def test_a_long_range_is_crossed_in_one_move() -> None:
+    _, near = made()
+    batches = {c["batch"] for c in near}
+    assert max(batches) > 2 * min(batches)  # type: ignore[type-var,operator]
+    assert len(batches) > 8
+
+
+def test_knobs_are_moved_alone_and_together() -> None:
+    centre, near = made()
+    ways = [changed(centre, c) for c in near]
+    for name in ("rate", "momentum", "batch"):
+        assert ways.count({name}) >= 4
+    assert {"rate", "momentum", "batch"} in ways
+
+
+def test_what_decides_which_others_exist_is_not_moved() -> None:
+    names = {knob.name for knob in Scales(FEATURES).knobs}
+    assert names == {"rate", "momentum", "batch"}
+
+
+def test_a_space_without_scales_has_its_neighbours_alone() -> None:
+    space = Space([Choice("a", ("x", "y", "z")), Flag("b")])
+    features = Features(space)
+    scales = Scales(features)
+    around = Surroundings.of(features, scales, space.default())
+    nearby = Nearby(features, scales, [around], np.random.default_rng(0))
+    assert [nearby[i] for i in range(len(nearby))] == space.neighbours(space.default())
+    assert len(Nearby(features, scales)) == 0
