@@ -18,6 +18,8 @@ from autotune.search.contract import Observation
 
 Floats = NDArray[np.float64]
 
+LARGEST = 300.0
+"""The largest logarithm of a loss that is told."""
 PRIOR = 1.0
 """How many trials the assumption counts for that what is behind at a rung stays as far behind."""
 
@@ -65,7 +67,8 @@ def _read_off(known: Floats, ends: Floats, wanted: Floats) -> tuple[Floats, Floa
         return wanted, np.zeros(len(wanted))
     if min(known.min(), ends.min(), wanted.min()) > 0.0:
         middle, doubt = _regressed(np.log(known), np.log(ends), np.log(wanted))
-        return np.exp(middle), np.exp(middle) * doubt
+        ends_at = np.exp(np.minimum(middle, LARGEST))  # losses of nearly nothing lie far apart in logarithms
+        return ends_at, ends_at * np.minimum(doubt, LARGEST)
     return _regressed(known, ends, wanted)
 
 
