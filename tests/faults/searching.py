@@ -98,7 +98,7 @@ def marked(mark: str) -> list[int]:
 
 def wait_until_gone(mark: str) -> list[int]:
     """The kernel tells orphans of their parent's death at once, but they need a moment to die."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while (left := marked(mark)) and time.monotonic() < deadline:
         os.sched_yield()
     return left
