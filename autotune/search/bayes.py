@@ -27,6 +27,10 @@ AMBITION = 30.0
 SMALL = 4000
 """Configurations of a space below which it is in proportion less: there the best of what was seen is soon the
 best there is, and to look for something quite different takes the tries that would find it."""
+MODEST = 0.1
+"""The part of it that is left for trainings that may be stopped. What a step takes spreads over a factor of
+ten among them, and beside a large ambition no difference in cost weighs anything: searches spent most of
+time on the smallest batches, which are as good as others and ten times as slow."""
 KNOWN = 100.0
 """As so many observations count earlier studies that are fully believed."""
 PATIENCE = 6
@@ -195,8 +199,7 @@ class Bayes(Strategy):
             self._fitted = -1
             return None
         trust = self._belief.trust if self._belief else 0.0
-        ambition = 0.0 if surrogate.lawful else self._ambition
-        goal = level - ambition / (len(targets.instructive) + KNOWN * trust)
+        goal = level - self._asked_for(surrogate) / (len(targets.instructive) + KNOWN * trust)
         gain = log_expected_improvement(expected.mean, expected.spread, goal) + np.log(expected.success)
         gain += CAUTION * expected.log_room
         seconds = self._seconds(pool, columns)
@@ -222,6 +225,12 @@ class Bayes(Strategy):
                     },
                 )
         return None
+
+    def _asked_for(self, surrogate: Surrogate) -> float:
+        """The improvement that is asked for, times the number of observations."""
+        if surrogate.lawful:
+            return 0.0
+        return self._ambition * (MODEST if self._history.stopped else 1.0)
 
     @property
     def _cost_counts(self) -> bool:

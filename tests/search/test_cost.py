@@ -19,6 +19,7 @@ from autotune.space.spec import MetricSpec
 from autotune.status import Status
 
 TIME = MetricSpec("time", "minimize", "s")
+LOSS = MetricSpec("loss", "minimize")
 SPACE = Space(
     [
         OrderedValues("unroll", (1, 2, 4, 8, 16)),
@@ -191,3 +192,31 @@ def test_a_resumed_search_goes_on_the_same() -> None:
     mine, other = first.ask()[0], second.ask()[0]
     assert mine.configuration == other.configuration
     assert mine.reason["seconds"] == other.reason["seconds"]
+
+
+def test_among_trainings_as_good_the_quick_ones_are_tried() -> None:
+    """Nobody asks for it: that some were stopped early is enough."""
+    space = Space([FloatRange("rate", 1e-3, 1.0, scale="log"), IntegerRange("batch", 8, 512, scale="log")])
+    strategy = make_strategy("bayes", Problem(space, (LOSS,), None, {}, seconds=1e4), seed=1)
+    batches = []
+    for number in range(30):
+        configuration = strategy.ask()[0].configuration
+        rate, batch = configuration["rate"], configuration["batch"]
+        assert isinstance(rate, float) and isinstance(batch, int)
+        loss = 0.1 + (math.log10(rate) + 1.5) ** 2
+        early = number % 3 > 0
+        strategy.tell(
+            [
+                Observation(
+                    configuration,
+                    Status.PRUNED if early else Status.OK,
+                    {"loss": 3 * loss if early else loss},
+                    seconds=(1000.0 / batch) * (1 / 27 if early else 1.0),
+                    fraction=1 / 27 if early else 1.0,
+                    curve=((1 / 27, 3 * loss),) if early else ((1 / 27, 3 * loss), (1.0, loss)),
+                )
+            ]
+        )
+        batches.append(batch)
+    assert np.median(batches[10:]) > 128, "64 stands in the middle of the scale"
+    assert any("seconds" in proposal.reason for proposal in strategy.ask())
