@@ -30,7 +30,7 @@ best there is, and to look for something quite different takes the tries that wo
 MODEST = 0.1
 """The part of it that is left for trainings that may be stopped. What a step takes spreads over a factor of
 ten among them, and beside a large ambition no difference in cost weighs anything: searches spent most of
-time on the smallest batches, which are as good as others and ten times as slow."""
+their time on the smallest batches, which are as good as others and ten times as slow."""
 KNOWN = 100.0
 """As so many observations count earlier studies that are fully believed."""
 PATIENCE = 6
@@ -89,8 +89,7 @@ class Bayes(Strategy):
         self.features = Features(problem.space)
         self._pools = Pools(self.features, seed, int(self.options["candidates"]))
         rebuild = str(self.options["rebuild"]).replace(",", " ").split()
-        self._cost = Cost(self.features, rebuild)
-        self._cost_asked = bool(self.options["cost"] or rebuild)
+        self._cost = Cost(self.features, rebuild) if self.options["cost"] or rebuild else None
         self._history = History(problem)
         self._surrogate: Surrogate | None = None
         self._pool: Pool | None = None
@@ -110,7 +109,11 @@ class Bayes(Strategy):
 
     def learn(self, observations: Sequence[Observation]) -> None:
         self._history.learn(observations)
-        self._cost.learn(observations)
+        if self._cost is not None:
+            self._cost.learn(observations)
+        elif self._history.stopped:
+            self._cost = Cost(self.features)
+            self._cost.learn(self._history.told)
         if self._several is not None:
             self._several.learn(observations)
 
@@ -203,7 +206,7 @@ class Bayes(Strategy):
         gain = log_expected_improvement(expected.mean, expected.spread, goal) + np.log(expected.success)
         gain += CAUTION * expected.log_room
         seconds = self._seconds(pool, columns)
-        if self._cost_counts:
+        if self._cost is not None:
             gain -= emphasis(self.problem, len(self.usable), self._cost.seconds) * np.log(seconds)
         gain = np.round(gain / TIE) * TIE
         for i in np.lexsort((-gain, -np.minimum(expected.success, self._likely_enough(targets)))):
@@ -220,7 +223,7 @@ class Bayes(Strategy):
                         "best": targets.metric(targets.best),
                         "success": float(expected.success[i]),
                         "log_gain": float(gain[i]),
-                        **({"seconds": float(seconds[i])} if self._cost_counts else {}),
+                        **({"seconds": float(seconds[i])} if self._cost else {}),
                         **(self._belief.reason if self._belief else {}),
                     },
                 )
@@ -232,14 +235,9 @@ class Bayes(Strategy):
             return 0.0
         return self._ambition * (MODEST if self._history.stopped else 1.0)
 
-    @property
-    def _cost_counts(self) -> bool:
-        """Whether the seconds of a try matter beside what it promises: asked for, or of trainings."""
-        return self._cost_asked or self._history.stopped
-
     def _seconds(self, pool: Pool, columns: Integers) -> Floats:
         """What each candidate is expected to cost; all 1 where cost does not count."""
-        if not self._cost_counts:
+        if self._cost is None:
             return np.ones(len(columns) + len(pool.fresh))
         inputs = pool.inputs_at(columns)
         if pool.fresh:

@@ -14,8 +14,8 @@ from autotune.space.space import Space
 
 Floats = NDArray[np.float64]
 
-CONTINUOUS_STEPS = (0.2, 0.05, 0.01)
-"""Standard deviations of the steps tried in continuous knobs, as fractions of their range."""
+STEPS = (0.2, 0.05, 0.01)
+"""Standard deviations of the steps tried along a scale, as fractions of it."""
 
 
 def candidates(
@@ -61,13 +61,17 @@ def moving_in(space: Space, centre: Configuration) -> list[str]:
 
 def steps_from(here: Floats, rng: np.random.Generator) -> Floats:
     """Positions (rows, knobs) near ``here`` (knobs,), with one knob moved in a row, or all."""
-    count = len(here)
-    groups = np.eye(count, dtype=bool)
-    if count > 1:
-        groups = np.vstack([groups, np.ones((1, count), dtype=bool)])
-    moved = np.tile(groups, (2 * len(CONTINUOUS_STEPS), 1))
-    steps = np.repeat(CONTINUOUS_STEPS, 2 * len(groups))[:, None] * rng.standard_normal(moved.shape)
+    moved = groups(len(here))
+    steps = np.repeat(STEPS, len(moved) // len(STEPS))[:, None] * rng.standard_normal(moved.shape)
     return np.clip(np.where(moved, here + steps, here), 0.0, 1.0)
+
+
+def groups(knobs: int) -> NDArray[np.bool_]:
+    """Which of the knobs move in each row: each alone, and all together, twice for each of :data:`STEPS`."""
+    moved = np.eye(knobs, dtype=bool)
+    if knobs > 1:
+        moved = np.vstack([moved, np.ones((1, knobs), dtype=bool)])
+    return np.tile(moved, (2 * len(STEPS), 1))
 
 
 def placed(

@@ -89,10 +89,10 @@ class Cost:
             if not (observation.seconds > 0.0 and math.isfinite(observation.seconds)):
                 continue
             self.seconds += observation.seconds
-            part = math.log(observation.fraction)
-            whole = math.log(observation.seconds) - part
             if observation.status is Status.DIVERGED:
                 continue
+            part = math.log(observation.fraction)
+            whole = math.log(observation.seconds) - part
             if again:
                 self._again.append(whole)
             else:

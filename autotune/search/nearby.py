@@ -19,18 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.search.assemble import at, of_active
+from autotune.search.candidates import STEPS, groups
 from autotune.search.features import SMALL_TABLE, Features
 from autotune.search.gaussian_process import Floats, Inputs, Integers
 from autotune.space.configuration import Configuration, Value
 from autotune.space.knob import Knob
 from autotune.space.knobs import IntegerRange
 
-STEPS = (0.2, 0.05, 0.01)
-"""Standard deviations of the moves along a scale, as fractions of it."""
 SHORT = 4
 """Values of an ordered knob up to which its neighbours are all that there is to try."""
-MOVES = 6
-"""How often each knob is moved alone, and all together."""
 
 Mask = NDArray[np.bool_]
 
@@ -87,14 +84,15 @@ class Scales:
     """
 
     def __init__(self, features: Features) -> None:
+        self.space = features.space
         deciding = {name for knob in features.space.knobs if knob.when for name in knob.when.knobs}
         self.floating: Integers = np.array(
             [i for i, knob in enumerate(features.floating) if knob.name not in deciding], dtype=int
         )
-        starts = np.cumsum([0, *(len(knob.cells) for knob in features.discrete)])
+        widths = [len(knob.cells) for knob in features.discrete]
         self.listed = [
-            Scale(knob, int(start))
-            for knob, start in zip(features.discrete, starts, strict=False)
+            Scale(knob, sum(widths[:i]))
+            for i, knob in enumerate(features.discrete)
             if _is_long(knob) and knob.name not in deciding
         ]
         self.knobs: tuple[Knob, ...] = (
@@ -102,7 +100,7 @@ class Scales:
             *(scale.knob for scale in self.listed),
         )
 
-    def of(self, configuration: Configuration) -> Mask:
+    def present_in(self, configuration: Configuration) -> Mask:
         """Which of :attr:`knobs` it has; shape (knobs,)."""
         return np.array([knob.name in configuration for knob in self.knobs], dtype=bool)
 
@@ -155,58 +153,58 @@ class Surroundings:
     def of(cls, features: Features, scales: Scales, centre: Configuration) -> Self:
         neighbours = tuple(features.space.neighbours(centre))
         rows = Rows(*features.arrays([centre, *neighbours]))
-        return cls(centre, neighbours, rows, scales.of(centre))
+        return cls(centre, neighbours, rows, scales.present_in(centre))
 
 
+@dataclass(frozen=True)
+class Moved:
+    """Rows that were moved along the scales, each from a configuration."""
+
+    rows: Rows
+    centres: Sequence[Configuration]
+    moving: Mask
+    """Which of the scales' knobs were; shape (rows, knobs)."""
+
+
+@dataclass(frozen=True)
 class Nearby:
     """Candidates around some configurations: their neighbours, and those moved along the scales.
 
     Of the latter none is made before it is asked for: there are hundreds, of which one is chosen.
     """
 
-    def __init__(
-        self,
-        features: Features,
-        scales: Scales,
-        around: Sequence[Surroundings] = (),
-        rng: np.random.Generator | None = None,
-    ) -> None:
-        """``rng`` says how far they are moved; it may be missing where there is nothing around."""
-        self._space = features.space
-        self._scales = scales
-        self._neighbours = [neighbour for part in around for neighbour in part.neighbours]
-        self._centres: list[Configuration] = []
-        self.inputs: Inputs = features.of([])
-        if rng is None or not around:
-            return
-        each = len(_groups(len(scales.knobs)))
-        self._centres = [part.centre for part in around for _ in range(each)]
-        self._moving = np.vstack([_groups(len(scales.knobs)) & part.movable for part in around])
-        centres = _stacked([part.rows.taken(np.zeros(each, dtype=int)) for part in around])
-        self._moved = scales.moved(centres, self._moving, rng)
-        beside = [part.rows.taken(np.arange(1, len(part.rows))) for part in around]
-        rows = _stacked([*beside, self._moved])
-        self.inputs = features.of_cells(rows.cells, rows.floats)
+    scales: Scales
+    inputs: Inputs
+    """Of the neighbours, and then of what was moved."""
+    neighbours: Sequence[Configuration] = ()
+    moved: Moved | None = None
+
+    @classmethod
+    def around(
+        cls, features: Features, scales: Scales, parts: Sequence[Surroundings], rng: np.random.Generator
+    ) -> Self:
+        """``parts``: one or more."""
+        alike = groups(len(scales.knobs))
+        centres = [part.centre for part in parts for _ in alike]
+        moving = np.vstack([alike & part.movable for part in parts])
+        rows = _stacked([part.rows.taken(np.zeros(len(alike), dtype=int)) for part in parts])
+        moved = Moved(scales.moved(rows, moving, rng), centres, moving)
+        beside = [part.rows.taken(np.arange(1, len(part.rows))) for part in parts]
+        every = _stacked([*beside, moved.rows])
+        neighbours = [neighbour for part in parts for neighbour in part.neighbours]
+        return cls(scales, features.of_cells(every.cells, every.floats), neighbours, moved)
 
     def __len__(self) -> int:
-        return len(self._neighbours) + len(self._centres)
+        return len(self.inputs)
 
     def __getitem__(self, index: int) -> Configuration | None:
         """``None`` for what turns out not to be feasible."""
-        if index < len(self._neighbours):
-            return self._neighbours[index]
-        row = index - len(self._neighbours)
-        changed = self._scales.values(self._moved, row, self._moving[row])
-        made = of_active(self._space, {**self._centres[row], **changed})
-        return made if self._space.allows(made) else None
-
-
-def _groups(knobs: int) -> Mask:
-    """Which of them move in each row: one alone, or all together."""
-    groups = np.eye(knobs, dtype=bool)
-    if knobs > 1:
-        groups = np.vstack([groups, np.ones((1, knobs), dtype=bool)])
-    return np.tile(groups, (MOVES, 1))
+        row = index - len(self.neighbours)
+        if row < 0 or self.moved is None:
+            return self.neighbours[index]
+        changed = self.scales.values(self.moved.rows, row, self.moved.moving[row])
+        made = of_active(self.scales.space, {**self.moved.centres[row], **changed})
+        return made if self.scales.space.allows(made) else None
 
 
 def _stacked(rows: Sequence[Rows]) -> Rows:

@@ -47,9 +47,9 @@ class Pool(ABC):
         Where what is near has to be made, it is in :attr:`fresh` until the next call.
         """
 
-    @abstractmethod
     def inputs(self, first: int) -> Inputs:
         """The inputs of the columns from ``first`` on."""
+        return self.inputs_at(np.arange(first, len(self)))
 
     @abstractmethod
     def inputs_at(self, columns: Integers) -> Inputs:
@@ -94,12 +94,12 @@ class Listed(Pool):
         rng: np.random.Generator,
         count: int,
     ) -> None:
-        self.fresh = Nearby(features, scales)
         self._features = features
         self._around = around
         self._matrix = matrix = around.matrix
         self._column_of = np.full(len(matrix), -1)
         self._numbers = np.zeros(0, dtype=int)
+        self.fresh = Nearby(scales, features.of([]))
         self._sample = self._columns(np.unique(rng.integers(len(matrix), size=min(count, 2 * len(matrix)))))
 
     def near(self, incumbents: Sequence[Configuration], rng: np.random.Generator) -> Integers:
@@ -108,9 +108,6 @@ class Listed(Pool):
         for columns in (self._sample, *near):
             wanted[columns] = True
         return np.flatnonzero(wanted)
-
-    def inputs(self, first: int) -> Inputs:
-        return self._features.of_cells(self._matrix[self._numbers[first:]])
 
     def inputs_at(self, columns: Integers) -> Inputs:
         return self._features.of_cells(self._matrix[self._numbers[columns]])
@@ -145,15 +142,12 @@ class Drawn(Pool):
         self._scales = scales
         self._known = known
         self._sample = sample
-        self.fresh = Nearby(features, scales)
+        self.fresh = Nearby(scales, features.of([]))
 
     def near(self, incumbents: Sequence[Configuration], rng: np.random.Generator) -> Integers:
         around = [self._around(incumbent) for incumbent in incumbents]
-        self.fresh = Nearby(self._features, self._scales, around, rng)
+        self.fresh = Nearby.around(self._features, self._scales, around, rng)
         return np.arange(len(self._sample))
-
-    def inputs(self, first: int) -> Inputs:
-        return self._inputs.taken(np.arange(first, len(self._sample)))
 
     def inputs_at(self, columns: Integers) -> Inputs:
         return self._inputs.taken(columns)

@@ -73,11 +73,8 @@ class _Scaled(Knob):
 
     def numbers(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
         """The numbers at these positions, whether the knob has them or not; the inverse of the above."""
-        if self.scale == "linear":
-            found = self.low * (1 - positions) + self.high * positions
-        else:
-            found = np.exp(math.log(self.low) * (1 - positions) + math.log(self.high) * positions)
-        return np.clip(found, self.low, self.high)
+        scaled = self._scaled(positions)
+        return np.clip(scaled if self.scale == "linear" else np.exp(scaled), self.low, self.high)
 
     def _part(self, scaled: _Floats) -> _Floats:
         """How far along the range numbers on its scale are."""
@@ -89,11 +86,15 @@ class _Scaled(Knob):
 
     def _at(self, position: float) -> float:
         """The number at a position; the inverse of :meth:`_position` up to rounding."""
-        if self.scale == "linear":
-            value = self.low * (1 - position) + self.high * position
-        else:
-            value = math.exp(math.log(self.low) * (1 - position) + math.log(self.high) * position)
-        return min(max(value, self.low), self.high)
+        scaled = self._scaled(position)
+        return min(max(scaled if self.scale == "linear" else math.exp(scaled), self.low), self.high)
+
+    def _scaled(self, position: _Floats) -> _Floats:
+        """The numbers on their scale that are so far along the range; the inverse of :meth:`_part`."""
+        low, high = self.low, self.high
+        if self.scale != "linear":
+            low, high = math.log(low), math.log(high)
+        return low * (1 - position) + high * position
 
 
 @dataclass(frozen=True)

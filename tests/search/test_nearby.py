@@ -34,7 +34,7 @@ def made(seed: int = 0) -> tuple[Configuration, list[Configuration]]:
     scales = Scales(FEATURES)
     centre = SPACE.default()
     around = Surroundings.of(FEATURES, scales, centre)
-    nearby = Nearby(FEATURES, scales, [around], np.random.default_rng(seed))
+    nearby = Nearby.around(FEATURES, scales, [around], np.random.default_rng(seed))
     return centre, [c for i in range(len(nearby)) if (c := nearby[i]) is not None]
 
 
@@ -89,6 +89,6 @@ def test_a_space_without_scales_has_its_neighbours_alone() -> None:
     features = Features(space)
     scales = Scales(features)
     around = Surroundings.of(features, scales, space.default())
-    nearby = Nearby(features, scales, [around], np.random.default_rng(0))
+    nearby = Nearby.around(features, scales, [around], np.random.default_rng(0))
     assert [nearby[i] for i in range(len(nearby))] == space.neighbours(space.default())
-    assert len(Nearby(features, scales)) == 0
+    assert len(Nearby(scales, features.of([]))) == 0

@@ -156,7 +156,19 @@ def test_a_pruned_trial_is_kept_and_told_as_what_it_is(tmp_path: Path) -> None:
 
 
 def test_what_is_told_when_it_ends_is_what_is_told_after_a_resume(tmp_path: Path) -> None:
-    """Proposals follow from the record, by whichever session: what trials took counts among what is told."""
+    def search(store: str, trials: int) -> autotune.Result:
+        given = spec(tmp_path, "asha", strategy="optuna-tpe")
+        return autotune.search(given, store=tmp_path / store, trials=trials, objective=train)
+
+    unbroken = search("unbroken.db", 24)
+    for trials in (5, 15, 24):
+        broken = search("broken.db", trials)
+    assert [t.configuration for t in broken.trials] == [t.configuration for t in unbroken.trials]
+    assert ends(broken) == ends(unbroken)
+
+
+def test_what_bayes_proposes_follows_from_what_trials_came_to_and_took(tmp_path: Path) -> None:
+    """By whichever session: two searches differ in what trials take, which is among what is told."""
     for trials in (5, 9, 13):
         given = spec(tmp_path, "asha", strategy="bayes")
         autotune.search(given, store=tmp_path / "study.db", objective=train, trials=trials)
