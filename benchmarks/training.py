@@ -3,10 +3,11 @@
     python -m benchmarks.training --seeds 5 --first 100 --seconds 60 --ray --out training.md
 
 Three real trainings (``digits-mlp``, ``digits-cnn``, ``language-model``), each searched for the same wall
-time on one core by autotune (``bayes`` with the policy of early stopping that the space files have),
-random search, Optuna's TPE with its Hyperband pruner and, with ``--ray``, Ray Tune's ASHA. Each search is a
-process of its own (:mod:`benchmarks.training_ways`), and runs alone: ways and spaces take turns within a
-seed, so that what drifts on the machine falls on all. What was run is kept in ``--kept``, and not run again.
+time by autotune (``bayes`` with the policy of early stopping that the space files have), random search,
+Optuna's TPE with its Hyperband pruner and, with ``--ray``, Ray Tune's ASHA. Each search is a process of its
+own (:mod:`benchmarks.training_ways`), which trains one configuration at a time with one thread and may do
+what else it does on the other cores, and runs alone: ways and spaces take turns within a seed, so that what
+drifts on the machine falls on all. What was run is kept in ``--kept``, and not run again.
 
 A loss counts when it is reported, by whatever training. *Level* is the loss that random search has at the
 end, its median over the seeds; who does not get there in time is counted with the whole time.
@@ -17,7 +18,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import platform
 import statistics
 import subprocess
@@ -130,7 +130,6 @@ def main() -> None:
     parser.add_argument("--spaces", nargs="*", default=list(SPACES))
     parser.add_argument("--ways", nargs="*", default=list(ALWAYS))
     parser.add_argument("--ray", action="store_true", help="Ray Tune's ASHA too, where Ray is installed")
-    parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)))
     parser.add_argument("--kept", type=Path, default=Path("training.jsonl"), help="what was run so far")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
@@ -144,7 +143,7 @@ def main() -> None:
                 if (space, way, seed) in done:
                     continue
                 task = {"space": space, "way": way, "seed": seed}
-                line = run({**task, "seconds": options.seconds, "core": options.core})
+                line = run({**task, "seconds": options.seconds})
                 if line is None:
                     continue
                 lines.append(line)
@@ -169,9 +168,8 @@ def report(lines: Sequence[Line], seconds: float, seeds: int, first: int) -> str
             f"`python -m benchmarks.training --seeds {seeds} --first {first} --seconds {seconds:g}"
             + (" --ray`" if any(x["way"] == "ray" for x in lines) else "`"),
             "",
-            f"{_environment()} {seconds:g} s of wall time each, on one core. Losses are on the "
-            f"validation part, the"
-            " best that any training had reported by then; means over the seeds.",
+            f"{_environment()} {seconds:g} s of wall time each, one training at a time, of one thread. Losses"
+            " are on the validation part, the best that any training had reported; means over the seeds.",
             "",
             *overall(lines, seconds),
             "",

@@ -1,7 +1,7 @@
-"""One search of :mod:`benchmarks.training`, in a process of its own on one core.
+"""One search of :mod:`benchmarks.training`, in a process of its own.
 
     python -m benchmarks.training_ways \\
-        '{"space": "digits-mlp", "way": "autotune", "seed": 0, "seconds": 60, "core": 1}'
+        '{"space": "digits-mlp", "way": "autotune", "seed": 0, "seconds": 60}'
 
 It prints a JSON line: the best validation loss so far after how many seconds, whenever it improved. The clock
 starts with the process, so that what a tuner loads and starts is its own cost. Every way trains by the same
@@ -35,13 +35,12 @@ FACTOR = 3
 
 @dataclass(frozen=True)
 class Task:
-    """What is searched by whom, how long, and on which core."""
+    """What is searched by whom, and how long."""
 
     space: str
     way: str
     seed: int
     seconds: float
-    core: int
 
 
 @dataclass
@@ -320,7 +319,6 @@ WAYS: Mapping[str, Callable[[Task, Watch], None]] = {
 
 def main() -> None:
     task = Task(**json.loads(sys.argv[1]))
-    os.sched_setaffinity(0, {task.core})
     watch = Watch()
     with suppress(TimeIsUpError):
         WAYS[task.way](task, watch)

@@ -47,9 +47,10 @@ class Data:
 def digits(cache: PreparedData) -> Data:
     """1,797 images of 8 x 8 pixels in 0 to 1, split 3:1:1, each digit alike, in an order that is always the
     same."""
-    from sklearn.datasets import load_digits
 
     def make() -> Arrays:
+        from sklearn.datasets import load_digits  # takes seconds, which who finds it prepared is spared
+
         images, labels = load_digits(return_X_y=True)
         part = _stratified(labels, (3, 1, 1))
         made: Arrays = {}
