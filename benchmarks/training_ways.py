@@ -21,6 +21,7 @@ import tempfile  # noqa: E402
 from collections.abc import Callable, Mapping  # noqa: E402
 from contextlib import suppress  # noqa: E402
 from dataclasses import dataclass, field, replace  # noqa: E402
+from functools import partial  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import TYPE_CHECKING, Any  # noqa: E402
 
@@ -83,7 +84,9 @@ def autotune_by(strategy: str, policy: str = "") -> Callable[[Task, Watch], None
     """
 
     def search(task: Task, watch: Watch) -> None:
+        from autotune.measure.compile_cache import cache_folder
         from autotune.provenance.device import device_facts
+        from autotune.search.registry import strategy_class
         from autotune.session.api import capture_environment
         from autotune.session.session import Session
         from autotune.store.store import Store
@@ -98,7 +101,8 @@ def autotune_by(strategy: str, policy: str = "") -> Callable[[Task, Watch], None
             measure=replace(spec.measure, finalists=0, cores=1),
         )
         with tempfile.TemporaryDirectory() as folder, Store.open(str(Path(folder) / "store.db")) as store:
-            executor = _hearing(watch)(spec, device_facts())
+            load = partial(strategy_class, strategy)  # as `autotune search` does while the worker starts
+            executor = _hearing(watch)(spec, device_facts(), compiled=cache_folder(), meanwhile=load)
             environment = capture_environment(spec)
             spec = replace(spec, budget=replace(spec.budget, time=task.seconds - elapsed()))
             watch.trials = len(Session(spec, store, executor, environment).run().trials)
@@ -135,6 +139,7 @@ class Trainings:
     """Trains configurations in this process, as a script does that is tuned by a library."""
 
     def __init__(self, task: Task, watch: Watch) -> None:
+        from autotune.measure.compile_cache import cache_folder
         from autotune.measure.load import load_objective
         from autotune.measure.objective import Context
 
@@ -146,7 +151,7 @@ class Trainings:
         self._watch = watch
         self._count = 0
         self._folder = tempfile.TemporaryDirectory()
-        context = Context(self.spec.workload, {}, Path(self._folder.name), task.seed)
+        context = Context(self.spec.workload, {}, Path(self._folder.name), task.seed, cache_folder())
         self.objective: Any = load_objective(self.spec.objective, context)
 
     def train(self, knobs: Mapping[str, Any], tell: Callable[[int, float], None]) -> float:

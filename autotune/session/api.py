@@ -10,6 +10,7 @@ from typing import Any
 from autotune.measure.compile_cache import cache_folder
 from autotune.measure.objective import Objective
 from autotune.provenance.environment import Environment, capture
+from autotune.search.registry import strategy_class
 from autotune.session.asktell import AskTell
 from autotune.session.executor import Executor, make_executor
 from autotune.session.loading import load_family, load_spec
@@ -116,7 +117,8 @@ def open_session(
 ) -> Session:
     """A session that is ready to run, for callers who want to stop it themselves."""
     environment = capture_environment(spec)
-    executor: Executor = make_executor(spec, objective, cache_folder() if cache else None)
+    load = partial(strategy_class, spec.search.strategy)  # takes a second
+    executor: Executor = make_executor(spec, objective, cache_folder() if cache else None, load)
     return Session(spec, store, executor, environment, fresh=fresh, progress=progress or Progress())
 
 

@@ -148,12 +148,20 @@ class Executor(ABC):
 Measurable = type[Objective] | Objective | Callable[..., Any]
 
 
+def nothing() -> None:
+    """Done while something else is waited for, where there is nothing to do."""
+
+
 def make_executor(
-    spec: StudySpec, objective: Measurable | None = None, compiled: Path | None = None
+    spec: StudySpec,
+    objective: Measurable | None = None,
+    compiled: Path | None = None,
+    meanwhile: Callable[[], object] = nothing,
 ) -> Executor:
     """The executor for a study: worker processes, or this process for a replay or a given ``objective``.
 
     ``compiled`` is the folder of what other searches have compiled; ``None``: all is compiled anew.
+    ``meanwhile`` is called while a worker process starts.
     Raises :class:`autotune.errors.InputError` where the objective cannot be used.
     """
     from autotune.provenance.device import device_facts
@@ -161,7 +169,7 @@ def make_executor(
     if objective is None and not isinstance(spec.objective, ReplayObjective):
         from autotune.session.executor_workers import WorkerExecutor
 
-        return WorkerExecutor(spec, device_facts(), compiled=compiled)
+        return WorkerExecutor(spec, device_facts(), compiled=compiled, meanwhile=meanwhile)
 
     from autotune.measure.ownership import make_scratch
 

@@ -81,9 +81,9 @@ class Slot(Generic[Job]):
         """What the worker printed while it was at its last request."""
         return self.worker.output if self.worker is not None else ""
 
-    def start(self) -> Ready:
-        """Fill the slot and wait until its worker is ready. Raises where it cannot start."""
-        self.worker = self._factory.start(self.cores, self.role, self.environment)
+    def ready(self) -> Ready:
+        """Wait until the worker that was begun by :meth:`fill` is ready. Raises where it cannot start."""
+        assert self.worker is not None
         came = self.worker.wait()
         if isinstance(came, Ready):
             return came

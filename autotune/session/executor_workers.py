@@ -15,7 +15,7 @@ import os
 import select
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +32,7 @@ from autotune.measure.postmortem import after_memory_kill, may_be_spoilt, outcom
 from autotune.measure.process import Death
 from autotune.measure.reports import whole_run
 from autotune.measure.turns import LOOK_AGAIN_SECONDS
-from autotune.session.executor import Entrant, Event, Executor, Finished, Started, Ticket
+from autotune.session.executor import Entrant, Event, Executor, Finished, Started, Ticket, nothing
 from autotune.session.executor_entrant import WorkerEntrant
 from autotune.session.executor_lane import Lane, cores_of, find_lanes, remark_on
 from autotune.session.executor_slot import MEASURE, PREPARE, Slot, WorkerFactory
@@ -65,6 +65,7 @@ class WorkerExecutor(Executor):
     no core, each measurement waits for its turn (:mod:`autotune.measure.turns`). ``prepare_workers`` is
     by default as many as there are cores beside the measuring ones, up to eight; none are used where
     the objective has nothing to prepare. ``lanes``: where to measure; ``None``: as the settings say.
+    ``meanwhile`` is called while the first worker starts, which with a large library takes seconds.
 
     Raises :class:`autotune.errors.InputError` on construction where the objective cannot be used.
     """
@@ -76,6 +77,7 @@ class WorkerExecutor(Executor):
         prepare_workers: int | None = None,
         compiled: Path | None = None,
         lanes: tuple[Lane, ...] | None = None,
+        meanwhile: Callable[[], object] = nothing,
     ) -> None:
         sweep_groups()
         self.spec = spec
@@ -106,7 +108,9 @@ class WorkerExecutor(Executor):
         self._entrants: list[WorkerEntrant] = []
         self._closed = False
         try:
-            self._ready = self._measurers[0].start()
+            self._measurers[0].fill()
+            meanwhile()
+            self._ready = self._measurers[0].ready()
         except BaseException:
             self.close()
             raise
