@@ -104,6 +104,8 @@ def main(arguments: list[str] | None = None) -> None:
     except BrokenPipeError:  # `autotune show | head`: the reader has seen enough
         sys.stderr.close()
         sys.exit(DONE)
+    except OSError as error:  # a full disk behind a pipe, a terminal that has gone
+        fail(f"{error.filename or 'the output'}: {error.strerror or error}", STORE_FAILED)
     sys.exit(code if isinstance(code, int) else DONE)
 
 

@@ -6,7 +6,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import click
 
@@ -23,8 +23,8 @@ LINE_SECONDS = 5.0
 
 @contextmanager
 def make_progress(*, quiet: bool) -> Iterator[Progress]:
-    """The progress that fits stderr; it is cleared away at the end."""
-    if quiet:
+    """The progress that fits stderr; it is cleared away at the end. Without a stderr there is none."""
+    if quiet or sys.stderr is None:
         yield Progress()
     elif sys.stderr.isatty():
         with terminal_progress() as progress:
@@ -48,7 +48,8 @@ class LineProgress(Progress):
         self.last_pruned = ""
 
     def write(self, text: str) -> None:
-        click.echo(text, err=True)
+        with suppress(OSError):  # a log that is full or whose reader has gone: the search goes on without it
+            click.echo(text, err=True)
 
     def opened(self, opening: Opening) -> None:
         self.opening, self.unit = opening, opening.metric.unit
@@ -129,7 +130,8 @@ def terminal_progress() -> Iterator[Progress]:
 
     class TerminalProgress(LineProgress):
         def write(self, text: str) -> None:
-            console.print(Text(text))
+            with suppress(OSError):
+                console.print(Text(text))
 
         def tick(self, spent: Spent, running: int) -> None:
             lines = [Text(f"{self.status(spent)}, {running} in flight", style="bold")]

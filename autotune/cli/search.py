@@ -6,7 +6,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.option("--time", "seconds", type=Duration(), help="Time of searching in all: 90s, 10m, 1h30m.")
 @click.option("--patience", type=click.IntRange(1), help="Stop after so many trials without an improvement.")
 @click.option("--strategy", help="What proposes: auto, bayes, random, grid, evolution, optuna-tpe ...")
-@click.option("--seed", type=int, help="Seed of the strategy.")
+@click.option("--seed", type=click.IntRange(0), help="Seed of the strategy.")
 @click.option("--fresh", is_flag=True, help="Begin a new study instead of going on with the last one.")
 @click.option("--no-cache", is_flag=True, help="Compile all anew, and keep nothing for other searches.")
 @store_option
@@ -106,7 +106,8 @@ def interruptible(session: Session | ManySession) -> Iterator[None]:
         session.stop()
         if again:
             raise KeyboardInterrupt
-        click.echo("\ninterrupted: measuring the finalists again; once more to end at once", err=True)
+        with suppress(OSError):
+            click.echo("\ninterrupted: measuring the finalists again; once more to end at once", err=True)
 
     earlier = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

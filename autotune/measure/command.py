@@ -225,7 +225,7 @@ class CommandRunner(Objective):
             text = config_document(file.suffix or file.name, run.configuration)
         # Under another name first: the same configuration may be running in another process.
         draft = file.with_name(f"{file.name}.{os.getpid()}")
-        draft.write_text(text)
+        draft.write_text(text, encoding="utf-8")
         draft.replace(file)
 
     # -- preparing -----------------------------------------------------------------------------
@@ -336,7 +336,9 @@ def _look_up(found: Mapping[str, object], name: str) -> object:
 
 def _number(name: str, value: object, ended: Finished) -> float:
     try:
-        if isinstance(value, (int, float, str)):
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return float(value)
+        if isinstance(value, str) and "_" not in value:  # Python would read 1_0 as 10
             return float(value)
     except (ValueError, OverflowError):
         pass

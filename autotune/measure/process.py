@@ -129,9 +129,12 @@ class Worker:
         self._channel.send(setup)
 
     def _launch(self, environment: Mapping[str, str], guardian_cores: tuple[int, ...]) -> None:
-        control, guardian_end = socket.socketpair()
-        channel, worker_end = socket.socketpair()
-        notes = SharedNotes.make()
+        try:
+            notes = SharedNotes.make()
+            control, guardian_end = socket.socketpair()
+            channel, worker_end = socket.socketpair()
+        except OSError as error:  # a limit on files or on their size
+            raise AutotuneError(f"no worker process could be started: {error}") from error
         cap = self.setup.cap
         birth = Birth(
             session=os.getpid(),

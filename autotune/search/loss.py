@@ -13,6 +13,8 @@ from autotune.search.contract import Observation, Problem
 from autotune.search.fidelity import AtFull, at_full
 from autotune.status import Status
 
+HUGE = 1e150
+"""What is larger counts as so large: the squares of larger numbers overflow."""
 FIRST = 5
 """Values from which a median says something."""
 
@@ -73,7 +75,7 @@ def _value(observation: Observation, metric: str) -> float:
     if observation.status not in (Status.OK, Status.PRUNED):
         return math.nan
     value = observation.metrics.get(metric, math.nan)
-    return float(value) if math.isfinite(value) else math.nan
+    return min(max(float(value), -HUGE), HUGE) if math.isfinite(value) else math.nan
 
 
 def flattened(values: Floats) -> Floats:

@@ -18,23 +18,19 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from autotune.errors import InputError, Problem, nearest
-from autotune.measure.bounds import beyond_bounds
-from autotune.measure.outcome import Estimate, Outcome, Reading
+from autotune.errors import InputError, Problem
+from autotune.measure.outcome import Outcome
 from autotune.measure.reports import Reporter, Stopped
-from autotune.measure.statistics import estimate
 from autotune.provenance.environment import Environment
 from autotune.session.ledger import Ledger
 from autotune.session.opening import open_study
 from autotune.session.result import Result, load_result
 from autotune.session.stopping import make_stopping
+from autotune.session.told import Measured, count_of, outcome_of
 from autotune.space.configuration import Configuration
 from autotune.space.spec import StudySpec
 from autotune.status import Status
 from autotune.store.store import Store
-
-Measured = float | list[float]
-"""One value of a metric, or several readings of it."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +63,7 @@ class AskTell:
 
     def ask(self, n: int = 1) -> list[AskedTrial]:
         """Up to ``n`` trials; fewer where the space is exhausted. They are ``running`` from now on."""
-        trials = self._ledger.propose(n, worker="ask-tell")
+        trials = self._ledger.propose(count_of(n), worker="ask-tell")
         if self._stopping is not None:
             for trial in trials:
                 self._stopping.give(trial)
@@ -84,6 +80,7 @@ class AskTell:
             if stop := session.report(trial, epoch, loss=loss):
                 session.tell(trial, loss=loss, status=stop.status, message=stop.message)
         """
+        self._in_flight(trial)
         if self._stopping is None:
             return None
         try:
@@ -105,16 +102,24 @@ class AskTell:
     ) -> Outcome:
         """Record what came of ``trial``: metrics by name, or the status in which it failed.
 
-        A list holds several readings of a metric. A value past its bound makes the outcome
-        ``wrong``, a NaN ``diverged``, as in any other search.
+        A list or an array holds several readings of a metric. A value past its bound makes the outcome
+        ``wrong``, a NaN ``diverged``, as in any other search. Raises :class:`InputError` for what cannot be
+        recorded; the trial can be told again then, and where the store failed.
         """
+        self._in_flight(trial)
         given = {**(metrics or {}), **named}
-        outcome = self._outcome(given, Status(status), message, seconds, peak_memory)
+        outcome = outcome_of(self._spec, given, status, message, seconds, peak_memory)
         if self._stopping is not None:
             outcome = self._stopping.settle(trial.id, outcome) or outcome
-            self._reporters.pop(trial.id, None)
         self._ledger.finish(trial.id, outcome)
+        self._reporters.pop(trial.id, None)
         return outcome
+
+    def _in_flight(self, trial: AskedTrial) -> None:
+        if not isinstance(trial, AskedTrial) or not self._ledger.runs(trial.id):
+            what = f"trial {trial.number}" if isinstance(trial, AskedTrial) else f"{trial!r:.60}"
+            message = f"{what} is not one that this session asked for and was not yet told of"
+            raise InputError(Problem(message, expected="a trial that ask() returned, once"))
 
     def result(self) -> Result:
         """The result as it stands. The winner is not measured again: the caller runs the trials."""
@@ -134,42 +139,3 @@ class AskTell:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def _outcome(
-        self,
-        given: Mapping[str, Measured],
-        status: Status,
-        message: str,
-        seconds: float,
-        peak_memory: int | None,
-    ) -> Outcome:
-        known = [metric.name for metric in self._spec.metrics]
-        if unknown := [name for name in given if name not in known]:
-            raise InputError(
-                [
-                    Problem(f"unknown metric {n!r}", expected=", ".join(known), hint=nearest(n, known))
-                    for n in unknown
-                ]
-            )
-        readings = tuple(
-            Reading(name, float(value))
-            for name, values in given.items()
-            for value in (values if isinstance(values, list) else [values])
-        )
-        metrics: dict[str, Estimate] = {}
-        for name in given:
-            own = [r.value for r in readings if r.metric == name]
-            metrics[name] = estimate(own, self._spec.measure.confidence)
-        if status is Status.OK:
-            missing = [g.name for g in self._spec.goals if g.name not in metrics]
-            if missing:
-                raise InputError(f"a trial that is ok needs its metrics: {', '.join(missing)} missing")
-            status, message = beyond_bounds(self._spec.metrics, metrics) or (status, message)
-        return Outcome(
-            status=status,
-            metrics=metrics,
-            readings=readings,
-            phases={"measure": seconds},
-            message=message,
-            peak_memory=peak_memory,
-        )

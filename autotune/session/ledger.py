@@ -149,10 +149,15 @@ class Ledger:
 
     # -- finishing -----------------------------------------------------------------------------
 
+    def runs(self, trial_id: int) -> bool:
+        """Whether the trial is in the hands of this session and has not ended."""
+        return trial_id in self._running
+
     def finish(self, trial_id: int, outcome: Outcome) -> TrialRecord:
         """Write the outcome down, then tell the strategy; a lost trial can be put back by :meth:`retry`."""
-        trial = self._running.pop(trial_id)
+        trial = self._running[trial_id]
         self.store.finish(trial_id, outcome, self._environment.hash)
+        del self._running[trial_id]  # now it stands in the store, and not before
         self.catch_up()
         return trial
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import numbers
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from autotune.errors import InputError, Problem
 from autotune.measure.replay import limit_to_recording
 from autotune.provenance.device import device_facts
 from autotune.space.reader import read_family, read_spec
@@ -26,7 +30,13 @@ def load_spec(
     ``device``: the name or file of a device profile, for a machine that is elsewhere; else this one.
     Raises :class:`autotune.errors.InputError` with every problem that was found.
     """
-    spec = space if isinstance(space, StudySpec) else read_spec(Path(space), device=device_facts(device))
+    if isinstance(space, StudySpec):
+        spec = space
+    elif isinstance(space, str | Path):
+        spec = read_spec(Path(space), device=device_facts(device))
+    else:
+        expected = "the path of a space file, or a StudySpec"
+        raise InputError(Problem(f"the space is {space!r:.60}", expected=expected))
     return _with(spec, trials, time, patience, strategy, seed)
 
 
@@ -54,6 +64,8 @@ def _with(
     strategy: str | None,
     seed: int | None,
 ) -> StudySpec:
+    if problems := list(_problems(trials, time, patience, strategy, seed)):
+        raise InputError(problems)
     budget = Budget(
         trials=spec.budget.trials if trials is None else trials,
         time=spec.budget.time if time is None else time,
@@ -66,3 +78,20 @@ def _with(
     )
     spec = replace(spec, budget=budget, search=search)
     return limit_to_recording(spec) if isinstance(spec.objective, ReplayObjective) else spec
+
+
+def _problems(
+    trials: object, time: object, patience: object, strategy: object, seed: object
+) -> Iterator[Problem]:
+    """What is wrong with what was said in the place of the file, which says it in the file's own way."""
+    for name, value, least in (("trials", trials, 1), ("patience", patience, 1), ("seed", seed, 0)):
+        if value is not None and not (_is(value, numbers.Integral) and value >= least):  # type: ignore[operator]
+            yield Problem(f"{name} is {value!r:.60}", expected=f"a whole number, {least} or more")
+    if time is not None and not (_is(time, numbers.Real) and 0 < time < math.inf):  # type: ignore[operator]
+        yield Problem(f"time is {time!r:.60}", expected="seconds, more than 0")
+    if strategy is not None and not isinstance(strategy, str):
+        yield Problem(f"strategy is {strategy!r:.60}", expected="the name of a strategy")
+
+
+def _is(value: object, kind: type) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)

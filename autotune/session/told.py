@@ -1,0 +1,106 @@
+"""What a caller says of a trial that it has run itself, checked before anything of it is written down."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.errors import InputError, Problem, nearest
+from autotune.measure.bounds import beyond_bounds
+from autotune.measure.outcome import Outcome, Reading
+from autotune.measure.statistics import estimate
+from autotune.space.spec import MetricSpec, StudySpec
+from autotune.status import Status
+
+Measured = float | Sequence[float] | NDArray[np.generic]
+"""One value of a metric, or several readings of it."""
+
+LARGEST = 2**63 - 1
+"""What a store can hold of a whole number."""
+
+
+def count_of(n: object) -> int:
+    """How many trials are asked for. Raises :class:`InputError` for what is no whole number of 0 or more."""
+    if isinstance(n, bool) or not isinstance(n, numbers.Integral) or n < 0:
+        raise InputError(Problem(f"{n!r:.60} trials were asked for", expected="a whole number, 0 or more"))
+    return int(n)
+
+
+def outcome_of(
+    spec: StudySpec,
+    given: Mapping[str, Measured],
+    status: Status | str,
+    message: str = "",
+    seconds: float = 0.0,
+    peak_memory: int | None = None,
+) -> Outcome:
+    """The outcome that is said in these words; :class:`InputError` with all that is wrong with them."""
+    problems = [
+        *_unknown(given, spec.metrics),
+        *_status_problems(status),
+        *_other_problems(message, seconds, peak_memory),
+    ]
+    readings: list[Reading] = []
+    for name, value in given.items():
+        try:
+            readings += [Reading(name, reading) for reading in _numbers(value)]
+        except (TypeError, ValueError, OverflowError):
+            expected = "a number, or a list of at least one"
+            problems.append(Problem(f"{name} is {value!r:.60}", expected=expected))
+    if problems:
+        raise InputError(problems)
+    status = Status(status)
+    estimates = {
+        name: estimate([r.value for r in readings if r.metric == name], spec.measure.confidence)
+        for name in given
+    }
+    if status is Status.OK:
+        missing = [g.name for g in spec.goals if g.name not in given]
+        if missing:
+            raise InputError(f"a trial that is ok needs its metrics: {', '.join(missing)} missing")
+        status, message = beyond_bounds(spec.metrics, estimates) or (status, message)
+    return Outcome(
+        status=status,
+        metrics=estimates,
+        readings=tuple(readings),
+        phases={"measure": float(seconds)},
+        message=message,
+        peak_memory=None if peak_memory is None else int(peak_memory),
+    )
+
+
+def _numbers(value: Any) -> list[float]:
+    """One number or several as such; raises where it is neither."""
+    several = np.atleast_1d(np.asarray(value))
+    if several.dtype.kind not in "iuf" or several.ndim != 1 or not len(several):
+        raise ValueError
+    return [float(number) for number in several]
+
+
+def _unknown(given: Mapping[str, Measured], metrics: Sequence[MetricSpec]) -> Iterator[Problem]:
+    known = [metric.name for metric in metrics]
+    for name in given:
+        if name not in known:
+            yield Problem(f"unknown metric {name!r}", expected=", ".join(known), hint=nearest(name, known))
+
+
+def _status_problems(status: object) -> Iterator[Problem]:
+    ends = [str(end) for end in Status if end.finished]
+    if str(status) not in ends:
+        hint = nearest(str(status), ends)
+        yield Problem(f"a trial does not end as {str(status)!r:.60}", expected=", ".join(ends), hint=hint)
+
+
+def _other_problems(message: object, seconds: object, peak_memory: object) -> Iterator[Problem]:
+    if not isinstance(message, str):
+        yield Problem(f"message is {message!r:.60}", expected="a text")
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
+        yield Problem(f"seconds is {seconds!r:.60}", expected="a number, 0 or more")
+    whole = isinstance(peak_memory, numbers.Integral) and not isinstance(peak_memory, bool)
+    if peak_memory is not None and not (whole and 0 <= peak_memory <= LARGEST):  # type: ignore[operator]
+        yield Problem(f"peak_memory is {peak_memory!r:.60}", expected="a whole number of bytes, or None")

@@ -1,0 +1,102 @@
+"""What a caller says of a trial: all that is wrong with it is said, and nothing of it is lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import autotune
+from autotune.session.told import count_of, outcome_of
+from autotune.space.reader import parse_spec
+from autotune.space.spec import StudySpec
+from autotune.status import Status
+
+SPACE = """
+autotune: 1
+name: told
+objective: objective.py:unused
+metrics: {time: {goal: minimize}, error: {at_most: 1.0}}
+knobs: {x: {range: [0, 3], default: 0}}
+"""
+
+
+def spec(folder: Path) -> StudySpec:
+    (folder / "objective.py").write_text("def unused(x):\n    return 1.0\n")
+    return parse_spec(SPACE, folder / "space.yaml", {})
+
+
+@pytest.mark.parametrize("several", [[1.0, 2.0, 3.0], (1, 2, 3), np.array([1.0, 2.0, 3.0])])
+def test_readings_may_be_any_sequence(tmp_path: Path, several: Any) -> None:
+    outcome = outcome_of(spec(tmp_path), {"time": several, "error": np.float32(0.5)}, "ok")
+    assert outcome.status is Status.OK and outcome.metrics["time"].value == 2.0 and len(outcome.readings) == 4
+
+
+@pytest.mark.parametrize(
+    ("metrics", "words", "said"),
+    [
+        ({"time": []}, {}, "time is"),
+        ({"time": None}, {}, "time is None"),
+        ({"time": "2.0"}, {}, "time is '2.0'"),
+        ({"time": [[1.0]]}, {}, "time is"),
+        ({"time": 1.0, "eror": 0.0}, {}, "unknown metric 'eror'"),
+        ({"error": 0.0}, {}, "time missing"),
+        ({"time": 1.0}, {"status": "great"}, "'great'"),
+        ({"time": 1.0}, {"status": "running"}, "'running'"),
+        ({"time": 1.0}, {"message": None}, "message is None"),
+        ({"time": 1.0}, {"seconds": -1.0}, "seconds is -1.0"),
+        ({"time": 1.0}, {"peak_memory": 2**70}, "peak_memory is"),
+        ({"time": 1.0}, {"peak_memory": 1.5}, "peak_memory is 1.5"),
+    ],
+)
+def test_what_cannot_be_recorded_is_said(
+    tmp_path: Path, metrics: dict[str, Any], words: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(autotune.InputError, match=said):
+        outcome_of(spec(tmp_path), metrics, **{"status": "ok", **words})
+
+
+@pytest.mark.parametrize("n", [1.5, "2", -1, True, None])
+def test_how_many_is_a_whole_number(n: object) -> None:
+    with pytest.raises(autotune.InputError, match="whole number"):
+        count_of(n)
+
+
+def test_a_trial_is_told_once_and_again_after_a_mistake(tmp_path: Path) -> None:
+    with autotune.ask_tell(spec(tmp_path), store=tmp_path / "study.db", strategy="random") as session:
+        trial, other = session.ask(np.int64(2))
+        with pytest.raises(autotune.InputError, match="does not end as 'running'"):
+            session.tell(trial, status="running")
+        assert session.tell(trial, time=1.0, error=0.0).status is Status.OK
+        for again in (trial, "trial 1"):
+            with pytest.raises(autotune.InputError, match="not one that this session asked for"):
+                session.tell(again, time=1.0)  # type: ignore[arg-type]
+        assert session.tell(other, time=1.0, error=2.0).status is Status.WRONG
+        assert len(session.ask(10)) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"trials": "3"}, "trials is '3'"),
+        ({"trials": 0}, "trials is 0"),
+        ({"patience": 1.5}, "patience is 1.5"),
+        ({"time": "3s"}, "time is '3s'"),
+        ({"time": float("nan")}, "time is nan"),
+        ({"seed": -1}, "seed is -1"),
+        ({"strategy": 3}, "strategy is 3"),
+    ],
+)
+def test_what_stands_in_the_place_of_the_file_is_checked(
+    tmp_path: Path, words: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(autotune.InputError, match=said):
+        autotune.search(spec(tmp_path), store=tmp_path / "study.db", **words)
+    assert not (tmp_path / "study.db").exists()
+
+
+def test_a_space_is_a_file_or_a_spec() -> None:
+    with pytest.raises(autotune.InputError, match="the space is"):
+        autotune.search({"x": [1, 2]})  # type: ignore[arg-type]
