@@ -16,10 +16,11 @@ from autotune.hook.choosing import default
 from autotune.hook.recipes import Metric, Recipe, Speedup
 from autotune.hook.tuning import Budget
 from autotune.measure.objective import Context
-from autotune.session.api import search
+from autotune.session.api import open_session
 from autotune.session.result import Result
 from autotune.space import spec as specs
 from autotune.space.configuration import FrozenMap
+from autotune.store.store import Store
 
 if TYPE_CHECKING:
     from autotune.hook.tuned import Settings
@@ -47,7 +48,10 @@ def search_case(
     options = launch_options(default(spec.space))
     context = Context({}, {}, Path(tempfile.gettempdir()))
     objective = CallObjective(call, options, context, settings.written, settings.tolerance)
-    return search(spec, store=budget.store or own.store, objective=objective)
+    store = budget.store or own.store
+    with Store.open(None if store is None else str(store)) as opened:
+        # Not search(), for which the given objective would be what is searched: that is the kernel.
+        return open_session(spec, opened, objective=objective).run()
 
 
 def recipe_of(result: Result, case: Case, device: str, settings: Settings) -> Recipe:

@@ -16,7 +16,7 @@ from autotune.hook.stored import recipe_of
 from autotune.measure.outcome import Reading
 from autotune.provenance.environment import capture, compare
 from autotune.ready import ready_spaces
-from autotune.session.replaying import causes_of, own_results, replicates, space_file
+from autotune.session.replaying import causes_of, from_python, own_results, replicates, space_file
 from autotune.session.verification import UNMEASURABLE, Claim, Keeper, Verification, spec_for, verify
 from autotune.space.configuration import Configuration
 from autotune.space.space_file import load_text
@@ -120,9 +120,8 @@ def _claim(recipe: Recipe) -> Claim:
 
 
 def _spec_of(study: StudyRecord) -> StudySpec:
-    if not study.spec_text.strip():
-        message = f"study {study.label} was searched from Python: there is no space file that says with what"
-        raise InputError(Problem(message))
+    if why := from_python(study):
+        raise InputError(Problem(why))
     return spec_for(study.spec_text, space_file(study), study.workload)
 
 

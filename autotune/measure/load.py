@@ -22,7 +22,14 @@ from autotune.errors import InputError, Location, Problem, nearest
 from autotune.measure.function import FunctionObjective
 from autotune.measure.objective import Context, Objective, Signal
 from autotune.measure.target import EXAMPLE, absolute, is_path, split_target, target_file
-from autotune.space.spec import CommandObjective, MetricSpec, ObjectiveSpec, PythonObjective, ReplayObjective
+from autotune.space.spec import (
+    CallableObjective,
+    CommandObjective,
+    MetricSpec,
+    ObjectiveSpec,
+    PythonObjective,
+    ReplayObjective,
+)
 
 
 def load_objective(
@@ -44,6 +51,8 @@ def load_objective(
             from autotune.measure.command import CommandRunner
 
             return CommandRunner(spec, context, tuple(metrics))
+        case CallableObjective():
+            raise InputError(Problem(f"{spec.name} was given by a program, and only that can measure it"))
         case ReplayObjective():
             from autotune.measure.recording import read_recording
             from autotune.measure.replay import ReplayedObjective

@@ -4,11 +4,25 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import shlex
 from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 
 from autotune.provenance.code import local_imports
-from autotune.space.spec import CommandObjective, ObjectiveSpec, PythonObjective, ReplayObjective
+from autotune.space.spec import (
+    CallableObjective,
+    CommandObjective,
+    ObjectiveSpec,
+    PythonObjective,
+    ReplayObjective,
+)
+
+_C = (".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".cu", ".cuh", ".cl", ".s", ".S", ".asm")
+_OTHERS = (".f", ".f90", ".rs", ".go", ".zig", ".jl", ".java", ".py", ".mk")
+SOURCES = frozenset((*_C, *_OTHERS))
+"""How the names of files end that programs are built from."""
+BUILDS = frozenset(("Makefile", "makefile", "GNUmakefile", "CMakeLists.txt", "meson.build", "Cargo.toml"))
 
 
 def source_files(objective: ObjectiveSpec) -> tuple[Path, ...]:
@@ -20,6 +34,8 @@ def source_files(objective: ObjectiveSpec) -> tuple[Path, ...]:
             found = _of_command(objective)
         case ReplayObjective():
             found = [objective.file]
+        case CallableObjective():
+            found = [] if objective.file is None else [objective.file]
     return tuple(dict.fromkeys(path.resolve() for path in found))
 
 
@@ -76,8 +92,48 @@ def _literal_sources(body: Iterable[ast.stmt]) -> list[str]:
 
 
 def _of_command(objective: CommandObjective) -> list[Path]:
-    """The words of its command lines that name a file of its folder."""
-    words = [*objective.arguments, *objective.prepare, *objective.check]
-    paths = [objective.base / word for word in words if "{" not in word and not word.startswith("-")]
+    """What the command lines name in their folder, and what Python files of those import nearby.
+
+    A program that a ``prepare`` builds is no source: each configuration has another one. Its source is what
+    that names, or all in the folder where it names nothing, as ``make`` does.
+    """
+    prepare = _named(objective, objective.prepare)
+    named = [path for line in (objective.arguments, objective.check) for path in _named(objective, line)]
+    if objective.prepare:
+        named, prepare = ([path for path in paths if not _is_compiled(path)] for paths in (named, prepare))
+        prepare = prepare or _sources_beside(objective)
+    files = [*named, *prepare]
+    written = {objective.config_file, objective.metrics_file}
+    files = [file for file in files if file.name not in written]
+    return [*files, *(found for file in files if file.suffix == ".py" for found in local_imports(file))]
+
+
+def _named(objective: CommandObjective, line: Iterable[str]) -> list[Path]:
+    """The files of the folder that a command line names, also inside a text for a shell."""
     inside = objective.base.resolve()
+    words = [word for argument in line for word in _words(argument)]
+    modules = [word.replace(".", "/") for flag, word in pairwise(words) if flag == "-m"]
+    names = [*words, *(f"{m}{end}" for m in modules for end in (".py", "/__main__.py"))]
+    paths = [objective.base / name for name in names if "{" not in name and not name.startswith("-")]
     return [path for path in paths if path.is_file() and path.resolve().is_relative_to(inside)]
+
+
+def _words(argument: str) -> list[str]:
+    """An argument as it is, and what a shell would make of it where it has several words."""
+    try:
+        split = shlex.split(argument) if " " in argument else []
+    except ValueError:  # a quotation that does not end
+        split = argument.split()
+    return [argument, *(word.strip(";&|()") for word in split)]
+
+
+def _is_compiled(path: Path) -> bool:
+    """Whether it is a program for the processor, which nobody has written by hand."""
+    with path.open("rb") as file:
+        return b"\0" in file.read(1024)
+
+
+def _sources_beside(objective: CommandObjective) -> list[Path]:
+    """What a build tool may read in the folder."""
+    files = sorted(path for path in objective.base.iterdir() if path.is_file())
+    return [path for path in files if path.suffix in SOURCES or path.name in BUILDS]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from autotune.measure.callables import describe_callable
 from autotune.measure.compile_cache import cache_folder
 from autotune.measure.objective import Objective
 from autotune.provenance.environment import Environment, capture
@@ -45,13 +47,16 @@ def search(
     ``patience`` bound the study as a whole and override the file's ``budget:``. ``store`` is a
     path or URL (default: ``AUTOTUNE_STORE`` or ``results/autotune.db``). ``fresh`` begins a new
     study. ``objective`` is a Python callable or objective measured in this very process, in the place of the
-    file's: quick, but a configuration that crashes takes this process along. Without ``cache`` nothing that
+    file's: quick, but a configuration that crashes takes this process along. Another one, or one whose source
+    has changed, is another study. Without ``cache`` nothing that
     other searches have compiled is used, and nothing is kept for them.
 
     Raises :class:`autotune.errors.InputError` for bad input and :class:`autotune.errors.StoreError`
     where the store fails.
     """
     spec = load_spec(space, trials=trials, time=time, patience=patience, strategy=strategy, seed=seed)
+    if objective is not None:
+        spec = replace(spec, objective=describe_callable(objective))
     with Store.open(None if store is None else str(store)) as opened:
         session = open_session(spec, opened, fresh=fresh, objective=objective, cache=cache, progress=progress)
         return session.run()
@@ -79,6 +84,9 @@ def search_many(
         family = space
     else:
         family = load_family(space, trials=trials, time=time, patience=patience, strategy=strategy, seed=seed)
+    if objective is not None:
+        given = describe_callable(objective)
+        family = replace(family, specs=tuple(replace(spec, objective=given) for spec in family.specs))
     with Store.open(None if store is None else str(store)) as opened:
         return open_many(
             family, opened, fresh=fresh, objective=objective, cache=cache, progress=progress

@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from autotune.session.pace import Pace
 from autotune.session.rules import GO, Board, Decision, Moves, Rule, Verdict, place
 from autotune.space.spec import EarlyStopping
 
@@ -21,7 +20,7 @@ class Unstopped(Rule):
     def decide_at(self, number: int) -> tuple[int, ...]:
         return ()
 
-    def heard(self, number: int, step: int, value: float, at: float = 0.0) -> None:
+    def heard(self, number: int, step: int, value: float) -> None:
         return
 
     def decide(self, number: int, step: int) -> Decision:
@@ -41,19 +40,16 @@ class Asha(Rule):
     *A System for Massively Parallel Hyperparameter Tuning*, MLSys 2020, section 3.
     """
 
-    def __init__(self, settings: EarlyStopping, first: int = 0, pace: Pace | None = None) -> None:
-        """``first``: the rung at which it begins to stop trials, counted from 0. ``pace``: where the time of
-        the search is limited."""
+    def __init__(self, settings: EarlyStopping, first: int = 0) -> None:
+        """``first``: the rung at which it begins to stop trials, counted from 0."""
         self._settings = settings
         self._board = Board(settings.rungs[first:])
-        self._pace = Pace(settings.max, None) if pace is None else pace
 
     def decide_at(self, number: int) -> tuple[int, ...]:
         return self._board.rungs
 
-    def heard(self, number: int, step: int, value: float, at: float = 0.0) -> None:
+    def heard(self, number: int, step: int, value: float) -> None:
         self._board.heard(number, step, value)
-        self._pace.heard(number, step, value, at)
 
     def decide(self, number: int, step: int) -> Decision:
         rung = self._board.reached(step)
@@ -63,13 +59,10 @@ class Asha(Rule):
         if number not in ranking:
             return GO  # nothing finite was reported: the run ends as diverged
         position, keep = ranking.index(number) + 1, max(1, len(ranking) // self._settings.factor)
+        if position <= keep:
+            return GO
         there = f"{place(position)} of {len(ranking)} at {rung} {self._settings.resource}"
-        if position > keep:
-            return Decision(Verdict.STOP, f"{there}, where the best {keep} may go on")
-        ahead = self._pace.ahead(number)
-        if ahead >= keep:
-            return Decision(Verdict.STOP, f"{there}, but {ahead} had less {self._pace.said(number)}")
-        return GO
+        return Decision(Verdict.STOP, f"{there}, where the best {keep} may go on")
 
 
 class AsyncHyperband(Rule):
@@ -83,10 +76,9 @@ class AsyncHyperband(Rule):
     The paper of :class:`Asha` describes it beside that.
     """
 
-    def __init__(self, settings: EarlyStopping, seconds: float | None = None) -> None:
+    def __init__(self, settings: EarlyStopping) -> None:
         shapes = hyperband_shapes(settings)
-        pace = Pace(settings.max, seconds)
-        self._brackets = [Asha(settings, first, pace) for _, first in shapes]
+        self._brackets = [Asha(settings, first) for _, first in shapes]
         self._turns = _turns([size for size, _ in shapes])
 
     def _of(self, number: int) -> Asha:
@@ -96,8 +88,8 @@ class AsyncHyperband(Rule):
     def decide_at(self, number: int) -> tuple[int, ...]:
         return self._of(number).decide_at(number)
 
-    def heard(self, number: int, step: int, value: float, at: float = 0.0) -> None:
-        self._of(number).heard(number, step, value, at)
+    def heard(self, number: int, step: int, value: float) -> None:
+        self._of(number).heard(number, step, value)
 
     def decide(self, number: int, step: int) -> Decision:
         return self._of(number).decide(number, step)
@@ -152,7 +144,7 @@ class Brackets(Rule):
         self._brackets[-1].members.append(number)
         self._of[number] = self._brackets[-1]
 
-    def heard(self, number: int, step: int, value: float, at: float = 0.0) -> None:
+    def heard(self, number: int, step: int, value: float) -> None:
         self._board.heard(number, step, value)
 
     def ended(self, number: int, value: float | None) -> None:

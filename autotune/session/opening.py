@@ -11,14 +11,27 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from autotune.measure.sources import source_files
 from autotune.provenance.code import SourceSnapshot, snapshot
 from autotune.provenance.environment import Environment
 from autotune.space.configuration import plain
-from autotune.space.spec import CommandObjective, ObjectiveSpec, PythonObjective, ReplayObjective, StudySpec
+from autotune.space.spec import (
+    CallableObjective,
+    CommandObjective,
+    ObjectiveSpec,
+    PythonObjective,
+    ReplayObjective,
+    StudySpec,
+)
 from autotune.store.records import NewStudy, SegmentRecord, StudyRecord
 from autotune.store.store import Store
+
+CALLABLE = "callable "
+"""Begins the description of what a program gave to be measured: no space file says with what."""
+COMMAND = "command "
+"""Begins the description of a command, which goes on as JSON."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +69,7 @@ def identify(spec: StudySpec, source_hash: str, machine_key: str) -> Identity:
     early = spec.search.early_stopping
     return Identity(
         objective=describe_objective(spec.objective),
-        source=source_hash,
+        source=spec.objective.code if isinstance(spec.objective, CallableObjective) else source_hash,
         workload=json.dumps(plain(spec.workload), sort_keys=True),
         metrics=json.dumps([asdict(metric) for metric in spec.metrics], sort_keys=True),
         machine="" if isinstance(spec.objective, ReplayObjective) else machine_key,
@@ -81,9 +94,11 @@ def describe_objective(objective: ObjectiveSpec) -> str:
         case CommandObjective():
             document = asdict(objective)
             document.pop("base")
-            return "command " + json.dumps(document, sort_keys=True, default=list)
+            return COMMAND + json.dumps(document, sort_keys=True, default=list)
         case ReplayObjective():
             return f"replay {objective.file.name}"
+        case CallableObjective():
+            return CALLABLE + objective.name
 
 
 @dataclass(frozen=True)
@@ -93,6 +108,7 @@ class OpenedStudy:
     record: StudyRecord
     segment: SegmentRecord
     sources: tuple[Path, ...]
+    """What would be loaded anew if it changed."""
     source: SourceSnapshot
     notes: tuple[str, ...]
     """What the user should be told: a new study and why, a changed space, a changed tree."""
@@ -115,7 +131,8 @@ def open_study(
             f"the space of study {spec.name!r} has changed: every earlier trial that is still in it counts"
         )
     segment = _segment(store, record, source, notes)
-    return OpenedStudy(record, segment, sources, source, tuple(notes))
+    watched = () if isinstance(spec.objective, CallableObjective) else sources  # that is loaded already
+    return OpenedStudy(record, segment, watched, source, tuple(notes))
 
 
 def next_segment(store: Store, opened: OpenedStudy) -> OpenedStudy:
@@ -177,7 +194,19 @@ def _say(part: str, before: str, after: str) -> str:
         return "the objective's source has changed"
     if part == "machine":
         return "the machine is another one"
+    if before.startswith(COMMAND) and after.startswith(COMMAND):
+        was, now = (json.loads(text.removeprefix(COMMAND)) for text in (before, after))
+        return "; ".join(
+            f"the command's {name} were {_words(was.get(name))} and are {_words(now.get(name))}"
+            for name in now
+            if was.get(name) != now[name]
+        )
     return f"{part} was {before or 'nothing'} and is {after or 'nothing'}"
+
+
+def _words(value: Any) -> str:
+    words = [f"{k}={v}" for k, v in value.items()] if isinstance(value, dict) else value
+    return (" ".join(map(str, words)) if isinstance(words, list) else str(words)) or "nothing"
 
 
 def _segment(store: Store, record: StudyRecord, source: SourceSnapshot, notes: list[str]) -> SegmentRecord:

@@ -73,7 +73,7 @@ class OptunaRule(Rule):
         while len(self._trials) <= number:  # its number says to which bracket a trial belongs
             self._trials.append(self._study.ask())
 
-    def heard(self, number: int, step: int, value: float, at: float = 0.0) -> None:
+    def heard(self, number: int, step: int, value: float) -> None:
         self.joined(number)
         if step > self._reported.get(number, -1):
             self._reported[number] = step

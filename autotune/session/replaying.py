@@ -22,6 +22,7 @@ from autotune.provenance.environment import capture
 from autotune.session.causes import common_shift, environments, pressures, state_of
 from autotune.session.frozen import laid_out
 from autotune.session.ledger import VERIFIED
+from autotune.session.opening import CALLABLE
 from autotune.session.replicates import Interval
 from autotune.session.verification import UNMEASURABLE, Claim, Keeper, Verification, spec_for, verify
 from autotune.space.configuration import Configuration
@@ -105,8 +106,8 @@ def unmeasurable(study: StudyRecord, trial: TrialRecord) -> str:
     """Why a trial cannot be measured again on any machine; empty where it can."""
     if study.replayed:
         return "its readings come from a recording"
-    if not study.spec_text.strip():
-        return f"study {study.label} was searched from Python: there is no space file that says with what"
+    if from_python(study):
+        return from_python(study)
     if not trial.status.finished:
         raise InputError(
             Problem(f"trial {trial.number} of {study.label} has no result: it is {trial.status}")
@@ -115,6 +116,15 @@ def unmeasurable(study: StudyRecord, trial: TrialRecord) -> str:
         return "it is of a baseline, not of a configuration"
     if trial.status is Status.PRUNED and trial.facts.get("step") is not None:
         return f"it was stopped after step {trial.facts['step']}, so what it would have come to is not known"
+    return ""
+
+
+def from_python(study: StudyRecord) -> str:
+    """Why no space file says with what a study was measured; empty where one does."""
+    if study.objective.startswith(CALLABLE):
+        return f"study {study.label} was searched from Python: only a program can give {study.objective}"
+    if not study.spec_text.strip():
+        return f"study {study.label} was searched from Python: there is no space file that says with what"
     return ""
 
 

@@ -52,9 +52,8 @@ class Rule(ABC):
         """The steps at which this trial is decided upon; ``None``: at each report."""
 
     @abstractmethod
-    def heard(self, number: int, step: int, value: float, at: float = 0.0) -> None:
-        """A trial has reported, ``at`` seconds after its run began. One that begins anew reports its steps
-        again."""
+    def heard(self, number: int, step: int, value: float) -> None:
+        """A trial has reported. One that begins anew reports its steps again."""
 
     @abstractmethod
     def decide(self, number: int, step: int) -> Decision:

@@ -13,7 +13,7 @@ from typing import Any
 
 from autotune.search.contract import Source
 from autotune.session.observing import observe_record
-from autotune.session.opening import are_kin
+from autotune.session.opening import CALLABLE, are_kin
 from autotune.session.shapes_budget import distance
 from autotune.space.spec import MetricSpec, StudySpec
 from autotune.status import Status
@@ -113,8 +113,9 @@ def _fitting(spec: StudySpec, store: Store, study: StudyRecord) -> Iterator[Chos
 def _alike(spec: StudySpec, study: StudyRecord, other: StudyRecord) -> bool:
     """Whether ``other`` measured the same metric of the same thing under other conditions.
 
-    The same thing has the same name or objective and shares a knob. Recordings have names of their own: there
-    it is what has the very same knobs. Under the same conditions (the same key) it would be the study itself.
+    The same thing has the same name or objective and shares a knob of the same sort. Recordings have names of
+    their own: there it is what has the very same knobs. Under the same conditions (the same key) it would be
+    the study itself.
     """
     if other.id == study.id or other.key == study.key or other.replayed != study.replayed:
         return False
@@ -122,10 +123,18 @@ def _alike(spec: StudySpec, study: StudyRecord, other: StudyRecord) -> bool:
         return False
     if _identity(other).get("resource", "") != _identity(study).get("resource", ""):
         return False
-    mine, theirs = {knob.name for knob in spec.space.knobs}, _knobs(other)
-    if other.name == study.name or other.objective == study.objective:
-        return bool(mine & theirs)
-    return study.replayed and mine == theirs
+    mine, theirs = {knob.name: _sort(knob.domain) for knob in spec.space.knobs}, _knobs(other)
+    if other.name == study.name or _same_objective(other, study):
+        return any(theirs.get(name) == sort for name, sort in mine.items())
+    return study.replayed and mine.keys() == theirs.keys()
+
+
+def _same_objective(one: StudyRecord, other: StudyRecord) -> bool:
+    """Of what programs give, many things have the same name: ``<lambda>``, ``objective``."""
+    same = one.objective == other.objective
+    if same and one.objective.startswith(CALLABLE):
+        return _identity(one).get("source") == _identity(other).get("source")
+    return same
 
 
 def _same_goal(metric: Mapping[str, Any], goal: MetricSpec) -> bool:
@@ -137,8 +146,14 @@ def _identity(study: StudyRecord) -> Mapping[str, Any]:
     return identity
 
 
-def _knobs(study: StudyRecord) -> set[str]:
-    return set(study.document.get("space", {}).get("knobs", {}))
+def _knobs(study: StudyRecord) -> dict[str, str]:
+    """The sort of each knob, by name."""
+    return {name: _sort(knob) for name, knob in study.document.get("space", {}).get("knobs", {}).items()}
+
+
+def _sort(domain: Mapping[str, object]) -> str:
+    """What a knob's values are: another range of numbers is still numbers, and texts are none."""
+    return next((sort for sort in ("choices", "flag", "permutation", "assign") if sort in domain), "numbers")
 
 
 def _source(store: Store, chosen: Chosen) -> Source:

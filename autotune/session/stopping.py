@@ -31,25 +31,24 @@ def make_stopping(spec: StudySpec, store: Store, study_id: int, session_id: int)
     if settings is None:
         return None
     metric = next(m for m in spec.goals if settings.metric in ("", m.name))
-    stopping = Stopping(settings, metric, make_rule(settings, metric, spec.budget.time), store, study_id)
+    stopping = Stopping(settings, metric, make_rule(settings, metric), store, study_id)
     stopping.restore(store.trials(study_id, purpose="search"), session_id)
     return stopping
 
 
-def make_rule(settings: EarlyStopping, metric: MetricSpec, seconds: float | None = None) -> Rule:
-    """The rule of that policy, in a search of so many ``seconds``; ``None``: its time is not limited."""
+def make_rule(settings: EarlyStopping, metric: MetricSpec) -> Rule:
+    """The rule of that policy."""
     from autotune.session import halving
-    from autotune.session.pace import Pace
 
     match settings.policy:
         case "asha":
-            return halving.Asha(settings, pace=Pace(settings.max, seconds))
+            return halving.Asha(settings)
         case "successive-halving":
             return halving.successive_halving(settings)
         case "hyperband":
             return halving.hyperband(settings)
         case "async-hyperband":
-            return halving.AsyncHyperband(settings, seconds)
+            return halving.AsyncHyperband(settings)
         case "none":
             return halving.Unstopped()
     from autotune.session.pruners import OptunaRule
@@ -213,7 +212,7 @@ class Stopping:
                 value = report.metrics[self._metric.name]
                 self._last[number] = report
                 self._board.heard(number, report.step, value)
-                self._rule.heard(number, report.step, self._sign * value, report.at)
+                self._rule.heard(number, report.step, self._sign * value)
 
     def _finished(self, trial_id: int, outcome: Outcome) -> Outcome:
         """The outcome with the trial's curve beside it; a lost one will be tried again."""

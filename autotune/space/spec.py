@@ -75,7 +75,19 @@ class ReplayObjective:
     file: Path
 
 
-ObjectiveSpec = PythonObjective | CommandObjective | ReplayObjective
+@dataclass(frozen=True)
+class CallableObjective:
+    """What a program gave to be measured in its own process, in the place of a space file's objective."""
+
+    name: str
+    """``module:qualified name``."""
+    code: str
+    """16 hexadecimal digits: another one is another objective."""
+    file: Path | None = None
+    """What it is written in; ``None``: no file."""
+
+
+ObjectiveSpec = PythonObjective | CommandObjective | ReplayObjective | CallableObjective
 
 
 @dataclass(frozen=True)

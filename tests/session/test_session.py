@@ -107,11 +107,18 @@ def test_a_changed_workload_begins_a_new_study_that_says_so(
 
 
 def test_a_changed_source_begins_a_new_study(tmp_path: Path, search: Callable[..., autotune.Result]) -> None:
-    given = spec(tmp_path)
-    first = search(given, trials=3)
+    first = search(trials=3, objective=lambda x, y: 1.0 + x)
+    again = search(trials=3, objective=lambda x, y: 1.0 + x)
+    other = search(trials=3, objective=lambda x, y: 9.0 - x)
+    assert first.study.differs == {} and again.study.id == first.study.id
+    assert set(other.study.differs) == {"source"} and other.study.id != first.study.id
+
+
+def test_a_changed_file_begins_a_new_study(tmp_path: Path) -> None:
+    given, store = spec(tmp_path), tmp_path / "study.db"
+    autotune.search(given, trials=2, store=store)
     (tmp_path / "objective.py").write_text("def unused(x, y):\n    return 2.0\n")
-    assert "source" in search(given, trials=3).study.differs
-    assert first.study.differs == {}
+    assert "source" in autotune.search(given, trials=2, store=store).study.differs
 
 
 def test_fresh_begins_anew(search: Callable[..., autotune.Result]) -> None:

@@ -1,0 +1,99 @@
+"""What a callable is that a program gives to be measured, so that another one is not taken for it."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+from autotune.space.spec import CallableObjective
+
+PLAIN = (bool, int, float, complex, str, bytes, type(None))
+DEEPEST = 5
+"""Functions within functions that are looked into."""
+
+
+def describe_callable(given: Any) -> CallableObjective:
+    """The identity of a class, an instance or a function.
+
+    It is its source, with the numbers and texts that are bound to it: defaults, what it encloses, the
+    arguments of a :class:`functools.partial`. A lambda, of which the source is only known with the line
+    around it, counts by what Python made of it. Not seen are the state of instances, of lists and the like,
+    and what is global.
+    """
+    kind = _kind(given)
+    digest = hashlib.sha256("\n".join(_facts(given, DEEPEST)).encode()).hexdigest()[:16]
+    return CallableObjective(f"{kind.__module__}:{kind.__qualname__}", digest, _file(kind))
+
+
+def _kind(given: Any) -> Any:
+    """The function or class behind it."""
+    while isinstance(given, functools.partial):
+        given = given.func
+    if inspect.ismethod(given):
+        given = given.__func__
+    return given if isinstance(given, type | FunctionType) else type(given)
+
+
+def _file(kind: Any) -> Path | None:
+    try:
+        name = inspect.getsourcefile(kind)
+    except TypeError:  # built in
+        return None
+    return Path(name) if name and Path(name).is_file() else None
+
+
+def _facts(given: Any, deep: int) -> Iterator[str]:
+    """What makes it what it is, in an order that is always the same."""
+    if isinstance(given, PLAIN):
+        yield repr(given)
+    elif isinstance(given, tuple):
+        for value in given:
+            yield from _facts(value, deep)
+    elif isinstance(given, functools.partial):
+        yield from _facts((given.args, tuple(given.keywords.items()), given.func), deep)
+    elif callable(given) and deep:
+        kind = _kind(given)
+        yield _text(kind)
+        if isinstance(kind, FunctionType):
+            cells = tuple(_enclosed(cell) for cell in kind.__closure__ or ())
+            named = tuple((kind.__kwdefaults__ or {}).items())
+            yield from _facts((kind.__defaults__ or (), named, cells), deep - 1)
+    else:
+        yield type(given).__qualname__
+
+
+def _enclosed(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not yet known
+        return None
+
+
+def _text(kind: Any) -> str:
+    """Its source; what Python made of it where there is none, or only that of the line around it."""
+    if getattr(kind, "__name__", "") != "<lambda>":
+        try:
+            return textwrap.dedent(inspect.getsource(kind))
+        except (OSError, TypeError):  # typed in, or not of Python
+            pass
+    members = {"": kind} if isinstance(kind, FunctionType) else vars(kind)
+    made = [(name, _code(m.__code__)) for name, m in sorted(members.items()) if isinstance(m, FunctionType)]
+    return repr(made) if made else f"{kind.__module__}:{kind.__qualname__}"
+
+
+def _code(code: CodeType) -> tuple[object, ...]:
+    constants = [
+        _code(value) if isinstance(value, CodeType) else _in_order(value) for value in code.co_consts
+    ]
+    return code.co_code, tuple(constants), code.co_names, code.co_varnames
+
+
+def _in_order(value: object) -> str:
+    """As text; a set in an order that does not depend on the process."""
+    return repr(sorted(map(repr, value))) if isinstance(value, frozenset) else repr(value)

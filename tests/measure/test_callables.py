@@ -1,0 +1,86 @@
+"""Two callables are the same objective where they do the same, and not where they do not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from autotune.measure.callables import describe_callable
+from autotune.measure.objective import Objective
+
+
+def scaled(x: float, by: float = 1.0) -> float:
+    return x * by
+
+
+def enclosing(by: float) -> Callable[[float], float]:
+    def inner(x: float) -> float:
+        return x * by
+
+    return inner
+
+
+def wrapping(function: Callable[..., float]) -> Callable[..., float]:
+    def outer(x: float) -> float:
+        return function(x)
+
+    return outer
+
+
+class Kind(Objective):
+    def measure(self, loaded: Any, rng: Any) -> float:
+        return 1.0
+
+
+class Called:
+    def __call__(self, x: float) -> float:
+        return x
+
+
+def code(given: Any) -> str:
+    return describe_callable(given).code
+
+
+def test_its_name_and_file_are_said() -> None:
+    found = describe_callable(scaled)
+    assert found.name == f"{__name__}:scaled" and found.file == Path(__file__)
+    assert describe_callable(Kind).name == f"{__name__}:Kind" == describe_callable(Kind.__new__(Kind)).name
+    assert describe_callable(Called()).name == f"{__name__}:Called"
+    assert describe_callable(math.sqrt).file is None
+
+
+def test_what_does_the_same_is_the_same() -> None:
+    first, second = (lambda x: x + 1 for _ in range(2))
+    assert code(first) == code(second)
+    assert code(enclosing(2.0)) == code(enclosing(2.0)) and code(partial(scaled, by=2.0)) == code(
+        partial(scaled, by=2.0)
+    )
+
+
+def test_another_body_or_another_number_is_another() -> None:
+    all_of_them = [
+        lambda x: x + 1,
+        lambda x: x + 2,
+        lambda x: x - 1,
+        lambda x: x in {"a", "b"},
+        scaled,
+        enclosing(1.0),
+        enclosing(2.0),
+        partial(scaled, by=2.0),
+        partial(scaled, by=3.0),
+        wrapping(scaled),
+        wrapping(enclosing(1.0)),
+        Kind,
+        Called(),
+        math.sqrt,
+    ]
+    assert len({code(one) for one in all_of_them}) == len(all_of_them)
+
+
+def test_a_function_that_is_typed_in_has_no_source() -> None:
+    made: dict[str, Any] = {}
+    exec("def one(x):\n    return x\ndef two(x):\n    return -x\ndef again(x):\n    return x\n", made)
+    assert code(made["one"]) != code(made["two"]) and code(made["one"]) == code(made["again"])

@@ -1,0 +1,56 @@
+"""Which files an objective is made of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from autotune.measure.sources import source_files
+from autotune.space.spec import CommandObjective
+
+
+def made(folder: Path, *names: str) -> None:
+    for name in names:
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"\x7fELF\0\0" if name == "bench" else b"text\n")
+
+
+def sources(folder: Path, *run: str, **others: object) -> list[str]:
+    objective = CommandObjective(tuple(run), folder, **others)  # type: ignore[arg-type]
+    return [str(path.relative_to(folder.resolve())) for path in source_files(objective)]
+
+
+def test_what_the_words_of_a_command_name(tmp_path: Path) -> None:
+    made(tmp_path, "run.sh", "data.txt", "other.txt", "check.py")
+    assert sources(tmp_path, "./run.sh", "{x}", "data.txt", check=("python", "check.py")) == [
+        "run.sh",
+        "data.txt",
+        "check.py",
+    ]
+
+
+def test_what_a_text_for_a_shell_names(tmp_path: Path) -> None:
+    made(tmp_path, "run.sh", "late.sh")
+    assert sources(tmp_path, "sh", "-c", "./run.sh {m} | tail -1; ./late.sh") == ["run.sh", "late.sh"]
+    assert sources(tmp_path, "sh", "-c", "echo 'it") == []
+
+
+def test_a_python_module_and_what_it_imports(tmp_path: Path) -> None:
+    made(tmp_path, "tool/__main__.py", "bench.py", "helper.py")
+    (tmp_path / "bench.py").write_text("import helper\n")
+    assert sources(tmp_path, "python", "-m", "tool") == ["tool/__main__.py"]
+    assert sources(tmp_path, "python", "-m", "bench") == ["bench.py", "helper.py"]
+
+
+def test_what_is_built_is_no_source_but_what_it_is_built_from(tmp_path: Path) -> None:
+    made(tmp_path, "bench", "bench.c", "Makefile", "notes.txt")
+    make = ("make", "bench", "TILE={tile}")
+    assert sources(tmp_path, "./bench") == ["bench"]
+    assert sources(tmp_path, "./bench", prepare=make) == ["Makefile", "bench.c"]
+    assert sources(tmp_path, "./bench", prepare=("gcc", "bench.c")) == ["bench.c"]
+
+
+def test_what_is_written_for_each_configuration_is_no_source(tmp_path: Path) -> None:
+    made(tmp_path, "run.sh", "config.py", "out.json")
+    run = ("./run.sh", "config.py", "out.json")
+    assert sources(tmp_path, *run, config_file="config.py", metrics_file="out.json") == ["run.sh"]
