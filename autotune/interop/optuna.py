@@ -63,7 +63,8 @@ class AutotuneSampler(BaseSampler):
 
     Complete and pruned trials teach their values, failed ones that they failed; ``STATUS_ATTR`` as a user
     attribute can say how. Trials that violate a constraint of Optuna's are failures too. Running trials are
-    pending. A configuration of a discrete space is not proposed twice; when all were tried, ``optimize``
+    pending. A value outside of its range, which Optuna lets an enqueued trial have, teaches nothing.
+    A configuration of a discrete space is not proposed twice; when all were tried, ``optimize``
     ends. Several directions are several metrics. What was planned, and why, is in each trial's
     ``system_attrs["autotune"]``.
 
@@ -243,9 +244,11 @@ class AutotuneSampler(BaseSampler):
         parameters: dict[str, Parameter] = {}
         for each, its in distributions.items():
             try:
-                parameters[each] = Parameter.of(each, its)
+                parameter = Parameter.of(each, its)
             except ValueError:
                 continue
+            if each == name or parameter.allows(trial.params[each]):
+                parameters[each] = parameter
         knobs = [parameter.knob for parameter in parameters.values()]
         known = {knob.name for knob in knobs}
         own = parameters[name].knob.name if name in parameters else ""

@@ -125,8 +125,10 @@ class Advisor:
 
     def plan(self, number: int, fixed: Mapping[str, object]) -> Plan | None:
         """What the trial ``number`` shall try; ``None`` where nothing is to be said."""
-        values = self.translation.values(fixed)
-        return self._completed(values, number) if values else self._proposed(number)
+        # Nothing new is proposed for a trial with an impossible value: it will not be what was proposed.
+        if self.translation.asked(fixed):
+            return self._completed(self.translation.values(fixed), number)
+        return self._proposed(number)
 
     def _proposed(self, number: int) -> Plan | None:
         for proposal in self.strategy.ask(1):
