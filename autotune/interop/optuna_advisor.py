@@ -10,9 +10,10 @@ import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
 from autotune.errors import InputError, Problem
+from autotune.interop.arguments import Engine
 from autotune.interop.optuna_translation import Translation
 from autotune.interop.optuna_trials import Watch, observation, steps
-from autotune.search.contract import Observation, Option, Reason
+from autotune.search.contract import Observation, Reason
 from autotune.search.contract import Problem as SearchProblem
 from autotune.search.loss import signed
 from autotune.search.project import project
@@ -25,15 +26,6 @@ from autotune.status import Status
 
 PLAN_ATTR = "autotune"
 """The system attribute of a trial with what was planned for it, and why."""
-
-
-@dataclass(frozen=True)
-class Engine:
-    """Which strategy, and how it is set."""
-
-    strategy: str
-    seed: int
-    options: Mapping[str, Option]
 
 
 @dataclass(frozen=True)
