@@ -49,10 +49,13 @@ def rules_of(constraints: object) -> tuple[Rule, ...]:
     if isinstance(constraints, str):
         raise InputError(f"constraints must be a list of rules: [{constraints!r}]")
     rules = list(constraints) if isinstance(constraints, Iterable) else [constraints]
-    for rule in rules:
-        if not isinstance(rule, str):
-            raise InputError(Problem(f"a constraint cannot be {rule!r}", expected="a list of texts"))
-    return tuple(Rule.parse(rule) for rule in rules)
+    return tuple(map(_rule, rules))
+
+
+def _rule(text: object) -> Rule:
+    if not isinstance(text, str):
+        raise InputError(Problem(f"a constraint cannot be {text!r}", expected="a list of texts"))
+    return Rule.parse(text)
 
 
 def spec_of(space: object, expected: str = "a Space, or the path of a space.yaml") -> StudySpec:
