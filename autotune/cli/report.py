@@ -35,11 +35,15 @@ def command(
 
     The HTML is a single file that needs no network: it can be mailed, put on a server or printed.
     """
+    from autotune.errors import InputError, Problem
     from autotune.report.page_html import html_page
     from autotune.report.page_markdown import markdown
     from autotune.report.study_page import study_page
     from autotune.store.store import Store
 
+    if as_json and output == "-":
+        message = "the report and its JSON document cannot both go to stdout"
+        raise InputError(Problem(message, hint="give -o a file, or leave --json out"))
     form = form or ("md" if output and output.endswith((".md", ".markdown")) else "html")
     with Store.open(store, readonly=True) as opened:
         page = study_page(opened, study, time.time())

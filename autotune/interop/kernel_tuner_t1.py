@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from autotune.errors import InputError, Location, Problem
+from autotune.interop.python_frame import Frame
 from autotune.interop.python_rules import rule_text
 from autotune.interop.python_text import Module
-from autotune.interop.space_text import Converted
+from autotune.interop.space_text import Converted, can_be_written
 from autotune.space.configuration import Value
 from autotune.space.knob_values import key
 from autotune.space.space_file import load_text
@@ -31,6 +32,13 @@ KINDS: Mapping[str, tuple[type, ...]] = {
     "string": (str,),
 }
 """What the values of a parameter of each type may be."""
+
+
+LISTS: Mapping[str, str] = {
+    "TuningParameters": '[{"Name": "tile", "Type": "int", "Values": "[1, 2, 4]"}, ...]',
+    "Conditions": '[{"Expression": "tile * width <= 64"}, ...]',
+}
+"""What the lists of the file look like."""
 
 
 def convert(file: Path) -> Converted:
@@ -49,6 +57,8 @@ class _Reader:
         except json.JSONDecodeError as error:
             where = Location(str(file), error.lineno, error.colno)
             raise InputError(Problem(f"this is not JSON: {error.msg}", where)) from None
+        except ValueError as error:  # a number of thousands of digits
+            raise InputError(Problem(f"this cannot be read: {error}", Location(str(file)))) from None
         except RecursionError:
             raise InputError(Problem("it is nested too deep", Location(str(file)))) from None
         self.problems: list[Problem] = []
@@ -66,7 +76,7 @@ class _Reader:
         self.raise_all()
         constraints = [
             rule
-            for number, one in enumerate(space.get("Conditions") or ())
+            for number, one in enumerate(self.listed(space, "Conditions"))
             for rule in self.rule(one, number, knobs)
         ]
         self.raise_all()
@@ -87,7 +97,7 @@ class _Reader:
     def listed(self, whole: Mapping[str, Any], name: str) -> Sequence[Any]:
         found = whole.get(name) or []
         if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
-            raise InputError(Problem(f"{name} is no list of objects", self.place(name, 0)))
+            raise InputError(Problem(f"{name} is no list of objects", self.place(name, 0), LISTS[name]))
         return found
 
     def parameter(
@@ -110,10 +120,11 @@ class _Reader:
         except InputError as error:
             self.problems += error.problems
             return
-        wrong = [value for value in values if not isinstance(value, KINDS[kind])]
+        wrong = [v for v in values if not isinstance(v, KINDS[kind]) or not can_be_written(v)]
         if wrong or not values:
             message = f"{name} can be {wrong[0]!r}" if wrong else f"{name} has no values"
-            self.problems.append(Problem(message, where, f"values of type {kind}"))
+            finite = "finite " if kind == "float" else ""
+            self.problems.append(Problem(message, where, f"{finite}values of type {kind}"))
             return
         cast = bool if kind == "bool" else lambda value: value
         knobs[name] = tuple({key(cast(value)): cast(value) for value in values}.values())
@@ -136,13 +147,14 @@ class _Reader:
         try:
             tree = ast.parse(words.strip(), mode="eval").body
             found = self.module.value(tree)
+            many = isinstance(found, (list, tuple, range, set))
+            return Frame(self.module, {}).collect(tree, found) if many else [found]
         except (SyntaxError, ValueError, RecursionError) as error:
             message = f"{written!r} is no Python: {getattr(error, 'msg', error)}"
             raise InputError(Problem(message, where)) from None
         except InputError as error:
             problem = error.problems[0]
             raise InputError(Problem(problem.message, where, problem.expected, problem.hint)) from None
-        return list(found) if isinstance(found, (list, tuple, range, set)) else [found]
 
     def rule(
         self, condition: Mapping[str, Any], number: int, knobs: Mapping[str, Sequence[Value]]
@@ -176,6 +188,7 @@ class _Reader:
         kernel = self.document.get("KernelSpecification")
         kernel = kernel if isinstance(kernel, dict) else {}
         name = str(kernel.get("KernelName") or self.file.stem)
+        name = name if can_be_written(name) else self.file.stem
         size = kernel.get("ProblemSize")
         plain = isinstance(size, list) and all(isinstance(x, int) for x in size)
         notes = ["the kernel's arguments and launch are not taken over: the objective says them."]

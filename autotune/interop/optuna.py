@@ -25,15 +25,14 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.trial import FrozenTrial, TrialState
 
 from autotune.errors import InputError, nearest
-from autotune.interop.optuna_advisor import PLAN_ATTR, Advisor, Engine, Plan, planned_for
+from autotune.interop.arguments import Engine, rules_of, spec_of
+from autotune.interop.optuna_advisor import PLAN_ATTR, Advisor, Plan, planned_for
 from autotune.interop.optuna_given import GivenSpace, suggest
 from autotune.interop.optuna_inference import DefineByRun, InferredSpace
 from autotune.interop.optuna_parameters import Parameter
 from autotune.interop.optuna_translation import Translation, UnplannedError
 from autotune.interop.optuna_trials import STATUS_ATTR, Watch, metrics_of
 from autotune.search.contract import Option
-from autotune.search.registry import strategy_class
-from autotune.session.loading import load_spec
 from autotune.space.configuration import Configuration, Value
 from autotune.space.rule import Rule
 from autotune.space.space import Space
@@ -63,7 +62,8 @@ class AutotuneSampler(BaseSampler):
 
     Complete and pruned trials teach their values, failed ones that they failed; ``STATUS_ATTR`` as a user
     attribute can say how. Trials that violate a constraint of Optuna's are failures too. Running trials are
-    pending. A configuration of a discrete space is not proposed twice; when all were tried, ``optimize``
+    pending. A value outside of its range, which Optuna lets an enqueued trial have, teaches nothing.
+    A configuration of a discrete space is not proposed twice; when all were tried, ``optimize``
     ends. Several directions are several metrics. What was planned, and why, is in each trial's
     ``system_attrs["autotune"]``.
 
@@ -84,15 +84,10 @@ class AutotuneSampler(BaseSampler):
         constraints: Sequence[str] = (),
         options: Mapping[str, Option] | None = None,
     ) -> None:
-        if seed is None:
-            seed = int(np.random.SeedSequence().generate_state(1)[0])
         if space is not None and constraints:
             raise InputError("both a space and constraints were given: put the constraints into the space")
-        if isinstance(constraints, str):
-            raise InputError(f"constraints must be a list of rules: [{constraints!r}]")
-        strategy_class(strategy)  # a name that is not known is best refused at once
-        self._engine = Engine(strategy, seed, dict(options or {}))
-        self._rules = tuple(Rule.parse(text) for text in constraints)
+        self._engine = Engine.of(strategy, seed, options)
+        self._rules = rules_of(constraints)
         self._given = None if space is None else GivenSpace(_space(space))
         self._lock = threading.RLock()
         self._memory: _Memory | None = None
@@ -243,9 +238,11 @@ class AutotuneSampler(BaseSampler):
         parameters: dict[str, Parameter] = {}
         for each, its in distributions.items():
             try:
-                parameters[each] = Parameter.of(each, its)
+                parameter = Parameter.of(each, its)
             except ValueError:
                 continue
+            if each == name or parameter.allows(trial.params[each]):
+                parameters[each] = parameter
         knobs = [parameter.knob for parameter in parameters.values()]
         known = {knob.name for knob in knobs}
         own = parameters[name].knob.name if name in parameters else ""
@@ -306,4 +303,4 @@ def _trials(study: optuna.Study) -> list[FrozenTrial]:
 
 
 def _space(space: Space | StudySpec | str | Path) -> Space:
-    return space if isinstance(space, Space) else load_spec(space).space
+    return space if isinstance(space, Space) else spec_of(space).space

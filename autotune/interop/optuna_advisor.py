@@ -10,9 +10,10 @@ import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
 from autotune.errors import InputError, Problem
+from autotune.interop.arguments import Engine
 from autotune.interop.optuna_translation import Translation
 from autotune.interop.optuna_trials import Watch, observation, steps
-from autotune.search.contract import Observation, Option, Reason
+from autotune.search.contract import Observation, Reason
 from autotune.search.contract import Problem as SearchProblem
 from autotune.search.loss import signed
 from autotune.search.project import project
@@ -25,15 +26,6 @@ from autotune.status import Status
 
 PLAN_ATTR = "autotune"
 """The system attribute of a trial with what was planned for it, and why."""
-
-
-@dataclass(frozen=True)
-class Engine:
-    """Which strategy, and how it is set."""
-
-    strategy: str
-    seed: int
-    options: Mapping[str, Option]
 
 
 @dataclass(frozen=True)
@@ -125,8 +117,10 @@ class Advisor:
 
     def plan(self, number: int, fixed: Mapping[str, object]) -> Plan | None:
         """What the trial ``number`` shall try; ``None`` where nothing is to be said."""
-        values = self.translation.values(fixed)
-        return self._completed(values, number) if values else self._proposed(number)
+        # Nothing new is proposed for a trial with an impossible value: it will not be what was proposed.
+        if self.translation.asked(fixed):
+            return self._completed(self.translation.values(fixed), number)
+        return self._proposed(number)
 
     def _proposed(self, number: int) -> Plan | None:
         for proposal in self.strategy.ask(1):

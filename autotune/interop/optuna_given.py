@@ -36,17 +36,19 @@ class GivenSpace(Translation):
             for place, cell in enumerate(knob.cells)
         }
 
-    def values(self, params: Mapping[str, Any]) -> dict[str, Value]:
-        found: dict[str, Value] = {}
+    def asked(self, params: Mapping[str, Any]) -> dict[str, Value | None]:
+        found: dict[str, Value | None] = {}
         for knob in self.space.knobs:
             try:
                 if knob.name in params:
                     found[knob.name] = _value(knob, params[knob.name])
-                elif len(knob.cells) > 1 and all(cell.name in params for cell in knob.cells):
-                    indices = [_index(cell.values, params[cell.name]) for cell in knob.cells]
-                    found[knob.name] = knob.canonical(knob.join(indices))
+                elif len(knob.cells) > 1:
+                    cells = [cell for cell in knob.cells if cell.name in params]
+                    indices = [_index(cell.values, params[cell.name]) for cell in cells]
+                    if len(indices) == len(knob.cells):
+                        found[knob.name] = knob.canonical(knob.join(indices))
             except ValueError:
-                continue
+                found[knob.name] = None
         return found
 
     def param(self, configuration: Configuration, name: str, distribution: BaseDistribution) -> object:

@@ -38,14 +38,12 @@ class InferredSpace(Translation):
     def distributions(self) -> dict[str, BaseDistribution]:
         return {name: parameter.distribution for name, parameter in self.parameters.items()}
 
-    def values(self, params: Mapping[str, Any]) -> dict[str, Value]:
-        found: dict[str, Value] = {}
+    def asked(self, params: Mapping[str, Any]) -> dict[str, Value | None]:
+        found: dict[str, Value | None] = {}
         for name, param in params.items():
             if name in self.parameters:
-                try:
-                    found[self.parameters[name].knob.name] = self.parameters[name].value(param)
-                except ValueError:
-                    continue
+                parameter = self.parameters[name]
+                found[parameter.knob.name] = parameter.value(param) if parameter.allows(param) else None
         return found
 
     def param(self, configuration: Configuration, name: str, distribution: BaseDistribution) -> object:
@@ -63,8 +61,8 @@ class InferredSpace(Translation):
                 continue
             if name not in self.parameters or self.parameters[name].distribution != distribution:
                 return False
-        values = self.values(trial.params)
-        return set(self.space.active(values)) == set(values)
+        asked, values = self.asked(trial.params), self.values(trial.params)
+        return len(asked) == len(values) and set(self.space.active(values)) == set(values)
 
     def limited_to(self, names: Iterable[str], rules: Sequence[Rule]) -> InferredSpace | None:
         """The same without the other parameters, which someone else decides; ``None`` if nothing is left."""
@@ -82,7 +80,7 @@ class DefineByRun:
     What it knows is kept as long as it explains each new trial, and worked out again from all of them where
     it does not, so that it follows from the trials alone. Complete and pruned trials show
     what the study asks for. One that failed may have broken off before it asked for all: it counts only while
-    there is nothing better.
+    there is nothing better. One that was given a value that its own range does not hold shows nothing.
     """
 
     rules: Sequence[Rule]
@@ -92,7 +90,8 @@ class DefineByRun:
 
     def learn(self, trial: FrozenTrial) -> None:
         """One more finished trial."""
-        if not trial.distributions:
+        explained = self.found is not None and self.found.explains(trial)
+        if not trial.distributions or not (explained or _inside(trial)):
             return
         if trial.state is TrialState.FAIL:
             self._learn_from_failure(trial)
@@ -100,7 +99,7 @@ class DefineByRun:
         if self._from_failure:
             self._rows, self._from_failure, self.found = [], False, None
         self._rows.append(trial)
-        if self.found is None or not self.found.explains(trial):
+        if self.found is None or not explained:
             self.found = infer(self._rows, self.rules)
 
     def _learn_from_failure(self, trial: FrozenTrial) -> None:
@@ -163,6 +162,18 @@ def _parameters(trials: Sequence[FrozenTrial]) -> tuple[dict[str, Parameter], se
         except ValueError:
             loose.add(name)
     return parameters, loose
+
+
+def _inside(trial: FrozenTrial) -> bool:
+    """Whether all that was asked for got a value that was allowed; one that was enqueued need not be."""
+    for name, distribution in trial.distributions.items():
+        try:
+            parameter = Parameter.of(name, distribution)
+        except ValueError:  # no knob can stand for it: it will be loose
+            continue
+        if not parameter.allows(trial.params[name]):
+            return False
+    return True
 
 
 def _first(name: str, rows: Sequence[Mapping[str, Value]]) -> Value:

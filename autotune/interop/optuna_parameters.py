@@ -50,6 +50,14 @@ class Parameter:
             return self.choices.label(int(self.distribution.to_internal_repr(param)))
         return self.knob.canonical(param)
 
+    def allows(self, param: object) -> bool:
+        """Whether :meth:`value` knows what the study holds."""
+        try:
+            self.value(param)
+        except ValueError:
+            return False
+        return True
+
     def param(self, value: Value) -> object:
         """What the study is given for the knob's value."""
         if self.choices is not None:

@@ -28,8 +28,15 @@ class Translation(ABC):
     whole: bool
 
     @abstractmethod
+    def asked(self, params: Mapping[str, Any]) -> dict[str, Value | None]:
+        """The values of the knobs that ``params`` say something about; ``None`` for an impossible one.
+
+        Optuna takes an enqueued value that lies outside of the range, and only warns of it.
+        """
+
     def values(self, params: Mapping[str, Any]) -> dict[str, Value]:
-        """The values of the knobs that ``params`` say something about; the impossible ones are left out."""
+        """As :meth:`asked`, without the impossible ones."""
+        return {name: value for name, value in self.asked(params).items() if value is not None}
 
     @abstractmethod
     def param(self, configuration: Configuration, name: str, distribution: BaseDistribution) -> object:
@@ -41,15 +48,18 @@ class Translation(ABC):
         """The configuration of a trial with these parameters; ``None`` where it cannot be known.
 
         What the study did not ask for is as in ``plan``. Without one it is the default where the trial is
-        ``complete``, since it did not matter; a trial that broke off may have been about to ask.
+        ``complete``, since it did not matter; a trial that broke off may have been about to ask. With an
+        impossible value it is none of the space: what it came to must not be said of the plan.
         """
-        values = self.values(params)
+        values = self.asked(params)
+        if None in values.values():
+            return None
         chosen: dict[str, Value] = {}
         for knob in self.space.knobs:
             if knob.when is not None and not knob.when.holds(chosen):
                 continue
-            if knob.name in values:
-                chosen[knob.name] = values[knob.name]
+            if (value := values.get(knob.name)) is not None:
+                chosen[knob.name] = value
             elif plan is not None and knob.name in plan:
                 chosen[knob.name] = plan[knob.name]
             elif complete:

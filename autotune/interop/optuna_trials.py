@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 
 import optuna
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from autotune.errors import InputError, Problem, nearest
+from autotune.errors import Problem, nearest
 from autotune.interop.curves import curve
 from autotune.search.contract import Observation
 from autotune.space.configuration import Configuration
@@ -78,9 +79,9 @@ def observation(
 
 def status_of(trial: FrozenTrial) -> Status:
     """How a finished trial ended. One that violates a constraint of the study's is ``wrong``."""
-    said = trial.user_attrs.get(STATUS_ATTR)
+    said = _said(trial)
     if said is not None:
-        return _said(str(said), trial.number)
+        return said
     if trial.state is TrialState.FAIL:
         return Status.CRASHED
     if any(value > 0.0 for value in _constraints(trial)):
@@ -88,12 +89,17 @@ def status_of(trial: FrozenTrial) -> Status:
     return Status.PRUNED if trial.state is TrialState.PRUNED else Status.OK
 
 
-def _said(text: str, number: int) -> Status:
+def _said(trial: FrozenTrial) -> Status | None:
+    """What the trial's attribute says. One that says nothing known counts as absent, with a warning: it is
+    in the study for good, which must go on all the same."""
+    said = trial.user_attrs.get(STATUS_ATTR)
     known = [str(s) for s in Status if s.finished or s is Status.LOST]
-    if text not in known:
-        message = f"the trial {number} has {STATUS_ATTR} = {text!r}, which is no way to end"
-        raise InputError(Problem(message, expected=f"one of {', '.join(known)}", hint=nearest(text, known)))
-    return Status(text)
+    if said is None or said in known:
+        return None if said is None else Status(said)
+    message = f"the trial {trial.number} has {STATUS_ATTR} = {said!r}, which is no way to end and left out"
+    problem = Problem(message, expected=f"one of {', '.join(known)}", hint=nearest(str(said), known))
+    warnings.warn(str(problem), stacklevel=2)
+    return None
 
 
 def _constraints(trial: FrozenTrial) -> Sequence[float]:

@@ -244,7 +244,11 @@ class Frame:
 
     def counted(self, node: ast.AST, argument: Any) -> Any:
         """What is iterated over is finite and not too long."""
-        size = len(argument) if isinstance(argument, (range, list, tuple, set, dict)) else 0
+        size = 0
+        if isinstance(argument, range):  # its len() fails beyond 2^63
+            size = (argument[-1] - argument[0]) // argument.step + 1 if argument else 0
+        elif isinstance(argument, (list, tuple, set, dict)):
+            size = len(argument)
         if size > MOST_ITEMS:
             raise self.module.not_understood(node, f"it has {size:,} items")
         return argument

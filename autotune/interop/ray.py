@@ -13,8 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-import numpy as np
-
 try:
     from ray import cloudpickle
     from ray.tune.search import Searcher
@@ -22,14 +20,13 @@ except ImportError as error:
     raise ImportError("autotune.interop.ray needs Ray Tune: pip install 'autotune[ray]'") from error
 
 from autotune.errors import InputError, Problem
+from autotune.interop.arguments import Engine, rules_of, spec_of
 from autotune.interop.ray_space import ray_space
 from autotune.interop.ray_trials import ITERATION, TuneTrial
 from autotune.search.contract import Option, Reason, Strategy
 from autotune.search.contract import Problem as SearchProblem
-from autotune.search.registry import make_strategy, strategy_class
-from autotune.session.loading import load_spec
+from autotune.search.registry import make_strategy
 from autotune.space.configuration import Configuration, plain
-from autotune.space.rule import Rule
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec, StudySpec
 
@@ -68,12 +65,12 @@ class AutotuneSearch(Searcher):  # type: ignore[misc]
         options: Mapping[str, Option] | None = None,
         points_to_evaluate: Sequence[Mapping[str, Any]] = (),
     ) -> None:
-        if isinstance(constraints, str):
-            raise InputError(f"constraints must be a list of rules: [{constraints!r}]")
-        strategy_class(strategy)  # a name that is not known is best refused at once
+        engine = Engine.of(strategy, seed, options)
         self._bounds: tuple[MetricSpec, ...] = ()
-        if isinstance(space, (StudySpec, str, Path)):
-            spec = load_spec(space)
+        if space is not None and not isinstance(space, (Mapping, Space)):
+            spec = spec_of(
+                space, "a Space, the path of a space.yaml, or a dictionary of tune.choice and the like"
+            )
             space, self._bounds = spec.space, spec.metrics
             if metric is None and mode is None:
                 metric = [goal.name for goal in spec.goals]
@@ -81,10 +78,8 @@ class AutotuneSearch(Searcher):  # type: ignore[misc]
                 if len(metric) == 1:
                     metric, mode = metric[0], mode[0]
         super().__init__(metric=metric, mode=mode)
-        if seed is None:
-            seed = int(np.random.SeedSequence().generate_state(1)[0])
-        self._strategy_name, self._seed, self._options = strategy, seed, dict(options or {})
-        self._rules = tuple(Rule.parse(text) for text in constraints)
+        self._strategy_name, self._seed, self._options = engine.strategy, engine.seed, engine.options
+        self._rules = rules_of(constraints)
         self._points = [dict(point) for point in points_to_evaluate]
         self._translation: _Translation | None = None
         self._asks = 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -36,6 +38,13 @@ def knob_lines(name: str, values: Sequence[Value], default: Value) -> list[str]:
     lines[0] = start + rows[0]
     lines[-1] += f"], default: {chosen}}}"
     return lines
+
+
+def can_be_written(value: object) -> bool:
+    """Whether a space file can hold the number or text: no infinity, nothing that UTF-8 does not have."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return not isinstance(value, str) or not re.search("[\ud800-\udfff]", value)
 
 
 def _is_number(value: Value) -> bool:

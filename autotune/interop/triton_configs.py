@@ -19,7 +19,7 @@ from autotune.errors import InputError, Location, Problem, nearest
 from autotune.interop.exact_rules import combinations, exact_rules
 from autotune.interop.python_frame import Closure
 from autotune.interop.python_text import Module
-from autotune.interop.space_text import Converted
+from autotune.interop.space_text import Converted, can_be_written
 from autotune.space.configuration import Value
 from autotune.space.knob_values import key as value_key
 from autotune.space.space_file import load_text
@@ -109,7 +109,8 @@ class _Reader:
             raise InputError(Problem(f"this is not Python: {error}", Location(str(file)))) from None
         self.notes: list[str] = []
         backends = dict.fromkeys(BACKENDS, self._backend)
-        self.module = Module(tree, str(file), {"Config": self._config, "filter": self._filter, **backends})
+        configs = dict.fromkeys(_names(tree, "Config"), self._config)
+        self.module = Module(tree, str(file), {**configs, "filter": self._filter, **backends})
 
     def convert(self, kernel: str, named: str, output: Path | None) -> Converted:
         found = self.choose(kernel)
@@ -230,10 +231,10 @@ class _Reader:
         ]
 
     def scalar(self, config: Config, name: str, value: Any) -> Value:
-        if isinstance(value, (bool, int, float, str)):
+        if isinstance(value, (bool, int, float, str)) and can_be_written(value):
             return value
         message = f"{name} is {value!r}"
-        raise InputError(Problem(message, self.place(config.node), "a number, a flag or a text"))
+        raise InputError(Problem(message, self.place(config.node), "a finite number, a flag or a text"))
 
     def place(self, node: ast.AST) -> Location:
         return Location(str(self.file), getattr(node, "lineno", 0), getattr(node, "col_offset", -1) + 1)
@@ -278,17 +279,30 @@ class _Reader:
 def autotuned(tree: ast.Module) -> list[Autotuned]:
     """The kernels under ``@triton.autotune(...)``, or in ``triton.autotune(...)(kernel)``."""
     found = []
+    names = _names(tree, "autotune")
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
-            found += [Autotuned(node.name, call) for call in node.decorator_list if _is_autotune(call)]
-        elif isinstance(node, ast.Call) and _is_autotune(node.func) and node.args:
+            found += [Autotuned(node.name, call) for call in node.decorator_list if _is_autotune(call, names)]
+        elif isinstance(node, ast.Call) and _is_autotune(node.func, names) and node.args:
             found.append(Autotuned(ast.unparse(node.args[0]), node.func))
     return found
 
 
-def _is_autotune(node: ast.AST) -> TypeGuard[ast.Call]:
+def _is_autotune(node: ast.AST, names: set[str]) -> TypeGuard[ast.Call]:
     called = node.func if isinstance(node, ast.Call) else None
-    return getattr(called, "attr", getattr(called, "id", "")) == "autotune"
+    return getattr(called, "attr", "") == "autotune" or getattr(called, "id", "") in names
+
+
+def _names(tree: ast.Module, original: str) -> set[str]:
+    """What the source calls ``original``: that, and what it imports it as or assigns it to."""
+    found = {original}
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom(names=imported):
+                found |= {one.asname for one in imported if one.name == original and one.asname}
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name(id=same) | ast.Attribute(attr=same)):
+                found |= {name} if same == original else set()
+    return found
 
 
 def _ordered(values: Sequence[Value]) -> list[Value]:

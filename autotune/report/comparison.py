@@ -134,7 +134,8 @@ def what_transfers(evidences: Sequence[Evidence]) -> pd.DataFrame:
     """One row a pair of studies: what the best configuration of ``study`` is worth in ``other``.
 
     ``value`` is what it came to there and ``over_best`` that over the best there (1 is as good); NaN where
-    ``other`` never tried it. ``over_default`` is how much better it is there than the default.
+    ``other`` never tried it. ``over_default`` is how much better it is there than the default. Both are NaN
+    where one of the two values is not positive, so that a ratio says nothing.
     """
     import pandas as pd
 
@@ -146,9 +147,18 @@ def what_transfers(evidences: Sequence[Evidence]) -> pd.DataFrame:
         best = min(there.values(), default=math.nan)
         default = _measured(other, "default")[0]
         value, best = other.sign * value, other.sign * best
-        worse, gain = (value / best, default / value) if other.sign > 0 else (best / value, value / default)
+        worse, gain = _times(value, best, other.sign), _times(default, value, other.sign)
         rows.append((one.study.label, other.study.label, value, worse, gain))
     return pd.DataFrame(rows, columns=["study", "other", "value", "over_best", "over_default"])
+
+
+def _times(worse: float, better: float, sign: float) -> float:
+    """How many times as good ``better`` is: 1 where they are equal, NaN where a ratio says nothing."""
+    if worse == better:
+        return 1.0
+    if not (worse > 0 and better > 0):
+        return math.nan
+    return worse / better if sign > 0 else better / worse
 
 
 def _best_hash(evidence: Evidence) -> str:
@@ -227,7 +237,7 @@ def workloads(place: Place, study: str | int | None = None) -> pd.DataFrame:
             found = sorted(matrix.found_by[column])
             won = " ".join(f"#{matrix.studies[row].id}" for row in found)
             name = "default" if column == matrix.default else won or f"column {column}"
-            over = cell.value / best if minimise else best / cell.value
+            over = _times(cell.value, float(best), 1.0 if minimise else -1.0)
             label = say_workload(matrix.studies[which].workload)
             rows.append((label, name, cell.value, over, cell.status, matrix.held_out[which]))
     return pd.DataFrame(rows, columns=columns)

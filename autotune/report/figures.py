@@ -311,6 +311,9 @@ def steadiness_figure(frame: pd.DataFrame) -> Figure:
 
     if frame.empty:
         return drawing.nothing("no readings are in the store")
+    known = frame["ratio"][np.isfinite(frame["ratio"])]
+    if known.empty:
+        return drawing.nothing("every trial's median is 0: no reading can be set against it")
     sampled = [name for name in CONTEXT if name in frame.columns and _moves(frame[name])][:3]
     figure = drawing.blank(2.2 + 1.05 * len(sampled), 1 + len(sampled), ratios=[2.0, *([1.0] * len(sampled))])
     top, *below = figure.axes
@@ -322,7 +325,7 @@ def steadiness_figure(frame: pd.DataFrame) -> Figure:
             top.plot(own["at"], own["ratio"], "o", ms=2.6, mew=0, color=colour, alpha=0.8, label=name)
     if len(discarded):
         top.plot(discarded["at"], discarded["ratio"], "x", ms=4, color=BAD, label="discarded")
-    ends = np.nanquantile(frame["ratio"], (0.01, 0.98))
+    ends = np.quantile(known, (0.01, 0.98))
     reach = max(abs(ends[0] - 1), abs(ends[1] - 1), 0.005) * 1.15
     top.set_ylim(1 - reach, 1 + reach)
     drawing.label(top, "" if below else "seconds since the first reading", "over its trial's median")

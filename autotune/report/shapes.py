@@ -72,7 +72,7 @@ def _ratios(matrix: Matrix, cells: tuple[Cell, ...]) -> Iterator[str]:
     known = [cell.value for cell in cells if math.isfinite(cell.value)]
     best = (min if matrix.metric.goal == "minimize" else max)(known, default=math.nan)
     for cell in cells:
-        if not math.isfinite(cell.value) or best <= 0:
+        if not math.isfinite(cell.value) or min(best, cell.value) <= 0:
             yield "-"
         else:
             yield f"{cell.value / best if matrix.metric.goal == 'minimize' else best / cell.value:.3f}"

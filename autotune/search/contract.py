@@ -127,7 +127,7 @@ class Strategy(ABC):
         self.problem = problem
         self.space = problem.space
         self.seed = seed
-        self.options = _options(self.name, self.defaults, problem.options)
+        self.options = checked_options(self.name, self.defaults, problem.options)
         self.told: list[Observation] = []
         """What was learned so far, in the order in which it finished; never a ``lost`` trial."""
         self.usable: list[Observation] = []
@@ -211,7 +211,7 @@ class Strategy(ABC):
         """Hook: new observations, each of a configuration in the space, have joined :attr:`usable`."""
 
 
-def _options(
+def checked_options(
     strategy: str, defaults: Mapping[str, Option], given: Mapping[str, Option]
 ) -> Mapping[str, Option]:
     """The options to use. An unknown name, or a value of another type than the default's, is an error."""

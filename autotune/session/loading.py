@@ -6,6 +6,7 @@ import math
 import numbers
 from collections.abc import Iterator
 from dataclasses import replace
+from numbers import Integral
 from pathlib import Path
 
 from autotune.errors import InputError, Problem
@@ -56,6 +57,13 @@ def load_family(
     return replace(family, specs=tuple(specs))
 
 
+def checked_seed(seed: object) -> int:
+    """``seed`` itself; :class:`autotune.errors.InputError` for what no strategy can be seeded with."""
+    if not isinstance(seed, Integral) or isinstance(seed, bool) or seed < 0:
+        raise InputError(Problem(f"the seed cannot be {seed!r}", expected="an integer from 0 on"))
+    return int(seed)
+
+
 def _with(
     spec: StudySpec,
     trials: int | None,
@@ -74,7 +82,7 @@ def _with(
     search = replace(
         spec.search,
         strategy=strategy or spec.search.strategy,
-        seed=spec.search.seed if seed is None else seed,
+        seed=spec.search.seed if seed is None else checked_seed(seed),
     )
     spec = replace(spec, budget=budget, search=search)
     return limit_to_recording(spec) if isinstance(spec.objective, ReplayObjective) else spec

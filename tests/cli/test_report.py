@@ -29,6 +29,13 @@ def test_the_ending_of_the_file_says_the_format(folder: Path, tmp_path: Path) ->
     assert Path(document["file"]).read_text().startswith("## small")
 
 
+def test_a_report_and_a_json_document_do_not_share_stdout(folder: Path, tmp_path: Path) -> None:
+    done = autotune(tmp_path, "report", "-o", "-", "--store", str(folder / "study.db"), "--json")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "leave --json out" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_study_that_is_not_there_is_said(folder: Path, tmp_path: Path) -> None:
     done = autotune(tmp_path, "report", "smal", "--store", str(folder / "study.db"))
     assert done.returncode == 2

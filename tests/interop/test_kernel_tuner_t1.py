@@ -17,7 +17,7 @@ from autotune.space.space import Space
 SHARED = Path(__file__).parents[2].parent / "shared" / "spaces" / "kernel-spaces.json"
 
 
-def parameter(name: str, values: str, kind: str = "int", **more: Any) -> dict[str, Any]:
+def parameter(name: str, values: Any, kind: str = "int", **more: Any) -> dict[str, Any]:
     return {"Name": name, "Type": kind, "Values": values, **more}
 
 
@@ -101,6 +101,16 @@ def test_a_default_that_violates_the_conditions_is_replaced_and_said(tmp_path: P
         ([parameter("a", "[1, 2")], [], "T1.json:10:20: '[1, 2' is no Python"),
         ([parameter("a", "[1.5]")], [], "a can be 1.5"),
         ([parameter("a", "[1]", "half")], [], "a is of type 'half'"),
+        (
+            [parameter("a", "range(10**9)")],
+            [],
+            "T1.json:10:20: 'range(10 ** 9)' is not understood: it has more",
+        ),
+        ([parameter("a", "range(10**30)")], [], "it has more than 100,000 items"),
+        ([parameter("a", "list(range(10**30))")], [], "1,000,000,000,000,000,000,000,000,000,000 items"),
+        ([parameter("a", "[1e400, 16]", "float")], [], "T1.json:10:20: a can be inf"),
+        ([parameter("a", [float("nan"), 16], "float")], [], "a can be nan"),
+        ([parameter("a", ["\ud800"], "string")], [], "T1.json:10:19: a can be '\\ud800'"),
         ([parameter("a", "[1]"), parameter("a", "[1]")], [], "two parameters 'a'"),
         ([parameter("max", "[1]")], [], "'max' cannot name a knob"),
         ([parameter("a b", "[1]")], [], "'a b' cannot name a knob"),
@@ -116,6 +126,22 @@ def test_what_is_wrong_is_said_with_its_place(
     with pytest.raises(InputError) as raised:
         convert(file)
     assert says in str(raised.value)
+
+
+@pytest.mark.parametrize("conditions", [["a > 1"], [None], "a > 1", {"Expression": "a > 1"}, 1])
+def test_conditions_are_a_list_of_objects(tmp_path: Path, conditions: Any) -> None:
+    document = {"TuningParameters": [parameter("a", "[1, 2]")], "Conditions": conditions}
+    file = tmp_path / "T1.json"
+    file.write_text(json.dumps({"ConfigurationSpace": document}))
+    with pytest.raises(InputError, match=r"T1\.json:1:\d+: Conditions is no list of objects\n.*Expression"):
+        convert(file)
+
+
+def test_a_number_of_thousands_of_digits_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "T1.json"
+    file.write_text(f'{{"ConfigurationSpace": {"9" * 5000}}}')
+    with pytest.raises(InputError, match="this cannot be read: Exceeds the limit"):
+        convert(file)
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"ConfigurationSpace": 1}', '{"ConfigurationSpace": {}}'])

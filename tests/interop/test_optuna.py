@@ -96,8 +96,9 @@ class TestDefineByRun:
         kernel(bad)
         bad.set_user_attr(STATUS_ATTR, "out of memory")
         found.tell(bad, state=TrialState.FAIL)
-        with pytest.raises(InputError, match="did you mean 'out-of-memory'"):
+        with pytest.warns(UserWarning, match="did you mean 'out-of-memory'"):
             kernel(found.ask())
+        assert statuses(found) == [Status.OUT_OF_MEMORY] * 4 + [Status.CRASHED]
 
     def test_a_lost_trial_may_be_tried_again(self) -> None:
         def lost(trial: optuna.Trial) -> float:
@@ -205,6 +206,15 @@ class TestDefineByRun:
             trial = found.ask()
             found.tell(trial, trial.suggest_int("a", 1, 3))
         assert [t.params["a"] for t in found.trials[3:]] == [1, 2]
+
+
+def statuses(found: optuna.Study) -> list[Status]:
+    """Of what the sampler has learned."""
+    assert isinstance(found.sampler, AutotuneSampler)
+    memory = found.sampler._memory
+    assert memory is not None
+    assert memory.advisor is not None
+    return [observation.status for observation in memory.advisor.strategy.told]
 
 
 def conditional(trial: optuna.Trial) -> float:

@@ -118,6 +118,21 @@ def test_what_explains_a_new_trial_is_kept() -> None:
     assert learner.found is None
 
 
+def test_a_value_outside_its_own_range_shows_nothing() -> None:
+    """As Optuna takes one that was enqueued."""
+    learner = DefineByRun([])
+    outside = trial(depth=(1, DEPTH))
+    outside.params["depth"] = 99
+    learner.learn(outside)
+    assert learner.found is None
+    learner.learn(trial(depth=(2, DEPTH)))
+    first = learner.found
+    assert first is not None
+    assert first.configuration(outside.params, {"depth": 2}, complete=True) is None
+    learner.learn(outside)
+    assert learner.found is first
+
+
 @settings(deadline=None, max_examples=40)
 @given(seed=st.integers(0, 2**16), count=st.integers(1, 12))
 def test_it_explains_all_trials_that_it_was_found_in(seed: int, count: int) -> None:

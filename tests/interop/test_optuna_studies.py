@@ -5,12 +5,15 @@ from __future__ import annotations
 import pickle
 import threading
 from pathlib import Path
+from typing import Any
 
 import optuna
 import pytest
 from optuna.trial import TrialState, create_trial
 
-from autotune.interop.optuna import AutotuneSampler
+from autotune.interop.optuna import AutotuneSampler, suggest
+from autotune.space.knobs import IntegerRange, Permutation
+from autotune.space.space import Space
 from tests.interop.optuna_cases import (
     RULE,
     SPACE,
@@ -20,6 +23,7 @@ from tests.interop.optuna_cases import (
     different,
     kernel,
     resumes_the_same,
+    stored,
     study,
     tried,
 )
@@ -104,6 +108,41 @@ class TestStudies:
         found.enqueue_trial({"tile_m": 128, "tile_n": 128})
         found.optimize(kernel, n_trials=3)
         assert found.trials[0].params["tile_m"] == found.trials[0].params["tile_n"] == 128
+
+    @pytest.mark.filterwarnings("ignore:Fixed parameter")
+    @pytest.mark.parametrize("first", [{"lr": 0.5}, {"lr": "0.01"}, {"lr": 0.01}])
+    def test_an_enqueued_value_outside_the_range_is_run_and_teaches_nothing(
+        self, first: dict[str, Any], tmp_path: Path
+    ) -> None:
+        def training(trial: optuna.Trial) -> float:
+            return float(trial.suggest_float("lr", 1e-4, 0.1, log=True)) * trial.suggest_int("n", 1, 3)
+
+        storage = stored(tmp_path)
+        for _ in range(2):
+            sampler = AutotuneSampler(seed=0, constraints=["lr * n < 0.2"])
+            found = optuna.create_study(study_name="s", storage=storage, load_if_exists=True, sampler=sampler)
+            for fixed in (first, {"n": 9}, {"lr": 0.5, "n": 2}):
+                found.enqueue_trial(fixed)
+            found.optimize(training, n_trials=6)
+        outside = [t for t in found.trials if t.params["n"] == 9 or t.params["lr"] in ("0.01", 0.5)]
+        memory = sampler._memory
+        assert memory is not None
+        assert memory.advisor is not None
+        assert len(found.trials) == 12 and found.trials[11] not in outside
+        assert len(memory.advisor.strategy.told) == 11 - len(outside)
+
+    @pytest.mark.filterwarnings("ignore:Fixed parameter")
+    def test_an_enqueued_value_outside_a_given_space_is_not_what_was_planned(self) -> None:
+        space = Space([IntegerRange("n", 1, 3), Permutation("order", ("i", "j"))])
+
+        def asks(trial: optuna.Trial) -> float:
+            trial.suggest_int("n", 1, 3)
+            return float(suggest(trial, space)["n"]) if trial.params["n"] <= 3 else 7.0
+
+        found = optuna.create_study(sampler=AutotuneSampler(seed=0, space=space))
+        found.enqueue_trial({"n": 9})
+        found.optimize(asks, n_trials=20)
+        assert len(found.trials) == different(found) == 7  # the six that there are, and that one
 
     def test_several_directions(self) -> None:
         def two(trial: optuna.Trial) -> tuple[float, float]:

@@ -64,6 +64,7 @@ def test_sources_come_to_what_running_them_gives(source: str, found: Any) -> Non
         ("x = 1 << 10 ** 12", "too large", "kernels.py:1:5"),
         ("x = [0] * 10 ** 9", "too large", "kernels.py:1:5"),
         ("x = list(range(10 ** 9))", "1,000,000,000 items", "kernels.py:1:5"),
+        ("x = list(range(10 ** 20))", "100,000,000,000,000,000,000 items", "kernels.py:1:5"),
         ("x = list(product(range(1000), repeat=9))", "more than 100,000 items", "kernels.py:1:10"),
         ("x = [1 for a in range(10 ** 9)]", "", "kernels.py:1"),
         ("x = 1 / 0", "division", "kernels.py:1:5"),

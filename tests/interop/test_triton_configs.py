@@ -132,6 +132,8 @@ def test_configurations_that_repeat_count_once(tmp_path: Path) -> None:
         ("is_cuda():\n        return", "torch.cuda.is_available():\n        return", "kernels.py:16:8: "),
         ('"BLOCK_K": 32}', '"BLOCK_X": 32}', "kernels.py:11:9: this configuration and the first one"),
         ('"BLOCK_K": 32}', '"BLOCK_K": None}', "kernels.py:11:9: BLOCK_K is None"),
+        ('"BLOCK_K": 32}', '"BLOCK_K": 1e400}', "kernels.py:11:9: BLOCK_K is inf"),
+        ('"BLOCK_K": 32}', '"BLOCK_K": float("nan")}', "kernels.py:11:9: BLOCK_K is nan"),
         ("num_stages=4", "num_stage=4", "kernels.py:11:9: "),
         ('key=["M", "N"]', "key=KEYS", "kernels.py:20:41: 'KEYS' is not understood"),
         ("triton.autotune(", "triton.heuristics(", "nothing here is decorated with triton.autotune"),
@@ -153,6 +155,21 @@ def test_one_of_several_kernels_must_be_named(tmp_path: Path) -> None:
         convert(file)
     with pytest.raises(InputError, match="did you mean 'softmax'"):
         convert(file, kernel="softmx")
+
+
+@pytest.mark.parametrize(
+    ("line", "decorator", "config"),
+    [
+        ("from triton import Config as C, autotune as at", "at", "C"),
+        ("import triton as tt", "tt.autotune", "tt.Config"),
+        ("at, C = 0, 0\nat = triton.autotune\nC = Config", "at", "C"),
+    ],
+)
+def test_other_names_for_the_decorator_and_configurations_are_followed(
+    tmp_path: Path, line: str, decorator: str, config: str
+) -> None:
+    source = LISTED.replace("triton.autotune", decorator).replace("triton.Config", config)
+    assert len(read_back(write(tmp_path, f"{line}\n{source}")).feasible) == 3
 
 
 def test_nothing_of_the_source_is_run(tmp_path: Path) -> None:

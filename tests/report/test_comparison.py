@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
 
 from autotune.report.comparison import (
+    _times,
     differences_between,
     load_all,
     rank_correlations,
@@ -20,10 +22,10 @@ from tests.report.studies import Written, generated
 from tests.store.build import bench, new_trial, outcome
 
 
-def two(folder: Path) -> Store:
+def two(folder: Path, factors: tuple[float, float] = (1.0, 2.0)) -> Store:
     """Two studies of ten configurations; in the second all takes twice as long."""
     store = Store.open(folder / "two.db")
-    for factor in (1.0, 2.0):
+    for factor in factors:
         one = bench(store)
         for tile in range(10):
             [trial] = store.propose(one.study.id, one.session, one.segment, [new_trial(tile)])
@@ -43,6 +45,21 @@ def test_the_best_of_one_is_the_best_of_the_other(tmp_path: Path) -> None:
     frame = what_transfers(load_all(two(tmp_path), [1, 2]))
     assert frame["over_best"].tolist() == [1.0, 1.0]
     assert frame["value"].tolist() == [2.0, 1.0]
+
+
+def test_a_best_of_zero_is_over_nothing(tmp_path: Path) -> None:
+    frame = what_transfers(load_all(two(tmp_path, (0.0, 1.0)), [1, 2]))
+    assert frame["value"].tolist() == [4.0, 0.0]  # the first of ten that are all 0, and one that is 0 there
+    assert frame["over_best"].tolist() == [4.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("worse", "better", "sign", "times"),
+    [(4.0, 2.0, 1.0, 2.0), (2.0, 4.0, -1.0, 2.0), (0.0, 0.0, 1.0, 1.0), (1.0, 0.0, 1.0, math.nan),
+     (0.0, 1.0, -1.0, math.nan), (-1.0, -2.0, 1.0, math.nan), (math.nan, 1.0, 1.0, math.nan)],
+)  # fmt: skip
+def test_a_ratio_that_says_nothing_is_none(worse: float, better: float, sign: float, times: float) -> None:
+    assert _times(worse, better, sign) == pytest.approx(times, nan_ok=True)
 
 
 def test_twice_as_long_is_worse(tmp_path: Path) -> None:

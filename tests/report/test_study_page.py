@@ -124,6 +124,13 @@ def endless(folder: Path) -> Written:
     return written
 
 
+def zeros(folder: Path) -> Written:
+    written = Written(folder)
+    for tile in (1, 2, 4, 8):
+        written.trial({"tile": tile}, 0.0, readings=[0.0, 0.0, 0.0])
+    return written
+
+
 @pytest.mark.parametrize(
     ("make", "said"),
     [
@@ -136,6 +143,7 @@ def endless(folder: Path) -> Written:
         (replayed, "REPLAYED from a recording"),
         (running, "1 trials are waiting or running"),
         (endless, "4e+300 s"),
+        (zeros, "every trial's median is 0"),
     ],
 )
 def test_each_kind_of_study_has_its_sentence(
