@@ -6,7 +6,9 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 import sqlalchemy as sa
@@ -178,6 +180,18 @@ def test_an_empty_file_becomes_a_store_even_for_a_reader(tmp_path: Path) -> None
     file.touch()
     with Store.open(file, readonly=True) as store:
         assert store.studies() == []
+
+
+def test_threads_make_stores_of_their_own_at_once(tmp_path: Path) -> None:
+    together = Barrier(4)
+
+    def make(number: int) -> int:
+        together.wait()
+        with Store.open(tmp_path / f"{number}.db") as store:
+            return len(store.studies())
+
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(make, range(4))) == [0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("readonly", [False, True])
