@@ -20,7 +20,7 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 _LOCK = 0x61757475  # an arbitrary number that every autotune takes for its advisory lock ("autu")
 
 _ALEMBIC = threading.Lock()
-"""Held while alembic runs: its context is one for the whole process, so that of two threads each would migrate
+"""Held while alembic runs: its context is one for the whole process, so that of two threads one would migrate
 the other's database. Whoever waits for it has its database already, so no circle can come of it."""
 
 

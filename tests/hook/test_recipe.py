@@ -219,6 +219,15 @@ def test_a_store_that_fails_is_passed_over_unless_it_was_named(tmp_path: Path) -
         ask({"m": 64}, name="gemm-c", store=tmp_path / "store.db")
 
 
+@pytest.mark.parametrize("name", ["empty.db", "sqlite://"])
+def test_a_store_with_nothing_in_it_knows_nothing(tmp_path: Path, name: str) -> None:
+    (tmp_path / "empty.db").touch()
+    assert ask({"m": 64}, name="gemm-c", store=name).kind == "default"
+    with pytest.raises(InputError, match="no recipe and no study 'gemm'"):
+        ask({"m": 64}, store=name)
+    assert (tmp_path / "empty.db").stat().st_size == 0
+
+
 def test_a_damaged_file_is_said(tmp_path: Path) -> None:
     (tmp_path / "recipes.json").write_text("{")
     with pytest.raises(InputError, match=r"recipes.json:1:2"):
