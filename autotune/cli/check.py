@@ -63,8 +63,9 @@ def _forecast(spec: StudySpec, url: str | None) -> Forecast | None:
     from autotune.store.opening import EmptyStoreError
     from autotune.store.store import Store
 
-    file = read_address(url).file
-    if isinstance(spec.objective, ReplayObjective) or (file is not None and not file.exists()):
+    address = read_address(url)
+    missing = address.file is not None and not address.file.exists()
+    if isinstance(spec.objective, ReplayObjective) or missing or address.kind == "memory":
         return None
     try:
         with Store.open(url, readonly=True) as store:

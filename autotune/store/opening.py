@@ -31,7 +31,7 @@ def open_engine(address: Address, *, readonly: bool) -> sa.Engine:
     if readonly and address.kind == "memory":
         message = f"the store {address} is in memory, and what others keep there cannot be read"
         hint = "name the file that the studies are in: --store FILE"
-        raise EmptyStoreError(Problem(message, None, "a store with a file, or a server's", hint))
+        raise InputError(Problem(message, None, "a store with a file, or a server's", hint))
     with explained(address):
         if address.file is not None:
             _require_place(address, address.file, readonly=readonly)
