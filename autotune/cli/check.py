@@ -60,13 +60,18 @@ def _forecast(spec: StudySpec, url: str | None) -> Forecast | None:
     from autotune.session.forecast import foresee
     from autotune.space.spec import ReplayObjective
     from autotune.store.address import read_address
+    from autotune.store.opening import EmptyStoreError
     from autotune.store.store import Store
 
-    file = read_address(url).file
-    if isinstance(spec.objective, ReplayObjective) or (file is not None and not file.exists()):
+    address = read_address(url)
+    missing = address.file is not None and not address.file.exists()
+    if isinstance(spec.objective, ReplayObjective) or missing or address.kind == "memory":
         return None
-    with Store.open(url, readonly=True) as store:
-        return foresee(spec, store)
+    try:
+        with Store.open(url, readonly=True) as store:
+            return foresee(spec, store)
+    except EmptyStoreError:
+        return None
 
 
 def describe(spec: StudySpec, forecast: Forecast | None = None) -> dict[str, Any]:

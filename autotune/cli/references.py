@@ -9,7 +9,7 @@ from autotune.errors import InputError, Problem
 
 if TYPE_CHECKING:
     from autotune.hook.recipes import Recipe
-    from autotune.store.records import TrialRecord
+    from autotune.store.records import StudyRecord, TrialRecord
     from autotune.store.store import Store
 
 TRIAL = "the trial's id, STUDY:NUMBER, or its number with --study"
@@ -25,19 +25,32 @@ def is_trial(word: str) -> bool:
 def find_trial(store: Store, word: str, study: str | None = None) -> TrialRecord:
     """The trial that is meant by an id, by ``STUDY:NUMBER``, or by a number in ``study``.
 
-    Raises :class:`InputError` where there is none.
+    Both may name the study, where they name the same. Raises :class:`InputError` where there is none.
     """
     name, colon, number = word.rpartition(":")
-    if not number.isascii() or not number.isdigit() or (colon and study is not None):
+    if not number.isascii() or not number.isdigit():
         raise InputError(Problem(f"{word!r} is no trial", expected=TRIAL))
-    wanted = study if study is not None else name if colon else None
-    if wanted is None:
+    if not colon and study is None:
         return store.trial(int(number))
-    record = store.study(wanted)
+    names = [said for said in (name if colon else None, study) if said is not None]
+    record = _one_study(store, names, word)
     found = [trial for trial in store.trials(record.id) if trial.number == int(number)]
     if not found:
         raise InputError(f"study {record.label} has no trial {number}")
     return found[0]
+
+
+def _one_study(store: Store, names: list[str], word: str) -> StudyRecord:
+    """The study that all of ``names`` mean: a name alone agrees with each study of that name."""
+    records = [store.study(name) for name in names]
+    exact = [record for name, record in zip(names, records, strict=True) if name != record.name]
+    found = (exact or records)[0]
+    for name, record in zip(names, records, strict=True):
+        if record.id != found.id and name != found.name:
+            message = f"{word!r} is a trial of {records[0].label}, and --study says {records[-1].label}"
+            hint = "leave --study out, or give the trial's number alone"
+            raise InputError(Problem(message, None, TRIAL, hint))
+    return found
 
 
 def find_recipes(word: str, store: str | None) -> tuple[Recipe, ...]:

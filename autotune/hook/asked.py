@@ -26,7 +26,7 @@ def complete(name: str, workload: Mapping[str, Any], known: Known) -> Asked:
     Raises :class:`InputError` for a fact that nobody knows, and for one that is left out where the recipes
     differ in it: what to take then is not ours to guess.
     """
-    own = {fact: _plain(value) for fact, value in workload.items()}
+    own = dict(workload)
     types = _types(name, known)
     if any(recipe.case.values.keys() == own.keys() for recipe in known.recipes):
         return Asked(Case(own, types))
@@ -68,14 +68,3 @@ def _types(name: str, known: Known) -> Mapping[str, str]:
         hint = "ask the kernel itself: KERNEL.choice(...) with the arguments of a launch"
         raise InputError(Problem(f"the recipes of {name} are for tensors of several types", hint=hint))
     return types[0] if types else {}
-
-
-def _plain(value: Any) -> Any:
-    """Numbers of numpy as plain ones, tuples as the lists that they are in a store."""
-    if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
-    if isinstance(value, Mapping):
-        return {name: _plain(one) for name, one in value.items()}
-    if not isinstance(value, (bool, int, float, str)) and hasattr(value, "item"):
-        return value.item()
-    return value

@@ -75,7 +75,9 @@ def plain(value: Any) -> Plain:
     if value is None or type(value).__name__ == "dtype":
         return str(value).removeprefix("torch.")
     if hasattr(value, "item") and getattr(value, "shape", None) == () and not is_tensor(value):
-        return plain(value.item())
+        found = value.item()
+        if type(found) is not type(value):  # numpy's longdouble gives itself
+            return plain(found)
     raise TypeError(type(value).__name__)
 
 
@@ -102,7 +104,8 @@ def _apart(one: Any, other: Any) -> float | None:
     if len(sizes) == 2:
         if sizes[0] == sizes[1]:
             return 0.0
-        if min(sizes) > 0 and all(map(math.isfinite, sizes)):
+        # A whole number is finite, though it may be too large to be asked.
+        if min(sizes) > 0 and all(isinstance(x, int) or math.isfinite(x) for x in sizes):
             return abs(math.log2(sizes[0]) - math.log2(sizes[1]))
         return None
     return 0.0 if type(one) is type(other) and one == other else None

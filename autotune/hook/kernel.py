@@ -20,22 +20,18 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from autotune.errors import InputError, Problem, nearest
+from autotune.errors import InputError, Problem
+from autotune.hook.kernel_checks import (
+    check_knobs,
+    check_parameters,
+    check_space,
+    read_texts,
+    read_tolerance,
+)
 
 if TYPE_CHECKING:
     from autotune.hook.kernel_space import Given
     from autotune.hook.tuned import TunedKernel
-
-OPTIONS = (
-    "num_warps",
-    "num_stages",
-    "num_ctas",
-    "maxnreg",
-    "waves_per_eu",
-    "matrix_instr_nonkdim",
-    "kpack",
-)
-"""Knobs that are no parameters of a kernel: Triton's own, for NVIDIA and AMD."""
 
 
 def kernel(
@@ -67,10 +63,13 @@ def kernel(
     ``tune="never"``: not even where :func:`autotune.tuning` or ``AUTOTUNE_TUNE=1`` asks. ``trials`` and
     ``time`` (seconds) bound the search for one case, ``store`` is where its trials go.
 
-    Raises :class:`InputError` for a key or knob that the kernel does not have.
+    Raises :class:`InputError` for a key, knob or tensor that the kernel does not have, and for what is none.
     """
     if tune not in ("ask", "never"):
         raise InputError(Problem(f"tune is {tune!r}", expected="'ask' or 'never'"))
+    check_space(space)
+    keys, outputs = read_texts("key", key), read_texts("written", written)
+    rules, allowed = read_texts("constraints", constraints, "rules"), read_tolerance(tolerance)
 
     def decorate(function: Any) -> TunedKernel:
         from autotune.hook.kernel_space import KernelSpace
@@ -78,52 +77,26 @@ def kernel(
         from autotune.hook.tuning import Budget
 
         python, names = _inside(function)
-        _check_key(key, names, python.__name__)
+        for what, given in (("key", keys), ("written", outputs)):
+            check_parameters(what, given, names, python.__name__)
         file = Path(inspect.getsourcefile(python) or "kernel.py").absolute()
         own = name or python.__name__
         settings = Settings(
             name=own,
-            key=tuple(key),
+            key=keys,
             recipes=file.parent / recipes if recipes else file.with_suffix(".recipes.json"),
             source=_source_hash(python),
-            written=tuple(written),
-            tolerance=tolerance,
+            written=outputs,
+            tolerance=allowed,
             asks=tune == "ask",
             budget=Budget(trials, time, store),
         )
         listed = [knob.name for knob in getattr(space, "knobs", ())]  # those of a file are not known yet
-        check_knobs(list(space) if isinstance(space, Mapping) else listed, key, names, own)
-        return TunedKernel(function, names, settings, KernelSpace(own, space, constraints, file))
+        knobs = read_texts("space", space, "knobs by name") if isinstance(space, Mapping) else listed
+        check_knobs(knobs, keys, names, own)
+        return TunedKernel(function, names, settings, KernelSpace(own, space, rules, file))
 
     return decorate
-
-
-def check_knobs(knobs: Sequence[str], key: Sequence[str], names: Sequence[str], kernel: str) -> None:
-    """Raise :class:`InputError` for a knob that is neither a parameter of the kernel nor Triton's own."""
-    known = [*(name for name in names if name not in key), *OPTIONS]
-    problems = [
-        Problem(
-            f"the kernel {kernel} has no parameter {knob!r} to be tuned",
-            expected="one of its parameters that is not in the key, or " + ", ".join(OPTIONS),
-            hint=nearest(knob, known),
-        )
-        for knob in knobs
-        if knob not in known
-    ]
-    if problems:
-        raise InputError(problems)
-
-
-def _check_key(key: Sequence[str], names: Sequence[str], kernel: str) -> None:
-    if isinstance(key, str):
-        raise InputError(Problem(f"key is the text {key!r}", expected=f"a list of names: [{key!r}]"))
-    problems = [
-        Problem(f"the kernel {kernel} has no parameter {one!r}", None, ", ".join(names), nearest(one, names))
-        for one in key
-        if one not in names
-    ]
-    if problems:
-        raise InputError(problems)
 
 
 def _inside(function: Any) -> tuple[Any, tuple[str, ...]]:

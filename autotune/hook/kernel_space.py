@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from autotune.errors import InputError, Location, Problem
 from autotune.hook.case import Case, Plain
 from autotune.measure.placeholders import yaml_key, yaml_value
 from autotune.provenance.device import device_facts
@@ -19,6 +20,8 @@ from autotune.space.spec import MeasureSettings, MetricSpec, PythonObjective, St
 
 Given = Space | str | Path | Mapping[str, Any]
 """A space, a space file, or knobs: ``{"BLOCK": [64, 128], "num_warps": {"values": [2, 4]}}``."""
+
+KINDS = (Space, str, Path, Mapping)
 
 MOST_CASES = 512
 TIME = (MetricSpec("time", "minimize", "s"),)
@@ -32,6 +35,8 @@ class KernelSpace:
         self.given = given
         self.constraints = tuple(constraints)
         self.file = file
+        self._place = f"the space of the kernel {name} ({file})"
+        self._knobs = self._write_knobs(given) if isinstance(given, Mapping) else []
         self._spaces: dict[tuple[tuple[str, Plain], ...], StudySpec] = {}
         self._same = False
 
@@ -62,8 +67,7 @@ class KernelSpace:
             declared = read_spec(path, self._device).workload
             spec = read_spec(path, self._device, {n: v for n, v in case.values.items() if n in declared})
         else:
-            place = f"the space of the kernel {self.name} ({self.file})"
-            spec = parse_spec(self._text(case), place, self._device)
+            spec = parse_spec(self._text(case), self._place, self._device)
         return replace(
             spec,
             name=self.name,
@@ -74,17 +78,29 @@ class KernelSpace:
         )
 
     def _text(self, case: Case) -> str:
-        assert isinstance(self.given, Mapping)
         objective = f"{self.file.name}:{self.name}"
         lines = ["autotune: 1", f"name: {yaml_value(self.name)}", f"objective: {yaml_value(objective)}"]
         if case.values:
             facts = ", ".join(f"{yaml_key(n)}: {yaml_value(v)}" for n, v in case.values.items())
             lines.append(f"workload: {{{facts}}}")
-        lines.append("knobs:")
-        lines += [f"  {yaml_key(name)}: {_written(knob)}" for name, knob in self.given.items()]
+        lines += ["knobs:", *self._knobs]
         if self.constraints:
             lines += ["constraints:", *(f"  - {yaml_value(rule)}" for rule in self.constraints)]
         return "\n".join(lines) + "\n"
+
+    def _write_knobs(self, given: Mapping[str, Any]) -> list[str]:
+        """A line for each. Raises :class:`InputError` for values that no knob can be set to."""
+        lines, problems = [], []
+        for name, knob in given.items():
+            try:
+                lines.append(f"  {yaml_key(name)}: {_written(knob)}")
+            except (TypeError, ValueError):
+                message = f"the knob {name!r} cannot be tuned over {knob!r:.80}"
+                expected = "a list of numbers, flags or texts, or a mapping as in a space file"
+                problems.append(Problem(message, Location(self._place), expected))
+        if problems:
+            raise InputError(problems)
+        return lines
 
     @cached_property
     def _device(self) -> Mapping[str, Any]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from autotune.errors import AutotuneError, InputError, Problem, nearest
 from autotune.hook.asked import Asked, complete
 from autotune.hook.choosing import default, nearest_recipe
+from autotune.hook.fixed import Fixed
 from autotune.hook.here import Here, this_device
 from autotune.hook.places import Places, Signature, signature
 from autotune.hook.recipe import Best, How
@@ -60,7 +60,7 @@ def _choose(name: str, workload: Mapping[str, Any], known: Known, here: Here) ->
     exact = _nearest(asked, own, lambda _: True, most=0.0)
     if exact is not None:
         return _best(name, asked, here, "exact", exact, None)
-    space = _space(asked, known, name)
+    space, why_not = _space(asked, known, name)
     allowed = _allowed(space)
     found = _nearest(asked, own, allowed)
     if found is not None:
@@ -70,14 +70,13 @@ def _choose(name: str, workload: Mapping[str, Any], known: Known, here: Here) ->
     if found is not None:
         return _best(name, asked, here, "device", found, space)
     if space is None:
-        hint = "its space is in none of the files; export the recipes again, or name the store of its study"
-        raise InputError(
-            Problem(f"no recipe of {name} is for such a workload, and its default is not known", hint=hint)
-        )
+        message = f"no recipe of {name} is for such a workload, and {why_not}"
+        workloads = [str(dict(recipe.case.values)) for recipe in known.recipes[:3]]
+        expected = f"one like {' or '.join(workloads)}" if workloads else ""
+        raise InputError(Problem(message, None, expected, "" if name in known.spaces else _WITHOUT_SPACE))
     configuration = default(space)
     how = say_default(name, len(known.recipes), configuration != space.configuration({}), asked)
-    facts = MappingProxyType(dict(asked.case.values))
-    return Best(name, facts, _frozen(configuration), how, "default")
+    return Best(name, Fixed(asked.case.values), _frozen(configuration), how, "default")
 
 
 def _own(known: Known, here: Here) -> list[Recipe]:
@@ -102,7 +101,7 @@ def _best(
         configuration = space.configuration(configuration)  # knobs that are new have their default
     return Best(
         name=name,
-        workload=MappingProxyType(dict(asked.case.values)),
+        workload=Fixed(asked.case.values),
         configuration=_frozen(configuration),
         how=say_recipe(kind, recipe, distance, asked, here),
         kind=kind,
@@ -112,8 +111,8 @@ def _best(
     )
 
 
-def _frozen(configuration: Mapping[str, Any]) -> Mapping[str, Any]:
-    return MappingProxyType({name: _value(value) for name, value in configuration.items()})
+def _frozen(values: Mapping[str, Any]) -> Fixed:
+    return Fixed({name: _value(value) for name, value in values.items()})
 
 
 def _value(value: Any) -> Any:
@@ -139,23 +138,27 @@ def _allowed(space: Space | None) -> Callable[[Recipe], bool]:
     return allowed
 
 
-def _space(asked: Asked, known: Known, name: str) -> Space | None:
-    """The space for this workload on this device; ``None`` where it is not known."""
+_WITHOUT_SPACE = "its space is in none of the files; export the recipes again, or name the store of its study"
+
+
+def _space(asked: Asked, known: Known, name: str) -> tuple[Space | None, str]:
+    """The space for this workload on this device; or ``None``, and why."""
     from autotune.provenance.device import device_facts
     from autotune.space.from_document import DEVICE, space_from_document
 
     if name not in known.spaces:
-        return None
+        return None, "its default is not known"
     document = dict(known.spaces[name].document)
-    facts = dict(document.get("facts", {}))
-    if any(fact.startswith(DEVICE) for fact in facts):
-        device = device_facts()
-        facts = {fact: device.get(fact.removeprefix(DEVICE), value) for fact, value in facts.items()}
-    document |= {"facts": facts, "workload": {**document.get("workload", {}), **asked.case.values}}
     try:
-        return space_from_document(document)
-    except (InputError, KeyError, TypeError, ValueError):
-        return None
+        facts = dict(document.get("facts", {}))
+        if any(fact.startswith(DEVICE) for fact in facts):
+            device = device_facts()
+            facts = {fact: device.get(fact.removeprefix(DEVICE), value) for fact, value in facts.items()}
+        document |= {"facts": facts, "workload": {**document.get("workload", {}), **asked.case.values}}
+        return space_from_document(document), ""
+    except (InputError, KeyError, TypeError, ValueError) as error:
+        first, *_ = str(error).splitlines() or [type(error).__name__]
+        return None, f"its space cannot be made for {dict(asked.case.values)}: {first}"
 
 
 def _ready(name: str) -> Known:

@@ -76,8 +76,8 @@ def recipe(
     workload and device, the store is asked as well (``store``; default: ``AUTOTUNE_STORE`` or
     ``results/autotune.db``).
 
-    Raises :class:`autotune.errors.InputError` for a name or a fact of the workload that nobody knows, and for
-    a file of recipes that cannot be read.
+    Raises :class:`autotune.errors.InputError` for a name or a fact of the workload that nobody knows or that
+    is none, and for a file of recipes that cannot be read.
     """
     try:
         facts = () if workload is None else workload.items()
@@ -85,9 +85,9 @@ def recipe(
         best, until, types = _KEPT[key]
         if monotonic() < until and (types is None or types == [*map(type, workload.values())]):  # type: ignore[union-attr]
             return best
-    except (KeyError, TypeError):
-        pass
-    return _answer(name, {} if workload is None else dict(workload), recipes, store)
+    except (KeyError, TypeError, AttributeError):
+        pass  # not kept, or nothing that can be asked for: said below
+    return _answer(name, workload, recipes, store)
 
 
 def forget() -> None:
@@ -108,27 +108,41 @@ elsewhere, a changed variable is noticed in a later second look only."""
 
 
 def _answer(
-    name: str, workload: dict[str, Any], recipes: str | Path | None, store: str | Path | None
+    name: str, workload: Mapping[str, Any] | None, recipes: str | Path | None, store: str | Path | None
 ) -> Best:
-    """The answer, kept for the next time where it can be."""
+    """The answer, kept for the next time."""
+    from autotune.hook.facts import read_facts
     from autotune.hook.lookup import look_up
     from autotune.hook.places import signature
 
+    _check(name, recipes, store)
+    facts = read_facts(workload)
     variables = _SET.get(b"AUTOTUNE_RECIPES"), _SET.get(b"AUTOTUNE_STORE")
-    facts = ((fact, _hashable(value)) for fact, value in workload.items())
-    key: _Key = (name, recipes, store, *variables, *facts)
+    key: _Key = (name, recipes, store, *variables, *((fact, _hashable(facts[fact])) for fact in facts))
     # To a dictionary True is 1, and to a workload it is not.
-    types = [*map(type, workload.values())] if any(value in (0, 1) for _, value in key[5:]) else None
+    types = [*map(type, (workload or {}).values())] if any(value in (0, 1) for _, value in key[5:]) else None
     kept, signed = _KEPT.get(key), _SIGNED.get(key)
     if kept is not None and signed is not None and kept[2] == types and signature(signed[1]) == signed[0]:
         best = kept[0]
     else:
-        best, files, before = look_up(name, workload, recipes, store)
+        best, files, before = look_up(name, facts, recipes, store)
         signed = before, files
     if len(_KEPT) >= MOST_KEPT:
         forget()
     _KEPT[key], _SIGNED[key] = (best, monotonic() + EVERY_SECONDS, types), signed
     return best
+
+
+def _check(name: object, recipes: object, store: object) -> None:
+    """Raise :class:`autotune.errors.InputError` for what is no name or no place."""
+    from autotune.errors import InputError, Problem
+
+    if not isinstance(name, str) or not name.strip():
+        message = f"the name of a study or kernel is expected, not {name!r:.80}"
+        raise InputError(Problem(message, hint="autotune recipes lists those that are known"))
+    for what, place in (("recipes", recipes), ("store", store)):
+        if place is not None and not isinstance(place, (str, os.PathLike)):
+            raise InputError(Problem(f"{what} is of the type {type(place).__name__}", None, "one file"))
 
 
 def _hashable(value: Any) -> Any:

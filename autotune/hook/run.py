@@ -241,7 +241,7 @@ class Run:
 
     @property
     def dropped(self) -> int:
-        """Messages to the search that found no room and were left out."""
+        """Messages to the search that were left out: they found no room, or were too large."""
         return self._link.dropped if self._link is not None else 0
 
     # -- the end -------------------------------------------------------------------------------
@@ -259,9 +259,11 @@ class Run:
         self._is_open = False
         if self._stop is not None:
             self._stop.forget()
-        if self._reports is not None:
-            self._reports.end(self._asked, error)
-        self._link.close()
+        try:
+            if self._reports is not None:
+                self._reports.end(self._asked, error)
+        finally:
+            self._link.close()
 
     def __enter__(self) -> Run:
         return self

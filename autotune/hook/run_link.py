@@ -1,4 +1,5 @@
-"""The program's end of a run under a search. Nothing here waits or raises once the link stands.
+"""The program's end of a run under a search. Nothing here waits, or raises but for a message too large to go,
+once the link stands.
 
 A link is of one process and dies alone: whatever becomes of the search, the training goes on. A process
 that was forked from the one that opened it neither sends nor closes anything. A program may also close
@@ -7,6 +8,7 @@ all descriptors and open others in their place, so each is known by its inode.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import mmap
@@ -18,11 +20,22 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from autotune.measure.run_protocol import BOARD, BOARD_BYTES, FORMAT, OWNER, socket_address
+from autotune.measure.run_protocol import (
+    BOARD,
+    BOARD_BYTES,
+    FORMAT,
+    LARGEST_BYTES,
+    OWNER,
+    socket_address,
+)
 
 
 class LinkError(Exception):
     """The search cannot be reached; the text is for people."""
+
+
+class TooLargeError(Exception):
+    """The message is larger than a packet may be: it can never go, and the next one may."""
 
 
 class Link:
@@ -44,7 +57,7 @@ class Link:
         self._claim: _Held | None = None
         self._memory: mmap.mmap | None = None
         self.dropped = 0
-        """Messages that found no room."""
+        """Messages that found no room, or were too large."""
         self.words: memoryview | None = None
         """The board as 64-bit words; ``None`` where there is none."""
         self.role = "silent"
@@ -105,11 +118,16 @@ class Link:
     # -- talking -------------------------------------------------------------------------------
 
     def send(self, message: dict[str, Any], seconds: float = 0.0) -> bool:
-        """Send a message if there is room for it within ``seconds``; whether it went."""
+        """Send a message if there is room for it within ``seconds``; whether it went.
+
+        Raises :class:`TooLargeError`, where it is to go at all.
+        """
         held = self._socket
         if held is None or not self.own:
             return False
         data = json.dumps(message).encode()
+        if len(data) > LARGEST_BYTES:  # it would arrive in part, as nothing that can be read
+            raise TooLargeError
         deadline = time.monotonic() + seconds
         while True:
             try:
@@ -123,6 +141,8 @@ class Link:
                 poll.register(held.descriptor, select.POLLOUT)
                 poll.poll(left * 1000)
             except OSError as error:
+                if error.errno == errno.EMSGSIZE:
+                    raise TooLargeError from error
                 self._lose(f"the search has gone ({error})")
                 return False
             else:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
+from autotune.hook.run_link import TooLargeError, warn
 from autotune.hook.run_values import as_number
 
 if TYPE_CHECKING:
@@ -21,6 +22,9 @@ SECONDS_BETWEEN = 0.2
 
 _ROOM_SECONDS = 1.0
 """How long the first and the last message may wait for room. No other waits."""
+
+_MOST_TEXT = 2000
+"""Characters of a name or message."""
 
 _INFINITE = float("inf")
 
@@ -38,7 +42,8 @@ class Reports:
         steps = {*link.facts.get("decide_at", ()), link.facts.get("steps") or 0} - {0}
         self._awaited = sorted(steps, reverse=True)
         self._sent_at = -_INFINITE
-        link.send({"kind": "hello", "name": name, "pid": os.getpid()}, _ROOM_SECONDS)
+        self._said_too_large = False
+        link.send({"kind": "hello", "name": str(name)[:_MOST_TEXT], "pid": os.getpid()}, _ROOM_SECONDS)
 
     def take(self, step: int, values: Mapping[str, Any]) -> None:
         """Keep a report, and send it where it is time or somebody waits for it."""
@@ -60,7 +65,12 @@ class Reports:
 
     def _send(self, step: int) -> None:
         numbers = _numbers(self._pending)
-        if not self._link.send({"kind": "report", "step": step, "values": numbers}):
+        try:
+            if not self._link.send({"kind": "report", "step": step, "values": numbers}):
+                return
+        except TooLargeError:
+            self._leave_out(f"a report of {len(numbers)} metrics")
+            self._pending.clear()  # or else the next one would be as large
             return
         self._values.update(numbers)
         self._pending.clear()
@@ -72,28 +82,57 @@ class Reports:
         self._result.update(metrics)
 
     def end(self, asked: Collection[str], error: BaseException | None) -> None:
-        """The last message: all that the trial's outcome needs."""
-        self._link.send(
-            {
-                "kind": "end",
-                "values": self._values | _numbers(self._pending) | _numbers(self._result),
-                "asked": list(asked),
-                "failed": _described(error),
-                "dropped": self._link.dropped,
-            },
-            _ROOM_SECONDS,
-        )
+        """The last message: all that the trial's outcome needs.
+
+        Raises ``TypeError`` for a metric that is no number, unless an ``error`` has ended the run already.
+        """
+        unsent = _numbers(self._pending | self._result, skip=error is not None)
+        failed = _described(error)
+        for values in (self._values | unsent, unsent):  # the others were sent before
+            if self._send_end(asked, values, failed):
+                return
+        self._leave_out(f"a result of {len(unsent)} metrics")
+        self._send_end(asked, {}, failed)
+
+    def _send_end(
+        self, asked: Collection[str], values: Mapping[str, float], failed: Mapping[str, object]
+    ) -> bool:
+        """Whether it was not too large."""
+        message = {"kind": "end", "values": values, "asked": list(asked), "failed": failed}
+        try:
+            self._link.send({**message, "dropped": self._link.dropped}, _ROOM_SECONDS)
+        except TooLargeError:
+            return False
+        return True
+
+    def _leave_out(self, what: str) -> None:
+        """Count and say, once for all of the run, what is too large to be sent."""
+        self._link.dropped += 1
+        if not self._said_too_large:
+            self._said_too_large = True
+            warn(f"{what} is too large and was not sent to the search; nor will be others like it")
 
 
-def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
-    return {name: as_number(name, value) for name, value in values.items()}
+def _numbers(values: Mapping[str, Any], skip: bool = False) -> dict[str, float]:
+    """``skip``: leave out what is no number, instead of raising ``TypeError``."""
+    found = {}
+    for name, value in values.items():
+        try:
+            found[name] = as_number(name, value)
+        except TypeError:
+            if not skip:
+                raise
+    return found
 
 
 def _described(error: BaseException | None) -> dict[str, object]:
     """An exception in words that need none of its classes."""
     if error is None:
         return {}
-    text = str(error)[:2000]
+    try:
+        text = str(error)[:_MOST_TEXT]
+    except Exception as second:  # noqa: BLE001 - whatever a __str__ raises
+        text = f"(its text cannot be shown: {type(second).__name__})"
     status = getattr(type(error), "status", None)
     if isinstance(status, str):  # one of autotune's own: Infeasible, Diverged ...
         return {"status": str(status), "message": text, "kinds": []}

@@ -19,6 +19,7 @@ from autotune.session.result import best_trial
 from autotune.space.configuration import plain as as_json
 from autotune.space.spec import MetricSpec
 from autotune.store.address import read_address
+from autotune.store.opening import EmptyStoreError
 from autotune.store.records import NewRecipe, StudyRecord, VerdictRecord
 from autotune.store.store import Store
 
@@ -38,24 +39,30 @@ def stored_recipes(kernel: str, key: Sequence[str], url: str | None) -> tuple[Re
 
 
 def known_in(url: str | None, name: str | None = None) -> Known:
-    """What the store at ``url`` knows, of one name or all; nothing where there is none.
+    """What the store at ``url`` knows, of one name or all; nothing where there is none or an empty one.
 
     Raises :class:`autotune.errors.AutotuneError` where there is a store that cannot be read.
     """
     file = read_address(url).file
     if file is not None and not file.exists():
         return Known()
-    with Store.open(url, readonly=True) as store:
-        return read_known(store, name)
+    try:
+        with Store.open(url, readonly=True) as store:
+            return read_known(store, name)
+    except EmptyStoreError:
+        return Known()
 
 
 def names_in(url: str | None) -> tuple[list[str], set[str]]:
     """The names of the studies and imported recipes of a store, and those that recordings alone have."""
-    with Store.open(url, readonly=True) as store:
-        studies = store.studies()
-        own = [study.name for study in studies if not study.replayed]
-        names = list(dict.fromkeys([*own, *(recipe.name for recipe in store.recipes())]))
-        return names, {study.name for study in studies} - set(names)
+    try:
+        with Store.open(url, readonly=True) as store:
+            studies, recipes = store.studies(), store.recipes()
+    except EmptyStoreError:
+        return [], set()
+    own = [study.name for study in studies if not study.replayed]
+    names = list(dict.fromkeys([*own, *(recipe.name for recipe in recipes)]))
+    return names, {study.name for study in studies} - set(names)
 
 
 def read_known(store: Store, name: str | None = None) -> Known:

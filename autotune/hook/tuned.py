@@ -16,7 +16,7 @@ from autotune.errors import AutotuneError
 from autotune.hook.agreement import agree, common_store, once
 from autotune.hook.case import Case, is_tensor
 from autotune.hook.choosing import Choice, choose
-from autotune.hook.kernel import check_knobs
+from autotune.hook.kernel_checks import check_knobs
 from autotune.hook.kernel_space import KernelSpace
 from autotune.hook.recipe_file import read_recipes, write_recipe
 from autotune.hook.recipes import Recipe

@@ -19,15 +19,20 @@ from typing import Any
 from autotune.errors import nearest
 from autotune.measure.objective import Diverged, Infeasible, OutOfMemory, Signal, WrongAnswer
 from autotune.measure.reports import Reporter
-from autotune.measure.run_protocol import BOARD, BOARD_BYTES, DOCUMENT, FORMAT, ORDER, socket_address
+from autotune.measure.run_protocol import (
+    BOARD,
+    BOARD_BYTES,
+    DOCUMENT,
+    FORMAT,
+    LARGEST_BYTES,
+    ORDER,
+    socket_address,
+)
 from autotune.measure.stopped import Stopped
 from autotune.space.configuration import Value, plain
 
 GRACE_SECONDS = 10.0
 """A program that was told to stop is given this, or twice its longest time between two reports."""
-
-_LARGEST = 1 << 18
-"""Bytes of a packet; the kernel's buffers hold less."""
 
 LOOK_SECONDS = 0.2
 
@@ -156,7 +161,7 @@ class RunListener:
         """Take what has come; whether there may be more to come."""
         for _ in range(_AT_ONCE):
             try:
-                packet = connection.recv(_LARGEST)
+                packet = connection.recv(LARGEST_BYTES)
             except BlockingIOError:
                 return True
             except OSError:

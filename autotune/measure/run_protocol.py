@@ -23,6 +23,9 @@ DOCUMENT = "run.json"
 SOCKET = "socket"
 BOARD = "board"
 
+LARGEST_BYTES = 1 << 18
+"""Of a packet. The kernel's own limit may be lower."""
+
 BOARD_BYTES = 1 << 16
 """A sparse file: only the words in use take memory."""
 

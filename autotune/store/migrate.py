@@ -6,6 +6,7 @@ only where there is. The migrations are the only way in which tables come to be.
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -17,6 +18,10 @@ from autotune.store.schema import VERSION, VERSION_TABLE, metadata
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 _LOCK = 0x61757475  # an arbitrary number that every autotune takes for its advisory lock ("autu")
+
+_ALEMBIC = threading.Lock()
+"""Held while alembic runs: its context is one for the whole process, so that of two threads one would migrate
+the other's database. Whoever waits for it has its database already, so no circle can come of it."""
 
 
 def version_of(connection: sa.Connection) -> str | None:
@@ -55,7 +60,8 @@ def upgrade(connection: sa.Connection, address: Address, *, migrations: Path = M
     config = Config()
     config.set_main_option("script_location", str(migrations).replace("%", "%%"))
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    with _ALEMBIC:
+        command.upgrade(config, "head")
 
 
 def _refuse_foreign(connection: sa.Connection, address: Address) -> None:

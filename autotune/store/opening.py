@@ -8,14 +8,18 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from autotune.errors import InputError, StoreError
+from autotune.errors import InputError, Problem, StoreError
 from autotune.store.address import Address, read_address
 from autotune.store.connect import make_engine, use_wal, writer
 from autotune.store.failures import CANNOT_OPEN, NOT_A_DATABASE, READ_ONLY, explained
-from autotune.store.migrate import is_current, upgrade
+from autotune.store.migrate import is_current, upgrade, version_of
 
 SMALLEST = 512
 """Bytes: no SQLite database is smaller, and SQLite would take a shorter text for an empty one."""
+
+
+class EmptyStoreError(InputError):
+    """A store is to be read in which nothing was ever written."""
 
 
 def open_engine(address: Address, *, readonly: bool) -> sa.Engine:
@@ -24,6 +28,10 @@ def open_engine(address: Address, *, readonly: bool) -> sa.Engine:
     What is not there is made, unless it is only to be read. Raises
     :class:`~autotune.errors.StoreError`.
     """
+    if readonly and address.kind == "memory":
+        message = f"the store {address} is in memory, and what others keep there cannot be read"
+        hint = "name the file that the studies are in: --store FILE"
+        raise InputError(Problem(message, None, "a store with a file, or a server's", hint))
     with explained(address):
         if address.file is not None:
             _require_place(address, address.file, readonly=readonly)
@@ -91,6 +99,10 @@ def _move_unless_there(draft: Path, file: Path) -> None:
 def _bring_up_to_date(engine: sa.Engine, address: Address, *, readonly: bool) -> None:
     with engine.connect() as connection:
         current = is_current(connection, address)
+        empty = not current and version_of(connection) is None
+    if readonly and empty:  # a reader makes no tables
+        hint = "studies get there by: autotune search SPACE"
+        raise EmptyStoreError(Problem(f"there is nothing in the store {address.where} yet", hint=hint))
     if readonly and not current:
         # A reader's connections cannot: this takes ones of its own, and fails where the file forbids it.
         changing = make_engine(address, readonly=False)

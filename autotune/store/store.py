@@ -102,7 +102,7 @@ class Store:
         """Open the store at ``url``, a database URL or the path of a file; see :func:`default_url`.
 
         A store that is not there is made, with its folder, and one of an older version is brought up to
-        date; with ``readonly`` it must exist. ``clock`` gives the time in UTC POSIX seconds.
+        date; with ``readonly`` it must exist and not be empty. ``clock`` gives the time in UTC POSIX seconds.
         """
         address = read_address(url)
         return cls(Database(address, open_engine(address, readonly=readonly), readonly=readonly), clock)

@@ -12,6 +12,8 @@ import pytest
 from autotune.cli.diff import command as diff
 from autotune.cli.lineage import command as lineage
 from autotune.cli.prune import command as prune
+from autotune.cli.show import command as show
+from autotune.cli.trial import command as trial
 from autotune.cli.why import command as why
 from autotune.errors import InputError
 from autotune.store.store import Store
@@ -68,6 +70,36 @@ def test_what_is_no_trial_is_refused(store: Path, word: str) -> None:
     for verb in (why, lineage):
         error = call(verb, "--store", store, "--", word).exception
         assert isinstance(error, InputError), word
+
+
+@pytest.mark.parametrize("name", ["sqlite://", "empty.db"])
+def test_a_store_with_nothing_in_it_is_said_and_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("empty.db").touch()
+    error = call(show, "--store", name).exception
+    assert isinstance(error, InputError)
+    assert ("is in memory" if name == "sqlite://" else "there is nothing in") in str(error)
+    assert Path("empty.db").stat().st_size == 0
+
+
+def test_both_may_name_the_study_of_a_trial_where_they_agree(tmp_path: Path) -> None:
+    file = tmp_path / "two.db"
+    with Store.open(file) as opened:
+        for name in ("modes", "modes", "other"):
+            add_study(opened, name=name, tile=8 if name == "other" else 4)
+
+    def found(word: str, study: str) -> str:
+        shown = document(trial, word, "--study", study, "--store", file)
+        return f"{shown['study']}#{shown['study_id']}"
+
+    assert found("modes:0", "modes") == found("0", "modes") == found("modes#2:0", "modes") == "modes#2"
+    assert found("modes:0", "modes#1") == found("modes#1:0", "modes") == found("#1:0", "modes#1") == "modes#1"
+    for word, study in (("other:0", "modes"), ("modes#1:0", "modes#2")):
+        error = call(trial, word, "--study", study, "--store", file).exception
+        assert isinstance(error, InputError)
+        assert f"{word!r} is a trial of" in str(error) and "--study says modes#2" in str(error)
 
 
 # -- lineage

@@ -68,3 +68,8 @@ def test_what_is_no_key_is_said() -> None:
         Case.of(["n", "shape"], {"shape": (1, 2)})
     assert "the key 'n' is not among the arguments of the call" in str(raised.value)
     assert "the key 'shape' is a tuple" in str(raised.value)
+
+
+def test_a_number_past_those_of_floats_is_far_away() -> None:
+    apart = Case({"n": 1}, {}).distance(Case({"n": 10**400}, {}))
+    assert apart == pytest.approx(400 * math.log2(10))

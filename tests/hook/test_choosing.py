@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from autotune.errors import InputError
@@ -29,6 +31,11 @@ def test_nearest_first_and_the_earlier_where_they_tie() -> None:
     chosen = choose(CASE, recipes, space())
     assert (chosen.how, chosen.distance, chosen.configuration["BLOCK"]) == ("nearest", 1.0, 16)
     assert choose(CASE, [*recipes, recipe(1024, 128)], space()).how == "exact"
+
+
+def test_a_choice_can_be_pickled() -> None:
+    for chosen in (choose(CASE, [recipe(512, 16)], space()), choose(CASE, [], space())):
+        assert pickle.loads(pickle.dumps(chosen)) == chosen
 
 
 def test_what_the_space_does_not_allow_is_passed_over() -> None:

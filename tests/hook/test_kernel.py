@@ -115,6 +115,10 @@ def test_a_call_tunes_where_it_is_asked_to(process: ProcessPoolExecutor, tmp_pat
     [
         ({"key": ["m"]}, "the kernel add has no parameter 'm'"),
         ({"key": "n"}, "key is the text 'n'"),
+        ({"written": ["nope"]}, "has no parameter 'nope', which written names"),
+        ({"written": ["ou"]}, "did you mean 'out'?"),
+        ({"space": {"BLOCK": [16, None]}}, "the knob 'BLOCK' cannot be tuned over [16, None]"),
+        ({"space": {1: [16]}}, "space has 1 in it"),
         ({"space": {"BLOK": [16, 32]}}, "did you mean 'BLOCK'?"),
         ({"space": {"BLOCK": [16], "num_warp": [4]}}, "did you mean 'num_warps'?"),
         ({"space": {"n": [16]}}, "has no parameter 'n' to be tuned"),

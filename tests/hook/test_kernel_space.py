@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from autotune.errors import InputError
@@ -61,3 +63,10 @@ def test_what_is_wrong_is_said_of_the_kernel(tmp_path: Path) -> None:
     for knobs in ({"BLOCK": []}, {"BLOCK": {"range": [1]}}, {"max": [1, 2]}):
         with pytest.raises(InputError, match=r"the space of the kernel add \(.*kernels.py\)"):
             KernelSpace("add", knobs, [], tmp_path / "kernels.py").space(case(n=1))
+
+
+@pytest.mark.parametrize("knob", [[64, None], {"values": [64, None]}, np.array([64, 128]), None])
+def test_values_that_no_knob_can_have_are_said_at_once(tmp_path: Path, knob: Any) -> None:
+    with pytest.raises(InputError, match=r"kernel add .*: the knob 'BLOCK' cannot be tuned over") as raised:
+        KernelSpace("add", {"num_warps": [4, 8], "BLOCK": knob}, [], tmp_path / "kernels.py")
+    assert "expected: a list of numbers, flags or texts" in str(raised.value)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import json
+import pickle
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +146,38 @@ def test_numbers_of_numpy_and_lists_are_as_good(store: Store) -> None:
     assert ask({"shape": [64, 64], "n": 8}).distance == 1.0
 
 
+@pytest.mark.parametrize(
+    ("workload", "says"),
+    [
+        ({"n": None}, "'n' of the workload is None"),
+        ({"n": np.array([8])}, r"(?s)'n' of the workload is of the type ndarray.*tolist\(\)"),
+        ({"link": {"n": 1j}}, "'link.n' of the workload is of the type complex"),
+        ({"n": 10**400}, "'n' of the workload is too large"),
+        ({1: 2}, "a fact of the workload is named 1"),
+        ([("n", 8)], "(?s)the workload is of the type list.*facts by their names"),
+        ("n", "the workload is of the type str"),
+        ({"n": "many"}, r"(?s)cannot be made for \{'n': 'many'\}.*'n' is a text.*one like \{'n': 1024\}"),
+    ],
+)
+def test_what_is_no_workload_is_said(store: Store, workload: Any, says: str) -> None:
+    add_study(store)
+    with pytest.raises(InputError, match=says):
+        ask(workload)
+
+
+@pytest.mark.parametrize("name", [None, 3, "", ["gemm"]])
+def test_without_a_name_nothing_is_answered(store: Store, name: Any) -> None:
+    add_study(store)
+    for _ in range(2):
+        with pytest.raises(InputError, match="the name of a study or kernel is expected, not"):
+            autotune.recipe(name, {"n": 1024})
+
+
+def test_a_place_is_one_file() -> None:
+    with pytest.raises(InputError, match="recipes is of the type list"):
+        ask(recipes=["a.json", "b.json"])
+
+
 def test_a_recording_is_no_recipe(store: Store) -> None:
     add_study(store, replayed=True)
     with pytest.raises(InputError, match="comes from a recording"):
@@ -219,6 +254,22 @@ def test_a_store_that_fails_is_passed_over_unless_it_was_named(tmp_path: Path) -
         ask({"m": 64}, name="gemm-c", store=tmp_path / "store.db")
 
 
+def test_a_store_with_nothing_in_it_knows_nothing(tmp_path: Path) -> None:
+    (tmp_path / "empty.db").touch()
+    assert ask({"m": 64}, name="gemm-c", store="empty.db").kind == "default"
+    with pytest.raises(InputError, match="no recipe and no study 'gemm'"):
+        ask({"m": 64}, store="empty.db")
+    assert (tmp_path / "empty.db").stat().st_size == 0
+
+
+def test_a_store_in_memory_is_refused_where_it_was_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match="is in memory, and what others keep there cannot be read"):
+        ask({"m": 64}, name="gemm-c", store="sqlite://")
+    monkeypatch.setenv("AUTOTUNE_STORE", "sqlite://")
+    with pytest.warns(UserWarning, match="is in memory"):
+        assert ask({"m": 64}, name="gemm-c").kind == "default"
+
+
 def test_a_damaged_file_is_said(tmp_path: Path) -> None:
     (tmp_path / "recipes.json").write_text("{")
     with pytest.raises(InputError, match=r"recipes.json:1:2"):
@@ -274,6 +325,19 @@ def test_asked_again_it_is_the_same_answer(store: Store) -> None:
     assert autotune.recipe("gemm", workload).kind == "nearest"
     with pytest.raises(TypeError):
         best.configuration["tile"] = 1  # type: ignore[index]
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda best: pickle.loads(pickle.dumps(best))])
+def test_an_answer_can_be_pickled_and_copied(store: Store, copied: Callable[[Any], Any]) -> None:
+    add_study(store, workload={"shape": [64, 32], "link": {"n": 8}})
+    for best in (ask(), ask({"shape": [64, 32], "link": {"n": 2}}), ask({"shape": [1, 2], "link": {"m": 1}})):
+        again = copied(best)
+        assert again == best and str(again) == str(best)
+        with pytest.raises(TypeError, match="not to be changed"):
+            again.configuration.update(tile=1)
+        with pytest.raises(TypeError, match="not to be changed"):
+            again.workload.pop("shape")
+    assert json.loads(json.dumps(best.configuration)) == best.configuration
 
 
 def test_true_is_not_one(store: Store) -> None:

@@ -239,6 +239,38 @@ def test_a_metric_that_is_no_number_is_said_where_it_is_reported(search: Search)
         run.report(1, loss="low")
 
 
+MANY = {f"metric{number}": 1.0 for number in range(100_000)}
+
+
+def test_a_report_that_is_too_large_is_said_and_left_out(
+    search: Search, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listener = search(Following().reporter)
+    with autotune.run("train") as run:
+        run.report(1, MANY, loss=3.0)
+        run.report(3, MANY, loss=2.0)
+        run.report(9, loss=1.0)
+        assert run.dropped == 2
+    listener.attend()
+    assert (listener.heard.values, listener.heard.ended) == ({"loss": 1.0}, 1)
+    [said] = capsys.readouterr().err.splitlines()
+    assert "a report of 100001 metrics is too large and was not sent" in said
+
+
+def test_a_result_that_is_too_large_is_said_and_the_run_ends(
+    search: Search, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listener = search(lr=0.5)
+    with autotune.run("train") as run:
+        run.knob("lr", default=0.1)
+        run.report(1, loss=1.0)
+        run.result(MANY)
+    listener.attend()
+    assert (listener.heard.values, listener.heard.ended) == ({"loss": 1.0}, 1)
+    assert listener.never_asked(["lr"]) == ""
+    assert "a result of 100000 metrics is too large and was not sent" in capsys.readouterr().err
+
+
 # -- stopping --------------------------------------------------------------------------------------
 
 
@@ -390,6 +422,39 @@ def test_exceptions_are_typed_ends(error: Exception, status: str | None, search:
     assert (failure.status if failure else None) == status
 
 
+class Unspeakable(Exception):  # noqa: N818
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+def test_an_exception_without_a_text_stays_what_it_is(search: Search) -> None:
+    listener = search()
+    with pytest.raises(Unspeakable), autotune.run("train") as run:
+        run.report(1, loss=1.0)
+        raise Unspeakable
+    listener.attend()
+    assert listener.heard.ended == 1
+    assert listener.heard.failed["message"] == "Unspeakable: (its text cannot be shown: RuntimeError)"
+
+
+def test_a_metric_that_is_no_number_does_not_hide_what_ended_the_run(search: Search) -> None:
+    listener = search()
+    with pytest.raises(KeyError), autotune.run("train") as run:
+        run.result(loss=1.0, best="none")
+        raise KeyError("x")
+    listener.attend()
+    assert listener.heard.values == {"loss": 1.0}
+    assert listener.heard.failed["message"] == "KeyError: 'x'"
+
+
+def test_a_run_whose_result_is_no_number_is_closed(search: Search) -> None:
+    search(lr=0.5)
+    with pytest.raises(TypeError, match="metric 'loss' must be a number"), autotune.run("first") as run:
+        run.result(loss="low")
+    with autotune.run("second") as run:  # not inside the first
+        assert run.searching and run.knob("lr", default=0.1) == 0.5
+
+
 # -- a recipe --------------------------------------------------------------------------------------
 
 
@@ -405,6 +470,33 @@ def test_a_recipe_that_nobody_knows_is_said_and_the_default_taken(
     said = capsys.readouterr().err.splitlines()
     assert len(said) == 1
     assert said[0].startswith("autotune: the run 'unheard-of' has its defaults: there is no recipe")
+
+
+@pytest.mark.parametrize(
+    ("name", "workload", "says"),
+    [
+        (None, None, "the name of a study or kernel is expected, not None"),
+        (3, None, "the name of a study or kernel is expected, not 3"),
+        ("train", {"n": None}, "'n' of the workload is None"),
+        ("train", ["n"], "the workload is of the type list"),
+    ],
+)
+def test_a_recipe_that_cannot_be_asked_for_is_said_and_the_default_taken(
+    name: Any,
+    workload: Any,
+    says: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A training that has begun is not ended for its lack of a recipe."""
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.chdir(tmp_path)
+    with autotune.run(name, recipes=True, workload=workload) as run:
+        assert run.knob("lr", default=0.1) == 0.1
+        assert run.knob("width", default=2) == 2
+    assert run.source == "default"
+    assert capsys.readouterr().err == f"autotune: the run {name!r} has its defaults: {says}\n"
 
 
 def test_a_recipe_gives_its_knobs_and_says_how(

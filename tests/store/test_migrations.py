@@ -6,7 +6,9 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 import sqlalchemy as sa
@@ -15,7 +17,7 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-from autotune.errors import StoreError
+from autotune.errors import InputError, StoreError
 from autotune.status import Status
 from autotune.store.address import read_address
 from autotune.store.connect import make_engine, writer
@@ -173,11 +175,33 @@ def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
     assert file.read_bytes() == before
 
 
-def test_an_empty_file_becomes_a_store_even_for_a_reader(tmp_path: Path) -> None:
+def test_an_empty_file_becomes_a_store_but_not_by_a_reader(tmp_path: Path) -> None:
     file = tmp_path / "empty.db"
     file.touch()
+    with pytest.raises(InputError, match=r"there is nothing in the store .*empty.db yet"):
+        Store.open(file, readonly=True)
+    assert [(one.name, one.stat().st_size) for one in tmp_path.iterdir()] == [("empty.db", 0)]
+    Store.open(file).close()
     with Store.open(file, readonly=True) as store:
         assert store.studies() == []
+
+
+def test_an_empty_database_is_left_empty_by_a_reader(url: str) -> None:
+    for _ in range(2):
+        with pytest.raises(InputError, match=r"there is no store at|is in memory|there is nothing in"):
+            Store.open(url, readonly=True)
+
+
+def test_threads_make_stores_of_their_own_at_once(tmp_path: Path) -> None:
+    together = Barrier(4)
+
+    def make(number: int) -> int:
+        together.wait()
+        with Store.open(tmp_path / f"{number}.db") as store:
+            return len(store.studies())
+
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(make, range(4))) == [0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("readonly", [False, True])

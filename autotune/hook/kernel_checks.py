@@ -1,0 +1,89 @@
+"""What somebody says in the decorator of a kernel, read before anything is launched with it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from numbers import Real
+from typing import Any
+
+from autotune.errors import InputError, Problem, nearest
+
+OPTIONS = (
+    "num_warps",
+    "num_stages",
+    "num_ctas",
+    "maxnreg",
+    "waves_per_eu",
+    "matrix_instr_nonkdim",
+    "kpack",
+)
+"""Knobs that are no parameters of a kernel: Triton's own, for NVIDIA and AMD."""
+
+
+def read_texts(what: str, given: Any, of: str = "names") -> tuple[str, ...]:
+    """The texts of a list. Raises :class:`InputError` for a text alone, which is a list of its letters."""
+    expected = f"a list of {of}"
+    if isinstance(given, str):
+        raise InputError(Problem(f"{what} is the text {given!r}", expected=f"{expected}: [{given!r}]"))
+    if not isinstance(given, Iterable):
+        raise InputError(Problem(f"{what} is {given!r:.80}", None, expected, "an empty one is []"))
+    texts = tuple(given)
+    problems = [
+        Problem(f"{what} has {one!r:.80} in it", None, expected) for one in texts if not isinstance(one, str)
+    ]
+    if problems:
+        raise InputError(problems)
+    return texts
+
+
+def read_tolerance(given: Any) -> float | None:
+    """Raises :class:`InputError` for what is no error that a result may have."""
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, Real) or math.isnan(given) or given < 0:
+        expected = "a number from 0 on, such as 0.01 for one per cent of the largest value"
+        hint = "leave it out for what rounding explains"
+        raise InputError(Problem(f"tolerance is {given!r:.80}", None, expected, hint))
+    return float(given)
+
+
+def check_space(given: Any) -> None:
+    """Raise :class:`InputError` for what is no space."""
+    from autotune.hook.kernel_space import KINDS
+
+    if not isinstance(given, KINDS):
+        expected = "knobs by name ({'BLOCK': [64, 128]}), an autotune.Space or a space file"
+        raise InputError(Problem(f"space is {given!r:.80}", None, expected))
+
+
+def check_parameters(what: str, given: Sequence[str], names: Sequence[str], kernel: str) -> None:
+    """Raise :class:`InputError` for one that the kernel does not have."""
+    problems = [
+        Problem(
+            f"the kernel {kernel} has no parameter {one!r}, which {what} names",
+            None,
+            ", ".join(names),
+            nearest(one, names),
+        )
+        for one in given
+        if one not in names
+    ]
+    if problems:
+        raise InputError(problems)
+
+
+def check_knobs(knobs: Sequence[str], key: Sequence[str], names: Sequence[str], kernel: str) -> None:
+    """Raise :class:`InputError` for a knob that is neither a parameter of the kernel nor Triton's own."""
+    known = [*(name for name in names if name not in key), *OPTIONS]
+    problems = [
+        Problem(
+            f"the kernel {kernel} has no parameter {knob!r} to be tuned",
+            expected="one of its parameters that is not in the key, or " + ", ".join(OPTIONS),
+            hint=nearest(knob, known),
+        )
+        for knob in knobs
+        if knob not in known
+    ]
+    if problems:
+        raise InputError(problems)
