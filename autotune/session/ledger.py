@@ -175,7 +175,9 @@ class Ledger:
         """
         study_id, space = self.study.record.id, self.spec.space
         self._trials_known, proposed = self.store.proposed_from(study_id, self._trials_known)
-        self.strategy.reserve(configuration for configuration in proposed if configuration in space)
+        inside_of = [(number, configuration) for number, configuration in proposed if configuration in space]
+        self.strategy.reserve(configuration for _, configuration in inside_of)
+        self._counted.update(number for number, _ in inside_of)  # another session's count while they run
         self._results_known, results = self.store.results_from(study_id, self._results_known)
         inside = [result for result in results if result.configuration in space]
         if inside:

@@ -6,7 +6,6 @@ import math
 import numbers
 from collections.abc import Iterator
 from dataclasses import replace
-from numbers import Integral
 from pathlib import Path
 
 from autotune.errors import InputError, Problem
@@ -59,9 +58,9 @@ def load_family(
 
 def checked_seed(seed: object) -> int:
     """``seed`` itself; :class:`autotune.errors.InputError` for what no strategy can be seeded with."""
-    if not isinstance(seed, Integral) or isinstance(seed, bool) or seed < 0:
-        raise InputError(Problem(f"the seed cannot be {seed!r}", expected="an integer from 0 on"))
-    return int(seed)
+    if not _is_whole(seed, 0):
+        raise InputError(_not_whole("seed", seed, 0))
+    return int(seed)  # type: ignore[call-overload,no-any-return]
 
 
 def _with(
@@ -82,7 +81,7 @@ def _with(
     search = replace(
         spec.search,
         strategy=strategy or spec.search.strategy,
-        seed=spec.search.seed if seed is None else checked_seed(seed),
+        seed=spec.search.seed if seed is None else int(seed),
     )
     spec = replace(spec, budget=budget, search=search)
     return limit_to_recording(spec) if isinstance(spec.objective, ReplayObjective) else spec
@@ -93,12 +92,20 @@ def _problems(
 ) -> Iterator[Problem]:
     """What is wrong with what was said in the place of the file, which says it in the file's own way."""
     for name, value, least in (("trials", trials, 1), ("patience", patience, 1), ("seed", seed, 0)):
-        if value is not None and not (_is(value, numbers.Integral) and value >= least):  # type: ignore[operator]
-            yield Problem(f"{name} is {value!r:.60}", expected=f"a whole number, {least} or more")
+        if value is not None and not _is_whole(value, least):
+            yield _not_whole(name, value, least)
     if time is not None and not (_is(time, numbers.Real) and 0 < time < math.inf):  # type: ignore[operator]
         yield Problem(f"time is {time!r:.60}", expected="seconds, more than 0")
     if strategy is not None and not isinstance(strategy, str):
         yield Problem(f"strategy is {strategy!r:.60}", expected="the name of a strategy")
+
+
+def _is_whole(value: object, least: int) -> bool:
+    return _is(value, numbers.Integral) and value >= least  # type: ignore[operator]
+
+
+def _not_whole(name: str, value: object, least: int) -> Problem:
+    return Problem(f"{name} is {value!r:.60}", expected=f"a whole number, {least} or more")
 
 
 def _is(value: object, kind: type) -> bool:

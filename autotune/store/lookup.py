@@ -79,7 +79,7 @@ _RESULTS = Prepared(
     .order_by(trials.c.told)
 )
 _PROPOSED = Prepared(
-    sa.select(trials.c.configuration, trials.c.hash)
+    sa.select(trials.c.number, trials.c.configuration, trials.c.hash)
     .where(
         trials.c.study_id == sa.bindparam("study_id"),
         trials.c.number >= sa.bindparam("first"),
@@ -103,14 +103,14 @@ def results_from(direct: Direct, study_id: int, first: int) -> tuple[int, list[R
     return past, [_result(row) for row in _RESULTS.rows(direct, wanted)]
 
 
-def proposed_from(direct: Direct, study_id: int, first: int) -> tuple[int, list[Configuration]]:
-    """The study's next trial number, and the search trials' configurations from number ``first`` up to it."""
+def proposed_from(direct: Direct, study_id: int, first: int) -> tuple[int, list[tuple[int, Configuration]]]:
+    """The next trial number, and what each search trial from number ``first`` up to it tries."""
     found = _COUNTERS.row(direct, {"study_id": study_id})
     past = first if found is None else int(found[0])
     if past <= first:
         return first, []
     rows = _PROPOSED.rows(direct, {"study_id": study_id, "first": first, "past": past})
-    return past, [Configuration(decode(text), digest) for text, digest in rows]
+    return past, [(number, Configuration(decode(text), digest)) for number, text, digest in rows]
 
 
 def _result(row: Row) -> ResultRecord:

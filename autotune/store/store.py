@@ -361,8 +361,8 @@ class Store:
         with self._database.read_directly() as direct:
             return lookup.results_from(direct, study_id, first)
 
-    def proposed_from(self, study_id: int, first: int) -> tuple[int, list[Configuration]]:
-        """What search trials with the number ``first`` and higher try, by number, and the next number."""
+    def proposed_from(self, study_id: int, first: int) -> tuple[int, list[tuple[int, Configuration]]]:
+        """The next number, and what each search trial with the number ``first`` or a higher one tries."""
         with self._database.read_directly() as direct:
             return lookup.proposed_from(direct, study_id, first)
 

@@ -143,7 +143,7 @@ def test_doctor_says_what_is_there(tmp_path: Path) -> None:
         (["search", "gemm-d"], "did you mean 'gemm-c'"),
         (["search", "space.yaml", "--strategy", "baies", "--store", "other.db"], "baies"),
         (["search", "space.yaml", "--trials", "0"], "trials"),
-        (["search", "space.yaml", "--seed", "-1"], "the seed cannot be -1"),
+        (["search", "space.yaml", "--seed", "-1"], "-1 is not in the range"),
         (["search", "space.yaml", "--time", "10 parsecs"], "parsecs"),
         (["best", "--study", "smal", "--store", "study.db"], "small"),
         (["best", "--store", "absent/nothing.db"], "nothing.db"),

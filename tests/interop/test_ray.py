@@ -265,7 +265,7 @@ class TestSearching:
             AutotuneSearch(space).suggest("t0")
         with pytest.raises(InputError, match="did you mean 'bayes'"):
             search(strategy="bayse")
-        with pytest.raises(InputError, match="the seed cannot be -1"):
+        with pytest.raises(InputError, match="seed is -1"):
             search(seed=-1)
         with pytest.raises(InputError, match="has no option 'x'"):
             search(options={"x": 1})

@@ -140,6 +140,24 @@ def test_no_better_than_the_default_is_an_answer(search: Callable[..., autotune.
     assert result.is_default and result.best == {"x": 0, "y": 0} and "no better" in result.remark
 
 
+def test_a_bound_that_nothing_reports_is_said(tmp_path: Path, search: Callable[..., autotune.Result]) -> None:
+    metrics = "metrics: {time: {goal: minimize}, error: {at_most: 1.0}}\nknobs:"
+    given = parse_spec(SPACE.format(high=3).replace("knobs:", metrics), tmp_path / "space.yaml", {})
+    assert "nothing reported error" in search(given, trials=4).remark
+    told = search(given, trials=4, objective=lambda x, y: {"time": bowl(x, y), "error": 0.5})
+    assert "error" not in told.remark and told.best is not None
+
+
+def test_what_another_session_is_at_counts_in_the_budget(tmp_path: Path) -> None:
+    def join() -> autotune.AskTell:
+        return autotune.ask_tell(spec(tmp_path), store=tmp_path / "study.db", strategy="random")
+
+    with join() as one, join() as two:
+        one.ask(3)
+        two.ask(1)
+        assert two._ledger.spent.trials == 4
+
+
 def test_two_sessions_hear_of_each_other_once(tmp_path: Path) -> None:
     def join(seed: int) -> autotune.AskTell:
         return autotune.ask_tell(spec(tmp_path), store=tmp_path / "study.db", strategy="random", seed=seed)

@@ -100,13 +100,13 @@ class TestProposed:
         assert store.proposed_from(b.study.id, 0) == (0, [])
         b.propose(4, 2)
         known, heard = store.proposed_from(b.study.id, 0)
-        assert (known, [c["tile"] for c in heard]) == (2, [4, 2])
+        assert (known, [(n, c["tile"]) for n, c in heard]) == (2, [(0, 4), (1, 2)])
         assert store.proposed_from(b.study.id, known) == (2, [])
         b.trial(4, "final")
         b.propose(8)
         known, heard = store.proposed_from(b.study.id, known)
-        assert (known, heard) == (4, [configuration(8)])
-        assert heard[0].hash == configuration(8).hash
+        assert (known, heard) == (4, [(3, configuration(8))])
+        assert heard[0][1].hash == configuration(8).hash
 
     def test_a_study_that_is_not_there_has_none(self, store: Store) -> None:
         assert store.proposed_from(99, 0) == (0, [])
