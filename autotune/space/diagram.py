@@ -27,9 +27,6 @@ from autotune.space.columns import SAFE_INT, Array
 Rows = NDArray[np.int64]
 """One row an assignment: the class of each variable."""
 
-_PADDED = 1 << 20
-"""Entries of the padded tables of a walk, so that its memory stays small."""
-
 
 @dataclass(frozen=True, eq=False)
 class Layer:
@@ -96,19 +93,40 @@ class Diagram:
 
         Both have shape (indices, variables). The second is zero but where a class has a weight.
         """
-        parts = [self._walk(indices[start : start + step]) for start, step in self._chunks(len(indices))]
-        if not parts:
-            return np.empty((0, len(self.weights)), np.int64), np.empty((0, len(self.weights)), np.int64)
-        rows, members = (np.concatenate(part) for part in zip(*parts, strict=True))
+        wide = self.counts[0].dtype
+        rest = indices.astype(wide)
+        rows = np.empty((len(rest), len(self.weights)), dtype=np.int64)
+        members = np.zeros((len(rest), len(self.weights)), dtype=wide if len(rest) else np.int64)
+        states = np.zeros(len(rest), dtype=np.int64)
+        for depth, (layer, before) in enumerate(zip(self.layers, self._before, strict=True)):
+            wanted = before[layer.first[states]] + rest
+            edge = np.searchsorted(before, wanted, side="right") - 1
+            rest = (wanted - before[edge]).astype(wide)
+            rows[:, layer.variable] = layer.value[edge]
+            states = layer.child[edge].astype(np.int64)
+            if self._scales[layer.variable] is not None:
+                below = self.counts[depth + 1][states]
+                members[:, layer.variable], rest = rest // below, rest % below
         return rows, members
 
     def indices(self, rows: Rows, members: Array) -> Array:
         """The index of each assignment, or -1 where the diagram does not hold it."""
-        parts = [
-            self._locate(rows[start : start + step], members[start : start + step])
-            for start, step in self._chunks(len(rows))
-        ]
-        return np.concatenate(parts) if parts else np.empty(0, np.int64)
+        wide = self.counts[0].dtype
+        found = np.zeros(len(rows), dtype=wide)
+        there = np.full(len(rows), self.size > 0)
+        states = np.zeros(len(rows), dtype=np.int64)
+        for depth, (layer, before) in enumerate(zip(self.layers, self._before, strict=True)):
+            if not there.any():
+                break
+            names, span, value = self._names[depth], self._spans[depth], rows[:, layer.variable]
+            wanted = states * span + value
+            edge = np.minimum(np.searchsorted(names, wanted), len(names) - 1)
+            there &= (names[edge] == wanted) & (value >= 0) & (value < span)
+            there &= (before[edge + 1] > before[edge]).astype(bool)
+            found = found + (before[edge] - before[layer.first[states]]).astype(wide)
+            states = np.where(there, layer.child[edge], 0).astype(np.int64)
+            found = found + members[:, layer.variable].astype(wide) * self.counts[depth + 1][states]
+        return np.where(there, found, -1)
 
     @property
     def listable(self) -> bool:
@@ -138,12 +156,32 @@ class Diagram:
     # --- inside ---------------------------------------------------------------------------------
 
     @cached_property
-    def _widest(self) -> int:
-        return max((int(np.diff(layer.first).max(initial=1)) for layer in self.layers), default=1)
+    def _before(self) -> tuple[Array, ...]:
+        """For each layer, how many assignments go by the edges before each one, over all its states.
 
-    def _chunks(self, rows: int) -> list[tuple[int, int]]:
-        step = max(1, _PADDED // self._widest)
-        return [(start, step) for start in range(0, rows, step)]
+        Shape (edges + 1,). It grows along the edges, so that the edge of an index is found by bisection: a
+        state may have a million of them.
+        """
+        made = []
+        for layer, below in zip(self.layers, self.counts[1:], strict=True):
+            paths = _weighted(below[layer.child], layer.value, self._scales[layer.variable])
+            small = float(paths.astype(float).sum()) < SAFE_INT
+            made.append(np.cumsum(np.concatenate(([0], paths)).astype(np.int64 if small else object)))
+        return tuple(made)
+
+    @cached_property
+    def _names(self) -> tuple[NDArray[np.int64], ...]:
+        """For each layer, state and value of each edge in one number, by which it is found by bisection."""
+        return tuple(
+            np.repeat(np.arange(len(layer.first) - 1), np.diff(layer.first)) * span
+            + layer.value.astype(np.int64)
+            for layer, span in zip(self.layers, self._spans, strict=True)
+        )
+
+    @cached_property
+    def _spans(self) -> tuple[int, ...]:
+        """For each layer, more than the largest value of an edge."""
+        return tuple(int(layer.value.max(initial=0)) + 1 for layer in self.layers)
 
     def _count_certain(self) -> int:
         if all(layer.certain is None for layer in self.layers):
@@ -155,56 +193,6 @@ class Diagram:
                 paths = np.where(layer.certain, paths, 0)
             below = np.add.reduceat(paths, layer.first[:-1]) if len(paths) else paths
         return int(below[0]) if len(below) else 0
-
-    def _padded(self, depth: int, states: NDArray[np.int64]) -> tuple[NDArray[np.int64], Array]:
-        """For each row the edges out of its state, and the assignments below each (0: no such edge)."""
-        layer = self.layers[depth]
-        start, lengths = layer.first[states], layer.first[states + 1] - layer.first[states]
-        place = np.arange(int(lengths.max(initial=0)))
-        there = place < lengths[:, None]
-        edges = np.where(there, start[:, None] + place, 0)
-        below = self.counts[depth + 1][layer.child[edges]]
-        paths = _weighted(below, layer.value[edges], self._scales[layer.variable])
-        return edges, np.where(there, paths, 0)
-
-    def _walk(self, indices: Array) -> tuple[Rows, Array]:
-        wide = self.counts[0].dtype
-        rest = indices.astype(wide)
-        rows = np.empty((len(rest), len(self.weights)), dtype=np.int64)
-        members = np.zeros((len(rest), len(self.weights)), dtype=wide)
-        states = np.zeros(len(rest), dtype=np.int64)
-        line = np.arange(len(rest))
-        for depth, layer in enumerate(self.layers):
-            edges, paths = self._padded(depth, states)
-            before = np.cumsum(paths, axis=1)
-            place = (before <= rest[:, None]).astype(bool).sum(axis=1)
-            edge = edges[line, place]
-            rest = rest - (before[line, place] - paths[line, place])
-            rows[:, layer.variable] = layer.value[edge]
-            states = layer.child[edge].astype(np.int64)
-            if self._scales[layer.variable] is not None:
-                below = self.counts[depth + 1][states]
-                members[:, layer.variable], rest = rest // below, rest % below
-        return rows, members
-
-    def _locate(self, rows: Rows, members: Array) -> Array:
-        wide = self.counts[0].dtype
-        found = np.zeros(len(rows), dtype=wide)
-        there = np.full(len(rows), self.size > 0)
-        states = np.zeros(len(rows), dtype=np.int64)
-        line = np.arange(len(rows))
-        for depth, layer in enumerate(self.layers):
-            if not there.any():
-                break
-            edges, paths = self._padded(depth, states)
-            here = (layer.value[edges] == rows[:, [layer.variable]]) & (paths != 0).astype(bool)
-            place = here.argmax(axis=1)
-            there &= here[line, place]
-            before = np.cumsum(paths, axis=1)
-            found = found + (before[line, place] - paths[line, place])
-            states = np.where(there, layer.child[edges[line, place]], 0).astype(np.int64)
-            found = found + members[:, layer.variable].astype(wide) * self.counts[depth + 1][states]
-        return np.where(there, found, -1)
 
 
 def _weighted(paths: Array, value: Array, scale: Array | None) -> Array:
