@@ -8,7 +8,7 @@ from textwrap import shorten
 from autotune.measure.outcome import SAME_CODE_AS
 from autotune.report.numbers import say_estimate, say_ratio, say_value
 from autotune.report.throughput import disagreement
-from autotune.session.result import Comparison, Result
+from autotune.session.result import EXHAUSTED, Comparison, Result
 from autotune.space.configuration import Value, plain
 from autotune.store.records import TrialRecord
 
@@ -143,11 +143,10 @@ def _next(result: Result, space: str, program: str, store_option: str) -> list[s
             "one page: how sure, how found, what failed",
         ),
         (f"{program} show {study}", "every trial, the failures and why"),
-        (
-            f"{program} search {space or result.study.name} {_more(result)}{store_option}",
-            "go on searching",
-        ),
     ]
+    if result.reason != EXHAUSTED:
+        more = f"{program} search {space or result.study.name} {_more(result)}{store_option}"
+        commands.append((more, "go on searching"))
     width = max(len(command) for command, _ in commands)
     return ["next:", *(f"  {command:{width}}  # {text}" for command, text in commands)]
 

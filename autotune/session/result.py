@@ -17,6 +17,9 @@ from autotune.store.store import Store
 if TYPE_CHECKING:
     import pandas as pd
 
+EXHAUSTED = "every configuration was tried"
+"""The reason of a search that ended before its budget did."""
+
 
 @dataclass(frozen=True)
 class Comparison:

@@ -18,7 +18,7 @@ from autotune.session.finale import defend
 from autotune.session.ledger import Ledger
 from autotune.session.opening import next_segment, open_study
 from autotune.session.progress import Opening, Progress
-from autotune.session.result import Result, load_result
+from autotune.session.result import EXHAUSTED, Result, load_result
 from autotune.session.stopping import Stopping, make_stopping
 from autotune.space.spec import StudySpec
 from autotune.status import Status
@@ -104,7 +104,7 @@ class Session:
                 unchanged = self._follow_source(ledger, unchanged)
                 exhausted = not self._submit(ledger, free) or exhausted
             if ledger.in_flight == 0 and (why or exhausted):
-                return why or "every configuration was tried"
+                return why or EXHAUSTED
             if why and self._overdue(ledger):
                 self._giving_up = True
                 self.executor.cancel()

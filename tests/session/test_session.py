@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import autotune
+from autotune.report.summary import summarize
 from autotune.space.reader import parse_spec
 from autotune.space.spec import StudySpec
 from autotune.status import Status
@@ -128,6 +129,8 @@ def test_fresh_begins_anew(search: Callable[..., autotune.Result]) -> None:
 def test_a_small_space_is_exhausted(tmp_path: Path, search: Callable[..., autotune.Result]) -> None:
     result = search(spec(tmp_path, high=0), trials=1000)
     assert len(result.trials) == 16 and result.reason == "every configuration was tried"
+    assert "go on searching" not in summarize(result)
+    assert "go on searching" in summarize(search(trials=4))
 
 
 def test_patience_ends_a_search(search: Callable[..., autotune.Result]) -> None:
