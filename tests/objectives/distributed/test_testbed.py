@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from pathlib import Path
 from typing import Any
@@ -31,30 +32,30 @@ def group_of(*links: Link, stall: float = 5.0) -> ProcessGroup:
     return ProcessGroup(devices, testbed.network_for(devices), stall)
 
 
-def comes_out(group: Any, bandwidth: float, round_trip: float, seconds: float) -> bool:
-    """Whether a try of the link finds it as asked; on a machine that is busy at the moment, one of ten."""
-    for _ in range(10):
-        tried = try_link(group, seconds=seconds)
-        wanted = (bandwidth * 1448 / 1500, round_trip)  # 52 of 1,500 bytes are headers
+def check_link(links: tuple[Link, Link], bandwidth: float, round_trip: float) -> Any:
+    """See that the links come out as asked, and return the traffic; a machine that is busy cannot tell."""
+    wanted = (bandwidth * 1448 / 1500, round_trip)  # 52 of 1,500 bytes are headers
+    for _ in range(4):
+        with group_of(*links, stall=20.0) as group:
+            tried = try_link(group, seconds=0.6)
+            traffic: Any = group.network.traffic()  # type: ignore[attr-defined]
+        assert tried.round_trip > 0.9 * round_trip
         if (tried.bandwidth, tried.round_trip) == pytest.approx(wanted, rel=0.1):
-            return True
-    return False
+            return traffic
+    assert os.getloadavg()[0] > (os.cpu_count() or 1), tried
+    pytest.skip(f"this machine is too busy to carry such a link: {tried}")
 
 
 @needs_links
 def test_bandwidth_and_latency_come_out_as_asked() -> None:
-    """Far below what the machine can copy, so that its speed is no matter."""
-    link = Link(bandwidth=50e6, latency=0.01)
-    with group_of(link, link) as group:
-        assert comes_out(group, 50e6, 0.02, seconds=1.0)
-        traffic: Any = group.network.traffic()  # type: ignore[attr-defined]
+    """Far below what the machine can copy."""
+    traffic = check_link((Link(50e6, 0.01), Link(50e6, 0.01)), 50e6, 0.02)
     assert traffic.lost == 0 and traffic.bytes[0][1] > 1e6 > traffic.bytes[1][0]
 
 
 @needs_links
 def test_unequal_links_share_the_smaller_bandwidth_and_the_mean_latency() -> None:
-    with group_of(Link(1e9, 0.0), Link(50e6, 0.04)) as group:
-        assert comes_out(group, 50e6, 0.04, seconds=0.6)
+    check_link((Link(1e9, 0.0), Link(50e6, 0.04)), 50e6, 0.04)
 
 
 @needs_links
