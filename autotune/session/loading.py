@@ -58,7 +58,7 @@ def load_family(
 
 def checked_seed(seed: object) -> int:
     """``seed`` itself; :class:`autotune.errors.InputError` for what no strategy can be seeded with."""
-    if not _is_whole(seed, 0):
+    if not is_whole(seed, 0):
         raise InputError(_not_whole("seed", seed, 0))
     return int(seed)  # type: ignore[call-overload,no-any-return]
 
@@ -92,7 +92,7 @@ def _problems(
 ) -> Iterator[Problem]:
     """What is wrong with what was said in the place of the file, which says it in the file's own way."""
     for name, value, least in (("trials", trials, 1), ("patience", patience, 1), ("seed", seed, 0)):
-        if value is not None and not _is_whole(value, least):
+        if value is not None and not is_whole(value, least):
             yield _not_whole(name, value, least)
     if time is not None and not (_is(time, numbers.Real) and 0 < time < math.inf):  # type: ignore[operator]
         yield Problem(f"time is {time!r:.60}", expected="seconds, more than 0")
@@ -100,7 +100,8 @@ def _problems(
         yield Problem(f"strategy is {strategy!r:.60}", expected="the name of a strategy")
 
 
-def _is_whole(value: object, least: int) -> bool:
+def is_whole(value: object, least: int) -> bool:
+    """Whether it is a whole number of at least so much, be it Python's or numpy's; a flag is none."""
     return _is(value, numbers.Integral) and value >= least  # type: ignore[operator]
 
 

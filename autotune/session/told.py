@@ -14,6 +14,7 @@ from autotune.errors import InputError, Problem, nearest
 from autotune.measure.bounds import beyond_bounds
 from autotune.measure.outcome import Outcome, Reading
 from autotune.measure.statistics import estimate
+from autotune.session.loading import is_whole
 from autotune.space.spec import MetricSpec, StudySpec
 from autotune.status import Status
 
@@ -26,9 +27,9 @@ LARGEST = 2**63 - 1
 
 def count_of(n: object) -> int:
     """How many trials are asked for. Raises :class:`InputError` for what is no whole number of 0 or more."""
-    if isinstance(n, bool) or not isinstance(n, numbers.Integral) or n < 0:
+    if not is_whole(n, 0):
         raise InputError(Problem(f"{n!r:.60} trials were asked for", expected="a whole number, 0 or more"))
-    return int(n)
+    return int(n)  # type: ignore[call-overload,no-any-return]
 
 
 def outcome_of(
@@ -76,10 +77,10 @@ def outcome_of(
 
 def _numbers(value: Any) -> list[float]:
     """One number or several as such; raises where it is neither."""
-    several = np.atleast_1d(np.asarray(value))
-    if several.dtype.kind not in "iuf" or several.ndim != 1 or not len(several):
+    several = list(value) if isinstance(value, list | tuple) or np.ndim(value) else [value]
+    if not several or any(isinstance(one, str | bytes | bool) or np.ndim(one) for one in several):
         raise ValueError
-    return [float(number) for number in several]
+    return [float(one) for one in several]
 
 
 def _unknown(given: Mapping[str, Measured], metrics: Sequence[MetricSpec]) -> Iterator[Problem]:
@@ -99,8 +100,8 @@ def _status_problems(status: object) -> Iterator[Problem]:
 def _other_problems(message: object, seconds: object, peak_memory: object) -> Iterator[Problem]:
     if not isinstance(message, str):
         yield Problem(f"message is {message!r:.60}", expected="a text")
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
+    real = isinstance(seconds, numbers.Real) and not isinstance(seconds, bool)
+    if not (real and 0 <= seconds < math.inf):  # type: ignore[operator]
         yield Problem(f"seconds is {seconds!r:.60}", expected="a number, 0 or more")
-    whole = isinstance(peak_memory, numbers.Integral) and not isinstance(peak_memory, bool)
-    if peak_memory is not None and not (whole and 0 <= peak_memory <= LARGEST):  # type: ignore[operator]
+    if peak_memory is not None and not (is_whole(peak_memory, 0) and peak_memory <= LARGEST):  # type: ignore[operator]
         yield Problem(f"peak_memory is {peak_memory!r:.60}", expected="a whole number of bytes, or None")

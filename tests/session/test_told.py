@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,15 @@ knobs: {x: {range: [0, 3], default: 0}}
 def spec(folder: Path) -> StudySpec:
     (folder / "objective.py").write_text("def unused(x):\n    return 1.0\n")
     return parse_spec(SPACE, folder / "space.yaml", {})
+
+
+@pytest.mark.parametrize("one", [2, np.float32(2), np.array(2.0), Fraction(2), Decimal(2)])
+def test_a_number_may_be_of_any_kind(tmp_path: Path, one: Any) -> None:
+    outcome = outcome_of(
+        spec(tmp_path), {"time": one}, "ok", seconds=np.float32(1.0), peak_memory=np.int64(7)
+    )
+    assert outcome.metrics["time"].value == 2.0 and outcome.phases == {"measure": 1.0}
+    assert outcome.peak_memory == 7
 
 
 @pytest.mark.parametrize("several", [[1.0, 2.0, 3.0], (1, 2, 3), np.array([1.0, 2.0, 3.0])])
