@@ -13,11 +13,12 @@ BIN := .venv/bin
 
 setup: .venv/ready
 
+# Compiled at once, as pip does with what it installs: commands start a tenth sooner.
 .venv/ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "autotune needs Python 3.11 or newer: make PYTHON=python3.11 setup"; exit 1; }
 	$(PYTHON) -m venv .venv || { echo "no venv module: apt-get install python3-venv"; exit 1; }
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
-	$(BIN)/python -m compileall -q autotune  # as pip does for what it installs: commands start a tenth sooner
+	$(BIN)/python -m compileall -q autotune
 	@touch $@
 
 # Some hundred megabytes; where the index has it with CUDA, as PyPI does, some thousand.
