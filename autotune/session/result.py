@@ -163,8 +163,17 @@ def load_answer(store: Store, study: StudyRecord, reason: str = "") -> Result:
         is_default=bool(found and found.reason.get("kind") == "default"),
         statuses=statuses,
         reason=reason,
-        remark="" if found else "no configuration succeeded",
+        remark=unchecked(study, found.metrics) if found else "no configuration succeeded",
     )
+
+
+def unchecked(study: StudyRecord, measured: Mapping[str, Estimate]) -> str:
+    """Which bounds nobody has looked at: a misspelt name would else switch a check off without a word."""
+    bounded = [
+        m["name"] for m in study.metrics if m.get("at_most") is not None or m.get("at_least") is not None
+    ]
+    missing = [name for name in bounded if name not in measured]
+    return f"nothing reported {', '.join(missing)}, so its bound was not checked" if missing else ""
 
 
 def best_numbers(store: Store, study: StudyRecord, metric: MetricSpec) -> list[int]:
@@ -191,12 +200,13 @@ def _defended(
     number = store.numbers_of(study.id, [configuration.hash]).get(configuration.hash)
     found = None if number is None else store.numbered(study.id, [number])[0]
     own = {name: Estimate(**e) for name, e in verdict["metrics"].items()}
+    metrics = {**(found.metrics if found else {}), **own}
     return Result(
         study=study,
         store=store.url,
         metric=metric,
         best=configuration,
-        metrics={**(found.metrics if found else {}), **own},
+        metrics=metrics,
         trial=found.number if found else None,
         defended=True,
         is_default=verdict["is_default"],
@@ -204,5 +214,5 @@ def _defended(
         baselines=tuple(Comparison(**c) for c in verdict.get("baselines", [])),
         statuses=statuses,
         reason=reason or verdict.get("reason", ""),
-        remark=verdict.get("remark", ""),
+        remark="; ".join(filter(None, (verdict.get("remark", ""), unchecked(study, metrics)))),
     )

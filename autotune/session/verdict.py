@@ -10,7 +10,7 @@ from autotune.measure.outcome import Estimate
 from autotune.measure.significance import Contestant, Judgement, Ratio, speedup, winner
 from autotune.session.result import estimate_document
 from autotune.space.configuration import Configuration, plain
-from autotune.space.spec import MetricSpec, StudySpec
+from autotune.space.spec import StudySpec
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,7 @@ def judge(spec: StudySpec, standings: Sequence[Standing]) -> dict[str, Any]:
         ],
         "ratios": {label: asdict(ratio) for label, ratio in judgement.ratios.items()},
         "tied": list(judgement.tied),
-        "remark": "; ".join(
-            filter(None, (_remark(judgement, default, won, within), _unbounded(spec.metrics, won.metrics)))
-        ),
+        "remark": _remark(judgement, default, won, within),
         "confidence": confidence,
     }
 
@@ -87,13 +85,6 @@ def _against(label: str, ratio: Ratio | None) -> dict[str, Any] | None:
     if ratio is None:
         return None
     return {"against": label, "estimate": ratio.estimate, "low": ratio.low, "high": ratio.high}
-
-
-def _unbounded(metrics: Sequence[MetricSpec], measured: Mapping[str, Estimate]) -> str:
-    """Which bounds nobody has looked at: a misspelt name would else switch a check off without a word."""
-    bounded = [m.name for m in metrics if m.at_most is not None or m.at_least is not None]
-    missing = [name for name in bounded if name not in measured]
-    return f"nothing reported {', '.join(missing)}, so its bound was not checked" if missing else ""
 
 
 def _remark(judgement: Judgement, default: Standing | None, won: Standing, within: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,6 +30,16 @@ measure: {{min_readings: 3, max_readings: 3, finalists: 3}}
 
 def bowl(x: int, y: int) -> float:
     return 1.0 + (x - 7) ** 2 + (y - 11) ** 2
+
+
+class Checked(autotune.Objective):
+    """Its error is known from the check, which the finalists do not go through again."""
+
+    def check(self, loaded: Any, rng: Any) -> dict[str, float]:
+        return {"error": 0.5}
+
+    def measure(self, loaded: Any, rng: Any) -> float:
+        return bowl(**loaded)
 
 
 def spec(folder: Path, high: int = 15) -> StudySpec:
@@ -149,6 +160,8 @@ def test_a_bound_that_nothing_reports_is_said(tmp_path: Path, search: Callable[.
     assert "nothing reported error" in search(given, trials=4).remark
     told = search(given, trials=4, objective=lambda x, y: {"time": bowl(x, y), "error": 0.5})
     assert "error" not in told.remark and told.best is not None
+    checked = search(given, trials=4, objective=Checked)
+    assert "error" not in checked.remark and checked.metrics["error"].value == 0.5
 
 
 def test_what_another_session_is_at_counts_in_the_budget(tmp_path: Path) -> None:
