@@ -67,9 +67,9 @@ def kernel(
     """
     if tune not in ("ask", "never"):
         raise InputError(Problem(f"tune is {tune!r}", expected="'ask' or 'never'"))
-    check_space(space)
     keys, outputs = read_texts("key", key), read_texts("written", written)
     rules, allowed = read_texts("constraints", constraints, "rules"), read_tolerance(tolerance)
+    check_space(space, rules)
 
     def decorate(function: Any) -> TunedKernel:
         from autotune.hook.kernel_space import KernelSpace

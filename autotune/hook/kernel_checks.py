@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 from autotune.errors import InputError, Problem, nearest
@@ -48,13 +49,17 @@ def read_tolerance(given: Any) -> float | None:
     return float(given)
 
 
-def check_space(given: Any) -> None:
-    """Raise :class:`InputError` for what is no space."""
+def check_space(given: Any, rules: Sequence[str]) -> None:
+    """Raise :class:`InputError` for what is no space, and for ``rules`` beside one that has its own."""
     from autotune.hook.kernel_space import KINDS
 
     if not isinstance(given, KINDS):
         expected = "knobs by name ({'BLOCK': [64, 128]}), an autotune.Space or a space file"
         raise InputError(Problem(f"space is {given!r:.80}", None, expected))
+    if rules and not isinstance(given, Mapping):
+        whole = "a file" if isinstance(given, (str, Path)) else "an autotune.Space"
+        expected = f"the space to say its own: constraints are for knobs by name, and it is {whole}"
+        raise InputError(Problem(f"constraints are given beside it: {list(rules)!r:.80}", None, expected))
 
 
 def check_parameters(what: str, given: Sequence[str], names: Sequence[str], kernel: str) -> None:

@@ -77,6 +77,9 @@ class AutotuneSearch(Searcher):  # type: ignore[misc]
                 mode = ["min" if goal.goal == "minimize" else "max" for goal in spec.goals]
                 if len(metric) == 1:
                     metric, mode = metric[0], mode[0]
+        for given in [mode] if isinstance(mode, str) else mode or ():
+            if given not in GOALS:
+                raise InputError(Problem(f"mode is {given!r}", expected="'min' or 'max'"))
         super().__init__(metric=metric, mode=mode)
         self._strategy_name, self._seed, self._options = engine.strategy, engine.seed, engine.options
         self._rules = rules_of(constraints)

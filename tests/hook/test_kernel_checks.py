@@ -10,6 +10,8 @@ import pytest
 import autotune
 from autotune.errors import InputError
 from autotune.hook.kernel_checks import check_parameters, read_texts, read_tolerance
+from autotune.space.knobs import Flag
+from autotune.space.space import Space
 
 
 @pytest.mark.parametrize(
@@ -23,6 +25,8 @@ from autotune.hook.kernel_checks import check_parameters, read_texts, read_toler
         ({"written": "out"}, "written is the text 'out'"),
         ({"constraints": "BLOCK > 1"}, r"(?s)constraints is the text.*a list of rules: \['BLOCK > 1'\]"),
         ({"constraints": [True]}, "constraints has True in it"),
+        ({"constraints": ["B > 1"], "space": "k.yaml"}, r"(?s)given beside it: \['B > 1'\].*it is a file"),
+        ({"constraints": ["B > 1"], "space": Space([Flag("B")])}, r"(?s)given beside it.*an autotune.Space"),
         ({"tolerance": "x"}, "tolerance is 'x'"),
         ({"tolerance": -1}, r"(?s)tolerance is -1.*a number from 0 on"),
         ({"tolerance": float("nan")}, "tolerance is nan"),

@@ -263,6 +263,9 @@ class TestSearching:
             search(constraints=RULE)
         with pytest.raises(InputError, match="not known what to search for"):
             AutotuneSearch(space).suggest("t0")
+        for mode in ("minimise", ["min", "lowest"]):
+            with pytest.raises(InputError, match=r"mode is '(minimise|lowest)'"):
+                AutotuneSearch(metric=["a", "b"] if isinstance(mode, list) else "a", mode=mode)
         with pytest.raises(InputError, match="did you mean 'bayes'"):
             search(strategy="bayse")
         with pytest.raises(InputError, match="seed is -1"):
