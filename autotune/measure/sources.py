@@ -115,7 +115,14 @@ def _named(objective: CommandObjective, line: Iterable[str]) -> list[Path]:
     modules = [word.replace(".", "/") for flag, word in pairwise(words) if flag == "-m"]
     names = [*words, *(f"{m}{end}" for m in modules for end in (".py", "/__main__.py"))]
     paths = [objective.base / name for name in names if "{" not in name and not name.startswith("-")]
-    return [path for path in paths if path.is_file() and path.resolve().is_relative_to(inside)]
+    return [path for path in paths if _is_file(path) and path.resolve().is_relative_to(inside)]
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # an argument may be longer than the name of a file can be
+        return False
 
 
 def _words(argument: str) -> list[str]:

@@ -33,6 +33,8 @@ def test_what_a_text_for_a_shell_names(tmp_path: Path) -> None:
     made(tmp_path, "run.sh", "late.sh")
     assert sources(tmp_path, "sh", "-c", "./run.sh {m} | tail -1; ./late.sh") == ["run.sh", "late.sh"]
     assert sources(tmp_path, "sh", "-c", "echo 'it") == []
+    longer_than_a_name = "echo " + "x" * 300
+    assert sources(tmp_path, "sh", "-c", f"{longer_than_a_name}; ./late.sh") == ["late.sh"]
 
 
 def test_a_python_module_and_what_it_imports(tmp_path: Path) -> None:
