@@ -9,12 +9,13 @@ nothing may embed or script the pages.
 from __future__ import annotations
 
 import secrets
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import ClassVar
+from typing import Any, ClassVar
 from urllib.parse import parse_qs, urlsplit
 
 COOKIE = "autotune-token"
@@ -84,7 +85,10 @@ class LiveServer:
         """Whether ``name`` (the ``Host`` header) is one of this server's."""
         if self.token:
             return True  # reached by whatever name the machine has; the token is what protects it
-        host = urlsplit(f"//{name}").hostname if name else None
+        try:
+            host = urlsplit(f"//{name}").hostname if name else None
+        except ValueError:  # no address, "[" alone for one
+            return False
         return host in LOOPBACK or host == self.host
 
     def knows(self, offered: str) -> bool:
@@ -105,6 +109,11 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     allow_reuse_address = True
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Of a browser that went away in the middle nothing is said: people reload pages."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
 
 class _Handler(BaseHTTPRequestHandler):
     live: ClassVar[LiveServer]
@@ -119,16 +128,20 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(with_body=False)
 
     def _answer(self, with_body: bool) -> None:
-        address = urlsplit(self.path)
-        asked = parse_qs(address.query, keep_blank_values=True)
+        try:
+            address = urlsplit(self.path)
+            asked = parse_qs(address.query, keep_blank_values=True)
+        except ValueError:
+            self._send(Shown(_page("This is no address."), status=HTTPStatus.BAD_REQUEST), {}, with_body)
+            return
         offered = asked.get("token", [""])[0]
         if not self.live.admits(self.headers.get("Host", "")):
             self._send(_refused("This server answers by its own name only."), {}, with_body)
         elif self.live.knows(offered or self._cookie()):
             shown = self.live.pages(address.path, "still" in asked)
             headers = {} if shown.again is None else {"Refresh": f"{shown.again:.0f}"}
-            if offered:
-                headers["Set-Cookie"] = f"{COOKIE}={offered}; HttpOnly; SameSite=Strict; Path=/"
+            if offered and self.live.token:  # its own, never what came: that may hold more than a token
+                headers["Set-Cookie"] = f"{COOKIE}={self.live.token}; HttpOnly; SameSite=Strict; Path=/"
             self._send(shown, headers, with_body)
         else:
             self._send(_refused("Open the address that autotune dashboard has printed."), {}, with_body)
@@ -156,4 +169,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _refused(why: str) -> Shown:
-    return Shown(f"<!doctype html><title>autotune</title><p>{why}</p>", status=HTTPStatus.FORBIDDEN)
+    return Shown(_page(why), status=HTTPStatus.FORBIDDEN)
+
+
+def _page(text: str) -> str:
+    return f"<!doctype html><title>autotune</title><p>{text}</p>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -105,6 +106,27 @@ def test_who_may_ask(place: str) -> None:
         assert status == 200 and "HttpOnly" in headers["set-cookie"]
         assert ask(server, "/", Cookie=f"{COOKIE}=sesame")[0] == 200
         assert ask(server, "/", Cookie=f"{COOKIE}=other")[0] == 403
+
+
+@pytest.mark.parametrize("token", ["", "sesame"])
+def test_what_is_sent_for_a_token_does_not_write_the_answer(token: str) -> None:
+    sent = "/?token=sesame%0d%0aX-Planted:%20yes%0d%0a%0d%0a%3Cscript%3E"
+    with serving(LiveServer(lambda path, still: Shown("<p>page</p>"), token=token)) as server:
+        status, headers, body = ask(server, sent)
+    assert status == (403 if token else 200)
+    assert "x-planted" not in headers and "set-cookie" not in headers and "script" not in body
+
+
+def test_what_is_no_address_and_who_goes_away(place: str, capfd: pytest.CaptureFixture[str]) -> None:
+    large = "x" * 50_000_000
+    with serving(LiveServer(lambda path, still: Shown(large))) as server:
+        assert ask(server, "http://[", Host="localhost")[0] == 400
+        assert ask(server, "/", Host="[")[0] == 403
+        with socket.create_connection((server.host, server.port)) as browser:
+            browser.sendall(b"GET / HTTP/1.0\r\nHost: localhost\r\n\r\n")
+            browser.recv(10)
+        assert ask(server, "/", "HEAD")[0] == 200
+    assert capfd.readouterr().err == ""
 
 
 def test_a_store_that_cannot_be_read_is_said_in_the_browser(tmp_path: Path) -> None:
