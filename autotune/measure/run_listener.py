@@ -169,7 +169,8 @@ class RunListener:
             if not packet:
                 connection.close()
                 return False
-            with suppress(ValueError, TypeError, KeyError, AttributeError):  # of a program that is not ours
+            with suppress(ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError):
+                # a packet of a program that is not ours says nothing
                 self._take(json.loads(packet))
         return True
 

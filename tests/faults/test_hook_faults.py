@@ -285,7 +285,9 @@ def test_messages_of_others_are_no_reports(tmp_path: Path) -> None:
             stranger.connect(str(Path(listener.document).parent / SOCKET))
             for packet in (b"\xff", b"{", b"[]", b"3", b'{"kind": "report"}', b'{"kind": "end", "values": 3}',
                            b'{"kind": "report", "step": "x", "values": {}}',
-                           b'{"kind": "report", "step": 1, "values": {"loss": "high"}}'):  # fmt: skip
+                           b'{"kind": "report", "step": 1, "values": {"loss": "high"}}',
+                           b'{"kind": "report", "step": 1, "values": {"loss": 1' + b"0" * 400 + b"}}",
+                           b"[" * 50_000):  # fmt: skip
                 stranger.send(packet)
                 listener.attend()
         listener.attend()
