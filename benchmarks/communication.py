@@ -14,8 +14,9 @@ over a link of real packets. Compared are, on each link:
 * ``grid``: the main knobs of the former, all combinations (``GRID``).
 
 The three best of a search are read again, with all others, in interleaved rounds: the first third of them
-says which of the three counts, the others give the figures. Each trial of a search has passed its oracle:
-parameters identical on all ranks and equal to those of one process, and so is the loss.
+says which of the three counts, the others give the figures. As in a session's finale the default stays where
+none of the three is ahead of it. Each trial of a search has passed its oracle: parameters identical on all
+ranks and equal to those of one process, and so is the loss.
 """
 
 from __future__ import annotations
@@ -176,6 +177,10 @@ FIXED: Mapping[str, Knobs] = {
 }
 
 
+SEARCHES = ("autotune", "compressed", "random")
+"""The ways that are a session's, whose finale has the default beside the finalists."""
+
+
 # -- the final comparison -------------------------------------------------------------------------
 
 
@@ -195,6 +200,7 @@ def final(bench: Bench, found: Mapping[str, list[Knobs]], rounds: int) -> dict[s
     ways = {name: readings[name][selecting:] for name in FIXED}
     for way, best in found.items():
         own = [f"{way}#{number}" for number in range(len(best))]
+        own += ["default"] if way in SEARCHES else []
         chosen = min(own, key=lambda name: statistics.median(readings[name][:selecting]))
         ways[way], picked[way] = readings[chosen][selecting:], json.dumps(entries[chosen])
     return {"readings": ways, "picked": picked}
