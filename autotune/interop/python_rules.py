@@ -21,7 +21,6 @@ from autotune.space.syntax import (
     Binary,
     BinaryOperator,
     Boolean,
-    BooleanOperator,
     Call,
     Comparison,
     ComparisonOperator,
@@ -256,10 +255,6 @@ class _Translation:
         if len(found) > LONGEST_RANGE:
             raise self.refuse(node, f"it has {len(found):,} items", "compare with its bounds")
         return ListOf(tuple(map(Literal, found)))
-
-
-def _both(word: BooleanOperator, one: Node, two: Node) -> Node:
-    return Boolean(word, (one, two))
 
 
 def _is_condition(node: ast.expr) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 
 MOST_OF_A_NAME = 120
 """Characters of a name or a value that are shown."""
@@ -40,11 +39,6 @@ def last_lines(text: str, most: int = MOST_OF_A_TEXT) -> str:
     return (
         visible(text) if cut <= 0 else f"({cut:,} characters before this are left out)\n{visible(text[cut:])}"
     )
-
-
-def columns_wide(text: str) -> int:
-    """How many columns of a terminal it takes."""
-    return sum(2 if unicodedata.east_asian_width(c) in "WF" else not unicodedata.combining(c) for c in text)
 
 
 def _written_out(found: re.Match[str]) -> str:

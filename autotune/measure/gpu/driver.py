@@ -129,18 +129,6 @@ class Function:
             found[name] = value.value
         return found
 
-    def resident_blocks(self, threads: int, dynamic_shared_bytes: int) -> int:
-        """How many blocks of ``threads`` one multiprocessor holds at once."""
-        count = ctypes.c_int()
-        self.driver.call(
-            "cuOccupancyMaxActiveBlocksPerMultiprocessor",
-            ctypes.byref(count),
-            self.handle,
-            ctypes.c_int(threads),
-            ctypes.c_size_t(dynamic_shared_bytes),
-        )
-        return count.value
-
     def launch(
         self, grid: Dimensions, block: Dimensions, shared_bytes: int, stream: int, arguments: Sequence[Any]
     ) -> None:
