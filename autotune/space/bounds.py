@@ -34,8 +34,6 @@ class Span:
     sure: Any = True
 
 
-UNKNOWN = Span(-np.inf, np.inf, False)
-_MAYBE = Span(0.0, 1.0)
 _SLACK = 1e-12
 """Relative widening where numpy and Python may round a function differently."""
 

@@ -6,9 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-ALGORITHMS = ("gloo", "ring", "tree", "server")
-COMPRESSIONS = ("none", "fp16", "int8")
-
 
 @dataclass(frozen=True)
 class Plan:

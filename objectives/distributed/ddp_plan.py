@@ -8,8 +8,6 @@ from typing import Any
 
 MEBIBYTE = 1 << 20
 
-REDUCERS = ("buckets", "cycles", "ddp")
-
 
 @dataclass(frozen=True)
 class Plan:

@@ -60,11 +60,6 @@ def test_json_and_toml_read_back(configuration: Configuration) -> None:
     assert _same(tomllib.loads(config_document(".toml", configuration)), configuration)
 
 
-PRINTABLE = st.text(
-    st.characters(min_codepoint=32, max_codepoint=0x2FF, exclude_characters="\x7f"), max_size=10
-)
-
-
 @given(st.dictionaries(KNOBS, st.booleans() | st.integers() | st.floats(-1e30, 1e30) | TEXTS, min_size=1))
 @pytest.mark.parametrize("version", [(1, 1), (1, 2)])
 def test_yaml_reads_back_in_either_version(version: tuple[int, int], values: dict[str, Value]) -> None:

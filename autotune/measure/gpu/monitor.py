@@ -68,7 +68,6 @@ class Monitor:
     """Seconds that the last warm-up took."""
     _last: float | None = field(default=None, init=False)
     """When the device was last busy."""
-    _paused: bool = field(default=False, init=False)
 
     def warm_up(self, run: Callable[[], None], synchronise: Callable[[], None], seconds: float) -> None:
         """Run the kernel of about ``seconds`` a call until its time and the clock are steady."""
