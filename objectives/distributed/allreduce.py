@@ -47,7 +47,7 @@ class Pipeline:
         self.finish()
 
     def add(self, given: torch.Tensor, out: torch.Tensor, part: slice) -> None:
-        """Begin with one piece, as soon as there is room in flight."""
+        """Begin with one piece, as soon as there is room in flight. Both may be the same, but for int8."""
         while len(self._flying) >= self.plan.depth:
             self._advance()
         piece = self._piece(given[part], out[part], part)
@@ -76,7 +76,7 @@ class Pipeline:
             return
         half = self.plan.compression == "fp16"
         buffer = given.half() if half else out
-        if not half:
+        if not half and out.data_ptr() != given.data_ptr():
             out.copy_(given)
         few = buffer.numel() < self.rank.world  # too few to be split
         match "server" if few and self.plan.algorithm == "ring" else self.plan.algorithm:
