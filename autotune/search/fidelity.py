@@ -89,5 +89,7 @@ def _regressed(known: Floats, ends: Floats, wanted: Floats) -> tuple[Floats, Flo
     residuals = ends - ends.mean() - slope * off
     unexplained = float(residuals @ residuals) / max(1, len(ends) - 1)
     unsure = unexplained / (float(off @ off) + strength) if strength else 0.0
-    middle = np.interp(wanted, at, levels) + slope * beyond
+    # Between two a denormal number apart the quotient is infinite; the level above is the most there.
+    most = levels[np.minimum(np.searchsorted(at, wanted, side="right"), len(at) - 1)]
+    middle = np.minimum(np.interp(wanted, at, levels), most) + slope * beyond
     return middle, np.sqrt(unexplained + unsure * beyond**2)

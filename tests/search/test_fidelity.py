@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from autotune.search.bayes import Bayes
@@ -163,6 +163,7 @@ VALUES = st.floats(0, 100)
     st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=12),
     st.lists(VALUES, min_size=2, max_size=12),
 )
+@example([(0.0, 0.0), (1e-308, 2.0)], [1.0, 2e-309])
 def test_who_was_worse_at_a_rung_is_not_better_at_the_end(
     complete: list[tuple[float, float]], stopped: list[float]
 ) -> None:
