@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 SPACE = ROOT / "searchspaces" / "comm-ddp.yaml"
-VISIT = 1.0
-"""Seconds for which one way is read in a round of the final comparison."""
+VISIT_SECONDS, VISIT_READINGS = 1.0, 5
+"""For how long, and how many times at most, one way is read in a round of the final comparison."""
 GRID: Mapping[str, tuple[Any, ...]] = {
     "bucket_mb": (0.25, 0.5, 1, 2, 4, 25),
     "algorithm": ("gloo", "ring"),
@@ -104,12 +104,12 @@ class Bench:
         return found[1:]
 
     def visit(self, knobs: Knobs, seed: int) -> float:
-        """The median of some readings, after one that opens the connections: a second's worth, if not one."""
+        """The median of the readings of one round, at least one, after one that opens the connections."""
         plan, rng = self.plan(knobs), _rng(seed)
         self.objective.measure(plan, rng)
         found: list[float] = []
-        until = time.monotonic() + VISIT
-        while not found or (time.monotonic() < until and len(found) < 5):
+        until = time.monotonic() + VISIT_SECONDS
+        while not found or (time.monotonic() < until and len(found) < VISIT_READINGS):
             found.append(self.objective.measure(plan, rng).values["time"])
         return statistics.median(found)
 

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Sequence
 
 from autotune.errors import Problem
+from autotune.provenance.files import is_file
 from autotune.space.placeholders import fill, names
 from autotune.space.spec import CommandObjective, MetricSpec
 
@@ -41,14 +42,14 @@ def _program_problem(program: str, spec: CommandObjective) -> Problem | None:
         path = spec.environment.get("PATH") or os.environ.get("PATH")
         if "{" in (path or "") or shutil.which(program, path=path):
             return None
-        here = (spec.base / program).is_file()
+        here = is_file(spec.base / program)
         return Problem(
             f"there is no program {program!r}",
             expected="one that the variable PATH leads to, or a path with a /",
             hint=f"write ./{program} for the one in {spec.base}" if here else "",
         )
     file = spec.base / program
-    if not file.is_file():
+    if not is_file(file):
         return Problem(f"there is no program {program!r} in {spec.base}", expected=f"the file {file}")
     if not os.access(file, os.X_OK):
         return Problem(f"{file} may not be run", hint=f"chmod +x {file}")

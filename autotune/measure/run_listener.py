@@ -39,6 +39,9 @@ LOOK_SECONDS = 0.2
 _AT_ONCE = 10_000
 """Packets that are taken before something else has its turn."""
 
+_UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
+"""What a packet of a program that is not ours may raise."""
+
 _SIGNALS: Mapping[str, type[Signal]] = {
     kind.status.value: kind for kind in (Infeasible, WrongAnswer, OutOfMemory, Diverged)
 }
@@ -169,8 +172,7 @@ class RunListener:
             if not packet:
                 connection.close()
                 return False
-            with suppress(ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError):
-                # a packet of a program that is not ours says nothing
+            with suppress(*_UNREADABLE):
                 self._take(json.loads(packet))
         return True
 

@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from autotune.provenance.code import local_imports
+from autotune.provenance.files import is_file
 from autotune.space.spec import (
     CallableObjective,
     CommandObjective,
@@ -59,7 +60,7 @@ def python_file(objective: PythonObjective) -> Path | None:
 
 def _of_python(objective: PythonObjective) -> list[Path]:
     file = python_file(objective)
-    if file is None or not file.is_file():
+    if file is None or not is_file(file):
         return [file] if file else []
     _, name = split_target(objective.target)
     declared = [file.parent / source for source in declared_sources(file, name)]
@@ -115,14 +116,7 @@ def _named(objective: CommandObjective, line: Iterable[str]) -> list[Path]:
     modules = [word.replace(".", "/") for flag, word in pairwise(words) if flag == "-m"]
     names = [*words, *(f"{m}{end}" for m in modules for end in (".py", "/__main__.py"))]
     paths = [objective.base / name for name in names if "{" not in name and not name.startswith("-")]
-    return [path for path in paths if _is_file(path) and path.resolve().is_relative_to(inside)]
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:  # an argument may be longer than the name of a file can be
-        return False
+    return [path for path in paths if is_file(path) and path.resolve().is_relative_to(inside)]
 
 
 def _words(argument: str) -> list[str]:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from autotune.errors import InputError, Problem, nearest
+from autotune.provenance.files import is_file
 from autotune.space.spec import PythonObjective
 
 EXAMPLE = "path/to/file.py:Name or package.module:Name"
@@ -16,7 +17,7 @@ def target_file(spec: PythonObjective) -> Path:
     place, _ = split_target(spec)
     if is_path(place):
         file = absolute(spec.base / place)
-        if not file.is_file():
+        if not is_file(file):
             beside = [p.name for p in file.parent.glob("*.py")] if file.parent.is_dir() else []
             hint = nearest(file.name, beside) or f"a relative path starts from {absolute(spec.base)}"
             raise InputError(Problem(f"there is no objective file {file}", hint=hint))
@@ -25,7 +26,7 @@ def target_file(spec: PythonObjective) -> Path:
     for folder in (str(spec.base), *sys.path):
         stem = Path(folder or ".").joinpath(*parts)
         for file in (stem.with_suffix(".py"), stem / "__init__.py"):
-            if file.is_file():
+            if is_file(file):
                 return absolute(file)
     hint = f"looked in {absolute(spec.base)} and on Python's path; a file is written as {place}.py:NAME"
     raise InputError(Problem(f"there is no Python module {place!r}", expected=EXAMPLE, hint=hint))

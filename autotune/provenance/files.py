@@ -31,6 +31,11 @@ class FrozenFile(Documented):
     kept: bool
 
 
+def is_file(path: Path) -> bool:
+    """Whether a file is there. ``Path.is_file`` raises where a name is longer than a file's can be."""
+    return os.path.isfile(path)  # noqa: PTH113
+
+
 def freeze(path: Path, name: str, limit: int = KEPT_BYTES) -> tuple[FrozenFile, bytes | None]:
     """Hash a file; hand back its contents too where they are at most ``limit`` bytes."""
     try:
@@ -75,7 +80,7 @@ def _sign(path: Path) -> tuple[str, int, int, int]:
 
 
 def _expand(path: Path) -> Iterator[Path]:
-    if not path.is_dir():
+    if not os.path.isdir(path):  # noqa: PTH112 - as is_file
         yield path
         return
     found = 0

@@ -132,11 +132,11 @@ class _Handler(BaseHTTPRequestHandler):
             address = urlsplit(self.path)
             asked = parse_qs(address.query, keep_blank_values=True)
         except ValueError:
-            self._send(Shown(_page("This is no address."), status=HTTPStatus.BAD_REQUEST), {}, with_body)
+            self._refuse(HTTPStatus.BAD_REQUEST, "This is no address.", with_body)
             return
         offered = asked.get("token", [""])[0]
         if not self.live.admits(self.headers.get("Host", "")):
-            self._send(_refused("This server answers by its own name only."), {}, with_body)
+            self._refuse(HTTPStatus.FORBIDDEN, "This server answers by its own name only.", with_body)
         elif self.live.knows(offered or self._cookie()):
             shown = self.live.pages(address.path, "still" in asked)
             headers = {} if shown.again is None else {"Refresh": f"{shown.again:.0f}"}
@@ -144,7 +144,8 @@ class _Handler(BaseHTTPRequestHandler):
                 headers["Set-Cookie"] = f"{COOKIE}={self.live.token}; HttpOnly; SameSite=Strict; Path=/"
             self._send(shown, headers, with_body)
         else:
-            self._send(_refused("Open the address that autotune dashboard has printed."), {}, with_body)
+            why = "Open the address that autotune dashboard has printed."
+            self._refuse(HTTPStatus.FORBIDDEN, why, with_body)
 
     def _cookie(self) -> str:
         try:
@@ -152,6 +153,10 @@ class _Handler(BaseHTTPRequestHandler):
         except CookieError:
             return ""
         return found.value if found is not None else ""
+
+    def _refuse(self, status: HTTPStatus, why: str, with_body: bool) -> None:
+        html = f"<!doctype html><title>autotune</title><p>{why}</p>"
+        self._send(Shown(html, status=status), {}, with_body)
 
     def _send(self, shown: Shown, headers: Mapping[str, str], with_body: bool) -> None:
         body = shown.html.encode()
@@ -166,11 +171,3 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *arguments: object) -> None:
         """Nothing: the terminal is the user's."""
-
-
-def _refused(why: str) -> Shown:
-    return Shown(_page(why), status=HTTPStatus.FORBIDDEN)
-
-
-def _page(text: str) -> str:
-    return f"<!doctype html><title>autotune</title><p>{text}</p>"

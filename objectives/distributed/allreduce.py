@@ -47,7 +47,10 @@ class Pipeline:
         self.finish()
 
     def add(self, given: torch.Tensor, out: torch.Tensor, part: slice) -> None:
-        """Begin with one piece, as soon as there is room in flight. Both may be the same, but for int8."""
+        """Begin with one piece, as soon as there is room in flight.
+
+        ``out`` may be ``given`` itself, but for int8.
+        """
         while len(self._flying) >= self.plan.depth:
             self._advance()
         piece = self._piece(given[part], out[part], part)

@@ -332,6 +332,8 @@ def test_what_does_not_exist_is_said_at_once(tmp_path: Path) -> None:
     for arguments, message in [
         (("no-such-program-at-all",), "no program 'no-such-program-at-all'"),
         (("./nowhere",), "no program './nowhere' in"),
+        (("x" * 300,), "no program 'xxx"),
+        (("./" + "x" * 300,), "no program './xxx"),
         (("./bench",), r"chmod \+x"),
         (("bench",), r"write ./bench"),
     ]:

@@ -189,6 +189,8 @@ def test_parameters_that_do_not_fit_the_knobs(load: Load, signature: str, says: 
     ("target", "says"),
     [
         ("missing.py:measure", "there is no objective file .*missing.py"),
+        ("x" * 300 + ".py:measure", "there is no objective file .*xxx.py"),
+        ("x" * 300 + ":measure", "there is no Python module 'xxx"),
         ("no_such_module_here:measure", "there is no Python module 'no_such_module_here'"),
         ("objective.py", "'objective.py' does not name an objective"),
         ("objective.py:not a name", "does not name an objective"),
