@@ -2,56 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import autotune
-from autotune.errors import InputError
-from autotune.measure.outcome import Report
-from autotune.measure.reports import Curve, Reporter
 from autotune.measure.run_listener import RunListener
 from autotune.measure.run_protocol import VARIABLE
 from autotune.measure.stopped import Stopped
-
-KNOBS: dict[str, Any] = {"lr": 0.25, "width": 64.0, "nesterov": False, "kind": "adam", "order": ("a", "b")}
-
-Search = Callable[..., RunListener]
-
-
-@pytest.fixture
-def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Search]:
-    """Makes this very process one that a search has started."""
-    made: list[RunListener] = []
-
-    def begin(reporter: Reporter | None = None, **knobs: Any) -> RunListener:
-        listener = RunListener(tmp_path, knobs or KNOBS, reporter or Reporter())
-        made.append(listener)
-        monkeypatch.setenv(VARIABLE, listener.document)
-        return listener
-
-    yield begin
-    for listener in made:
-        listener.__exit__(None, None, None)
-
-
-class Following:
-    """A session that keeps the curve of ``loss`` and ends the trial at the rung where it is told to."""
-
-    def __init__(self, steps: int = 27, rungs: tuple[int, ...] = (1, 3, 9), stop_at: int = 10**9) -> None:
-        self.heard: list[tuple[int, dict[str, float]]] = []
-        self.stop_at = stop_at
-        self.reporter = Reporter(Curve(steps, "loss", rungs), self.hear)
-
-    def hear(self, report: Report, waits: bool) -> str:
-        self.heard.append((report.step, dict(report.metrics)))
-        return "behind the others" if waits and report.step >= self.stop_at else ""
-
+from tests.hook.listening import Following, Search
 
 # -- where nobody is tuning ------------------------------------------------------------------------
 
@@ -131,144 +94,6 @@ def test_an_integer_searched_for_a_float_is_a_float(search: Search) -> None:
     search(rate=1)
     with autotune.run("train") as run:
         assert isinstance(run.knob("rate", default=0.5), float)
-
-
-def parsed(run: Any, *arguments: str) -> None:
-    parser = argparse.ArgumentParser(exit_on_error=False)
-    parser.add_argument("--epochs", type=int, default=3)
-    run.add_arguments(parser)
-    parser.parse_args(arguments)
-
-
-def test_set_arguments_are_typed_by_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
-    with autotune.run("train") as run:
-        parsed(
-            run,
-            "--set",
-            "lr=1e-2",
-            "--set",
-            "width=32",
-            "--set",
-            "fused=no",
-            "--set",
-            "kind=a=b",
-            "--set=n=2e3",
-        )
-        assert run.knob("lr", default=0.1) == 0.01
-        assert run.knob("width", default=16) == 32
-        assert run.knob("fused", default=True) is False
-        assert run.knob("kind", default="sgd") == "a=b"
-        assert run.knob("n", default=1) == 2000
-    assert run.source == "--set"
-
-
-@pytest.mark.parametrize(("text", "default"), [("abc", 0.1), ("1.5", 1), ("maybe", True)])
-def test_set_of_another_type_is_an_error(text: str, default: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
-    with autotune.run("train") as run:
-        parsed(run, "--set", f"lr={text}")
-        with pytest.raises(ValueError, match=f"the knob 'lr' cannot be '{text}': expected"):
-            run.knob("lr", default=default)
-
-
-def test_set_that_no_knob_took_is_said(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
-    with autotune.run("train") as run:
-        parsed(run, "--set", "widht=8")
-        run.knob("width", default=16)
-    said = capsys.readouterr().err
-    assert "--set widht=8 did nothing" in said
-    assert "did you mean 'width'" in said
-
-
-def test_a_knob_both_set_and_searched_is_an_error(search: Search) -> None:
-    search(lr=0.5)
-    with pytest.raises(InputError, match="a search is choosing the knob 'lr'"), autotune.run("train") as run:
-        parsed(run, "--set", "lr=0.1", "--set", "epochs=4")
-        assert run.knob("epochs", default=1) == 4
-        run.knob("lr", default=1.0)
-
-
-# -- reports ---------------------------------------------------------------------------------------
-
-
-def test_the_last_values_are_the_result(search: Search) -> None:
-    listener = search()
-    with autotune.run("train") as run:
-        for step in range(100):
-            run.report(step, loss=1 / (1 + step), rate=step)
-        run.report(100, {"eval.loss": 3})
-        run.result(loss=0.5)
-    listener.attend()
-    assert listener.heard.values == {"loss": 0.5, "rate": 99.0, "eval.loss": 3.0}
-    assert (listener.heard.runs, listener.heard.ended) == (1, 1)
-
-
-def test_reports_are_merged_but_for_those_that_are_waited_for(search: Search) -> None:
-    session = Following(steps=2000, rungs=(1, 3, 1500))
-    listener = search(session.reporter)
-    with autotune.run("train") as run:
-        for step in range(1, 2001):
-            run.report(step, loss=1.0 / step)
-    listener.attend()
-    steps = [step for step, _ in session.heard]
-    assert {1, 3, 1500, 2000} <= set(steps)
-    assert dict(session.heard)[1500]["loss"] == 1 / 1500
-    assert len(steps) < 1000
-    assert steps == sorted(set(steps))
-
-
-def test_values_without_the_metric_go_with_the_next_report_that_has_it(search: Search) -> None:
-    session = Following()
-    listener = search(session.reporter)
-    with autotune.run("train") as run:
-        run.report(1, rate=7.0)
-        run.report(1, loss=0.5)
-        run.report(1, loss=0.4)  # the same step again: no further point of the curve
-    listener.attend()
-    assert session.heard == [(1, {"rate": 7.0, "loss": 0.5})]
-    assert listener.heard.values == {"rate": 7.0, "loss": 0.4}
-
-
-def test_a_metric_that_is_no_number_is_said_where_it_is_reported(search: Search) -> None:
-    search()
-    with pytest.raises(TypeError, match="metric 'loss' must be a number"), autotune.run("train") as run:
-        run.report(1, loss="low")
-
-
-MANY = {f"metric{number}": 1.0 for number in range(100_000)}
-
-
-def test_a_report_that_is_too_large_is_said_and_left_out(
-    search: Search, capsys: pytest.CaptureFixture[str]
-) -> None:
-    listener = search(Following().reporter)
-    with autotune.run("train") as run:
-        run.report(1, MANY, loss=3.0)
-        run.report(3, MANY, loss=2.0)
-        run.report(9, loss=1.0)
-        assert run.dropped == 2
-    listener.attend()
-    assert (listener.heard.values, listener.heard.ended) == ({"loss": 1.0}, 1)
-    [said] = capsys.readouterr().err.splitlines()
-    assert "a report of 100001 metrics is too large and was not sent" in said
-
-
-def test_a_result_that_is_too_large_is_said_and_the_run_ends(
-    search: Search, capsys: pytest.CaptureFixture[str]
-) -> None:
-    listener = search(lr=0.5)
-    with autotune.run("train") as run:
-        run.knob("lr", default=0.1)
-        run.report(1, loss=1.0)
-        run.result(MANY)
-    listener.attend()
-    assert (listener.heard.values, listener.heard.ended) == ({"loss": 1.0}, 1)
-    assert listener.never_asked(["lr"]) == ""
-    assert "a result of 100000 metrics is too large and was not sent" in capsys.readouterr().err
 
 
 # -- stopping --------------------------------------------------------------------------------------

@@ -1,0 +1,30 @@
+"""A search around the process of the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autotune.measure.reports import Reporter
+from autotune.measure.run_listener import RunListener
+from autotune.measure.run_protocol import VARIABLE
+from tests.hook.listening import KNOBS, Search
+
+
+@pytest.fixture
+def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Search]:
+    """Makes this very process one that a search has started."""
+    made: list[RunListener] = []
+
+    def begin(reporter: Reporter | None = None, **knobs: Any) -> RunListener:
+        listener = RunListener(tmp_path, knobs or KNOBS, reporter or Reporter())
+        made.append(listener)
+        monkeypatch.setenv(VARIABLE, listener.document)
+        return listener
+
+    yield begin
+    for listener in made:
+        listener.__exit__(None, None, None)

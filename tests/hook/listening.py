@@ -1,0 +1,27 @@
+"""A session's side of runs: what it hears, in this very process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from autotune.measure.outcome import Report
+from autotune.measure.reports import Curve, Reporter
+from autotune.measure.run_listener import RunListener
+
+KNOBS: dict[str, Any] = {"lr": 0.25, "width": 64.0, "nesterov": False, "kind": "adam", "order": ("a", "b")}
+
+Search = Callable[..., RunListener]
+
+
+class Following:
+    """A session that keeps the curve of ``loss`` and ends the trial at the rung where it is told to."""
+
+    def __init__(self, steps: int = 27, rungs: tuple[int, ...] = (1, 3, 9), stop_at: int = 10**9) -> None:
+        self.heard: list[tuple[int, dict[str, float]]] = []
+        self.stop_at = stop_at
+        self.reporter = Reporter(Curve(steps, "loss", rungs), self.hear)
+
+    def hear(self, report: Report, waits: bool) -> str:
+        self.heard.append((report.step, dict(report.metrics)))
+        return "behind the others" if waits and report.step >= self.stop_at else ""

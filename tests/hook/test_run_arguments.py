@@ -1,0 +1,72 @@
+"""``--set NAME=VALUE`` of a training script."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import pytest
+
+import autotune
+from autotune.errors import InputError
+from autotune.measure.run_protocol import VARIABLE
+from tests.hook.listening import Search
+
+
+def parsed(run: Any, *arguments: str) -> None:
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    parser.add_argument("--epochs", type=int, default=3)
+    run.add_arguments(parser)
+    parser.parse_args(arguments)
+
+
+def test_set_arguments_are_typed_by_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    with autotune.run("train") as run:
+        parsed(
+            run,
+            "--set",
+            "lr=1e-2",
+            "--set",
+            "width=32",
+            "--set",
+            "fused=no",
+            "--set",
+            "kind=a=b",
+            "--set=n=2e3",
+        )
+        assert run.knob("lr", default=0.1) == 0.01
+        assert run.knob("width", default=16) == 32
+        assert run.knob("fused", default=True) is False
+        assert run.knob("kind", default="sgd") == "a=b"
+        assert run.knob("n", default=1) == 2000
+    assert run.source == "--set"
+
+
+@pytest.mark.parametrize(("text", "default"), [("abc", 0.1), ("1.5", 1), ("maybe", True)])
+def test_set_of_another_type_is_an_error(text: str, default: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    with autotune.run("train") as run:
+        parsed(run, "--set", f"lr={text}")
+        with pytest.raises(ValueError, match=f"the knob 'lr' cannot be '{text}': expected"):
+            run.knob("lr", default=default)
+
+
+def test_set_that_no_knob_took_is_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    with autotune.run("train") as run:
+        parsed(run, "--set", "widht=8")
+        run.knob("width", default=16)
+    said = capsys.readouterr().err
+    assert "--set widht=8 did nothing" in said
+    assert "did you mean 'width'" in said
+
+
+def test_a_knob_both_set_and_searched_is_an_error(search: Search) -> None:
+    search(lr=0.5)
+    with pytest.raises(InputError, match="a search is choosing the knob 'lr'"), autotune.run("train") as run:
+        parsed(run, "--set", "lr=0.1", "--set", "epochs=4")
+        assert run.knob("epochs", default=1) == 4
+        run.knob("lr", default=1.0)

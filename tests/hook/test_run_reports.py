@@ -1,0 +1,84 @@
+"""What a run says to its search: few messages, whatever the script reports."""
+
+from __future__ import annotations
+
+import pytest
+
+import autotune
+from tests.hook.listening import Following, Search
+
+
+def test_the_last_values_are_the_result(search: Search) -> None:
+    listener = search()
+    with autotune.run("train") as run:
+        for step in range(100):
+            run.report(step, loss=1 / (1 + step), rate=step)
+        run.report(100, {"eval.loss": 3})
+        run.result(loss=0.5)
+    listener.attend()
+    assert listener.heard.values == {"loss": 0.5, "rate": 99.0, "eval.loss": 3.0}
+    assert (listener.heard.runs, listener.heard.ended) == (1, 1)
+
+
+def test_reports_are_merged_but_for_those_that_are_waited_for(search: Search) -> None:
+    session = Following(steps=2000, rungs=(1, 3, 1500))
+    listener = search(session.reporter)
+    with autotune.run("train") as run:
+        for step in range(1, 2001):
+            run.report(step, loss=1.0 / step)
+    listener.attend()
+    steps = [step for step, _ in session.heard]
+    assert {1, 3, 1500, 2000} <= set(steps)
+    assert dict(session.heard)[1500]["loss"] == 1 / 1500
+    assert len(steps) < 1000
+    assert steps == sorted(set(steps))
+
+
+def test_values_without_the_metric_go_with_the_next_report_that_has_it(search: Search) -> None:
+    session = Following()
+    listener = search(session.reporter)
+    with autotune.run("train") as run:
+        run.report(1, rate=7.0)
+        run.report(1, loss=0.5)
+        run.report(1, loss=0.4)  # the same step again: no further point of the curve
+    listener.attend()
+    assert session.heard == [(1, {"rate": 7.0, "loss": 0.5})]
+    assert listener.heard.values == {"rate": 7.0, "loss": 0.4}
+
+
+def test_a_metric_that_is_no_number_is_said_where_it_is_reported(search: Search) -> None:
+    search()
+    with pytest.raises(TypeError, match="metric 'loss' must be a number"), autotune.run("train") as run:
+        run.report(1, loss="low")
+
+
+MANY = {f"metric{number}": 1.0 for number in range(100_000)}
+
+
+def test_a_report_that_is_too_large_is_said_and_left_out(
+    search: Search, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listener = search(Following().reporter)
+    with autotune.run("train") as run:
+        run.report(1, MANY, loss=3.0)
+        run.report(3, MANY, loss=2.0)
+        run.report(9, loss=1.0)
+        assert run.dropped == 2
+    listener.attend()
+    assert (listener.heard.values, listener.heard.ended) == ({"loss": 1.0}, 1)
+    [said] = capsys.readouterr().err.splitlines()
+    assert "a report of 100001 metrics is too large and was not sent" in said
+
+
+def test_a_result_that_is_too_large_is_said_and_the_run_ends(
+    search: Search, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listener = search(lr=0.5)
+    with autotune.run("train") as run:
+        run.knob("lr", default=0.1)
+        run.report(1, loss=1.0)
+        run.result(MANY)
+    listener.attend()
+    assert (listener.heard.values, listener.heard.ended) == ({"loss": 1.0}, 1)
+    assert listener.never_asked(["lr"]) == ""
+    assert "a result of 100000 metrics is too large and was not sent" in capsys.readouterr().err
