@@ -16,8 +16,9 @@ from autotune.hook.stored import recipe_of
 from autotune.measure.outcome import Reading
 from autotune.provenance.environment import capture, compare
 from autotune.ready import ready_spaces
+from autotune.session.agreement import UNMEASURABLE, Claim, Verification
 from autotune.session.replaying import causes_of, from_python, own_results, replicates, space_file
-from autotune.session.verification import UNMEASURABLE, Claim, Keeper, Verification, spec_for, verify
+from autotune.session.verification import Keeper, spec_for, verify
 from autotune.space.configuration import Configuration
 from autotune.space.space_file import load_text
 from autotune.space.spec import StudySpec

@@ -19,12 +19,13 @@ from autotune.measure.outcome import SAME_CODE_AS, Reading
 from autotune.measure.sources import source_files
 from autotune.provenance.code import snapshot
 from autotune.provenance.environment import capture
+from autotune.session.agreement import UNMEASURABLE, Claim, Verification
 from autotune.session.causes import common_shift, environments, pressures, state_of
 from autotune.session.frozen import laid_out
 from autotune.session.ledger import VERIFIED
 from autotune.session.opening import CALLABLE
 from autotune.session.replicates import Interval
-from autotune.session.verification import UNMEASURABLE, Claim, Keeper, Verification, spec_for, verify
+from autotune.session.verification import Keeper, spec_for, verify
 from autotune.space.configuration import Configuration
 from autotune.space.spec import MetricSpec, StudySpec
 from autotune.status import Status
