@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 
+from autotune.measure.pace import Pace
 from autotune.provenance.pressure import pressure
 
 _GROWING = ("cpu_stall", "memory_stall", "io_stall", "steal", "own_switches")
@@ -40,10 +41,11 @@ class Clock:
     ``context`` is in seconds of the whole call, inputs and calibration included: ``wall``, ``cpu``
     (processor time of this process), ``..._stall`` (some task of the machine waited for it) and
     ``steal`` (taken by the hypervisor); ``own_switches`` counts how often the process was interrupted;
-    ``runnable`` and ``frequency_mhz`` are as at its end.
+    ``runnable`` and ``frequency_mhz`` are as at its end; ``pace_us`` is the mean of the
+    :class:`~autotune.measure.pace.Pace` before it and after it, in microseconds.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, pace: Pace) -> None:
         self.at = 0.0
         """When the last reading began, in seconds after the first one."""
         self.last_seconds = 0.0
@@ -51,8 +53,11 @@ class Clock:
         self._first: float | None = None
         self._before: Mapping[str, float] = {}
         self._start = (0.0, 0.0)
+        self._pace = pace
+        self._pace_before = 0.0
 
     def __enter__(self) -> None:
+        self._pace_before = self._pace()
         self._before = pressure()
         self._start = time.perf_counter(), time.process_time()
         if self._first is None:
@@ -71,6 +76,7 @@ class Clock:
             if grown > 0:
                 context[name] = grown
         context |= {name: after[name] for name in _LEVELS if name in after}
+        context["pace_us"] = 1e6 * (self._pace_before + self._pace()) / 2
         self.context = {name: float(f"{value:.4g}") for name, value in context.items()}
 
 

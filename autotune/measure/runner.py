@@ -19,6 +19,7 @@ from autotune.measure.gathering import NoNotes, Notes, Trial
 from autotune.measure.memory import PeakMemory
 from autotune.measure.objective import Baseline, Code, Objective
 from autotune.measure.outcome import CODE, RESOURCES, Estimate, Outcome, Reading
+from autotune.measure.pace import Pace
 from autotune.measure.raised import Failed
 from autotune.measure.readings import Clock, Sample, named_values
 from autotune.measure.repetition import Decision, RepetitionRule, Verdict
@@ -66,7 +67,8 @@ class Runner:
         self.notes = notes or NoNotes()
         self.own_process = own_process
         self._entered: Any = None
-        self._entered_clock = Clock()
+        self._pace = Pace()
+        self._entered_clock = Clock(self._pace)
 
     # -- the phases ----------------------------------------------------------------------------
 
@@ -200,7 +202,7 @@ class Runner:
 
     def _follow(self, trial: Trial, loaded: Any, rng: np.random.Generator, reporter: Reporter) -> Outcome:
         """One run, as far as its reports let it come; where it returns nothing, the last of them counts."""
-        clock = Clock()
+        clock = Clock(self._pace)
         with trial.during("measure"):
             values = self._run(trial, loaded, rng, reporter, clock)
         ended = reporter.ended
@@ -245,7 +247,7 @@ class Runner:
                 raise Failed(*unacceptable)
 
     def _warm_up(self, trial: Trial, loaded: Any, rng: np.random.Generator) -> Clock:
-        clock = Clock()
+        clock = Clock(self._pace)
         for _ in range(self.settings.warmup):
             self._read_once(trial, loaded, rng, clock, discarded="warm-up")
         return clock

@@ -22,6 +22,7 @@ CONTEXT = {
     "temperature_c": "GPU temperature, °C",
     "power_w": "GPU power, W",
     "frequency_mhz": "CPU clock, MHz",
+    "pace_us": "time of a fixed piece of work on the core, µs",
     "cpu_stall": "share of the time that tasks waited for a CPU",
     "memory_stall": "share of the time that tasks waited for memory",
     "io_stall": "share of the time that tasks waited for disks",

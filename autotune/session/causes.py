@@ -26,6 +26,7 @@ SHARES = {
 """Parts of a reading's context in seconds, which are shares of its wall time, and how they are said."""
 
 LEVELS = {
+    "pace_us": ("its core took {} us for a fixed piece of work", 0.05),
     "frequency_mhz": ("the processor's clock was {} MHz", 0.03),
     "sm_clock_mhz": ("the GPU's clock was {} MHz", 0.03),
     "memory_clock_mhz": ("the clock of the GPU's memory was {} MHz", 0.03),
