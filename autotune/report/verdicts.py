@@ -9,7 +9,7 @@ from autotune.session.replicates import Interval
 
 
 def say_intervals(result: Verification) -> list[str]:
-    """A line for each of speed-up, metric and default, as far as they are known now."""
+    """A line for each of speed-up, metric, pace and default, as far as they are known now."""
     lines = []
     if "speedup" in result.now and "speedup" in result.then:
         lines.append(_line("speed-up", f"{_ratio(result, 'then')} then, {_ratio(result, 'now')} now"))
@@ -17,6 +17,11 @@ def say_intervals(result: Verification) -> list[str]:
         lines.append(_line("speed-up", f"{_ratio(result, 'now')} now, over the default"))
     if "metric" in result.now:
         lines.append(_line(result.metric, _then_and_now(result, "metric")))
+    if result.slower is not None:
+        here = _value(result.now["at_pace"], result.unit)
+        lines.append(
+            _line("pace", f"a core takes {result.slower:.3g} times as long as then; at that pace {here}")
+        )
     if "default" in result.now:
         lines.append(_line("default", _then_and_now(result, "default")))
     return lines

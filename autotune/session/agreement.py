@@ -7,6 +7,7 @@ promised, which a machine that is slower today does not change; a trial against 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -15,6 +16,7 @@ from autotune.measure.outcome import Estimate, Outcome, Reading
 from autotune.measure.significance import Ratio, speedup
 from autotune.measure.statistics import estimate
 from autotune.session.finale import DEFAULT, Contender
+from autotune.session.paced import Past, SamePace, Series, at_same_pace, series_of
 from autotune.session.replicates import Interval, apart, expected_spread, resolution, widened
 from autotune.space.configuration import Configuration
 from autotune.space.spec import StudySpec
@@ -47,6 +49,8 @@ class Claim:
     """What the default came to in the same metric; decides nothing."""
     replicates: Sequence[Sequence[float]] = ()
     """The metric in earlier runs of the study, for each configuration that had several."""
+    past: Past | None = None
+    """The readings behind it; ``None``: the pace of the machine is not known, or not comparable."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +74,12 @@ class Verification:
     then: Mapping[str, Interval] = field(default_factory=dict)
     """``metric``, ``default`` and ``speedup``, as far as they were said."""
     now: Mapping[str, Interval] = field(default_factory=dict)
-    """``metric``, ``default`` (the same metric of the default) and ``speedup``, as far as they are known."""
+    """``metric``, ``default`` (the same metric of the default) and ``speedup``, as far as they are known, and
+    ``at_pace``: what the metric would be at the pace that the machine had then."""
     noticeable: float | None = None
     """The smallest change that would have been noticed, as a part of the value; ``None``: not known."""
+    slower: float | None = None
+    """How often as long as then a core takes now for the same piece of work; ``None``: not known."""
     runs: int = 0
     rounds: int = 0
     """Of all runs."""
@@ -90,6 +97,7 @@ class Verification:
             "then": {name: _document(interval) for name, interval in self.then.items()},
             "now": {name: _document(interval) for name, interval in self.now.items()},
             "noticeable": self.noticeable,
+            "slower": self.slower,
             "runs": self.runs,
             "rounds": self.rounds,
             "readings": {label: list(values) for label, values in self.readings.items()},
@@ -110,13 +118,11 @@ def compared(spec: StudySpec, claim: Claim, runs: Sequence[Run]) -> Verification
         return Verification(UNMEASURABLE, f"it ends as {last.status} here{said}", runs=len(runs))
     read = {label: _read(runs, label, goal.name) for label in (DEFAULT, claim.label)}
     then, now = _then(claim), _now(spec, claim, runs)
-    wide_then, wide_now = _as_runs_differ(spec, claim, runs, then, now)
-    order = (claim.by, "metric" if claim.by == "speedup" else "speedup")
-    verdict, why = judge_again(wide_then, wide_now, spec.measure.precision, goal.goal or "minimize", order)
-    name = next((name for name in order if name in then and name in now), None)
-    noticeable = resolution(wide_then[name], wide_now[name], spec.measure.precision) if name else None
-    if verdict == "agrees" and noticeable is not None and noticeable > WEAK:
-        verdict, why = "cannot be told", "runs of the same thing differ too much here, or did then"
+    paced = _at_same_pace(spec, claim, runs)
+    wide = _as_runs_differ(spec, claim, runs, then, now)
+    verdict, why, noticeable = _judged(spec, claim, *wide, paced)
+    if paced is not None:
+        now["at_pace"] = paced.read
     return Verification(
         verdict,
         why,
@@ -125,6 +131,7 @@ def compared(spec: StudySpec, claim: Claim, runs: Sequence[Run]) -> Verification
         then,
         now,
         noticeable=noticeable,
+        slower=None if paced is None else paced.slower,
         runs=len(runs),
         rounds=sum(run.rounds for run in runs),
         readings={label: tuple(v for run in values for v in run) for label, values in read.items() if values},
@@ -173,6 +180,24 @@ def _now(spec: StudySpec, claim: Claim, runs: Sequence[Run]) -> dict[str, Interv
     return now
 
 
+def _at_same_pace(spec: StudySpec, claim: Claim, runs: Sequence[Run]) -> SamePace | None:
+    """The two results at one pace of the machine, where it is known beside every reading."""
+    if claim.past is None or claim.metric is None or claim.by != "metric":
+        return None
+    if not math.isclose(claim.past.then.middle, claim.metric[0], rel_tol=1e-6):
+        return None  # the value that is said is not that of its readings, so it is held against as it is
+    own, default = (_series(runs, label, spec.goals[0].name) for label in (claim.label, DEFAULT))
+    return at_same_pace(claim.past, own, [default], spec.measure.confidence) if own else None
+
+
+def _series(runs: Sequence[Run], label: str, metric: str) -> list[Series]:
+    """The readings of ``label`` in each run; nothing where the pace is not known beside each."""
+    contenders = [contender for run in runs for contender in run.contenders if contender.label == label]
+    found = [series_of(contender.readings, metric) for contender in contenders]
+    known = [series for series in found if series is not None]
+    return known if len(known) == len(found) else []
+
+
 def _as_runs_differ(
     spec: StudySpec,
     claim: Claim,
@@ -197,6 +222,31 @@ def _as_runs_differ(
                 if name in intervals:
                     intervals[name] = widened(intervals[name], reach, spread.logarithmic)
     return wide_then, wide_now
+
+
+def _judged(
+    spec: StudySpec,
+    claim: Claim,
+    then: Mapping[str, Interval],
+    now: Mapping[str, Interval],
+    paced: SamePace | None,
+) -> tuple[Verdict, str, float | None]:
+    """The verdict, why, and the smallest change that would have been noticed.
+
+    A trial's value is held against another at the same pace of the machine, where that is known.
+    """
+    goal, precision = spec.goals[0].goal or "minimize", spec.measure.precision
+    order = (claim.by, "metric" if claim.by == "speedup" else "speedup")
+    if paced is not None:
+        then, now = {"metric": paced.then}, {"metric": paced.now}
+    verdict, why = judge_again(then, now, precision, goal, order)
+    if paced is not None:
+        why += ", at the same pace of the machine"
+    name = next((name for name in order if name in then and name in now), None)
+    noticeable = resolution(then[name], now[name], precision) if name else None
+    if verdict == "agrees" and noticeable is not None and noticeable > WEAK:
+        verdict, why = "cannot be told", "runs of the same thing differ too much here, or did then"
+    return verdict, why, noticeable
 
 
 def _medians(runs: Sequence[Sequence[float]]) -> list[float]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from autotune.session.causes import common_shift, environments, pressures, state
 from autotune.session.frozen import laid_out
 from autotune.session.ledger import VERIFIED
 from autotune.session.opening import CALLABLE
+from autotune.session.paced import Past, series_of
 from autotune.session.replicates import Interval
 from autotune.session.verification import Keeper, spec_for, verify
 from autotune.space.configuration import Configuration
@@ -89,6 +90,8 @@ def replay(
             return Replay(study, trial, Verification(UNMEASURABLE, f"{MISSING}; --frozen {FROZEN}"))
         claim = claim_of(store, study, trial, spec)
         now = capture(None if frozen else path.parent)
+        if comparable_paces(environment_of(store, trial), now.to_document()):
+            claim = replace(claim, past=past_of(store, trial, spec.goals[0].name))
         # A result of another source is no replicate of this trial.
         keeper = None if code or not keep else Keeper(url, study, segment, now, {"of": trial.number})
         with nullcontext() if keeper is None else closing(keeper):
@@ -153,6 +156,31 @@ def claim_of(store: Store, study: StudyRecord, trial: TrialRecord, spec: StudySp
     )
 
 
+def comparable_paces(then: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Whether the fixed piece of work is the same in two environments: its processor, Python and NumPy."""
+
+    def work(environment: Mapping[str, Any]) -> list[Any]:
+        processor = environment.get("machine", {}).get("processor")
+        return [processor, environment.get("python"), environment.get("packages", {}).get("numpy")]
+
+    return None not in work(then) and work(then) == work(now)
+
+
+def past_of(store: Store, trial: TrialRecord, metric: str) -> Past | None:
+    """The readings of a trial and of repeated runs of others, with the pace of the machine.
+
+    ``None`` where it was not recorded beside each reading of the trial.
+    """
+    then = series_of(store.readings(trial.id), metric)
+    if then is None:
+        return None
+    others = [t for t in own_results(store, trial.study_id) if t.hash != trial.hash]
+    again = [[t.id for t in group] for group in runs_of_each(others)]
+    found = store.readings_in([number for group in again for number in group])
+    known = {number: series for number, readings in found if (series := series_of(readings, metric))}
+    return Past(then, [[known[number] for number in group if number in known] for group in again])
+
+
 def own_results(store: Store, study_id: int) -> list[TrialRecord]:
     """The trials of a study that were measured, each by itself, by its searches: no baselines, no replays."""
     again = {session.id for session in store.sessions(study_id) if VERIFIED in session.settings}
@@ -165,11 +193,16 @@ def own_results(store: Store, study_id: int) -> list[TrialRecord]:
 
 def replicates(trials: Sequence[TrialRecord], metric: str) -> list[list[float]]:
     """The metric in each run of each configuration that had several."""
-    groups: defaultdict[tuple[str, int], list[float]] = defaultdict(list)
+    measured = [trial for trial in trials if metric in trial.metrics]
+    return [[trial.metrics[metric].value for trial in group] for group in runs_of_each(measured)]
+
+
+def runs_of_each(trials: Sequence[TrialRecord]) -> list[list[TrialRecord]]:
+    """The trials of each configuration that had several of the same source."""
+    groups: defaultdict[tuple[str, int], list[TrialRecord]] = defaultdict(list)
     for trial in trials:
-        if metric in trial.metrics:
-            groups[trial.hash, trial.segment_id].append(trial.metrics[metric].value)
-    return [values for values in groups.values() if len(values) > 1]
+        groups[trial.hash, trial.segment_id].append(trial)
+    return [group for group in groups.values() if len(group) > 1]
 
 
 def _default(

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
 import pytest
 
-from autotune.session.agreement import judge_again
+from autotune.measure.outcome import Estimate, Outcome, Reading
+from autotune.measure.statistics import estimate
+from autotune.session.agreement import Claim, Run, Verification, compared, judge_again
+from autotune.session.finale import DEFAULT, Contender
+from autotune.session.paced import Past, series_of
+from autotune.space.configuration import Configuration
+from autotune.space.reader import parse_spec
+from autotune.status import Status
 
 
 @pytest.mark.parametrize(
@@ -38,3 +46,75 @@ def test_what_is_said(then: Any, now: Any, verdict: str, why: str) -> None:
 
 def test_more_is_better_where_the_goal_is_to_maximise() -> None:
     assert "better" in judge_again({"metric": (2, 1.9, 2.1)}, {"metric": (3, 2.9, 3.1)}, 0.01, "maximize")[1]
+
+
+# -- a trial's value, read at another pace of the machine
+
+SPEC = parse_spec("""
+autotune: 1
+name: small
+objective: objective.py:measure
+metrics: {time: {goal: minimize, unit: s}}
+knobs: {tile: {values: [1, 2]}}
+""")
+OWN, PLAIN = Configuration({"tile": 2}), Configuration({"tile": 1})
+
+
+def readings(rng: np.random.Generator, value: float, pace: float, count: int) -> list[Reading]:
+    """Of something that takes ``value`` seconds at a pace of 300 us, and answers to it in proportion."""
+    paces = pace * np.exp(0.05 * rng.standard_normal(count))
+    times = value * paces / 300.0 * np.exp(0.01 * rng.standard_normal(count))
+    return [
+        Reading("time", float(time), context={"pace_us": float(own)})
+        for time, own in zip(times, paces, strict=True)
+    ]
+
+
+def again(now: float, pace: float, by: Literal["metric", "speedup"] = "metric") -> Verification:
+    """A trial of 1 s at a pace of 300 us, replayed where it takes ``now`` seconds of these, at ``pace``."""
+    rng = np.random.default_rng(1)
+    then = readings(rng, 1.0, 300.0, 40)
+    said = estimate([reading.value for reading in then])
+    past = series_of(then, "time")
+    assert past is not None
+    claim = Claim(OWN, (said.value, said.low, said.high), label="trial 3", by=by, past=Past(past, []))
+    runs = []
+    for _ in range(5):
+        contenders = [
+            Contender(DEFAULT, PLAIN, readings=readings(rng, 3.0, pace, 12)),
+            Contender("trial 3", OWN, readings=readings(rng, now, pace, 12)),
+        ]
+        runs.append(Run(contenders, {c.label: Outcome(Status.OK, METRICS) for c in contenders}, 12))
+    return compared(SPEC, claim, runs)
+
+
+METRICS = {"time": Estimate(1.0, 1.0, 1.0, 12)}
+
+
+def test_the_pace_of_the_machine_is_allowed_for_and_said() -> None:
+    found = again(1.0, 390.0)
+    assert (found.verdict, found.slower) == ("agrees", pytest.approx(1.3, rel=0.05))
+    assert found.why == "the measured value is as it was, at the same pace of the machine"
+    assert found.now["metric"][0] == pytest.approx(1.3, rel=0.05)
+    assert found.now["at_pace"][0] == pytest.approx(1.0, rel=0.05)
+    assert found.to_document()["slower"] == found.slower
+
+
+def test_a_change_at_the_same_pace_is_a_difference() -> None:
+    found = again(1.3, 300.0)
+    assert found.verdict == "differs" and "worse than it was, at the same pace" in found.why
+
+
+def test_a_change_that_the_pace_hides_is_seen() -> None:
+    found = again(1.3, 300.0 / 1.3)
+    assert found.verdict == "differs"
+    assert found.now["metric"][0] == pytest.approx(1.0, rel=0.05)
+
+
+def test_a_machine_that_is_much_slower_is_a_difference() -> None:
+    found = again(1.0, 600.0)
+    assert (found.verdict, found.slower) == ("differs", None)
+
+
+def test_a_speed_up_needs_no_pace() -> None:
+    assert again(1.0, 390.0, by="speedup").slower is None
