@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ from autotune.store.records import SegmentRecord, StudyRecord
 from autotune.store.store import Store
 
 RUNS, TRAINING_RUNS = 5, 3
-"""In how many processes each is read; the second where a reading is a whole training."""
+"""In how many processes each is read at first; the second where a reading is a whole training."""
 
 Keep = Callable[[Run], None]
 """Takes what a run measured, to write it down."""
@@ -53,20 +53,35 @@ def verify(spec: StudySpec, claim: Claim, keep: Keep | None = None, runs: int | 
 def measure_again(
     spec: StudySpec, claim: Claim, executor: Executor, keep: Keep | None = None, runs: int | None = None
 ) -> Verification:
-    """The same with an executor that is there."""
+    """The same with an executor that is there.
+
+    Where as many runs as suit the objective cannot tell at one pace of the machine, as many again are made,
+    which count for the spread of runs there. Once: who looked after each would find differences by chance.
+    """
     if claim.configuration not in spec.space:
         return Verification(UNMEASURABLE, "the space does not allow the configuration here")
-    made: list[Run] = []
     wanted = _suitable(spec) if runs is None else runs
-    while len(made) < (1 if claim.status.failed else wanted):
+    made = list(_measured(spec, claim, executor, keep, wanted))
+    found = compared(spec, claim, made)
+    if found.verdict == "cannot be told" and found.slower is not None and runs is None:
+        made += _measured(spec, claim, executor, keep, wanted)
+        found = compared(spec, claim, made)
+    return found
+
+
+def _measured(
+    spec: StudySpec, claim: Claim, executor: Executor, keep: Keep | None, wanted: int
+) -> Iterator[Run]:
+    """As many runs as are wanted; of a failure one, and none after one that fails."""
+    for _ in range(1 if claim.status.failed else wanted):
         contenders = _contenders(spec, claim)
         rounds, outcomes = read_again(spec, executor, contenders, Rounds.of(spec).split(wanted))
-        made.append(Run(contenders, outcomes, rounds))
+        run = Run(contenders, outcomes, rounds)
         if keep is not None:
-            keep(made[-1])
+            keep(run)
+        yield run
         if outcomes[claim.label].status is not Status.OK:
             break
-    return compared(spec, claim, made)
 
 
 def _suitable(spec: StudySpec) -> int:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +14,11 @@ import pytest
 from autotune.errors import InputError
 from autotune.measure.objective import Infeasible
 from autotune.measure.outcome import Outcome
+from autotune.measure.readings import Sample
 from autotune.session.agreement import Claim, Verification
 from autotune.session.executor import make_executor
 from autotune.session.finale import Rounds
+from autotune.session.paced import Past, Series
 from autotune.session.verification import RUNS, measure_again, spec_for
 from autotune.space.configuration import Configuration
 from autotune.space.reader import parse_spec
@@ -43,11 +49,17 @@ def measure(tile: int) -> float:
     return 1.0 / tile
 
 
-def again(claim: Claim, what: StudySpec | None = None, kept: list[Any] | None = None) -> Verification:
+def again(
+    claim: Claim,
+    what: StudySpec | None = None,
+    kept: list[Any] | None = None,
+    objective: Callable[..., Any] = measure,
+    runs: int | None = None,
+) -> Verification:
     what = spec() if what is None else what
-    executor = make_executor(what, measure)
+    executor = make_executor(what, objective)
     try:
-        return measure_again(what, claim, executor, None if kept is None else kept.append)
+        return measure_again(what, claim, executor, None if kept is None else kept.append, runs)
     finally:
         executor.close()
 
@@ -103,6 +115,7 @@ def test_where_runs_differ_too_much_nothing_can_be_told() -> None:
     found = again(Claim(Configuration({"tile": 4}), (0.3, 0.3, 0.3), by="metric", replicates=wide))
     assert found.verdict == "cannot be told"
     assert found.noticeable is not None and found.noticeable > 1.0
+    assert found.runs == RUNS
     narrow = tuple((one, one * 1.001) for one, _ in wide)
     assert (
         again(Claim(Configuration({"tile": 4}), (0.3, 0.3, 0.3), by="metric", replicates=narrow)).verdict
@@ -121,3 +134,22 @@ def test_a_failure_is_held_against_how_it_failed() -> None:
     assert (same.verdict, same.runs) == ("agrees", 1)
     other = again(Claim(Configuration({"tile": 4}), status=Status.CRASHED))
     assert other.verdict == "differs" and "it ended as crashed, and ends as ok now" in other.why
+
+
+def test_where_the_pace_is_known_as_many_runs_again_are_made() -> None:
+    """The runs of another configuration differ tenfold, and the pace does not explain it."""
+    own = itertools.cycle(range(300, 310))
+
+    def paced(tile: int) -> Sample:
+        return Sample({"time": 1.0 / tile}, {"pace_us": next(own)})
+
+    paces = tuple(math.log(300 + step % 10) for step in range(60))
+    then = Series((math.log(0.25),) * 60, paces)
+    others = [Series((math.log(value),) * 60, paces) for value in (1.0, 10.0)]
+    claim = Claim(Configuration({"tile": 4}), (0.25,) * 3, by="metric", past=Past(then, [others] * 4))
+    kept: list[Any] = []
+    found = again(claim, kept=kept, objective=paced)
+    assert (found.verdict, found.runs, len(kept)) == ("cannot be told", 2 * RUNS, 2 * RUNS)
+    assert again(claim, objective=paced, runs=2).runs == 2
+    found = again(replace(claim, past=Past(then, [])), objective=paced)
+    assert (found.verdict, found.runs) == ("agrees", RUNS)
