@@ -4,8 +4,10 @@ Beside each reading stands the time of a fixed piece of work (:mod:`autotune.mea
 metric follows it is the slope of a straight line through logarithms, fitted by least squares with a level of
 its own for each group of readings of the same thing: an analysis of covariance (R. A. Fisher, *Statistical
 Methods for Research Workers*, 4th ed., 1932, section 49.1). Arithmetic follows with a slope near 1, a kernel
-that waits for memory with less, a loss not at all. A slope that is a little wrong costs precision and no
-more: the spread of runs is worked out from values that were adjusted with the same one.
+that waits for memory with less, a loss not at all; configurations of one kernel differ as well. So the slope
+of each is what its own readings say, drawn towards that of all as far as they say little (C. R. Henderson,
+*Best linear unbiased estimation and prediction under a selection model*, Biometrics 31, 1975). One that is a
+little wrong costs precision: its error, times how far the pace has moved, widens the intervals.
 """
 
 from __future__ import annotations
@@ -22,8 +24,11 @@ from autotune.session.replicates import Interval, spread_of, widened
 BLOCK = 5
 """Readings of a run that are averaged before the fit: one noisy sample of the pace flattens the slope."""
 
+SLOPES_DIFFER = 0.2
+"""The standard deviation of slopes among configurations. Products of matrices were seen with 0.65 to 1.05."""
+
 FEWEST_BLOCKS = 20
-"""With fewer of them, levels not counted, a slope is a guess."""
+"""With fewer of them in all, levels not counted, a slope is a guess."""
 
 LARGEST_SLOPE = 1.5
 """Neither way: a metric that answers to the pace more than in proportion is a chance find."""
@@ -93,20 +98,25 @@ def at_same_pace(
     All runs count for the spread, those of now as well: what a moment has that others have not is, for the
     most part, its pace. ``None`` where too little was read, or the pace is too far from what it was.
     """
-    groups = [[past.then], now, *others, *past.replicates]
-    slope = slope_of(groups)
+    own = [[past.then], now]
+    apart = [*others, *past.replicates]
+    pooled = slope_of([*own, *apart])
     pace = past.then.pace
     shift = statistics.median(series.pace for series in now) - pace
-    if slope is None or abs(shift) > LARGEST_SHIFT:
+    if pooled is None or pooled.freedom < FEWEST_BLOCKS or abs(shift) > LARGEST_SHIFT:
         return None
-    runs = [[statistics.median(series.at_pace(pace, slope.value)) for series in group] for group in groups]
-    spread = spread_of(runs)
+    slope = pooled.drawn_by(own)
+    slopes = [slope, slope, *(pooled.drawn_by([group]) for group in apart)]
+    spread = spread_of(
+        [statistics.median(series.at_pace(pace, its.value)) for series in group]
+        for its, group in zip(slopes, [*own, *apart], strict=True)
+    )
     if spread is None:
         return None
     reach = math.hypot(spread.reach(confidence), slope.reach(confidence) * shift / math.sqrt(2))
     then, read = (
         _interval([value for series in group for value in series.at_pace(pace, slope.value)], confidence)
-        for group in ([past.then], now)
+        for group in own
     )
     wide_then, wide_now = (widened(one, reach, logarithmic=True) for one in (then, read))
     return SamePace(wide_then, wide_now, read, math.exp(shift))
@@ -130,9 +140,18 @@ class Slope:
         """How far it may be from the truth with this confidence."""
         return student_quantile((1 + confidence) / 2, self.freedom) * self.error
 
+    def drawn_by(self, own: Iterable[Sequence[Series]]) -> Slope:
+        """That of one configuration with its ``own`` readings, where this is the slope of many."""
+        alone = slope_of(own)
+        if alone is None:
+            return Slope(self.value, math.hypot(self.error, SLOPES_DIFFER), self.freedom)
+        among, within = self.error**2 + SLOPES_DIFFER**2, alone.error**2
+        value = (alone.value * among + self.value * within) / (among + within)
+        return Slope(value, math.sqrt(among * within / (among + within)), self.freedom)
+
 
 def slope_of(groups: Iterable[Sequence[Series]]) -> Slope | None:
-    """Fitted to groups of which each is the runs of one thing; ``None`` where these are too few."""
+    """Fitted to groups of which each has a level of its own; ``None`` where nothing says how it is."""
     values, paces, levels = [], [], 0
     for group in groups:
         blocks = [block for series in group for block in _blocks(series)]
@@ -143,7 +162,7 @@ def slope_of(groups: Iterable[Sequence[Series]]) -> Slope | None:
             paces += [p - pace for _, p in blocks]
     freedom = len(values) - levels - 1
     squares = math.fsum(p * p for p in paces)
-    if freedom < FEWEST_BLOCKS or not squares:
+    if freedom < 1 or not squares:
         return None
     fitted = math.fsum(v * p for v, p in zip(values, paces, strict=True)) / squares
     slope = min(max(fitted, -LARGEST_SLOPE), LARGEST_SLOPE)

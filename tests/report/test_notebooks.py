@@ -5,9 +5,16 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from autotune.interop.archive_import import import_archive
+from autotune.interop.archive_write import write_archive
+from autotune.report.recorded import notebook_store
+from autotune.store.store import Store
+from tests.store import postgres
 
 nbformat = pytest.importorskip(
     "nbformat", reason="nbformat is not installed: pip install 'autotune[notebooks]'"
@@ -60,6 +67,33 @@ def test_it_shows_a_store_of_ones_own(monkeypatch: pytest.MonkeyPatch, tmp_path:
     shutil.copy(RESULTS / "dashboard.ipynb", tmp_path)
     said = json.dumps(run(tmp_path / "dashboard.ipynb"), default=str)
     assert "gemm#1" in said and "stencil" not in said
+
+
+@pytest.fixture(scope="module")
+def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The recorded studies on a PostgreSQL server, brought there as archives."""
+    if reason := postgres.why_not():
+        pytest.skip(reason)
+    folder = tmp_path_factory.mktemp("archives")
+    with postgres.server() as socket:
+        url = postgres.make_database(socket, "recorded")
+        with Store.open(notebook_store(), readonly=True) as store:
+            for study in store.studies():
+                write_archive(store, study, folder / f"{study.id}.zip")
+        for archive in sorted(folder.iterdir()):
+            import_archive(archive, url)
+        yield url
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_it_runs_over_a_store_on_a_server(
+    notebook: Path, remote: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("AUTOTUNE_STORE", remote)
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    outputs = run(notebook)
+    assert not [o for o in outputs if o["output_type"] == "error"]
+    assert "gemm-c" in json.dumps(outputs, default=str)
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)

@@ -9,11 +9,12 @@ import pytest
 
 from autotune.measure.outcome import Reading
 from autotune.session.paced import (
-    FEWEST_BLOCKS,
     LARGEST_SHIFT,
+    SLOPES_DIFFER,
     Past,
     SamePace,
     Series,
+    Slope,
     at_same_pace,
     series_of,
     slope_of,
@@ -86,12 +87,41 @@ def test_a_change_between_then_and_now_is_not_taken_for_a_slope() -> None:
     assert found is not None and abs(found.value) < 0.01
 
 
-def test_too_little_or_a_pace_that_stands_still_gives_no_slope() -> None:
-    rng = np.random.default_rng(5)
-    assert slope_of([[series(rng, 0.0, FAST, n=FEWEST_BLOCKS)]]) is None
+def test_a_pace_that_stands_still_gives_no_slope() -> None:
     still = Series((1.0,) * 400, (FAST,) * 400)
     assert slope_of([[still]]) is None
     assert at_same_pace(Past(still, []), [still, still], [], 0.95) is None
+
+
+@pytest.mark.parametrize(("readings", "enough"), [(40, False), (80, True)])
+def test_a_slope_from_too_little_is_not_used(readings: int, enough: bool) -> None:
+    rng = np.random.default_rng(5)
+    past = Past(series(rng, 0.0, FAST, n=readings), [])
+    now = [series(rng, 0.0, FAST, n=readings // 2) for _ in range(2)]
+    assert (at_same_pace(past, now, [], 0.95) is not None) is enough
+
+
+def test_each_configuration_has_a_slope_of_its_own() -> None:
+    """The others follow the pace in proportion, and the trial with a power of 0.6: both are seen."""
+    rng = np.random.default_rng(7)
+
+    def mixed(slope: float) -> list[Series]:
+        return [series(rng, 0.0, pace, slope, 0.01) for pace in (FAST, SLOW, FAST, SLOW, FAST)]
+
+    past = Past(series(rng, 0.0, SLOW, 0.6, 0.01, n=60), [mixed(1.0)[:2] for _ in range(4)])
+    found = at_same_pace(past, mixed(0.6), [mixed(1.0)], 0.95)
+    assert found is not None and not differs(found)
+    assert found.read[0] / found.then[0] == pytest.approx(1.0, abs=0.03)
+
+
+def test_a_slope_is_drawn_towards_that_of_all_as_far_as_little_is_known() -> None:
+    rng = np.random.default_rng(8)
+    many = Slope(1.0, 0.01, 100)
+    sure = many.drawn_by([[series(rng, 0.0, pace, 0.5, 1e-3, 60) for pace in (FAST, SLOW)]])
+    unsure = many.drawn_by([[series(rng, 0.0, FAST, 0.5, 0.2, 10)]])
+    assert sure.value == pytest.approx(0.5, abs=0.02) and sure.error < 0.02
+    assert unsure.value == pytest.approx(1.0, abs=0.3) and 0.1 < unsure.error <= SLOPES_DIFFER + 0.01
+    assert many.drawn_by([]).error == pytest.approx(math.hypot(0.01, SLOPES_DIFFER))
 
 
 def test_a_machine_that_is_much_slower_is_not_allowed_for() -> None:
