@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar
 
@@ -27,6 +28,8 @@ AMBITION = 30.0
 SMALL = 4000
 """Configurations of a space below which it is in proportion less: there the best of what was seen is soon the
 best there is, and to look for something quite different takes the tries that would find it."""
+LEVELS = 10
+"""As so many values a continuous knob counts for the size of a space: that far its tenths are alike."""
 MODEST = 0.1
 """The part of it that is left for trainings that may be stopped. What a step takes spreads over a factor of
 ten among them, and beside a large ambition no difference in cost weighs anything: searches spent most of
@@ -100,8 +103,9 @@ class Bayes(Strategy):
             self._several = Several(problem, self.features, self._pools)
         self._fitted = -1
         """How many observations the surrogate was fitted to."""
-        size = problem.space.feasible.size if self.features.enumerable else None
-        self._ambition = AMBITION * (1.0 if size is None else min(1.0, size / SMALL))
+        listed = problem.space.feasible.size
+        size = math.inf if listed is None else listed * float(LEVELS) ** len(self.features.floating)
+        self._ambition = AMBITION * min(1.0, size / SMALL)
 
     def ask(self, n: int = 1) -> list[Proposal]:
         with one_thread():

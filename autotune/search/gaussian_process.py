@@ -109,7 +109,9 @@ class Prior:
     """Medians of the log-normal priors, and their spreads in natural logarithms.
 
     Targets are standardised, so the variances are parts of 1. Weights are for features in [0, 1]: 1 lets
-    the ends of a range differ by about one length scale.
+    the ends of a range differ by about one length scale. The last ``continuous`` of the features' weights are
+    of continuous knobs, of which less is known beforehand than of the lists that people write: a learning
+    rate may do for a tenth of its range, or for all of it.
     """
 
     smooth_weight: float = 1.0
@@ -120,6 +122,9 @@ class Prior:
     weight_spread: float = 1.0
     variance_spread: float = 1.0
     noise_spread: float = 1.5
+    continuous: int = 0
+    continuous_weight: float = 4.0
+    continuous_spread: float = 2.0
 
 
 class GaussianProcess:
@@ -149,6 +154,9 @@ class GaussianProcess:
             [prior.weight_spread, prior.weight_spread, prior.variance_spread, prior.noise_spread],
             [*shape, 2, 1],
         )
+        loose = slice(self.weights - prior.continuous, self.weights)
+        self._centre[loose] = math.log(prior.continuous_weight)
+        self._spread[loose] = prior.continuous_spread
         self.parameters: Floats = self._centre.copy()
         """Logarithms of: the weights of features, those of codes, the two variances, the noise."""
 

@@ -11,7 +11,7 @@ from autotune.search.bounds import Bounds, past_bound
 from autotune.search.contract import Observation, Problem
 from autotune.search.feasibility import Feasibility
 from autotune.search.features import Features
-from autotune.search.gaussian_process import Floats, GaussianProcess, Inputs, Integers
+from autotune.search.gaussian_process import Floats, GaussianProcess, Inputs, Integers, Prior
 from autotune.search.history import History, Targets, chosen
 from autotune.search.law import law_of
 from autotune.search.pool import Pool
@@ -67,7 +67,8 @@ class Surrogate:
         """
         self._features = features
         self._pool = pool
-        self._process = GaussianProcess(features.groups, features.cell_sizes)
+        prior = Prior(continuous=len(features.floating))
+        self._process = GaussianProcess(features.groups, features.cell_sizes, prior)
         history = History.of(problem, first)
         targets = history.targets()
         self._rows = np.arange(len(history))
