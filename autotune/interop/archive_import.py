@@ -113,7 +113,17 @@ class _Reading:
         list(self.environments())
         for place in range(self.manifest.studies):
             _Study(self, place, kept).check()
+        self._check_parents()
         self.trials = sum(1 for _ in self._rows(part_name(self.manifest.studies - 1, "trials")))
+
+    def _check_parents(self) -> None:
+        """No study is its own ancestor."""
+        parents = [self.study(place)["parent"] for place in range(self.manifest.studies)]
+        for place, parent in enumerate(parents):
+            for _ in parents:
+                parent = None if parent is None else parents[parent]
+            if parent is not None:
+                raise self.archive.wrong(f"{part_name(place, 'study')}, line 1: its parents go in a circle")
 
     def _check_file(self, digest: str) -> None:
         name = FOLDER + digest
@@ -165,8 +175,9 @@ class _Study:
         documents = [document for _, document in self.reading.part(self.place, "study")]
         if len(documents) != 1:
             self._wrong("study", 1, f"there are {len(documents)} studies, and one is told here")
-        if (parent := documents[0]["parent"]) is not None and parent >= self.place:
-            self._wrong("study", 1, "its parent comes after it")
+        parent = documents[0]["parent"]
+        if parent is not None and (parent == self.place or parent >= self.reading.manifest.studies):
+            self._wrong("study", 1, f"its parent is no other study of the archive: {parent}")
         self._each("space_revisions")
         segments = [document["number"] for document in self._each("segments")]
         if segments != list(range(len(segments))):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, TypeAlias
 
@@ -163,37 +164,54 @@ def find_same(connection: sa.Connection, study: Mapping[str, Any]) -> int | None
     return found
 
 
-def load(connection: sa.Connection, told: Iterable[Told], ids: Mapping[int, int]) -> int:
-    """Write a study as it is told; its id. ``ids``: those of the studies told before, by their places.
+@dataclass(frozen=True)
+class Begun:
+    """A study of which there is a row to refer to, and nothing else yet."""
+
+    id: int
+    parent: int | None
+    """The place of its parent among the studies that are told together."""
+    rest: Iterator[Told]
+
+
+def begin(connection: sa.Connection, told: Iterable[Told]) -> Begun:
+    """Write the row of a study, which is told first. Studies may refer to each other in any order: the one
+    that was searched first may have gone on later, and learned from one that followed it."""
+    rest = iter(told)
+    _, document = next(rest)
+    row = dict(document)
+    parent = row.pop("parent", None)
+    return Begun(_insert(connection, studies, row), parent, rest)
+
+
+def load(connection: sa.Connection, begun: Begun, ids: Mapping[int, int]) -> None:
+    """Write the rest of a study as it is told. ``ids``: those of all studies told with it, by their places.
 
     The documents must have been checked: here they are taken as they are.
     """
-    loading = _Loading(connection, ids)
-    for part, documents in groupby(told, lambda one: one[0]):
+    if (parent := ids.get(begun.parent) if begun.parent is not None else None) is not None:
+        connection.execute(sa.update(studies).where(studies.c.id == begun.id).values(parent_id=parent))
+    loading = _Loading(connection, begun.id, ids)
+    for part, documents in groupby(begun.rest, lambda one: one[0]):
         loading.take(part, (document for _, document in documents))
-    return loading.study_id
 
 
 class _Loading:
     """One study on its way into the tables."""
 
-    def __init__(self, connection: sa.Connection, ids: Mapping[int, int]) -> None:
+    def __init__(self, connection: sa.Connection, study_id: int, ids: Mapping[int, int]) -> None:
         self._connection = connection
+        self.study_id = study_id
         self._ids = ids
         self._sessions: dict[int, int] = {}
         self._segments: dict[int, int] = {}
         self._trials: dict[int, int] = {}
-        self.study_id = 0
         places = {number: place for place, number in ids.items()}
         known = _labels(connection, places, lambda name, number, place: f"study:{place}")
         self._labels = {place: label for label, place in known.items()}
 
     def take(self, part: str, documents: Iterator[Document]) -> None:
         match part:
-            case "study":
-                [document] = documents
-                parent = self._ids.get(document.pop("parent", None))
-                self.study_id = self._insert(studies, document | {"parent_id": parent})
             case "segments":
                 for document in documents:
                     self._segments[document["number"]] = self._insert(segments, self._own(document))
@@ -244,14 +262,18 @@ class _Loading:
             }
 
     def _insert(self, table: sa.Table, row: Document) -> int:
-        key = self._connection.execute(sa.insert(table).values(**row)).inserted_primary_key
-        assert key is not None  # one row was inserted, and every such table has a key
-        number: int = key[0]
-        return number
+        return _insert(self._connection, table, row)
 
     def _insert_many(self, table: sa.Table, rows: Iterable[Document]) -> None:
         for some in _in_parts(rows):
             self._connection.execute(sa.insert(table), some)
+
+
+def _insert(connection: sa.Connection, table: sa.Table, row: Document) -> int:
+    key = connection.execute(sa.insert(table).values(**row)).inserted_primary_key
+    assert key is not None  # one row was inserted, and every such table has a key
+    number: int = key[0]
+    return number
 
 
 def _in_parts(rows: Iterable[Document]) -> Iterator[Sequence[Document]]:

@@ -472,15 +472,17 @@ class Store:
 
         ``environments`` by hash, ``files`` by kind: what is here already stays. The documents must be right.
         """
-        ids: dict[int, int] = {}
         with self._database.write() as connection:
             for digest, document in environments.items():
                 contents.insert_environment(connection, digest, document, self._clock())
             for kind, content in files:
                 packed = [contents.prepare(content, kind)]
                 contents.insert_artifacts(Direct.through(connection), packed, self._clock())
-            for place, one in enumerate(told):
-                ids[place] = one if isinstance(one, int) else portable.load(connection, one, ids)
+            begun = [one if isinstance(one, int) else portable.begin(connection, one) for one in told]
+            ids = {place: one if isinstance(one, int) else one.id for place, one in enumerate(begun)}
+            for one in begun:
+                if not isinstance(one, int):
+                    portable.load(connection, one, ids)
         return list(ids.values())
 
     def kind_of(self, digest: str) -> str | None:

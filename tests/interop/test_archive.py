@@ -72,6 +72,19 @@ def test_it_can_be_imported_again_and_written_again(archive: Path, tmp_path: Pat
     assert write(target, tmp_path / "again.zip").read_bytes() == archive.read_bytes()
 
 
+def test_studies_may_refer_to_one_that_follows(archive: Path, tmp_path: Path) -> None:
+    """A study goes on and learns from one that was begun from it: the source has the study for its parent."""
+    members = members_of(archive)
+    edited(members, "studies/0/study.jsonl", 0, lambda row: row.__setitem__("parent", 1))
+    edited(members, "studies/1/study.jsonl", 0, lambda row: row.__setitem__("parent", None))
+    file = put(tmp_path / "later.zip", hashed_again(members))
+    assert import_archive(file, str(tmp_path / "target.db")).new
+    with Store.open(tmp_path / "target.db") as store:
+        source, study = store.studies()
+        assert (source.parent_id, study.parent_id) == (study.id, None)
+    assert not import_archive(file, str(tmp_path / "target.db")).new
+
+
 def test_a_study_that_went_on_since_is_not_overwritten(archive: Path, tmp_path: Path) -> None:
     target = tmp_path / "target.db"
     import_archive(archive, str(target))

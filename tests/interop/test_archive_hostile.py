@@ -140,7 +140,8 @@ WRONG: dict[str, tuple[str, int, Callable[[Any], None], str]] = {
     "a column more": (TRIALS, 0, sets("evil", 1), "has 'evil'"),
     "no goal": (STUDY, 0, sets("metrics", []), "no metric has a goal"),
     "a document of text": (STUDY, 0, sets("document", "x"), "document is no object"),
-    "a parent that comes later": (STUDY, 0, sets("parent", 5), "its parent comes after it"),
+    "a parent that is not there": (STUDY, 0, sets("parent", 5), "its parent is no other study"),
+    "a parent that it is itself": (STUDY, 0, sets("parent", 1), "its parent is no other study"),
     "a flag of text": (STUDY, 0, sets("replayed", "no"), "neither true nor false"),
     "segments out of order": (SEGMENTS, 0, sets("number", 4), "not numbered"),
     "a source of text": (SESSIONS, 1, sets("settings", {"sources": ["x"]}), "a source is no object"),
@@ -153,6 +154,15 @@ def test_rows_that_no_store_may_hold_are_refused(archive: Path, tmp_path: Path, 
     name, line, change, said = WRONG[what]
     found = replaced(archive, tmp_path, name, line, change)
     assert said in found and name in found
+
+
+def test_parents_that_go_in_a_circle_are_refused(archive: Path, tmp_path: Path) -> None:
+    members = members_of(archive)
+    edited(members, "studies/0/study.jsonl", 0, sets("parent", 1))
+    edited(members, STUDY, 0, sets("parent", 0))
+    assert "its parents go in a circle" in refused(
+        put(tmp_path / "circle.zip", hashed_again(members)), tmp_path
+    )
 
 
 def raw(archive: Path, tmp_path: Path, name: str, content: bytes) -> str:
