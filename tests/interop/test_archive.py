@@ -85,6 +85,17 @@ def test_studies_may_refer_to_one_that_follows(archive: Path, tmp_path: Path) ->
     assert not import_archive(file, str(tmp_path / "target.db")).new
 
 
+def test_a_study_that_came_alone_may_come_again_with_its_parent(archive: Path, tmp_path: Path) -> None:
+    members = members_of(archive)
+    edited(members, "studies/0/study.jsonl", 0, lambda row: row.__setitem__("parent", None))
+    edited(members, "studies/1/study.jsonl", 0, lambda row: row.__setitem__("parent", None))
+    alone = put(tmp_path / "alone.zip", hashed_again(members))
+    edited(members, "studies/1/study.jsonl", 0, lambda row: row.__setitem__("parent", 0))
+    both = put(tmp_path / "both.zip", hashed_again(members))
+    assert import_archive(alone, str(tmp_path / "target.db")).new
+    assert not import_archive(both, str(tmp_path / "target.db")).new
+
+
 def test_a_study_that_went_on_since_is_not_overwritten(archive: Path, tmp_path: Path) -> None:
     target = tmp_path / "target.db"
     import_archive(archive, str(target))
