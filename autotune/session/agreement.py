@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from autotune.measure.outcome import Estimate, Outcome, Reading
+from autotune.measure.outcome import Outcome, Reading
 from autotune.measure.significance import Ratio, speedup
 from autotune.measure.statistics import estimate
 from autotune.session.finale import DEFAULT, Contender
 from autotune.session.paced import Past, SamePace, Series, at_same_pace, series_of
-from autotune.session.replicates import Interval, apart, expected_spread, resolution, widened
+from autotune.session.replicates import Interval, apart, expected_spread, interval_of, resolution, widened
 from autotune.space.configuration import Configuration
 from autotune.space.spec import StudySpec
 from autotune.status import Status
@@ -164,9 +164,9 @@ def _then(claim: Claim) -> dict[str, Interval]:
 def _now(spec: StudySpec, claim: Claim, runs: Sequence[Run]) -> dict[str, Interval]:
     goal, confidence = spec.goals[0], spec.measure.confidence
     own, default = (_read(runs, label, goal.name) for label in (claim.label, DEFAULT))
-    now = {"metric": _interval(estimate([v for run in own for v in run], confidence))}
+    now = {"metric": interval_of([v for run in own for v in run], confidence)}
     if default:
-        now["default"] = _interval(estimate([v for run in default for v in run], confidence))
+        now["default"] = interval_of([v for run in default for v in run], confidence)
         try:
             ratio: Ratio = speedup(
                 [v for run in default for v in run],
@@ -277,10 +277,6 @@ def judge_again(
     if name == "speedup" and now[name][1] <= 1.0:
         return "differs", "it is no better than the default any more"
     return "differs", f"the {what} is {word} than it was"
-
-
-def _interval(estimate: Estimate) -> Interval:
-    return estimate.value, estimate.low, estimate.high
 
 
 def _document(interval: Interval) -> dict[str, float]:

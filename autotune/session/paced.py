@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from autotune.measure.outcome import Reading
 from autotune.measure.statistics import estimate, student_quantile
-from autotune.session.replicates import Interval, spread_of, widened
+from autotune.session.replicates import Interval, interval_of, spread_of, widened
 
 BLOCK = 5
 """Readings of a run that are averaged before the fit: one noisy sample of the pace flattens the slope."""
@@ -115,16 +115,11 @@ def at_same_pace(
         return None
     reach = math.hypot(spread.reach(confidence), slope.reach(confidence) * shift / math.sqrt(2))
     then, read = (
-        _interval([value for series in group for value in series.at_pace(pace, slope.value)], confidence)
+        interval_of([value for series in group for value in series.at_pace(pace, slope.value)], confidence)
         for group in own
     )
     wide_then, wide_now = (widened(one, reach, logarithmic=True) for one in (then, read))
     return SamePace(wide_then, wide_now, read, math.exp(shift))
-
-
-def _interval(values: Sequence[float], confidence: float) -> Interval:
-    found = estimate(values, confidence)
-    return found.value, found.low, found.high
 
 
 @dataclass(frozen=True)

@@ -90,13 +90,14 @@ def replay(
             return Replay(study, trial, Verification(UNMEASURABLE, f"{MISSING}; --frozen {FROZEN}"))
         claim = claim_of(store, study, trial, spec)
         now = capture(None if frozen else path.parent)
-        if comparable_paces(environment_of(store, trial), now.to_document()):
+        environment, here = environment_of(store, trial), now.to_document()
+        if comparable_paces(environment, here):
             claim = replace(claim, past=past_of(store, trial, spec.goals[0].name))
         # A result of another source is no replicate of this trial.
         keeper = None if code or not keep else Keeper(url, study, segment, now, {"of": trial.number})
         with nullcontext() if keeper is None else closing(keeper):
             result = verify(spec, claim, keeper, runs)
-        changed = (*([code] if code else []), *environments(environment_of(store, trial), now.to_document()))
+        changed = (*([code] if code else []), *environments(environment, here))
         causes = causes_of(store.readings(trial.id), result, spec)
     why = "not kept: they are of another source" if code else "not kept"
     return Replay(study, trial, result, causes, changed, why if keeper is None else keeper.kept)

@@ -15,13 +15,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from autotune.measure.statistics import student_quantile
+from autotune.measure.statistics import estimate, student_quantile
 
 Interval: TypeAlias = tuple[float, float, float]
 """Estimate, lower and upper end."""
 
 LEAST_FREEDOM = 4
 """With fewer replicates before, the runs of the replay itself count as well: Student's t would be huge."""
+
+
+def interval_of(values: Sequence[float], confidence: float) -> Interval:
+    """The median of ``values`` with the interval that they know it by."""
+    found = estimate(values, confidence)
+    return found.value, found.low, found.high
 
 
 @dataclass(frozen=True)

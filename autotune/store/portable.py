@@ -189,8 +189,9 @@ def load(connection: sa.Connection, begun: Begun, ids: Mapping[int, int]) -> Non
 
     The documents must have been checked: here they are taken as they are.
     """
-    if (parent := ids.get(begun.parent) if begun.parent is not None else None) is not None:
-        connection.execute(sa.update(studies).where(studies.c.id == begun.id).values(parent_id=parent))
+    if begun.parent is not None and begun.parent in ids:
+        own = studies.c.id == begun.id
+        connection.execute(sa.update(studies).where(own).values(parent_id=ids[begun.parent]))
     loading = _Loading(connection, begun.id, ids)
     for part, documents in groupby(begun.rest, lambda one: one[0]):
         loading.take(part, (document for _, document in documents))
@@ -214,14 +215,18 @@ class _Loading:
         match part:
             case "segments":
                 for document in documents:
-                    self._segments[document["number"]] = self._insert(segments, self._own(document))
+                    self._segments[document["number"]] = _insert(
+                        self._connection, segments, self._own(document)
+                    )
             case "sessions":
                 for document in documents:
                     moved = self._own(document) | {"settings": _moved(document["settings"], self._ids.get)}
-                    self._sessions[len(self._sessions)] = self._insert(sessions, moved)
+                    self._sessions[len(self._sessions)] = _insert(self._connection, sessions, moved)
             case "trials":
                 for document in documents:
-                    self._trials[document["number"]] = self._insert(trials, self._trial(document))
+                    self._trials[document["number"]] = _insert(
+                        self._connection, trials, self._trial(document)
+                    )
             case "readings":
                 self._insert_many(readings, (row for one in documents for row in self._readings(one)))
             case "reports":
@@ -260,9 +265,6 @@ class _Loading:
                 "discarded": discarded,
                 "context": context,
             }
-
-    def _insert(self, table: sa.Table, row: Document) -> int:
-        return _insert(self._connection, table, row)
 
     def _insert_many(self, table: sa.Table, rows: Iterable[Document]) -> None:
         for some in _in_parts(rows):
