@@ -11,7 +11,7 @@ import numpy as np
 from autotune.search.acquisition import log_expected_improvement
 from autotune.search.contract import Observation, Option, Problem, Proposal, Strategy
 from autotune.search.cost import Cost, emphasis
-from autotune.search.features import Features
+from autotune.search.features import Features, is_long_range
 from autotune.search.gaussian_process import Floats, Inputs, Integers
 from autotune.search.history import History, Targets
 from autotune.search.pool import Pool, Pools
@@ -29,7 +29,9 @@ SMALL = 4000
 """Configurations of a space below which it is in proportion less: there the best of what was seen is soon the
 best there is, and to look for something quite different takes the tries that would find it."""
 LEVELS = 10
-"""As so many values a continuous knob counts for the size of a space: that far its tenths are alike."""
+"""As so many values a continuous knob counts for that, beside others: that far its tenths are alike. Where
+all knobs are continuous, or as good as that, nothing beyond an improvement is asked for: a smooth function
+shows by its slopes where to look, and who asks for much there is sent to the corners."""
 MODEST = 0.1
 """The part of it that is left for trainings that may be stopped. What a step takes spreads over a factor of
 ten among them, and beside a large ambition no difference in cost weighs anything: searches spent most of
@@ -103,9 +105,7 @@ class Bayes(Strategy):
             self._several = Several(problem, self.features, self._pools)
         self._fitted = -1
         """How many observations the surrogate was fitted to."""
-        listed = problem.space.feasible.size
-        size = math.inf if listed is None else listed * float(LEVELS) ** len(self.features.floating)
-        self._ambition = AMBITION * min(1.0, size / SMALL)
+        self._ambition = _ambition_in(self.features)
 
     def ask(self, n: int = 1) -> list[Proposal]:
         with one_thread():
@@ -263,3 +263,15 @@ class Bayes(Strategy):
         """The features, with what is expected beforehand by the first ``due`` observations."""
         self._belief = self._transfer.belief(self.usable[:due])
         return self.features.informed(self._belief.expected) if self._belief else self.features
+
+
+def _ambition_in(features: Features) -> float:
+    """The improvement to ask for in a space, times the number of observations, in standard deviations."""
+    ranges = [knob for knob in features.space.knobs if is_long_range(knob)]
+    if len(ranges) == len(features.space.knobs):
+        return 0.0
+    listed = features.space.feasible.size
+    if listed is None:
+        return AMBITION
+    finer = math.prod(len(cell.values) / LEVELS for knob in ranges for cell in knob.cells)
+    return AMBITION * min(1.0, listed / finer * float(LEVELS) ** len(features.floating) / SMALL)

@@ -146,7 +146,7 @@ class _Bounded:
     def _fitted(self, values: Floats, inputs: Inputs) -> Fitted:
         """The model under which the values are the more probable; of equal ones the usual."""
         limits = [limit for limit in (self.metric.at_most, self.metric.at_least) if limit is not None]
-        usual = GaussianProcess(self._features.groups, self._features.cell_sizes)
+        usual = GaussianProcess(self._features.columns)
         scale = self._scale_of(values, min(float(values.min()), *limits))
         plain = self._scale_of(values, -math.inf)
         return likelier(Fitted(usual, scale, inputs, values), self._features, plain)

@@ -101,7 +101,7 @@ def likelier(usual: Fitted, features: Features, plain: Scale) -> Fitted:
     """
     if len(np.unique(usual.values)) < FEWEST:
         return usual
-    process = GaussianProcess(features.groups, features.cell_sizes, CLOSE, Sum(features, usual.inputs))
+    process = GaussianProcess(features.columns, CLOSE, Sum(features, usual.inputs))
     added = Fitted(process, plain, usual.inputs, usual.values)
     whole = ~(usual.scale.cuts(usual.values) | plain.cuts(usual.values))
     gain = (added.log_densities() - usual.log_densities())[whole].sum()

@@ -13,6 +13,7 @@ import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -96,7 +97,9 @@ class Cause(ABC):
         """A process over the logarithm of the demand."""
         # Other failures have no such simple reason: on recorded kernels a trend did not help to foresee them.
         trend = Trend(self.features) if self.statuses == {Status.OUT_OF_MEMORY} else None
-        return GaussianProcess(self.features.groups, self.features.cell_sizes, DEMAND, trend)
+        # A learning rate fails at both ends of its range, so that bends are expected; memory only grows.
+        prior = DEMAND if trend else replace(DEMAND, wide=True)
+        return GaussianProcess(self.features.columns, prior, trend)
 
     def _inputs(self, observations: Sequence[Observation]) -> Inputs:
         return self.features.of([o.configuration for o in observations])

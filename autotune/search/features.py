@@ -10,7 +10,7 @@ from typing import Self
 
 import numpy as np
 
-from autotune.search.gaussian_process import Floats, Inputs, Integers
+from autotune.search.gaussian_process import Columns, Floats, Inputs, Integers
 from autotune.space.configuration import Value
 from autotune.space.knob import Knob
 from autotune.space.knobs import FloatRange, IntegerRange
@@ -22,6 +22,8 @@ IRREGULAR = 0.4
 """Standard deviations by which a configuration is thought to be worse for each number that is no power of
 two where it might be one. Addresses, vectors, warps, cache lines and most workloads are made of powers of
 two, so that other numbers leave rests: it is what an expert tries first. Measurements overrule it soon."""
+LONG = 32
+"""Values beyond which a range counts as continuous: who writes them down one by one means each of them."""
 SMALL_TABLE = 4096
 """Values up to which a knob's positions are looked up rather than computed."""
 
@@ -67,10 +69,23 @@ class Features:
             if _is_mixed(knob)
         }
         """By column: 1 where a value is a power of two; what does not exist, at the end, counts as one."""
-        sizes = [size for knob in self.discrete for size in _sizes(knob)] + [1] * len(self.floating)
-        self.groups: Integers = np.repeat(np.arange(len(sizes)), sizes)
-        """The weight that each smooth feature is under."""
+        self.columns = self._described()
         self._prior: Callable[[Inputs], Floats] | None = None
+
+    def _described(self) -> Columns:
+        knobs = (*self.discrete, *self.floating)
+        sizes = [_sizes(knob) for knob in knobs]
+        ranges = [
+            is_long_range(knob) and place == 0
+            for knob, own in zip(knobs, sizes, strict=True)
+            for place in range(len(own))
+        ]
+        return Columns(
+            np.repeat(np.arange(len(ranges)), np.array([n for own in sizes for n in own], dtype=int)),
+            self.cell_sizes,
+            np.array(ranges, dtype=bool),
+            np.array([not is_long_range(k) for k in self.discrete for _ in k.cells], dtype=bool),
+        )
 
     def informed(self, prior: Callable[[Inputs], Floats]) -> Self:
         """The same features, with ``prior`` in the place of what is otherwise expected beforehand."""
@@ -135,8 +150,17 @@ class Features:
         return counts
 
 
+def is_long_range(knob: Knob) -> bool:
+    """Whether it is continuous, or a range of so many values that it is as good as that."""
+    if not isinstance(knob, (FloatRange, IntegerRange)):
+        return False
+    return not knob.cells or len(knob.cells[0].values) > LONG
+
+
 def _sizes(knob: Knob) -> list[int]:
     """How many smooth features there are under each of the knob's weights."""
+    if not knob.cells:
+        return [1]
     if knob.distinct:
         return [len(knob.cells)]
     if _has_powers_of_two(knob):

@@ -26,6 +26,7 @@ from scipy.optimize import minimize
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 SQRT5 = math.sqrt(5.0)
 JITTER = 1e-8
@@ -33,6 +34,24 @@ JITTER = 1e-8
 
 LARGEST_CODE = 64
 """Values up to which a code is compared in its one-hot form."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the columns of :class:`Inputs` are about."""
+
+    groups: Integers
+    """The weight (0, 1, ...) that each smooth feature is under: several may share one."""
+    sizes: Integers
+    """How many values each code has."""
+    ranges: Flags
+    """Which of the weights is of a position in a range, rather than in a list that somebody wrote."""
+    compared: Flags
+    """Which of the codes are compared: those of a long range would differ between any two configurations."""
+
+    @property
+    def weights(self) -> int:
+        return len(self.ranges)
 
 
 @dataclass(frozen=True)
@@ -79,7 +98,7 @@ class View:
     codes: Integers
     hot: Floats
     code_weights: Floats
-    listed: NDArray[np.bool_]
+    listed: Flags
     trend: Floats
 
     def __len__(self) -> int:
@@ -109,8 +128,8 @@ class Prior:
     """Medians of the log-normal priors, and their spreads in natural logarithms.
 
     Targets are standardised, so the variances are parts of 1. Weights are for features in [0, 1]: 1 lets
-    the ends of a range differ by about one length scale. The last ``continuous`` of the features' weights are
-    of continuous knobs, of which less is known beforehand than of the lists that people write: a learning
+    the ends of a range differ by about one length scale. Where ranges are ``wide``, their weights have a
+    prior of their own, since less is known of them beforehand than of the lists that people write: a learning
     rate may do for a tenth of its range, or for all of it.
     """
 
@@ -122,28 +141,24 @@ class Prior:
     weight_spread: float = 1.0
     variance_spread: float = 1.0
     noise_spread: float = 1.5
-    continuous: int = 0
-    continuous_weight: float = 4.0
-    continuous_spread: float = 2.0
+    wide: bool = False
+    range_weight: float = 4.0
+    range_spread: float = 2.0
 
 
 class GaussianProcess:
     """The covariance and its hyper-parameters, which :meth:`fit` sets; :class:`Posterior` predicts with them.
 
-    ``groups`` says which weight each smooth feature has (0, 1, ...); ``sizes`` how many values each code has.
     A ``trend`` adds the product of its terms at the two configurations, which is not learned.
     """
 
-    def __init__(
-        self, groups: Integers, sizes: Integers, prior: Prior | None = None, trend: Trend | None = None
-    ) -> None:
+    def __init__(self, columns: Columns, prior: Prior | None = None, trend: Trend | None = None) -> None:
         prior = prior or Prior()
         self.trend = trend
-        self.groups = groups
-        self.sizes = sizes
-        categories = len(sizes)
-        self.weights = int(groups.max()) + 1 if groups.size else 0
-        self.categories = categories
+        self.columns = columns
+        self.compared = np.flatnonzero(columns.compared)
+        self.sizes = columns.sizes[self.compared]
+        self.weights, self.categories = columns.weights, len(self.sizes)
         shape = (self.weights, self.categories)
         medians = np.repeat(
             [prior.smooth_weight, prior.code_weight, prior.smooth_variance, prior.code_variance, prior.noise],
@@ -154,9 +169,10 @@ class GaussianProcess:
             [prior.weight_spread, prior.weight_spread, prior.variance_spread, prior.noise_spread],
             [*shape, 2, 1],
         )
-        loose = slice(self.weights - prior.continuous, self.weights)
-        self._centre[loose] = math.log(prior.continuous_weight)
-        self._spread[loose] = prior.continuous_spread
+        if prior.wide:
+            ranges = np.flatnonzero(columns.ranges)
+            self._centre[ranges] = math.log(prior.range_weight)
+            self._spread[ranges] = prior.range_spread
         self.parameters: Floats = self._centre.copy()
         """Logarithms of: the weights of features, those of codes, the two variances, the noise."""
 
@@ -196,11 +212,12 @@ class GaussianProcess:
     def view(self, inputs: Inputs) -> View:
         """``inputs`` scaled by the weights: what :meth:`covariance` works on. Stale after another fit."""
         weights, code_weights, _, _ = self.split(self.parameters)
-        scaled = inputs.smooth * np.sqrt(weights[self.groups])
+        scaled = inputs.smooth * np.sqrt(weights[self.columns.groups])
+        codes = inputs.codes[:, self.compared]
         listed = self.sizes <= LARGEST_CODE
-        hot = _one_hot(inputs.codes[:, listed], np.sqrt(code_weights[listed]), self.sizes[listed])
+        hot = _one_hot(codes[:, listed], np.sqrt(code_weights[listed]), self.sizes[listed])
         norms = np.einsum("ij,ij->i", scaled, scaled)
-        return View(scaled, norms, inputs.codes, hot, code_weights, listed, self.trended(inputs))
+        return View(scaled, norms, codes, hot, code_weights, listed, self.trended(inputs))
 
     def trended(self, inputs: Inputs) -> Floats:
         """The terms of the trend, shape (n, terms); without a trend there are none."""
@@ -251,9 +268,10 @@ class _Pairs:
         self.upper = np.triu_indices(self.count, 1)
         i, j = self.upper
         self.squares = np.zeros((process.weights, len(i)))
-        for feature, group in enumerate(process.groups):
+        for feature, group in enumerate(process.columns.groups):
             self.squares[group] += np.square(inputs.smooth[i, feature] - inputs.smooth[j, feature])
-        self.differs = np.ascontiguousarray((inputs.codes[i] != inputs.codes[j]).T, dtype=float)
+        codes = inputs.codes[:, process.compared]
+        self.differs = np.ascontiguousarray((codes[i] != codes[j]).T, dtype=float)
         terms = process.trended(inputs)
         trend = terms @ terms.T
         self.trend, self.own_trend = trend[self.upper], np.diag(trend)

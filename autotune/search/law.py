@@ -38,7 +38,7 @@ def law_of(
     def law(inputs: Inputs) -> Floats:
         return np.hstack([np.ones((len(inputs), 1)), powers(inputs)])
 
-    process = GaussianProcess(features.groups, features.cell_sizes, CLOSE, law)
+    process = GaussianProcess(features.columns, CLOSE, law)
     part = inputs.taken(rows)
     process.fit(part, targets[rows], known[rows])
     lawful = log_densities(process, part, targets[rows], known[rows])

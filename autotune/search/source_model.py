@@ -31,7 +31,7 @@ class SourceModel:
         configurations = history.configurations
         self.successes = [configurations[i] for i in targets.best_first if not targets.failed[i]]
         """From the best to the worst."""
-        self._process = GaussianProcess(features.groups, features.cell_sizes)
+        self._process = GaussianProcess(features.columns)
         few = chosen(targets, FITTED)
         inputs = features.of([configurations[i] for i in few])
         losses = targets.values[few] - targets.values[few].mean()

@@ -172,7 +172,7 @@ def _foretold(features: Features, inputs: Inputs, values: Floats, out: NDArray[n
     """What a process that was shown the others says of the rows ``out``."""
     shown, rest = np.flatnonzero(~out), np.flatnonzero(out)
     middle, scale = float(values[shown].mean()), float(values[shown].std()) or 1.0
-    process = GaussianProcess(features.groups, features.cell_sizes)
+    process = GaussianProcess(features.columns)
     given, unknown = (values[shown] - middle) / scale, np.zeros(len(shown))
     process.fit(inputs.taken(shown), given, unknown)
     mean, _ = Posterior(process, inputs.taken(shown), unknown).predict_at(given[:, None], inputs.taken(rest))

@@ -67,8 +67,7 @@ class Surrogate:
         """
         self._features = features
         self._pool = pool
-        prior = Prior(continuous=len(features.floating))
-        self._process = GaussianProcess(features.groups, features.cell_sizes, prior)
+        self._process = GaussianProcess(features.columns, Prior(wide=True))
         history = History.of(problem, first)
         targets = history.targets()
         self._rows = np.arange(len(history))

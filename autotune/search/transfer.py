@@ -183,7 +183,7 @@ class Transfer:
         tries of one kind count little more than one.
         """
         before = self._beforehand
-        process = GaussianProcess(self._features.groups, self._features.cell_sizes)
+        process = GaussianProcess(self._features.columns)
         view = process.view(inputs)
         covariance = RESIDUAL**2 * process.covariance(view, view) + LEVEL
         covariance[np.diag_indices(len(losses))] += process.noise

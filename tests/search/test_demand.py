@@ -25,7 +25,7 @@ def taken(values: Floats, count: int = 5) -> Fitted:
     values = values[:count]
     raw = np.log(values)
     usual = Fitted(
-        GaussianProcess(FEATURES.groups, FEATURES.cell_sizes),
+        GaussianProcess(FEATURES.columns),
         Scale(True, float(raw.mean()), float(raw.std())),
         inputs_of(BATCHES[:count]),
         values,
@@ -52,7 +52,7 @@ def test_two_values_say_nothing() -> None:
 
 
 def test_a_density_is_that_of_a_value_given_the_others() -> None:
-    process = GaussianProcess(FEATURES.groups, FEATURES.cell_sizes, CLOSE)
+    process = GaussianProcess(FEATURES.columns, CLOSE)
     targets, known = np.array([0.3, -0.1, 0.8]), np.array([0.0, 0.1, 0.0])
     inputs = inputs_of(BATCHES[:3])
     view = process.view(inputs)

@@ -14,7 +14,7 @@ from autotune.search.censored import CensoredProcess, Known, propagate
 from autotune.search.contract import Observation, Problem
 from autotune.search.feasibility import Feasibility
 from autotune.search.features import Features
-from autotune.search.gaussian_process import Floats, GaussianProcess, Inputs, Integers, Prior
+from autotune.search.gaussian_process import Columns, Floats, GaussianProcess, Inputs, Integers, Prior
 from autotune.search.pool import Pool, Pools
 from autotune.search.posterior import Posterior
 from autotune.search.registry import make_strategy
@@ -198,7 +198,12 @@ def line(count: int) -> Inputs:
 
 def process(noise: float = 1e-3) -> GaussianProcess:
     prior = Prior(noise=noise, code_variance=1e-6)
-    return GaussianProcess(np.zeros(1, dtype=int), np.zeros(0, dtype=int), prior)
+    return GaussianProcess(
+        Columns(
+            np.zeros(1, dtype=int), np.zeros(0, dtype=int), np.zeros(1, dtype=bool), np.zeros(0, dtype=bool)
+        ),
+        prior,
+    )
 
 
 def exact(model: GaussianProcess, known: Known, inputs: Inputs, accept: Callable[..., Any]) -> Any:

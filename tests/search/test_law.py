@@ -28,7 +28,7 @@ def found(goal: Goal, cut: int = 0) -> tuple[GaussianProcess, Any, Any] | None:
     targets = np.minimum(targets, np.sort(targets)[len(targets) - 1 - cut])
     targets = (targets - targets.mean()) / targets.std()
     inputs, known = FEATURES.of(configurations), np.zeros(len(SEEN))
-    usual = GaussianProcess(FEATURES.groups, FEATURES.cell_sizes)
+    usual = GaussianProcess(FEATURES.columns)
     usual.fit(inputs, targets, known)
     law = law_of(usual, FEATURES, inputs, targets, known)
     return None if law is None else (law[0], inputs.taken(law[1]), targets[law[1]])

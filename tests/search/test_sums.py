@@ -29,7 +29,7 @@ def missed(knobs: Sequence[Knob], demand: Demand, seen: Sequence[Mapping[str, An
     known = [space.configuration(values) for values in seen]
     everything = space.sample(np.random.default_rng(0), 200)
     inputs = features.of(known)
-    process = GaussianProcess(features.groups, features.cell_sizes, CLOSE, Sum(features, inputs))
+    process = GaussianProcess(features.columns, CLOSE, Sum(features, inputs))
     values = np.array([demand(c) for c in known])
     targets = (values - values.mean()) / values.std()
     mean, _ = Posterior(process, inputs, np.zeros(len(seen))).predict_at(

@@ -64,7 +64,7 @@ def test_a_product_of_powers_is_known_from_few_values() -> None:
 
     everything = [space.configuration(values) for values in space.feasible]
     seen = space.sample(np.random.default_rng(0), 8)
-    process = GaussianProcess(features.groups, features.cell_sizes, ALMOST_ONLY_TREND, Trend(features))
+    process = GaussianProcess(features.columns, ALMOST_ONLY_TREND, Trend(features))
     posterior = Posterior(process, features.of(seen), np.zeros(len(seen)))
     middle = float(np.mean([demand(c) for c in everything]))
     targets = np.array([[demand(c) - middle] for c in seen])
@@ -84,7 +84,7 @@ def test_the_likelihood_has_the_slope_that_it_says() -> None:
     features = Features(space)
     inputs = features.of([space.configuration(values) for values in space.feasible])
     targets = np.sin(np.arange(len(inputs)))
-    process = GaussianProcess(features.groups, features.cell_sizes, trend=Trend(features))
+    process = GaussianProcess(features.columns, trend=Trend(features))
     process.fit(inputs, targets)
     best = _evidence(process, inputs, targets)
     for i in range(len(process.parameters)):
