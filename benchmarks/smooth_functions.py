@@ -7,7 +7,8 @@ are standard ones of the literature on global optimisation (S. Surjanovic and D.
 Simulation Experiments*), each knob scaled to [0, 1], the optimum at 1, with readings that are off by 0.01 (a
 standard deviation). The regret is that of the best configuration tried, without noise; given is the median
 over seeds, after 10, 20 and 30 tries. The default, which every strategy tries first, is drawn at random. The
-constants of the prior were chosen on the functions marked as *seen*.
+constants of the prior were chosen on the functions marked as *seen*. With ``--whole`` each knob is a range of
+the integers from 0 to 1,000 instead: as sizes, depths and counts of threads are.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ import numpy as np
 
 from autotune.search.contract import Observation, Problem
 from autotune.search.registry import make_strategy
-from autotune.space.knobs import FloatRange
+from autotune.space.knobs import FloatRange, IntegerRange
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
@@ -36,6 +37,8 @@ from benchmarks.running import one_thread_each
 
 AFTER = (10, 20, 30)
 NOISE = 0.01
+WHOLE = 1000
+"""The last integer of a range, with ``--whole``."""
 LOSS = (MetricSpec("loss", "minimize"),)
 
 Point = Sequence[float]
@@ -132,19 +135,24 @@ FUNCTIONS = {
 }
 
 
-def regrets(name: str, strategy: str, seed: int, tries: int = max(AFTER)) -> list[float]:
+def regrets(
+    name: str, strategy: str, seed: int, tries: int = max(AFTER), *, whole: bool = False
+) -> list[float]:
     """Of one search: how far the best of its tries is above the optimum, after each."""
     function = FUNCTIONS[name]
     rng = np.random.default_rng((seed, len(name)))
+    scale = WHOLE if whole else 1
     knobs = tuple(
-        FloatRange(f"x{number}", 0.0, 1.0, default=float(start))
+        IntegerRange(f"x{number}", 0, WHOLE, default=int(WHOLE * start))
+        if whole
+        else FloatRange(f"x{number}", 0.0, 1.0, default=float(start))
         for number, start in enumerate(rng.random(function.knobs))
     )
     searcher = make_strategy(strategy, Problem(Space(knobs), LOSS, tries), seed)
     found, best = [], math.inf
     for _ in range(tries):
         configuration = searcher.ask()[0].configuration
-        above = function.above(np.array([configuration[knob.name] for knob in knobs]))
+        above = function.above(np.array([configuration[knob.name] / scale for knob in knobs]))
         told = 1.0 + above + NOISE * float(rng.standard_normal())
         searcher.tell([Observation(configuration, Status.OK, {"loss": told})])
         best = min(best, above)
@@ -192,6 +200,7 @@ def main() -> None:
     parser.add_argument("--strategies", default="auto,skopt-gp,optuna-gp,optuna-tpe,random")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--whole", action="store_true", help="knobs of integers from 0 to 1,000")
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
     strategies = asked.strategies.split(",")
@@ -201,7 +210,7 @@ def main() -> None:
     runs: dict[tuple[str, str], list[list[float]]] = {}
     with ProcessPoolExecutor(asked.jobs, mp_context=get_context("spawn")) as pool:
         for (name, strategy, _), found in zip(
-            cases, pool.map(regrets, *zip(*cases, strict=True)), strict=True
+            cases, pool.map(partial(regrets, whole=asked.whole), *zip(*cases, strict=True)), strict=True
         ):
             runs.setdefault((name, strategy), []).append(found)
     versions = ", ".join(
@@ -209,9 +218,10 @@ def main() -> None:
     )
     text = "\n".join(
         [
-            "# Smooth functions of continuous knobs",
+            f"# Smooth functions of {'integer' if asked.whole else 'continuous'} knobs",
             "",
-            f"`python -m benchmarks.smooth_functions --strategies {asked.strategies} --seeds {asked.seeds}`",
+            f"`python -m benchmarks.smooth_functions --strategies {asked.strategies} --seeds {asked.seeds}"
+            f"{' --whole' if asked.whole else ''}`",
             "",
             f"{versions}, Python {python_version()}. Regret of the best configuration tried after"
             f" {', '.join(map(str, AFTER))} tries, the median over {asked.seeds} seeds; readings are off by"

@@ -1,0 +1,59 @@
+"""Ranges, continuous or of many integers: near values are alike, and failures may lie at both ends."""
+
+from __future__ import annotations
+
+import math
+import statistics
+
+import pytest
+
+from autotune.search.contract import Observation, Problem
+from autotune.search.features import LONG, Features
+from autotune.search.registry import make_strategy
+from autotune.space.knobs import FloatRange, IntegerRange, OrderedValues
+from autotune.space.space import Space
+from autotune.space.spec import MetricSpec
+from autotune.status import Status
+from benchmarks.smooth_functions import regrets
+
+LOSS = (MetricSpec("loss", "minimize"),)
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["continuous", "integers"])
+def test_a_smooth_function_is_solved_in_some_tries(whole: bool) -> None:
+    ends = [regrets("Branin", "auto", seed, 25, whole=whole)[-1] for seed in range(5)]
+    assert statistics.median(ends) < 0.1  # random search is at 1 after 30
+
+
+def test_long_ranges_are_not_compared_value_by_value() -> None:
+    knobs = (
+        IntegerRange("long", 1, LONG + 1, default=1),
+        IntegerRange("short", 1, LONG, default=1),
+        OrderedValues("written", tuple(range(1, 2 * LONG)), default=1),
+        FloatRange("rate", 1e-3, 1.0, scale="log", default=0.1),
+    )
+    columns = Features(Space(knobs)).columns
+    assert columns.compared.tolist() == [False, True, True]
+    # Beside the position of integers stands whether they are powers of two, which is no place in a range.
+    assert columns.ranges.tolist() == [True, False, False, False, False, False, True]
+
+
+def test_failures_at_both_ends_are_foreseen() -> None:
+    """A learning rate that is too small does not arrive in time, and one that is too large diverges."""
+    knobs = (
+        FloatRange("rate", 1e-4, 10.0, scale="log", default=0.05),
+        FloatRange("momentum", 0.0, 0.9, default=0.0),
+    )
+    failed = []
+    for seed in range(6):
+        search = make_strategy("auto", Problem(Space(knobs), LOSS, 30), seed)
+        statuses = []
+        for _ in range(30):
+            configuration = search.ask()[0].configuration
+            effective = configuration["rate"] / (1.0 - configuration["momentum"])
+            fits = 0.02 <= effective <= 1.0
+            statuses.append(Status.OK if fits else Status.WRONG)
+            metrics = {"loss": 1.0 + math.log(effective / 0.2) ** 2} if fits else {}
+            search.tell([Observation(configuration, statuses[-1], metrics)])
+        failed.append(sum(status is Status.WRONG for status in statuses))
+    assert statistics.mean(failed) < 8  # of random configurations, two thirds
