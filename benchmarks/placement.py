@@ -1,18 +1,21 @@
 """Placing the parts of a model on unequal devices: a search against every assignment there is, measured.
 
-    python -m benchmarks.placement --work DIR --rounds 5 --seeds 20 --out benchmarks/results/placement.md
+    python -m benchmarks.placement --work DIR --rounds 3 --seeds 20 --out benchmarks/results/placement.md
 
 Needs PyTorch. Each case is a model on two to four devices: processes with shares of a core, connected by
 shaped links where there are the rights for them. All assignments of its items are measured (*brute force*),
-in rounds, each in an order of its own; micro-batches and schedule are the same for all. The truth of an
-assignment is the median of its rounds.
+in rounds, each in an order of its own, the best quarter in twice as many, the best twentieth in eight times
+as many; micro-batches and schedule are the same for all. The truth of an assignment is the median of its
+rounds, at one pace of the cores: beside each reading stands the time of a fixed piece of work.
 
-* *Searches* are replays of these measurements: told of a trial is one of its rounds, drawn at random, so
-  that they meet the noise of the machine, and many seeds can be compared. Each has a tenth of brute force's
-  trials. Its answer is the best, by that truth, of the three best it saw: a session measures them again.
+* *Searches* are replays of these measurements: told of a trial is the median of three of its rounds, drawn
+  at random, as a session takes three readings at least; so they meet the noise of the machine, and many
+  seeds can be compared. Each has a tenth of brute force's trials. Its answer is the best, by that truth, of
+  the three best it saw: a session measures them again.
 * The *live* search is a session with as many trials, and a finale.
 * In the end the five best of brute force, the answer of the live search, equal split, PipeDream's partition
-  (from a profile of that moment) and all on the fastest device are measured interleaved, on fresh data.
+  (from a profile of that moment) and all on the fastest device are measured interleaved, on fresh data: the
+  first third of the rounds says which of brute force's is the best, the others give the figures.
 
 ``--work`` keeps every measurement in files of a line each; another run goes on from there. ``--cases`` takes
 numbers, from 0, to run some of the cases alone.
@@ -45,11 +48,16 @@ from benchmarks.placement_cases import (
 from benchmarks.running import one_thread_each
 
 STRATEGIES = ("auto", "bayes", "policy", "evolution", "random")
+BRUTE = "brute force"
 CLOSE = 0.03
 FINALISTS = 3
 CURVE = (0.5, 1.0, 2.0)
 """Parts of the budget at which the regret of a search is given."""
-ROUNDS_AT_THE_END = 10
+READINGS = 3
+"""Of a trial, as a session takes them at least."""
+ROUNDS_AT_THE_END = 15
+SELECTING = 5
+"""Of these rounds."""
 
 
 # -- replayed searches
@@ -71,14 +79,15 @@ def replay(case: Case, readings: Readings, strategy: str, seed: int, trials: int
     searcher = make_strategy(strategy, Problem(case.space, metrics, trials), seed)
     rng = np.random.default_rng(seed)
     tried: list[Tried] = []
+    by_place = {place: readings.of(place) for place in case.places}
     for _ in range(trials):
         configuration = searcher.ask()[0].configuration
         place = case.place_of(configuration)
-        rounds = readings.of(place)
-        found = rounds[int(rng.integers(len(rounds)))].metrics
-        told = {metric.name: found[metric.name] for metric in metrics}
+        rounds = by_place[place]
+        drawn = [rounds[i].metrics for i in rng.permutation(len(rounds))[:READINGS]]
+        told = {metric.name: statistics.median(one[metric.name] for one in drawn) for metric in metrics}
         searcher.tell([Observation(configuration, Status.OK, told)])
-        tried.append(Tried(place, found["time"]))
+        tried.append(Tried(place, told["time"]))
     return tried
 
 
@@ -90,7 +99,7 @@ def regret(tried: Sequence[Tried], truth: Mapping[Place, float]) -> float:
 
 def replayed(case: Case, readings: Readings, seeds: int) -> list[str]:
     """The table of the searches."""
-    truth = {place: readings.median(place) for place in case.places}
+    truth = readings.medians()
     budget = len(truth) // 10
     at = [max(2, round(part * budget)) for part in CURVE]
     lines = [
@@ -142,10 +151,11 @@ def live(case: Case, work: Path) -> tuple[Place, int]:
 
 def final(case: Case, readings: Readings, answer: Place | None, kept: Readings) -> dict[str, Place]:
     """Measure what is compared in the end into ``kept``, interleaved; the assignment of each name."""
-    ranked = sorted(case.places, key=readings.median)
+    medians = readings.medians()
+    ranked = sorted(case.places, key=medians.__getitem__)
     with measuring(case) as objective:
         named = {
-            **{f"brute force, number {n + 1}": place for n, place in enumerate(ranked[:5])},
+            **{f"{BRUTE}, number {n + 1}": place for n, place in enumerate(ranked[:5])},
             **({"live search": answer} if answer is not None else {}),
             **{b.name: objective.load_baseline(b).place for b in objective.baselines()},
         }
@@ -156,18 +166,19 @@ def final(case: Case, readings: Readings, answer: Place | None, kept: Readings) 
 
 
 def compared(case: Case, named: Mapping[str, Place], kept: Readings) -> list[str]:
-    """The table of what was measured again. The best of brute force is what is fastest there."""
-    best = min((place for place in named.values()), key=kept.median)
-    lines = ["| | items on devices | step | over the fastest here |", "|---|---|---|---|"]
+    """The table of what was measured again, beside the best of brute force in the first rounds."""
+    from autotune.measure.statistics import estimate
+
+    times = {place: [one.metrics["time"] for one in kept.of(place)] for place in named.values()}
+    candidates = [place for name, place in named.items() if name.startswith(BRUTE)]
+    best = min(candidates, key=lambda place: statistics.median(times[place][:SELECTING]))
+    lines = ["| | items on devices | step | over brute force's best |", "|---|---|---|---|"]
     for name, place in named.items():
-        over = [
-            one.metrics["time"] / other.metrics["time"] - 1
-            for one, other in zip(kept.of(place), kept.of(best), strict=True)
-        ]
+        own, others = times[place][SELECTING:], times[best][SELECTING:]
+        over = estimate([one / other for one, other in zip(own, others, strict=True)])
+        ratio = "the best" if place == best else f"{over.value:.3f} [{over.low:.3f}, {over.high:.3f}]"
         where = " ".join(case.names[device] for device in place)
-        lines.append(
-            f"| {name} | {where} | {kept.median(place) * 1e3:.1f} ms | {statistics.median(over):+.1%} |"
-        )
+        lines.append(f"| {name} | {where} | {statistics.median(own) * 1e3:.1f} ms | {ratio} |")
     return lines
 
 
@@ -181,16 +192,15 @@ def run(case: Case, work: Path, rounds: int, seeds: int, with_live: bool) -> lis
     searched = f" The live search had {trials} trials and took {seconds:.0f} s." if with_live else ""
     kept = Readings(work / f"{case.key}-final-{time.time_ns()}.jsonl")
     named = final(case, readings, answer, kept)
-    noise = statistics.median(
-        statistics.pstdev([r.metrics["time"] for r in readings.of(place)]) / readings.median(place)
-        for place in case.places
-    )
-    steps = [1e3 * readings.median(place) for place in case.places]
+    paced = readings.at_one_pace()
+    raw = {place: [r.metrics["time"] for r in readings.of(place)] for place in case.places}
+    steps = [1e3 * step for step in readings.medians().values()]
     return [
         f"## {case.name}",
         "",
         f"{len(steps)} assignments, {rounds} rounds, a step of {min(steps):.0f} to {max(steps):.0f} ms. "
-        f"The rounds of an assignment have a standard deviation of {noise:.1%} (median).",
+        f"The rounds of an assignment have a standard deviation of {_spread(raw):.1%}, at one pace of"
+        f" {_spread(paced):.1%} (medians).",
         "",
         "Replayed searches:",
         "",
@@ -203,10 +213,15 @@ def run(case: Case, work: Path, rounds: int, seeds: int, with_live: bool) -> lis
     ]
 
 
+def _spread(times: Mapping[Place, Sequence[float]]) -> float:
+    """The relative standard deviation of the rounds of an assignment, the median over all."""
+    return statistics.median(statistics.stdev(own) / statistics.fmean(own) for own in times.values())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--cases", type=int, nargs="*", default=list(range(len(CASES))))
     parser.add_argument("--without-live", action="store_true", help="without the live search")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
 import statistics
@@ -15,6 +16,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from autotune.measure.pace import Pace
+from autotune.session.paced import Series, slope_of
 from autotune.space.knobs import Assignment
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec, PythonObjective
@@ -23,6 +26,10 @@ ROOT = Path(__file__).parents[1]
 OBJECTIVE = PythonObjective("objectives/distributed/placement.py:Placement", ROOT)
 SHARES = {"fast": 0.5, "medium": 0.35, "slow": 0.25, "slower": 0.2}
 """Of a core."""
+
+STAGES = ((1.0, 1), (0.25, 2), (0.05, 8))
+"""What part of all assignments, the best so far, is measured how many times the rounds."""
+PACES = 5
 
 Place = tuple[int, ...]
 
@@ -103,6 +110,8 @@ class Reading:
     place: Place
     round: int
     metrics: Mapping[str, float]
+    pace: float
+    """How long a core took for a fixed piece of work just before and after, in seconds: the mean."""
 
 
 class Readings:
@@ -114,22 +123,42 @@ class Readings:
         if file.exists():
             for line in file.read_text().splitlines():
                 found = json.loads(line)
-                self.all.append(Reading(tuple(found["place"]), found["round"], found["metrics"]))
+                self.all.append(
+                    Reading(tuple(found["place"]), found["round"], found["metrics"], found["pace"])
+                )
 
     def add(self, reading: Reading) -> None:
         self.all.append(reading)
         with self._file.open("a") as out:
-            line = {"place": reading.place, "round": reading.round, "metrics": dict(reading.metrics)}
-            out.write(json.dumps(line) + "\n")
+            out.write(json.dumps({**vars(reading), "metrics": dict(reading.metrics)}) + "\n")
             out.flush()
             os.fsync(out.fileno())
 
     def of(self, place: Place) -> list[Reading]:
         return [reading for reading in self.all if reading.place == place]
 
-    def median(self, place: Place) -> float:
-        """Seconds a step."""
-        return statistics.median(reading.metrics["time"] for reading in self.of(place))
+    def at_one_pace(self) -> dict[Place, list[float]]:
+        """Seconds a step by assignment, as they would be had the cores been as fast all the time.
+
+        How far the time follows the pace is one slope for all, as a replay of a study finds it
+        (:mod:`autotune.session.paced`); the pace is that of the middle reading.
+        """
+        by_place: dict[Place, list[Reading]] = {}
+        for reading in self.all:
+            by_place.setdefault(reading.place, []).append(reading)
+        series = {
+            place: Series(
+                tuple(math.log(r.metrics["time"]) for r in own), tuple(math.log(r.pace) for r in own)
+            )
+            for place, own in by_place.items()
+        }
+        slope = slope_of([[one] for one in series.values()])
+        middle = math.log(statistics.median(reading.pace for reading in self.all))
+        return {place: one.at_pace(middle, slope.value if slope else 0.0) for place, one in series.items()}
+
+    def medians(self) -> dict[Place, float]:
+        """Seconds a step of each assignment, at one pace."""
+        return {place: statistics.median(times) for place, times in self.at_one_pace().items()}
 
 
 @contextmanager
@@ -147,26 +176,36 @@ def measuring(case: Case) -> Iterator[Any]:
 
 
 def brute_force(case: Case, readings: Readings, rounds: int) -> None:
-    """Measure every assignment once a round, in an order of its own each round; goes on where it stopped."""
-    done = {(reading.place, reading.round) for reading in readings.all}
-    left = [
-        (place, number)
-        for number in range(rounds)
-        for place in random.Random(number).sample(case.places, len(case.places))
-        if (place, number) not in done
-    ]
-    if left:
-        with measuring(case) as objective:
-            for place, number in left:
-                readings.add(read(objective, case, place, number))
+    """Measure every assignment ``rounds`` times, and the best parts of them more often; see :data:`STAGES`.
+
+    Each round has an order of its own. Goes on where it stopped.
+    """
+    with measuring(case) as objective:
+        places, first = case.places, 0
+        for part, times in STAGES:
+            if first:
+                medians = readings.medians()
+                places = sorted(case.places, key=medians.__getitem__)[: math.ceil(part * len(case.places))]
+            done = {(reading.place, reading.round) for reading in readings.all}
+            for number in range(first, times * rounds):
+                for place in random.Random(number).sample(places, len(places)):
+                    if (place, number) not in done:
+                        readings.add(read(objective, case, place, number))
+            first = times * rounds
 
 
 def read(objective: Any, case: Case, place: Place, number: int) -> Reading:
     """One reading; ``number`` seeds its data."""
     import numpy as np
 
-    sample = objective.measure(plan_of(objective, case, place), np.random.default_rng(number))
-    return Reading(place, number, sample.values)
+    plan = plan_of(objective, case, place)
+    before = _pace()
+    sample = objective.measure(plan, np.random.default_rng(number))
+    return Reading(place, number, sample.values, (before + _pace()) / 2)
+
+
+def _pace() -> float:
+    return statistics.median(Pace()() for _ in range(PACES))
 
 
 def plan_of(objective: Any, case: Case, place: Place) -> Any:
