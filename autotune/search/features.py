@@ -45,6 +45,9 @@ class Features:
 
     A knob that does not exist stands at its default among the smooth features, and has a code of its own.
 
+    A range of more than :data:`LONG` values is as good as continuous. Its index is not compared: any two
+    configurations differ in it, which would say that nothing is alike.
+
     Powers of two are told apart since so much of a machine and of its workloads comes in them: 64 divides
     what 48 and 80 leave a rest of, and behaves like 32 and 128 rather than like its neighbours. Where that
     does not matter the weight of the feature is learned to be small.
@@ -57,7 +60,7 @@ class Features:
         self._split: list[dict[Hashable, tuple[int, ...]]] = [{} for _ in self.discrete]
         """The cells of each value that was seen, by knob: to look them up is what a row costs least by."""
         ends = np.cumsum([len(knob.cells) for knob in self.discrete], dtype=int)
-        self._columns = [slice(end - len(k.cells), end) for k, end in zip(self.discrete, ends, strict=True)]
+        self._slices = [slice(end - len(k.cells), end) for k, end in zip(self.discrete, ends, strict=True)]
         self._tables = [_table(knob) for knob in self.discrete]
         self.cell_sizes: Integers = np.array(
             [len(c.values) for k in self.discrete for c in k.cells], dtype=int
@@ -73,6 +76,7 @@ class Features:
         self._prior: Callable[[Inputs], Floats] | None = None
 
     def _described(self) -> Columns:
+        """What a process has to know of the inputs' columns."""
         knobs = (*self.discrete, *self.floating)
         sizes = [_sizes(knob) for knob in knobs]
         ranges = [
@@ -131,7 +135,7 @@ class Features:
             table[cells[:, columns.start]]
             if table is not None
             else _smooth(knob, _there(knob, cells[:, columns]))
-            for knob, columns, table in zip(self.discrete, self._columns, self._tables, strict=True)
+            for knob, columns, table in zip(self.discrete, self._slices, self._tables, strict=True)
         ]
         if floats is not None:
             parts.append(floats)
