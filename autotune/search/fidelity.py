@@ -92,4 +92,14 @@ def _regressed(known: Floats, ends: Floats, wanted: Floats) -> tuple[Floats, Flo
     # Between two a denormal number apart the quotient is infinite; the level above is the most there.
     most = levels[np.minimum(np.searchsorted(at, wanted, side="right"), len(at) - 1)]
     middle = np.minimum(np.interp(wanted, at, levels), most) + slope * beyond
+    middle += _standing(known, wanted) * np.maximum(wanted - middle, 0.0)
     return middle, np.sqrt(unexplained + unsure * beyond**2)
+
+
+def _standing(known: Floats, wanted: Floats) -> Floats:
+    """How badly each one stands: from 0, no worse than the middle of those that went further, to 1, the worst."""
+    typical = float(np.median(known))
+    worst = float(np.quantile(np.concatenate([known, wanted]), 0.84))
+    if worst <= typical:
+        return np.asarray(wanted > typical, dtype=float)
+    return np.clip((wanted - typical) / (worst - typical), 0.0, 1.0)
