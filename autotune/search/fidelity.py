@@ -41,9 +41,11 @@ def at_full(observations: Sequence[Observation], finals: Floats, sign: float) ->
     values of the curves into losses. Rungs are taken from the last to the first. At each, the trials that
     went further give pairs of (loss there, loss at the end), the latter estimated in its turn where they were
     stopped later. Between those pairs the loss at the end is read off their isotonic regression. A trial that
-    was worse than all of them is as much worse in the end as a linear regression of the pairs says: where
-    early losses tell little of late ones, to have been stopped is no great fault. Where none has gone
-    further, the loss at the rung is all there is, and is taken as it stands.
+    was worse than all of them is as much worse in the end as a linear regression of the pairs says.
+    Where none has gone further, the loss at the rung is all there is, and is taken as it stands.
+
+    Those that went further were the best there, and tell little of those that were far from it. The larger
+    the part of all trials that stands between a trial and them, the more its loss is taken as it stands too.
     """
     curves = [dict(o.curve) for o in observations]
     stopped = np.array([o.fraction < 1.0 for o in observations], dtype=bool)
@@ -92,14 +94,11 @@ def _regressed(known: Floats, ends: Floats, wanted: Floats) -> tuple[Floats, Flo
     # Between two a denormal number apart the quotient is infinite; the level above is the most there.
     most = levels[np.minimum(np.searchsorted(at, wanted, side="right"), len(at) - 1)]
     middle = np.minimum(np.interp(wanted, at, levels), most) + slope * beyond
-    middle += _standing(known, wanted) * np.maximum(wanted - middle, 0.0)
+    middle += _crowd(known, wanted) * np.maximum(wanted - middle, 0.0)
     return middle, np.sqrt(unexplained + unsure * beyond**2)
 
 
-def _standing(known: Floats, wanted: Floats) -> Floats:
-    """How badly each one stands: from 0, no worse than the middle of those that went further, to 1, the worst."""
-    typical = float(np.median(known))
-    worst = float(np.quantile(np.concatenate([known, wanted]), 0.84))
-    if worst <= typical:
-        return np.asarray(wanted > typical, dtype=float)
-    return np.clip((wanted - typical) / (worst - typical), 0.0, 1.0)
+def _crowd(known: Floats, wanted: Floats) -> Floats:
+    """The part of all at the rung that stands between each one and those that went further."""
+    worse = np.sort(wanted[wanted > known.max()])
+    return np.asarray(np.searchsorted(worse, wanted) / (len(known) + len(wanted)))
