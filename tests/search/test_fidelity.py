@@ -84,6 +84,15 @@ def test_a_surrogate_is_told_how_sure_it_is() -> None:
     assert not targets.known[:-1].any()
 
 
+def test_the_worst_of_a_crowd_may_come_to_no_more_than_it_has() -> None:
+    """As trainings that have learned nothing: near the others by their ratio, yet nowhere near them."""
+    went_on = [told(n, [2.10 + 0.02 * n, 1.0, 0.2], 0.1 + 0.01 * (n % 3)) for n in range(4)]
+    crowd = [told(100 + n, [2.28 + 0.001 * n]) for n in range(20)]
+    found = losses([*went_on, *crowd])
+    assert 0.1 < found[4] < 0.15, "the best of them stands nearly as well as those that went on"
+    assert found[4:] == sorted(found[4:]) and found[-1] > 0.8, "and the last one has hardly learned"
+
+
 def test_between_two_that_went_on_it_stands_between_them() -> None:
     found = losses([told(0, [1.0], 0.1), told(1, [2.0], 0.3), told(2, [1.5])])
     assert found[2] == pytest.approx(0.1 * 3.0 ** math.log2(1.5)), "on logarithms, as all are above 0"
