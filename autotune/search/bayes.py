@@ -271,7 +271,9 @@ def _ambition_in(features: Features) -> float:
     if len(ranges) == len(features.space.knobs):
         return 0.0
     listed = features.space.feasible.size
-    if listed is None:
+    if not listed:
         return AMBITION
-    finer = math.prod(len(cell.values) / LEVELS for knob in ranges for cell in knob.cells)
-    return AMBITION * min(1.0, listed / finer * float(LEVELS) ** len(features.floating) / SMALL)
+    # In logarithms: the exact count may be larger than any float.
+    counts = [len(knob.cells[0].values) if knob.cells else 1 for knob in ranges]
+    size = math.log(listed) + sum(math.log(LEVELS / count) for count in counts)
+    return AMBITION * math.exp(min(0.0, size - math.log(SMALL)))

@@ -98,7 +98,7 @@ class Cause(ABC):
         # Other failures have no such simple reason: on recorded kernels a trend did not help to foresee them.
         trend = Trend(self.features) if self.statuses == {Status.OUT_OF_MEMORY} else None
         # A learning rate fails at both ends of its range, so that bends are expected; memory only grows.
-        prior = DEMAND if trend else replace(DEMAND, wide=True)
+        prior = replace(DEMAND, wide=trend is None)
         return GaussianProcess(self.features.columns, prior, trend)
 
     def _inputs(self, observations: Sequence[Observation]) -> Inputs:

@@ -10,7 +10,7 @@ import pytest
 from autotune.search.contract import Observation, Problem
 from autotune.search.features import LONG, Features
 from autotune.search.registry import make_strategy
-from autotune.space.knobs import FloatRange, IntegerRange, OrderedValues
+from autotune.space.knobs import Choice, FloatRange, IntegerRange, OrderedValues
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
@@ -57,3 +57,13 @@ def test_failures_at_both_ends_are_foreseen() -> None:
             search.tell([Observation(configuration, statuses[-1], metrics)])
         failed.append(sum(status is Status.WRONG for status in statuses))
     assert statistics.mean(failed) < 8  # of random configurations, two thirds
+
+
+def test_more_configurations_than_a_float_can_hold() -> None:
+    ranges = [IntegerRange(f"x{number}", 1, 10**6, default=5) for number in range(60)]
+    space = Space((*ranges, Choice("way", ("a", "b"))))
+    assert space.feasible.size == 2 * 10**360
+    search = make_strategy("auto", Problem(space, LOSS, 10), 0)
+    for number in range(5):
+        configuration = search.ask()[0].configuration
+        search.tell([Observation(configuration, Status.OK, {"loss": 1.0 + number})])
