@@ -52,6 +52,9 @@ BASELINES = (
 
 
 class Placement(GroupObjective):
+    preload = ("torch", "torch._dynamo")
+    """The second is what the first optimiser imports, for seconds, even if nothing is compiled."""
+
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         described = context.workload["devices"]
