@@ -6,7 +6,8 @@ Needs PyTorch. Each case is a model on two to four devices: processes with share
 shaped links where there are the rights for them. All assignments of its items are measured (*brute force*),
 in rounds, each in an order of its own, the best quarter in twice as many, the best twentieth in eight times
 as many; micro-batches and schedule are the same for all. The truth of an assignment is the median of its
-rounds, at one pace of the cores: beside each reading stands the time of a fixed piece of work.
+rounds, at one pace of the cores: beside each reading stands the time of a fixed piece of work. While the
+host of a virtual machine takes processor time, readings are taken again.
 
 * *Searches* are replays of these measurements: told of a trial is the median of three of its rounds, drawn
   at random, as a session takes three readings at least; so they meet the noise of the machine, and many
@@ -200,7 +201,7 @@ def run(case: Case, work: Path, rounds: int, seeds: int, with_live: bool) -> lis
         "",
         f"{len(steps)} assignments, {rounds} rounds, a step of {min(steps):.0f} to {max(steps):.0f} ms. "
         f"The rounds of an assignment have a standard deviation of {_spread(raw):.1%}, at one pace of"
-        f" {_spread(paced):.1%} (medians).",
+        f" {_spread(paced):.1%} (medians). The host took {_stolen(readings):.1%} of the processor time.",
         "",
         "Replayed searches:",
         "",
@@ -216,6 +217,10 @@ def run(case: Case, work: Path, rounds: int, seeds: int, with_live: bool) -> lis
 def _spread(times: Mapping[Place, Sequence[float]]) -> float:
     """The relative standard deviation of the rounds of an assignment, the median over all."""
     return statistics.median(statistics.stdev(own) / statistics.fmean(own) for own in times.values())
+
+
+def _stolen(readings: Readings) -> float:
+    return statistics.fmean(reading.stolen for reading in readings.all)
 
 
 def main() -> None:
