@@ -28,6 +28,7 @@ from autotune.hook.kernel_checks import (
     read_texts,
     read_tolerance,
 )
+from autotune.hook.tuning import Budget
 
 if TYPE_CHECKING:
     from autotune.hook.kernel_space import Given
@@ -69,12 +70,12 @@ def kernel(
         raise InputError(Problem(f"tune is {tune!r}", expected="'ask' or 'never'"))
     keys, outputs = read_texts("key", key), read_texts("written", written)
     rules, allowed = read_texts("constraints", constraints, "rules"), read_tolerance(tolerance)
+    budget = Budget(trials, time, store)
     check_space(space, rules)
 
     def decorate(function: Any) -> TunedKernel:
         from autotune.hook.kernel_space import KernelSpace
         from autotune.hook.tuned import Settings, TunedKernel
-        from autotune.hook.tuning import Budget
 
         python, names = _inside(function)
         for what, given in (("key", keys), ("written", outputs)):
@@ -89,7 +90,7 @@ def kernel(
             written=outputs,
             tolerance=allowed,
             asks=tune == "ask",
-            budget=Budget(trials, time, store),
+            budget=budget,
         )
         listed = [knob.name for knob in getattr(space, "knobs", ())]  # those of a file are not known yet
         knobs = read_texts("space", space, "knobs by name") if isinstance(space, Mapping) else listed

@@ -8,19 +8,30 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+from autotune.arguments import no_time, no_whole
+from autotune.errors import InputError
+
 VARIABLE = "AUTOTUNE_TUNE"
 """Set to 1: each case of a kernel is tuned when it is first met, unless there is a recipe for it."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What tuning one case may cost, and where its trials go; ``None``: as the kernel says."""
+    """What tuning one case may cost, and where its trials go; ``None``: as the kernel says.
+
+    Raises :class:`InputError` for numbers that bound nothing.
+    """
 
     trials: int | None = None
     time: float | None = None
     """Seconds."""
     store: str | None = None
     seed: int | None = None
+
+    def __post_init__(self) -> None:
+        problems = [*no_whole("trials", self.trials, 1), *no_time(self.time), *no_whole("seed", self.seed, 0)]
+        if problems:
+            raise InputError(problems)
 
 
 ASKED: ContextVar[Budget | None] = ContextVar("autotune_tuning", default=None)
@@ -38,6 +49,8 @@ def tuning(
 
     ``trials`` and ``time`` (seconds) bound the search for each case, ``store`` is where its trials go.
     Kernels with ``tune="never"`` are not tuned here either.
+
+    Raises :class:`InputError` for a bound that is none.
     """
     token = ASKED.set(Budget(trials, time, store, seed))
     try:

@@ -22,6 +22,8 @@ MOST_DOTS = 1500
 BUCKETS = 60
 MOST_KNOBS = 14
 """Knobs, the first ones of a frame, that are drawn."""
+MOST_DRAWN = 1e250
+"""Axes go no further: beyond, their own arithmetic overflows."""
 
 
 def convergence_figure(frame: pd.DataFrame, by: str = "tries") -> Figure:
@@ -30,7 +32,7 @@ def convergence_figure(frame: pd.DataFrame, by: str = "tries") -> Figure:
         return drawing.nothing("no trial has a number yet")
     figure = drawing.blank(3.2)
     [axes] = figure.axes
-    x, values = frame[by].to_numpy(), frame["value"].to_numpy()
+    x, values = frame[by].to_numpy(), _drawable(frame["value"])
     known = np.isfinite(values)
     if known.sum() > MOST_DOTS:
         _bands(axes, x[known], values[known], by == "tries")
@@ -38,12 +40,12 @@ def convergence_figure(frame: pd.DataFrame, by: str = "tries") -> Figure:
         axes.plot(x[known], values[known], "o", ms=3.2, color=TRIAL, mew=0, label="a trial")
     at = _thin(len(frame))
     if by == "tries":
-        low, high = frame["random_low"].to_numpy()[at], frame["random_high"].to_numpy()[at]
+        low, high = _drawable(frame["random_low"])[at], _drawable(frame["random_high"])[at]
         axes.fill_between(x[at], low, high, color=RANDOM, alpha=0.16, lw=0)
-        middle = frame["random"].to_numpy()[at]
+        middle = _drawable(frame["random"])[at]
         axes.plot(x[at], middle, "--", lw=1.6, color=RANDOM, label="random, expected (90 % band)")
     steps = np.union1d(at, _changes(frame["best"].to_numpy()))
-    best = frame["best"].to_numpy()[steps]
+    best = _drawable(frame["best"])[steps]
     axes.plot(x[steps], best, lw=2.2, color=BEST, drawstyle="steps-post", label="best so far")
     drawing.scale(axes, values[known].tolist())
     _crop(axes, values[known], frame.attrs.get("goal", "minimize"))
@@ -54,6 +56,12 @@ def convergence_figure(frame: pd.DataFrame, by: str = "tries") -> Figure:
     drawing.label(axes, "trials" if by == "tries" else "seconds of searching", frame.attrs.get("metric", ""))
     drawing.legend(axes)
     return figure
+
+
+def _drawable(values: Any) -> Any:
+    """Of a column, no further out than axes go."""
+    known = values.to_numpy()
+    return np.where(np.isfinite(known), np.clip(known, -MOST_DRAWN, MOST_DRAWN), known)
 
 
 def _bands(axes: Any, x: Any, values: Any, logarithmic: bool) -> None:

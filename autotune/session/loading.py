@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from autotune.arguments import is_whole, no_time, no_whole
 from autotune.errors import InputError, Problem
 from autotune.measure.replay import limit_to_recording
 from autotune.provenance.device import device_facts
@@ -59,7 +58,7 @@ def load_family(
 def checked_seed(seed: object) -> int:
     """``seed`` itself; :class:`autotune.errors.InputError` for what no strategy can be seeded with."""
     if not is_whole(seed, 0):
-        raise InputError(_not_whole("seed", seed, 0))
+        raise InputError(list(no_whole("seed", seed, 0)))
     return int(seed)  # type: ignore[call-overload,no-any-return]
 
 
@@ -91,23 +90,9 @@ def _problems(
     trials: object, time: object, patience: object, strategy: object, seed: object
 ) -> Iterator[Problem]:
     """What is wrong with what was said in the place of the file, which says it in the file's own way."""
-    for name, value, least in (("trials", trials, 1), ("patience", patience, 1), ("seed", seed, 0)):
-        if value is not None and not is_whole(value, least):
-            yield _not_whole(name, value, least)
-    if time is not None and not (_is(time, numbers.Real) and 0 < time < math.inf):  # type: ignore[operator]
-        yield Problem(f"time is {time!r:.60}", expected="seconds, more than 0")
+    yield from no_whole("trials", trials, 1)
+    yield from no_whole("patience", patience, 1)
+    yield from no_whole("seed", seed, 0)
+    yield from no_time(time)
     if strategy is not None and not isinstance(strategy, str):
         yield Problem(f"strategy is {strategy!r:.60}", expected="the name of a strategy")
-
-
-def is_whole(value: object, least: int) -> bool:
-    """Whether it is a whole number of at least so much, be it Python's or numpy's; a flag is none."""
-    return _is(value, numbers.Integral) and value >= least  # type: ignore[operator]
-
-
-def _not_whole(name: str, value: object, least: int) -> Problem:
-    return Problem(f"{name} is {value!r:.60}", expected=f"a whole number, {least} or more")
-
-
-def _is(value: object, kind: type) -> bool:
-    return isinstance(value, kind) and not isinstance(value, bool)

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from autotune.arguments import is_whole
 from autotune.errors import InputError, Problem, nearest
 from autotune.measure.bounds import beyond_bounds
 from autotune.measure.outcome import Outcome, Reading
 from autotune.measure.statistics import estimate
-from autotune.session.loading import is_whole
 from autotune.space.spec import MetricSpec, StudySpec
 from autotune.status import Status
 

@@ -19,6 +19,12 @@ def test_a_block_asks_and_the_innermost_counts(monkeypatch: pytest.MonkeyPatch) 
     assert asked() is None
 
 
+@pytest.mark.parametrize("bound", [{"trials": 0}, {"time": float("nan")}, {"seed": -1}])
+def test_a_bound_that_is_none_is_refused_as_the_block_begins(bound: dict[str, float]) -> None:
+    with pytest.raises(InputError, match=f"{next(iter(bound))} is"), autotune.tuning(**bound):  # type: ignore[arg-type]
+        pytest.fail("entered")
+
+
 @pytest.mark.parametrize(("value", "asks"), [("1", True), ("on", True), ("0", False), ("", False)])
 def test_the_environment_asks(monkeypatch: pytest.MonkeyPatch, value: str, asks: bool) -> None:
     monkeypatch.setenv(VARIABLE, value)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from autotune.report.convergence import convergence, expected_best, tries_saved
 from autotune.report.evidence import load_evidence
+from autotune.report.figures import convergence_figure
 from autotune.status import Status
 from tests.report.studies import Written, generated
 
@@ -60,6 +61,15 @@ def test_the_frame_follows_the_search(tmp_path: Path) -> None:
     assert frame["seconds"].tolist() == [10.0, 20.0, 30.0, 40.0]
     assert "flatters" in frame.attrs["drawn_from"]
     assert tries_saved(frame) is not None
+
+
+def test_a_loss_near_the_end_of_floats_is_drawn(tmp_path: Path) -> None:
+    written = Written(tmp_path)
+    for value in (1.7e308, 1.6e308, *range(2, 16)):
+        written.trial({"tile": float(value)}, float(value))
+    figure = convergence_figure(convergence(load_evidence(written.store)))
+    low, high = figure.axes[0].get_ylim()
+    assert 0 < low < 2 < 14 < high
 
 
 def test_enough_random_trials_speak_for_the_space_alone(tmp_path: Path) -> None:

@@ -1,0 +1,30 @@
+"""What is wrong with the numbers that somebody passed to a function, said in one way everywhere."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterator
+
+from autotune.errors import Problem
+
+
+def is_whole(value: object, least: int) -> bool:
+    """Whether it is a whole number of at least so much, be it Python's or numpy's; a flag is none."""
+    return _is(value, numbers.Integral) and value >= least  # type: ignore[operator]
+
+
+def no_whole(name: str, value: object, least: int) -> Iterator[Problem]:
+    """The problem, if there is one; ``None`` is what was not said."""
+    if value is not None and not is_whole(value, least):
+        yield Problem(f"{name} is {value!r:.60}", expected=f"a whole number, {least} or more")
+
+
+def no_time(value: object) -> Iterator[Problem]:
+    """The problem with the seconds that something may take; ``None`` is what was not said."""
+    if value is not None and not (_is(value, numbers.Real) and 0 < value < math.inf):  # type: ignore[operator]
+        yield Problem(f"time is {value!r:.60}", expected="seconds, more than 0")
+
+
+def _is(value: object, kind: type) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
