@@ -183,10 +183,13 @@ class RunListener:
             case "report":
                 self._reported(int(message["step"]), _numbers(message["values"]))
             case "end":
+                # Read as a whole first: what is unreadable in part is no end of a run.
+                values, asked = _numbers(message["values"]), map(str, list(message["asked"]))
+                failed = dict(message["failed"])
                 self.heard.ended += 1
-                self.heard.values |= _numbers(message["values"])
-                self.heard.asked |= dict.fromkeys(map(str, message["asked"]))
-                self.heard.failed = dict(message["failed"])
+                self.heard.values |= values
+                self.heard.asked |= dict.fromkeys(asked)
+                self.heard.failed = failed
 
     def _reported(self, step: int, values: Mapping[str, float]) -> None:
         """A report goes on to the session where it continues the curve; its values count anyway."""

@@ -284,6 +284,7 @@ def test_messages_of_others_are_no_reports(tmp_path: Path) -> None:
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as stranger:
             stranger.connect(str(Path(listener.document).parent / SOCKET))
             for packet in (b"\xff", b"{", b"[]", b"3", b'{"kind": "report"}', b'{"kind": "end", "values": 3}',
+                           b'{"kind": "end", "values": {"loss": 1}, "asked": [], "failed": 2}',
                            b'{"kind": "report", "step": "x", "values": {}}',
                            b'{"kind": "report", "step": 1, "values": {"loss": "high"}}',
                            b'{"kind": "report", "step": 1, "values": {"loss": 1' + b"0" * 400 + b"}}",
@@ -293,3 +294,4 @@ def test_messages_of_others_are_no_reports(tmp_path: Path) -> None:
         listener.attend()
         assert reporter.count == 0
         assert listener.stopped is None
+        assert listener.heard.ended == 0
