@@ -67,14 +67,20 @@ class Bayes(Strategy):
     The first tries are random among the configurations whose numbers are powers of two
     (:data:`~autotune.search.features.IRREGULAR` says why), where the space offers both. Then each proposal
     maximises the expected improvement (Jones et al., 1998) over ``candidates`` random configurations and all
-    that differ from one of the best in one or two knobs. To be improved on is the lowest value that the
-    process expects of what was tried: where results are noisy the lowest of them was luck, and who asks for
-    more than luck is sent to wherever little is known (Picheny, Wagner and Ginsbourger, Structural and
-    Multidisciplinary Optimization 48, 2013, section 3.2). What is asked for is an improvement by
-    :data:`AMBITION` over the number of observations: much at first, when the process knows little and is too
-    sure of it, so that the search does not polish the first good region it meets; next to nothing after some
-    hundred tries. Where the goal follows a plain law and only a limit keeps from more of it
-    (:mod:`~autotune.search.law`), nothing is asked for: what fits is the question then.
+    that differ from one of the best in one or two knobs.
+
+    To be improved on is the lowest value that the process expects of what was tried: where results are noisy
+    the lowest of them was luck, and who asks for more than luck is sent to wherever little is known (Picheny,
+    Wagner and Ginsbourger, Structural and Multidisciplinary Optimization 48, 2013, section 3.2). That value
+    is not known for sure either, but what is near it is wrong by as much. So the spread that counts is that
+    of the *difference* (Letham et al., Bayesian Analysis 14, 2019, have the same from draws of both); else a
+    search of noisy trainings tries the best it has again and again, a little to the side.
+
+    What is asked for is an improvement by :data:`AMBITION` over the number of observations: much at first,
+    when the process knows little and is too sure of it, so that the search does not polish the first good
+    region it meets; next to nothing after some hundred tries. Where the goal follows a plain law and only a
+    limit keeps from more of it (:mod:`~autotune.search.law`), nothing is asked for: what fits is the question
+    then.
 
     With ``cost``, the improvement expected is divided by the seconds expected, less and less as the budget is
     spent (:mod:`~autotune.search.cost`). ``rebuild`` asks for the same and names the knobs that need a new
@@ -197,17 +203,17 @@ class Bayes(Strategy):
             surrogate, pool = self._current()
             shares = self._transfer.shares(self._history.configurations)
             surrogate.learn(self._history, targets, shares)
-            level = surrogate.level(self._history, targets)
-            if self._stuck(targets, level):
+            leader = surrogate.leader(self._history, targets)
+            if self._stuck(targets, leader.level):
                 return self._newcomer("way out", rng, self._likely(surrogate, targets))
             columns = pool.near(best, rng)
-            expected = surrogate.predict(columns, list(self.pending.values()))
+            expected = surrogate.predict(columns, list(self.pending.values()), leader)
         except np.linalg.LinAlgError:
             self._fitted = -1
             return None
         trust = self._belief.trust if self._belief else 0.0
-        goal = level - self._asked_for(surrogate) / (len(targets.instructive) + KNOWN * trust)
-        gain = log_expected_improvement(expected.mean, expected.spread, goal) + np.log(expected.success)
+        goal = leader.level - self._asked_for(surrogate) / (len(targets.instructive) + KNOWN * trust)
+        gain = log_expected_improvement(expected.mean, expected.apart, goal) + np.log(expected.success)
         gain += CAUTION * expected.log_room
         seconds = self._seconds(pool, columns)
         if self._cost is not None:

@@ -45,9 +45,8 @@ class Posterior:
     def watch(self, inputs: Inputs) -> None:
         """Predict at ``inputs`` too, after those that are watched already."""
         view = self.process.view(inputs)
-        cross = self.process.covariance(self._rows, view)
         fresh = np.zeros((len(self._whitened), len(inputs)))
-        fresh[: self.count] = self._solve(cross)
+        fresh[: self.count] = self._whiten(view)
         self._whitened = np.hstack([self._whitened, fresh])
         self._columns = view if self._columns is None else self._columns.joined(view)
         self._prior = self.process.variances(self._columns)
@@ -57,7 +56,7 @@ class Posterior:
         first, last = self.count, self.count + len(inputs)
         self._reserve(last)
         view = self.process.view(inputs)
-        cross = self._solve(self.process.covariance(self._rows, view))
+        cross = self._whiten(view)
         own = self.process.covariance(view, view)
         own[np.diag_indices(len(inputs))] += self.process.noise + JITTER + known
         corner = _cholesky(own - cross.T @ cross)
@@ -85,8 +84,24 @@ class Posterior:
     def predict_at(self, targets: Floats, inputs: Inputs) -> tuple[Floats, Floats]:
         """The same, once, at any ``inputs``."""
         view = self.process.view(inputs)
-        cross = self.process.covariance(self._rows, view)
-        return self._moments(self._solve(cross), targets, self.process.variances(view))
+        return self._moments(self._whiten(view), targets, self.process.variances(view))
+
+    def shared(self, one: Inputs, columns: Integers) -> Floats:
+        """The covariance of the noiseless value at ``one``, a single row, and that at some of the columns."""
+        view = self.process.view(one)
+        assert self._columns is not None, "nothing is watched"
+        prior = self.process.covariance(view, self._columns)[0]
+        return np.asarray(prior - self._whiten(view)[:, 0] @ self._whitened[: self.count])[columns]
+
+    def shared_at(self, one: Inputs, inputs: Inputs) -> Floats:
+        """The same, once, with those at any ``inputs``."""
+        view, there = self.process.view(one), self.process.view(inputs)
+        return np.asarray(
+            self.process.covariance(view, there)[0] - self._whiten(view)[:, 0] @ self._whiten(there)
+        )
+
+    def _whiten(self, view: View) -> Floats:
+        return self._solve(self.process.covariance(self._rows, view))
 
     def _moments(self, whitened: Floats, targets: Floats, prior: Floats) -> tuple[Floats, Floats]:
         mean = whitened.T @ self._solve(targets)

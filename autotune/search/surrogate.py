@@ -15,7 +15,7 @@ from autotune.search.gaussian_process import Floats, GaussianProcess, Inputs, In
 from autotune.search.history import History, Targets, chosen
 from autotune.search.law import law_of
 from autotune.search.pool import Pool
-from autotune.search.posterior import Posterior
+from autotune.search.posterior import TINY, Posterior
 from autotune.space.configuration import Configuration
 
 REFITS = 10
@@ -31,11 +31,24 @@ def fit_due(count: int) -> int:
 
 
 @dataclass(frozen=True)
+class Leader:
+    """What is expected to be best of all that succeeded."""
+
+    level: float
+    """The noiseless target that is expected of it."""
+    inputs: Inputs
+    """Its row."""
+
+
+@dataclass(frozen=True)
 class Prediction:
     """What is expected of some candidates, in standardised targets (lower is better); each of shape (n,)."""
 
     mean: Floats
     spread: Floats
+    apart: Floats
+    """The standard deviation of the difference from the leader: next to nothing where both are alike, however
+    little is known of how good they are. Where no leader is named, ``spread``."""
     success: Floats
     """The probability that the configuration does not fail."""
     log_room: Floats
@@ -119,7 +132,9 @@ class Surrogate:
         self._values = values[:, None] - middle
         self._shift = float(self._inputs.expected.mean()) - middle
 
-    def predict(self, columns: Integers, pending: Sequence[Configuration]) -> Prediction:
+    def predict(
+        self, columns: Integers, pending: Sequence[Configuration], leader: Leader | None = None
+    ) -> Prediction:
         """What is expected at columns of the pool, and then at those that are fresh in it.
 
         What is ``pending`` is taken to end as predicted (kriging believer; Ginsbourger et al., 2010), so
@@ -137,16 +152,19 @@ class Surrogate:
             values = np.vstack([values, believed])
         try:
             mean, spread = self._predicted(values, columns)
+            apart = self._apart(leader, values, columns, spread) if leader else spread
         finally:
             self._posterior.drop(len(pending))
-        return Prediction(mean, spread, *self._success(columns, len(mean)))
+        return Prediction(mean, spread, apart, *self._success(columns, len(mean)))
 
-    def level(self, history: History, targets: Targets) -> float:
-        """The lowest noiseless target that is expected of what succeeded, among the best readings."""
+    def leader(self, history: History, targets: Targets) -> Leader:
+        """Of what succeeded, among the best readings, the one with the lowest noiseless target expected."""
         rows = [i for i in targets.best_first[:LEADERS] if not targets.failed[i]]
         inputs = self._features.of([history.configurations[i] for i in rows])
         mean, _ = self._posterior.predict_at(self._values, inputs)
-        return float((mean[:, 0] + inputs.expected - self._shift).min())
+        expected = mean[:, 0] + inputs.expected - self._shift
+        first = int(expected.argmin())
+        return Leader(float(expected[first]), inputs.taken(np.array([first])))
 
     def success_at(self, inputs: Inputs) -> Floats:
         """The probability that nothing fails, and that all bounds hold, at any ``inputs``."""
@@ -181,6 +199,14 @@ class Surrogate:
         there, doubt = self._posterior.predict_at(values, fresh)
         there = there[:, 0] + fresh.expected - self._shift
         return np.concatenate([mean, there]), np.concatenate([spread, doubt])
+
+    def _apart(self, leader: Leader, values: Floats, columns: Integers, spread: Floats) -> Floats:
+        _, own = self._posterior.predict_at(values, leader.inputs)
+        shared = self._posterior.shared(leader.inputs, columns)
+        if self._pool.fresh:
+            there = self._posterior.shared_at(leader.inputs, self._pool.fresh.inputs)
+            shared = np.concatenate([shared, there])
+        return np.sqrt(np.maximum(spread**2 + own**2 - 2.0 * shared, TINY))
 
 
 def _centred(expected: Floats) -> Floats:

@@ -12,7 +12,7 @@ from autotune.search.contract import Observation, Problem
 from autotune.search.features import Features
 from autotune.search.history import History, Targets
 from autotune.search.pool import Pools
-from autotune.search.surrogate import Surrogate
+from autotune.search.surrogate import Leader, Prediction, Surrogate
 from autotune.space.configuration import Configuration
 from autotune.space.reader import parse_spec
 from autotune.status import Status
@@ -33,6 +33,14 @@ def told(values: Sequence[float]) -> list[Observation]:
 
 
 def fitted(observations: list[Observation]) -> tuple[Targets, float]:
+    targets, leader, _ = predicted(observations, [])
+    return targets, leader.level
+
+
+def predicted(
+    observations: list[Observation], pending: list[Configuration]
+) -> tuple[Targets, Leader, Prediction]:
+    """The leader, and what is expected of the leader itself and of some fifty others."""
     features = Features(SPEC.space)
     pool = Pools(features, seed=0, count=50).draw(features, due=0)
     surrogate = Surrogate(PROBLEM, features, observations, pool)
@@ -40,7 +48,9 @@ def fitted(observations: list[Observation]) -> tuple[Targets, float]:
     targets = history.targets()
     assert targets is not None
     surrogate.learn(history, targets)
-    return targets, surrogate.level(history, targets)
+    leader = surrogate.leader(history, targets)
+    columns = pool.near([history.configurations[targets.best_first[0]]], np.random.default_rng(0))
+    return targets, leader, surrogate.predict(columns, pending, leader)
 
 
 def test_the_level_of_noise_is_not_its_luckiest_reading() -> None:
@@ -48,6 +58,23 @@ def test_the_level_of_noise_is_not_its_luckiest_reading() -> None:
     targets, level = fitted(told([math.exp(0.2 * rng.normal()) for _ in range(60)]))
     assert targets.best < -1.5 and level > -0.8
     assert targets.since(level) < 10, "one in four or so does as well as that"
+
+
+def test_what_is_like_the_leader_is_little_apart_from_it_though_neither_is_known() -> None:
+    rng = np.random.default_rng(3)
+    noisy = told([math.exp(3.0 * x + 0.5 * rng.normal()) for x in np.linspace(0, 1, 60)])
+    _, _, expected = predicted(noisy, [Configuration({"x": 50.5, "y": 0.9})])
+    ratio = expected.apart / expected.spread
+    assert ratio.min() < 0.2, "some moves from the leader change next to nothing"
+    assert ratio.max() > 0.7, "and what is far from it is not like it"
+
+
+def test_what_is_apart_from_a_leader_that_is_known_is_not_known_itself() -> None:
+    exact = told([1.0 + (x - 0.3) ** 2 for x in np.linspace(0, 1, 30)])
+    _, _, expected = predicted(exact, [])
+    unknown = expected.spread > 0.05
+    assert unknown.any()
+    assert np.allclose(expected.apart[unknown], expected.spread[unknown], rtol=0.1)
 
 
 def test_the_level_of_what_is_exact_is_the_best_reading() -> None:
