@@ -43,6 +43,8 @@ class Curve:
     """The steps at which the run waits to hear whether it may go on; ``None``: at each report."""
     done: int = 0
     """The step at which the trial was paused; nothing is decided again up to it."""
+    pauses: bool = False
+    """Whether a run that waits may be paused there, to go on later."""
 
     def waits(self, before: int, step: int) -> bool:
         """Whether a report of ``step`` that follows one of ``before`` is decided upon."""
@@ -102,6 +104,15 @@ class Reporter:
         if self._folder is not None:
             self._folder.mkdir(parents=True, exist_ok=True)
         return self._folder
+
+    def may_pause(self, step: SupportsIndex) -> bool:
+        """Whether the run may be paused at the report of ``step``, to go on from there later.
+
+        What it needs for that is to be saved before. Under a policy that decides at once it is never so, and to
+        save takes time for nothing.
+        """
+        before = self.last.step if self.last is not None else -1
+        return self.curve is not None and self.curve.pauses and self.curve.waits(before, operator.index(step))
 
     def __call__(
         self, step: SupportsIndex, metrics: Mapping[str, float] | None = None, /, **named: float

@@ -114,7 +114,7 @@ class Stopping:
         """How the trial's run is followed."""
         decide_at = self._rule.decide_at(trial.number)
         done = _step(self._before[trial.id]) if trial.id in self._before else 0
-        return Curve(self._settings.max, self._metric.name, decide_at, done)
+        return Curve(self._settings.max, self._metric.name, decide_at, done, self._rule.pauses)
 
     def hear(self, trial_id: int, report: Report, waits: bool) -> str:
         """Take a report; where the run waits, write it down and say why it is to end, if it is."""

@@ -141,7 +141,7 @@ class TrainingObjective(Objective):
             if self.target is not None and progress.reached is None and loss <= float(self.target):
                 progress.reached = progress.seconds
             metrics = self._metrics(training, loss, accuracy)
-            if file is not None:
+            if file is not None and self.report.may_pause(step):
                 training.save(file)  # before the report, which may be the last thing that happens
             self.report(step, metrics)
             if self.until == "target" and progress.reached is not None:

@@ -213,6 +213,24 @@ def test_the_folder_is_made_when_it_is_asked_for(tmp_path: Path) -> None:
     assert reporter.folder is not None and reporter.folder.is_dir() and reporter.steps == 9
 
 
+def test_a_run_may_be_paused_where_it_waits() -> None:
+    asked: list[int] = []
+
+    def run(report: Reporter) -> None:
+        for step in range(1, 10):
+            if report.may_pause(step):
+                asked.append(step)
+            report(step, loss=1.0)
+
+    follow(Training(run), Session(), Curve(9, "loss", (1, 3), pauses=True))
+    assert asked == [1, 3]
+    follow(Training(run), Session(), Curve(9, "loss", (1, 3), done=1, pauses=True))
+    assert asked == [1, 3, 3]
+    follow(Training(run), Session(), Curve(9, "loss", (1, 3)))
+    assert asked == [1, 3, 3], "whoever is stopped does not go on"
+    assert not SILENT.may_pause(1)
+
+
 def test_stopped_is_no_exception_that_people_catch() -> None:
     assert not issubclass(Stopped, Exception)
 

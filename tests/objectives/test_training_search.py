@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.torch, needs_torch]
 
 torch: Any = pytest.importorskip("torch")
 
-CURVE = Curve(4, "loss", (2,))
+CURVE = Curve(4, "loss", (2,), pauses=True)
 NAMES = ("digits-mlp", "digits-mlp-time", "digits-cnn", "language-model")
 
 

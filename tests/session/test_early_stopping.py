@@ -264,7 +264,8 @@ def test_a_promoted_trial_finds_its_checkpoint(tmp_path: Path) -> None:
         end = 0.1 + (x - 5) ** 2 / 64 + (y - 2) ** 2 / 25
         for step in range(begin + 1, 28):
             taken.append((x, y, step))
-            file.write_text(str(step))
+            if report.may_pause(step):
+                file.write_text(str(step))
             report(step, loss=end + 0.5 * math.exp(-step / 6))
 
     result = autotune.search(
@@ -276,6 +277,18 @@ def test_a_promoted_trial_finds_its_checkpoint(tmp_path: Path) -> None:
     best = next(t for t in result.trials if t.status is Status.OK)
     assert [at * 27 for at, _ in observe_record(best).curve] == pytest.approx([1, 3, 9])
     assert best.told == 26, "the one that goes on ends last"
+
+
+def test_nobody_is_to_save_where_nobody_is_paused(tmp_path: Path) -> None:
+    asked: list[bool] = []
+
+    def asking(x: int, y: int, report: Reporter) -> None:
+        for step in range(1, 28):
+            asked.append(report.may_pause(step))
+            report(step, loss=x + y + 1 / step)
+
+    autotune.search(spec(tmp_path, "asha", trials=4), store=tmp_path / "study.db", objective=asking)
+    assert asked and not any(asked)
 
 
 def test_an_incomplete_bracket_still_has_a_winner(tmp_path: Path) -> None:
