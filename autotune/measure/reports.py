@@ -108,8 +108,8 @@ class Reporter:
     def may_pause(self, step: SupportsIndex) -> bool:
         """Whether the run may be paused at the report of ``step``, to go on from there later.
 
-        What it needs for that is to be saved before. Under a policy that decides at once it is never so, and to
-        save takes time for nothing.
+        What it needs for that is to be saved before. Under a policy that decides at once it is never so, and
+        saving takes time for nothing.
         """
         before = self.last.step if self.last is not None else -1
         return self.curve is not None and self.curve.pauses and self.curve.waits(before, operator.index(step))
