@@ -14,14 +14,19 @@ def is_whole(value: object, least: int) -> bool:
     return _is(value, numbers.Integral) and value >= least  # type: ignore[operator]
 
 
-def no_whole(name: str, value: object, least: int) -> Iterator[Problem]:
-    """The problem, if there is one; ``None`` is what was not said."""
+def not_whole(name: str, value: object, least: int) -> Problem:
+    """What to say of a value that is no such number."""
+    return Problem(f"{name} is {value!r:.60}", expected=f"a whole number, {least} or more")
+
+
+def count_problems(name: str, value: object, least: int) -> Iterator[Problem]:
+    """The problem with so many of something, if there is one; ``None`` is what was not said."""
     if value is not None and not is_whole(value, least):
-        yield Problem(f"{name} is {value!r:.60}", expected=f"a whole number, {least} or more")
+        yield not_whole(name, value, least)
 
 
-def no_time(value: object) -> Iterator[Problem]:
-    """The problem with the seconds that something may take; ``None`` is what was not said."""
+def time_problems(value: object) -> Iterator[Problem]:
+    """The problem with the seconds of something, if there is one; ``None`` is what was not said."""
     if value is not None and not (_is(value, numbers.Real) and 0 < value < math.inf):  # type: ignore[operator]
         yield Problem(f"time is {value!r:.60}", expected="seconds, more than 0")
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from autotune.arguments import no_time, no_whole
+from autotune.arguments import count_problems, time_problems
 from autotune.errors import InputError
 
 VARIABLE = "AUTOTUNE_TUNE"
@@ -29,7 +29,11 @@ class Budget:
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        problems = [*no_whole("trials", self.trials, 1), *no_time(self.time), *no_whole("seed", self.seed, 0)]
+        problems = [
+            *count_problems("trials", self.trials, 1),
+            *time_problems(self.time),
+            *count_problems("seed", self.seed, 0),
+        ]
         if problems:
             raise InputError(problems)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from autotune.arguments import is_whole, no_time, no_whole
+from autotune.arguments import count_problems, is_whole, not_whole, time_problems
 from autotune.errors import InputError, Problem
 from autotune.measure.replay import limit_to_recording
 from autotune.provenance.device import device_facts
@@ -58,7 +58,7 @@ def load_family(
 def checked_seed(seed: object) -> int:
     """``seed`` itself; :class:`autotune.errors.InputError` for what no strategy can be seeded with."""
     if not is_whole(seed, 0):
-        raise InputError(list(no_whole("seed", seed, 0)))
+        raise InputError(not_whole("seed", seed, 0))
     return int(seed)  # type: ignore[call-overload,no-any-return]
 
 
@@ -90,9 +90,9 @@ def _problems(
     trials: object, time: object, patience: object, strategy: object, seed: object
 ) -> Iterator[Problem]:
     """What is wrong with what was said in the place of the file, which says it in the file's own way."""
-    yield from no_whole("trials", trials, 1)
-    yield from no_whole("patience", patience, 1)
-    yield from no_whole("seed", seed, 0)
-    yield from no_time(time)
+    yield from count_problems("trials", trials, 1)
+    yield from count_problems("patience", patience, 1)
+    yield from count_problems("seed", seed, 0)
+    yield from time_problems(time)
     if strategy is not None and not isinstance(strategy, str):
         yield Problem(f"strategy is {strategy!r:.60}", expected="the name of a strategy")

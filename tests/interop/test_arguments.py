@@ -10,6 +10,7 @@ import pytest
 from autotune.errors import InputError
 from autotune.interop.arguments import Engine, rules_of, spec_of
 from autotune.interop.optuna import AutotuneSampler
+from autotune.session.loading import checked_seed
 
 
 def test_an_engine_is_what_was_said() -> None:
@@ -46,3 +47,9 @@ def test_rules_and_spaces_are_read() -> None:
     assert [rule.text for rule in rules_of(["a > 1", "b < 2"])] == ["a > 1", "b < 2"]
     with pytest.raises(InputError, match="there is no such file"):
         spec_of("nowhere.yaml")
+
+
+@pytest.mark.parametrize("seed", [None, True, 0.5])
+def test_what_no_strategy_can_be_seeded_with_is_named(seed: object) -> None:
+    with pytest.raises(InputError, match=f"seed is {seed}"):
+        checked_seed(seed)
