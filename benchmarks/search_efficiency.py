@@ -14,7 +14,7 @@ versions it ran on. The recording is not consulted otherwise: the lines can be j
 
 ``NAME@8`` keeps eight trials in flight. Other people's tuners run beside ours under these names:
 ``kt-STRATEGY`` (Kernel Tuner's simulation mode), ``optuna-tpe``, ``optuna-mtpe``, ``optuna-gp``,
-``skopt-gp``, ``skopt-et``, ``skopt-rf``, ``hebo``, ``smac``. They need ``pip install 'autotune[peers]'``, in
+``skopt-gp``, ``skopt-et``, ``skopt-rf``, ``hebo``, ``smac``. They need ``pip install -e '.[peers]'``, in
 this environment or another: ``--peer-python`` names its interpreter, may be given several times, and a
 peer takes the first that has it. A peer that nobody has is named at the end, and the exit code is 1.
 

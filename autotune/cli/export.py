@@ -150,7 +150,7 @@ def _write_parquet(frame: pd.DataFrame, file: Path) -> None:
     try:
         import pyarrow as _  # noqa: F401
     except ImportError:
-        raise InputError(Problem("Parquet needs pyarrow", hint='pip install "autotune[parquet]"')) from None
+        raise InputError(Problem("Parquet needs pyarrow", hint="pip install pyarrow")) from None
     frame.to_parquet(file, index=False)
 
 

@@ -38,7 +38,7 @@ def export_study(store: Store, study: StudyRecord, where: str) -> tuple[str, int
         from mlflow import MlflowClient
         from mlflow.exceptions import MlflowException
     except ImportError:
-        raise InputError(Problem("this needs MLflow", hint='pip install "autotune[mlflow]"')) from None
+        raise InputError(Problem("this needs MLflow", hint="pip install mlflow")) from None
     trials = [t for t in store.trials(study.id, purpose="search") if t.status.finished]
     reports: defaultdict[int, list[Report]] = defaultdict(list)
     for record in store.reports(study.id):

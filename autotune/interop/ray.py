@@ -17,7 +17,7 @@ try:
     from ray import cloudpickle
     from ray.tune.search import Searcher
 except ImportError as error:
-    raise ImportError("autotune.interop.ray needs Ray Tune: pip install 'autotune[ray]'") from error
+    raise ImportError("autotune.interop.ray needs Ray Tune: pip install 'ray[tune]'") from error
 
 from autotune.errors import InputError, Problem
 from autotune.interop.arguments import Engine, rules_of, spec_of

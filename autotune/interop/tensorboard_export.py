@@ -29,9 +29,7 @@ def export_study(store: Store, study: StudyRecord, folder: Path) -> int:
     try:
         from tensorboard.summary.writer.event_file_writer import EventFileWriter
     except ImportError:
-        raise InputError(
-            Problem("this needs TensorBoard", hint='pip install "autotune[tensorboard]"')
-        ) from None
+        raise InputError(Problem("this needs TensorBoard", hint="pip install tensorboard")) from None
     if folder.exists() and any(folder.iterdir()):
         raise InputError(Problem(f"{folder} is not empty", hint="choose a new folder, one for each export"))
     trials = [t for t in store.trials(study.id, purpose="search") if t.status.finished]

@@ -29,7 +29,7 @@ def open_notebooks(store: str | None, open_browser: bool, folder: Path = Path("r
     Raises :class:`~autotune.errors.InputError` where JupyterLab is not installed.
     """
     if importlib.util.find_spec("jupyterlab") is None:
-        hint = "pip install 'autotune[notebooks]', or open the notebooks in results/ with another program"
+        hint = "pip install jupyterlab ipykernel, or open the notebooks in results/ with another program"
         raise InputError(Problem("JupyterLab is not installed", hint=hint))
     notebooks_in(folder)
     address = read_address(store)

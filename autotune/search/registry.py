@@ -41,7 +41,7 @@ STRATEGIES: Mapping[str, Entry] = {
     ),
     "optuna-tpe": Entry("optuna_samplers", "OptunaTpe", "Optuna's tree-structured Parzen estimator", _OPTUNA),
     "optuna-gp": Entry(
-        "optuna_samplers", "OptunaGp", "Optuna's Gaussian process", {**_OPTUNA, "torch": "autotune[torch]"}
+        "optuna_samplers", "OptunaGp", "Optuna's Gaussian process", {**_OPTUNA, "torch": "torch"}
     ),
     "optuna-nsga2": Entry("optuna_samplers", "OptunaNsga2", "Optuna's NSGA-II, for several metrics", _OPTUNA),
     "optuna-cmaes": Entry("cma", "OptunaCmaEs", "Optuna's CMA-ES", {"cmaes": "cmaes"}),

@@ -146,7 +146,7 @@ def _postgresql(address: Address, *, readonly: bool) -> sa.Engine:
         engine = sa.create_engine(address.url, pool_pre_ping=True, max_overflow=-1)
     except ImportError as error:
         raise StoreError(
-            f"the store {address.where} needs the package psycopg: pip install 'autotune[postgresql]'"
+            f"the store {address.where} needs the package psycopg: pip install 'psycopg[binary]'"
         ) from error
 
     def set_up(connection: Any, _: object) -> None:

@@ -16,7 +16,7 @@ from benchmarks.peers.contract import Knob
 from benchmarks.peers.worker import CLASSES
 
 ROOT = Path(__file__).resolve().parents[2]
-INSTALL = "pip install 'autotune[peers]'"
+INSTALL = "pip install -e '.[peers]'"
 
 Told = Sequence[tuple[Mapping[str, Any], float | None]]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("ray.tune", reason="needs Ray Tune: pip install 'autotune[ray]'")
+pytest.importorskip("ray.tune", reason="needs Ray Tune: pip install 'ray[tune]'")
 
 from ray import tune
 

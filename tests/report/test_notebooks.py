@@ -17,12 +17,12 @@ from autotune.store.store import Store
 from tests.store import postgres
 
 nbformat = pytest.importorskip(
-    "nbformat", reason="nbformat is not installed: pip install 'autotune[notebooks]'"
+    "nbformat", reason="nbformat is not installed: pip install nbclient ipykernel"
 )
 nbclient = pytest.importorskip(
-    "nbclient", reason="nbclient is not installed: pip install 'autotune[notebooks]'"
+    "nbclient", reason="nbclient is not installed: pip install nbclient ipykernel"
 )
-pytest.importorskip("ipykernel", reason="ipykernel is not installed: pip install 'autotune[notebooks]'")
+pytest.importorskip("ipykernel", reason="ipykernel is not installed: pip install nbclient ipykernel")
 
 RESULTS = Path(__file__).parents[2] / "results"
 NOTEBOOKS = sorted(RESULTS.glob("*.ipynb"))

@@ -20,7 +20,7 @@ def why_not() -> str:
     try:
         import psycopg as _  # noqa: F401
     except ImportError:
-        return "psycopg is not installed: pip install 'autotune[postgresql]'"
+        return "psycopg is not installed: pip install 'psycopg[binary]'"
     return ""
 
 

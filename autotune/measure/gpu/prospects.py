@@ -148,7 +148,7 @@ def triton() -> Capability:
     needed = "objectives triton-*; without a GPU: compiling only"
     spec = importlib.util.find_spec("triton")
     if spec is None or spec.origin is None:
-        return Capability(TRITON, False, "not installed", needed, 'pip install "autotune[triton]"')
+        return Capability(TRITON, False, "not installed", needed, "pip install torch triton")
     assembler = sorted(Path(spec.origin).parent.glob("backends/nvidia/bin/ptxas*"))
     detail = f"{_version('triton')}, {'with its own ptxas' if assembler else 'without ptxas'}"
     remedy = "" if assembler else "pip install --force-reinstall triton"
@@ -162,7 +162,7 @@ def interpreter(emulated: Steps) -> Capability:
     if not (_installed("torch") and _installed("triton")):
         absent = " and ".join(name for name in ("torch", "triton") if not _installed(name))
         return Capability(
-            "triton interpreter", False, f"{absent} not installed", needed, 'pip install "autotune[triton]"'
+            "triton interpreter", False, f"{absent} not installed", needed, "pip install torch triton"
         )
     works, detail = emulated.get("interpreter", (False, "its process gave no answer"))
     return Capability(INTERPRETER, works, detail, needed, "" if works else remedy)
@@ -174,7 +174,7 @@ def interpreter(emulated: Steps) -> Capability:
 def cuda_compiler(newest: int | None) -> Capability:
     """Compile a kernel, for a GPU that need not be here."""
     needed = "objectives cuda-*; without a GPU: compiling only"
-    remedy = 'pip install "autotune[cuda]"'
+    remedy = 'pip install "nvidia-cuda-nvrtc>=13"'
     compiler: CudaCompiler | None = find_compiler(newest)
     if compiler is None:
         served = "" if newest is None else f" that CUDA {newest} serves"
