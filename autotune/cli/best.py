@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -96,17 +95,18 @@ FRONTS: dict[str, Callable[[Result], str]] = {
 
 
 def _yaml(configuration: Mapping[str, Value]) -> str:
-    return "\n".join(f"{name}: {_flow(value)}" for name, value in _plain(configuration).items())
+    from autotune.measure.placeholders import yaml_key, yaml_value
+
+    return "\n".join(f"{yaml_key(name)}: {yaml_value(value)}" for name, value in configuration.items())
 
 
 def _env(configuration: Mapping[str, Value]) -> str:
-    words = _plain(configuration).items()
-    return "\n".join(f"{name.upper()}={shlex.quote(_word(value))}" for name, value in words)
+    words = _words(configuration).items()
+    return "\n".join(f"{name.upper()}={shlex.quote(word)}" for name, word in words)
 
 
 def _flags(configuration: Mapping[str, Value]) -> str:
-    words = _plain(configuration).items()
-    return " ".join(shlex.quote(f"--{name}={_word(value)}") for name, value in words)
+    return " ".join(shlex.quote(f"--{name}={word}") for name, word in _words(configuration).items())
 
 
 def _best(result: Result) -> Configuration:
@@ -114,22 +114,7 @@ def _best(result: Result) -> Configuration:
     return result.best
 
 
-def _plain(configuration: Mapping[str, Value]) -> dict[str, object]:
-    from autotune.space.configuration import plain
+def _words(configuration: Mapping[str, Value]) -> dict[str, str]:
+    from autotune.measure.placeholders import as_text
 
-    return {name: plain(value) for name, value in configuration.items()}
-
-
-def _flow(value: object) -> str:
-    """JSON is YAML; a word that YAML reads as text needs no quotes, but quotes do no harm."""
-    return json.dumps(value)
-
-
-def _word(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, list):
-        return ",".join(map(str, value))
-    if isinstance(value, dict):
-        return json.dumps(value, separators=(",", ":"))
-    return str(value)
+    return {name: as_text(value) for name, value in configuration.items()}

@@ -85,7 +85,7 @@ def describe(spec: StudySpec, forecast: Forecast | None = None) -> dict[str, Any
     feasible = spec.space.feasible
     low, high = feasible.bounds
     try:
-        default: dict[str, Any] = {"feasible": True, "configuration": dict(spec.space.default())}
+        default: dict[str, Any] = {"feasible": True, "configuration": plain(spec.space.default())}
     except InputError as error:
         default = {"feasible": False, "why": str(error)}
     return {

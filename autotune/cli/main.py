@@ -8,7 +8,11 @@ cannot be read or written.
 from __future__ import annotations
 
 import importlib
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import click
 
@@ -63,6 +67,14 @@ VERBS = {verb: told for verbs in GROUPS.values() for verb, told in verbs.items()
 class Verbs(click.Group):
     """A group whose commands are imported when they are called."""
 
+    def make_context(self, *given: Any, **named: Any) -> click.Context:
+        with _while_somebody_reads():
+            return super().make_context(*given, **named)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _while_somebody_reads():
+            return super().invoke(ctx)
+
     def list_commands(self, context: click.Context) -> list[str]:
         return list(VERBS)
 
@@ -77,6 +89,18 @@ class Verbs(click.Group):
         for wanted, verbs in GROUPS.items():
             with formatter.section(wanted):
                 formatter.write_dl([(name, text) for name, (_, text) in verbs.items()])
+
+
+@contextmanager
+def _while_somebody_reads() -> Iterator[None]:
+    """`autotune show | head`: the reader has seen enough, and all is done. Click calls that a failure."""
+    try:
+        yield
+    except BrokenPipeError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (1, 2):  # stdout and stderr, which Python flushes when it ends
+            os.dup2(nowhere, stream)
+        raise click.exceptions.Exit(DONE) from None
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
@@ -101,9 +125,6 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(BAD_INPUT)
     except (KeyboardInterrupt, click.Abort):
         fail("interrupted", INTERRUPTED)
-    except BrokenPipeError:  # `autotune show | head`: the reader has seen enough
-        sys.stderr.close()
-        sys.exit(DONE)
     except OSError as error:  # a full disk behind a pipe, a terminal that has gone
         fail(f"{error.filename or 'the output'}: {error.strerror or error}", STORE_FAILED)
     sys.exit(code if isinstance(code, int) else DONE)

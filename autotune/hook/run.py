@@ -21,7 +21,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
 
-from autotune.hook.run_values import like
+from autotune.hook.run_values import like, read
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -103,6 +103,7 @@ class Run:
 
     def knob(self, name: str, default: T) -> T:
         """The value to use for the knob ``name``: of the type of ``default`` where that is a plain value.
+        A text that was searched stays one; one of ``--set`` is read, or is a ``ValueError``.
 
         It is, in this order: what ``--set`` says (:meth:`add_arguments`), the value under search, the
         recipe's where recipes were asked for, and the default. A knob that is set and searched at once is an
@@ -120,13 +121,13 @@ class Run:
                 text = f"--set {name}={self._set[name]}: a search is choosing the knob {name!r}"
                 hint = f"leave out --set {name}, or take the knob out of the space"
                 raise InputError(Problem(text, hint=hint))
-            return like(self._set[name], default, name), "--set"
+            return read(self._set[name], default, name), "--set"
         if name in self._searched:
-            return like(self._searched[name], default, name), "search"
+            return like(self._searched[name], default), "search"
         if self._recipes and not self.searching:
             known, how = self._known()
             if name in known:
-                return like(known[name], default, name), f"recipe: {how}"
+                return like(known[name], default), f"recipe: {how}"
         return default, "default"
 
     def _known(self) -> tuple[Mapping[str, Any], str]:

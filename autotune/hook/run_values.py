@@ -9,15 +9,11 @@ T = TypeVar("T")
 _WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
-def like(value: Any, default: T, name: str) -> T:
+def like(value: Any, default: T) -> T:
     """``value`` in the type of ``default``, where both are plain: 64.0 for a default of 32 is 64.
 
-    A text (of the command line) is read as that type. What has no such form stays as it is; for a text
-    that is a ``ValueError`` which names the knob.
+    What has no such form stays as it is. So does every text: a choice ``'16'`` is what the space says it is.
     """
-    if isinstance(value, str) and not isinstance(default, str):
-        read: T = _read(value, default, name)
-        return read
     found: Any = value
     if isinstance(default, bool):
         found = bool(value) if isinstance(value, (bool, int)) and value in (0, 1) else value
@@ -31,7 +27,11 @@ def like(value: Any, default: T, name: str) -> T:
     return result
 
 
-def _read(text: str, default: Any, name: str) -> Any:
+def read(text: str, default: Any, name: str) -> Any:
+    """A text of the command line in the type of ``default``; ``ValueError`` names the knob where it has none.
+
+    Where the default has no type that says how, the text is read as JSON, else it stays as it is.
+    """
     try:
         if isinstance(default, bool):
             return _WORDS[text.strip().lower()]

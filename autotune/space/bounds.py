@@ -55,7 +55,7 @@ def of_column(column: Column) -> Span:
         numbers = column.data.ravel().tolist()
         if not all(isinstance(number, (int, float)) for number in numbers):
             return Span(np.full(shape, -np.inf), np.full(shape, np.inf), sure)
-        data = np.fromiter(map(_as_float, numbers), dtype=np.float64, count=len(numbers)).reshape(shape)
+        data = _as_floats(column.data)
     else:
         data = column.data.astype(np.float64)
     if column.data.dtype in (np.float64, np.bool_) or np.abs(data).max(initial=0) < EXACT_FLOAT:
@@ -75,6 +75,12 @@ def _as_float(value: Any) -> float:
         return float(value)
     except OverflowError:
         return np.inf if value > 0 else -np.inf
+
+
+def _as_floats(data: Any) -> Array:
+    """As :func:`_as_float`, for an array, or for one entry of it."""
+    data = np.asarray(data)
+    return np.fromiter(map(_as_float, data.ravel().tolist()), np.float64, data.size).reshape(data.shape)
 
 
 def _exact(low: Any, high: Any, sure: Any) -> Span:
@@ -316,7 +322,9 @@ def _lookup(spans: Sequence[Span], data: Any) -> _Bounds:
         return whole.low, whole.high, place.sure
     last = len(data.values) - 1
     low, high = (np.clip(end, 0, last).astype(np.int64) for end in (place.low, place.high))
-    return data.values[low], data.values[high], place.sure
+    if data.values.dtype != object:
+        return data.values[low], data.values[high], place.sure
+    return _as_floats(data.values[low]), _as_floats(data.values[high]), place.sure
 
 
 @dataclass(frozen=True, eq=False)

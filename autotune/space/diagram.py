@@ -165,7 +165,7 @@ class Diagram:
         made = []
         for layer, below in zip(self.layers, self.counts[1:], strict=True):
             paths = _weighted(below[layer.child], layer.value, self._scales[layer.variable])
-            small = float(paths.astype(float).sum()) < SAFE_INT
+            small = paths.dtype != object or sum(paths.tolist()) < SAFE_INT
             made.append(np.cumsum(np.concatenate(([0], paths)).astype(np.int64 if small else object)))
         return tuple(made)
 

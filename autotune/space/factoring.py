@@ -41,16 +41,14 @@ def factorise(knobs: Sequence[Knob], rules: Sequence[Rule], limit: int) -> list[
     conditions = {
         knob.name: knob.when for knob in knobs if knob.when is not None and knob.when.knobs <= by_name.keys()
     }
-    fixed = {
-        k.name: k.cells[0].values[0]
-        for k in knobs
-        if k.when is None and [len(c.values) for c in k.cells] == [1]
-    }
+    single = [k for k in knobs if k.when is None and [len(c.values) for c in k.cells] == [1]]
+    fixed = {knob.name: knob.cells[0].values[0] for knob in single}
     read_by = {
         rule: {cell for cell in cells_of(rule.tree, by_name) if cell[0] not in fixed}
         for rule in (*rules, *conditions.values())
     }
-    if not all(rule.holds(fixed) for rule in rules if not read_by[rule]):
+    whole = {knob.name: knob.join([0]) for knob in single}  # ('i',), where the cell's value is 'i'
+    if not all(rule.holds(whole) for rule in rules if not read_by[rule]):
         return [RowsFactor((), np.empty((0, 0), np.int64))]
     ruled = [rule for rule in rules if read_by[rule]]
     read = set().union(*read_by.values())
@@ -66,7 +64,7 @@ def factorise(knobs: Sequence[Knob], rules: Sequence[Rule], limit: int) -> list[
 
 @dataclass(frozen=True)
 class _Cells:
-    """What all groups share. ``fixed``: the values of knobs that have only one, hence no variable."""
+    """What all groups share. ``fixed``: the cell's value for knobs that have only one, hence no variable."""
 
     knobs: Mapping[str, Knob]
     fixed: Mapping[str, Value]

@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -26,12 +27,15 @@ _ESTIMATE_DRAWS = 20_000
 
 @dataclass(frozen=True)
 class Estimate:
-    """An estimate of a number of configurations: ``value`` is unbiased, and the truth lies between
-    ``low`` and ``high`` with probability ``confidence`` (1: it is exact, or proved)."""
+    """An estimate of a number of configurations: ``value`` is unbiased but for rounding, and the truth lies
+    between ``low`` and ``high`` with probability ``confidence`` (1: it is exact, or proved).
 
-    value: float
-    low: float
-    high: float
+    Whole numbers, which may be larger than any float.
+    """
+
+    value: int
+    low: int
+    high: int
     confidence: float
 
 
@@ -141,8 +145,9 @@ class RuledFactor(Factor):
             return Estimate(high, low, high, 1.0)
         indices = draw(np.random.default_rng(0), high, _ESTIMATE_DRAWS)
         good = int(self._satisfied(self.diagram.assignments(indices)[0]).sum())
-        below, above = wilson(good, len(indices))
-        return Estimate(high * good / len(indices), max(low, high * below), min(high, high * above), 0.99)
+        below, above = map(Fraction, wilson(good, len(indices)))
+        value = round(Fraction(high * good, len(indices)))
+        return Estimate(value, max(low, math.floor(high * below)), min(high, math.ceil(high * above)), 0.99)
 
     def write(self, indices: Array, matrix: Rows) -> None:
         if self.diagram.size <= len(indices) and self.diagram.listable:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from functools import cached_property
 
 import numpy as np
@@ -102,9 +103,10 @@ class FeasibleSet:
         size = self.size
         if size is None:
             low, high = self.bounds
+            about = Decimal(self.estimate.value)  # a float ends at 1.8e308
             raise AutotuneError(
                 f"the feasible set is too large to be {what}: it holds between {low:,} and {high:,} "
-                f"configurations, about {self.estimate.value:.3g}. It can be sampled."
+                f"configurations, about {about:.3g}. It can be sampled."
             )
         return size
 

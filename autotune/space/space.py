@@ -159,7 +159,7 @@ class Space:
             Problem(
                 f"the default configuration violates the constraint {rule.text!r}",
                 rule.where,
-                hint="with " + ", ".join(f"{name} = {plain(default[name])!r}" for name in sorted(rule.knobs)),
+                hint=_with(rule, default),
             )
             for rule in self.violated(default)
         ]
@@ -399,6 +399,12 @@ def _distance(knob: Knob, one: Mapping[str, Value], other: Mapping[str, Value]) 
     if knob.name in one and knob.name in other:
         return knob.distance(one[knob.name], other[knob.name])
     return float((knob.name in one) != (knob.name in other))
+
+
+def _with(rule: Rule, values: Mapping[str, Value]) -> str:
+    """``with a = 4, b = True``: the knobs of ``rule`` that exist."""
+    names = sorted(rule.knobs & values.keys())
+    return "with " + ", ".join(f"{name} = {plain(values[name])!r}" for name in names)
 
 
 def _does_not_exist(knob: Knob) -> Problem:

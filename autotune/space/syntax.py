@@ -99,7 +99,10 @@ class ListOf:
 Node: TypeAlias = Literal | Name | Item | Unary | Binary | Comparison | Boolean | Call | ListOf
 
 FUNCTIONS: frozenset[str] = frozenset(get_args(FunctionName))
-WORDS = frozenset({"and", "or", "not", "in", "is", "True", "False", "true", "false", "None", "null"})
+WORDS = frozenset({"and", "or", "not", "in", "True", "False", "true", "false"}) | frozenset(
+    {"is", "if", "for", "lambda", "None", "null"}
+)
+"""Words of the rule language, and those of others for which it names what to write instead."""
 ROOTS = frozenset({"workload", "device"})
 """The names whose parts are facts: ``workload.m``, ``device.l1_bytes``."""
 
@@ -111,7 +114,7 @@ def check_name(name: object) -> None:
     meaning = (
         "a function"
         if name in FUNCTIONS
-        else "a word"
+        else "a reserved word"
         if name in WORDS
         else "a name"
         if name in ROOTS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
+from fractions import Fraction
 
 from autotune.errors import nearest
 
@@ -70,8 +71,8 @@ def memory(text: str) -> int:
     if written and written.lower() not in units:
         raise ValueError(_unknown(number, written, BYTES, BYTES))
     factor = units[written.lower()] if written else 1
-    amount = int(number) * factor if number.isdigit() else float(number) * factor
-    if amount != int(amount):
+    amount = Fraction(number) * factor  # exact: of floats 4.1 * 10**6 is less than 4,100,000
+    if amount.denominator != 1:
         raise ValueError(f"{text!r} is not a whole number of bytes")
     return int(amount)
 

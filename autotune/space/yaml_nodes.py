@@ -9,6 +9,7 @@ Scalars are resolved by the core schema of YAML 1.2 (section 10.3.2): ``1e-3`` i
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,7 @@ from autotune.errors import InputError, Location, Problem
 from autotune.space.yaml_errors import refuse_control_characters, syntax_problem
 
 MAX_DEPTH = 32
-"""Lists and mappings inside one another."""
+"""Lists and mappings inside one another, those that aliases stand for included."""
 MAX_NODES = 100_000
 """Nodes after every alias is replaced by what it stands for: a bound on the work of any reader."""
 MAX_DIGITS = 300
@@ -112,6 +113,15 @@ def compose(text: str, file: str) -> tuple[YamlNode, list[Problem]]:
         raise InputError(Problem(f"not valid YAML: {error}", Location(file))) from None
 
 
+@dataclass(frozen=True)
+class _Anchored:
+    """What an alias stands for: ``size`` nodes, the deepest of them ``height`` levels below the first."""
+
+    node: YamlNode
+    size: int
+    height: int
+
+
 @dataclass
 class _Builder:
     """Turns parser events into nodes; keeps what was wrong on the way."""
@@ -120,8 +130,10 @@ class _Builder:
     file: str
     events: Iterator[Any]
     problems: list[Problem] = field(default_factory=list)
-    anchors: dict[str, tuple[YamlNode, int]] = field(default_factory=dict)
+    anchors: dict[str, _Anchored] = field(default_factory=dict)
     count: int = 0
+    deepest: int = 0
+    """The depth of the deepest node so far of the one that is being built."""
 
     def document(self) -> YamlNode:
         from ruamel.yaml.events import DocumentStartEvent, StreamEndEvent
@@ -147,10 +159,10 @@ class _Builder:
 
         where = self.place(event.start_mark)
         if isinstance(event, AliasEvent):
-            return self.alias(event.anchor, where)
+            return self.alias(event.anchor, depth, where)
         self.grow(1, where)
-        if depth > MAX_DEPTH:
-            raise InputError(Problem(f"nested more than {MAX_DEPTH} levels deep", where))
+        outside, self.deepest = self.deepest, 0
+        self.reach(depth, where)
         if event.tag is not None:
             tag = str(event.tag).replace("tag:yaml.org,2002:", "!!")
             hint = "leave it out; quote a value to make it a text"
@@ -167,7 +179,9 @@ class _Builder:
             entries = tuple(self.entries(depth))
             node = YamlMap(entries, where, whole=len(self.problems) == known)
         if event.anchor is not None:
-            self.anchors[str(event.anchor)] = (node, self.count - before + 1)
+            height = self.deepest - depth
+            self.anchors[str(event.anchor)] = _Anchored(node, self.count - before + 1, height)
+        self.deepest = max(outside, self.deepest)
         return node
 
     def grow(self, nodes: int, where: Location) -> None:
@@ -177,7 +191,12 @@ class _Builder:
                 Problem(f"more than {MAX_NODES:,} values, those that aliases stand for included", where)
             )
 
-    def alias(self, anchor: Any, where: Location) -> YamlNode:
+    def reach(self, depth: int, where: Location) -> None:
+        self.deepest = max(self.deepest, depth)
+        if depth > MAX_DEPTH:
+            raise InputError(Problem(f"nested more than {MAX_DEPTH} levels deep", where))
+
+    def alias(self, anchor: Any, depth: int, where: Location) -> YamlNode:
         name = str(anchor)
         if name not in self.anchors:
             raise InputError(
@@ -188,9 +207,10 @@ class _Builder:
                     "quote a text that begins with '*'",
                 )
             )
-        node, size = self.anchors[name]
-        self.grow(size, where)
-        return node
+        anchored = self.anchors[name]
+        self.grow(anchored.size, where)
+        self.reach(depth + anchored.height, where)
+        return anchored.node
 
     def items(self, depth: int) -> Iterator[YamlNode]:
         from ruamel.yaml.events import SequenceEndEvent
@@ -296,6 +316,10 @@ def _finite(text: str, convert: Any) -> int | float:
     if len(text) > MAX_DIGITS:
         raise ValueError(f"a number of {len(text):,} characters; at most {MAX_DIGITS} are read")
     number: int | float = convert(text)
-    if number in (float("inf"), float("-inf")):
-        raise ValueError(f"{text} is too large for a float")
+    try:
+        infinite = math.isinf(number)
+    except OverflowError:  # of an integer, whose digits in another base are many times fewer
+        infinite = True
+    if infinite:
+        raise ValueError(f"{shorten(text)} is too large for a float")
     return number

@@ -41,6 +41,15 @@ def test_without_earlier_trials_it_is_a_worst_case(folder: Path, tmp_path: Path)
     assert not (tmp_path / "none.db").exists(), "checking made a store"
 
 
+def test_the_default_is_shown_as_json(tmp_path: Path) -> None:
+    (tmp_path / "space.yaml").write_text(
+        "autotune: 1\nname: placed\ncommand: [echo]\nmetrics: {loss: {goal: minimize}}\n"
+        "knobs: {place: {assign: [embed, head], to: [cpu, gpu]}, order: {permutation: [i, j]}}\n"
+    )
+    default = json.loads(check(tmp_path, "--json"))["default"]
+    assert default["configuration"] == {"place": {"embed": "cpu", "head": "cpu"}, "order": ["i", "j"]}
+
+
 def test_earlier_trials_of_the_study_say_how_long_the_rest_takes(folder: Path, tmp_path: Path) -> None:
     copy(folder, tmp_path, budget="{trials: 100}")
     store = str(folder / "study.db")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +27,25 @@ def document(folder: Path, *arguments: str, code: int = 0) -> Any:
 def test_each_verb_has_help(verb: str, tmp_path: Path) -> None:
     done = autotune(tmp_path, verb, "--help")
     assert done.returncode == 0 and "Usage: autotune" in done.stdout and "--json" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["check", "--help"], ["check", "space.yaml", "--json"], ["show", "--store", "study.db"]],
+)
+def test_a_reader_that_has_seen_enough_is_no_failure(arguments: list[str], folder: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)  # as `head` does, only sooner
+    done = subprocess.run(
+        [sys.executable, "-m", "autotune", *arguments],
+        cwd=folder,
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_search_answers_with_the_defended_winner(result: dict[str, Any]) -> None:

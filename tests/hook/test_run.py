@@ -96,6 +96,16 @@ def test_an_integer_searched_for_a_float_is_a_float(search: Search) -> None:
         assert isinstance(run.knob("rate", default=0.5), float)
 
 
+@pytest.mark.parametrize(
+    ("text", "default"), [("max-autotune", False), ("16", None), ("16", 8), ("[1, 2]", (3,)), ("1e-3", 0.1)]
+)
+def test_a_text_that_is_searched_stays_one(text: str, default: Any, search: Search) -> None:
+    """It is a choice of the space beside others, ``[false, max-autotune]``, and not the line of a shell."""
+    search(mode=text)
+    with autotune.run("train") as run:
+        assert run.knob("mode", default=default) == text
+
+
 # -- stopping --------------------------------------------------------------------------------------
 
 
@@ -334,7 +344,7 @@ def test_a_recipe_gives_its_knobs_and_says_how(
     space = tmp_path / "space.yaml"
     space.write_text(
         "autotune: 1\nname: train\ncommand: [echo]\nmetrics: {loss: {goal: minimize}}\n"
-        "knobs: {width: {values: [8, 16], default: 8}}\n"
+        "knobs: {width: {values: [8, 16], default: 8}, compile: {choices: [max-autotune]}}\n"
     )
     with autotune.ask_tell(space, strategy="grid", store=store) as session:
         for trial in session.ask(2):
@@ -342,6 +352,7 @@ def test_a_recipe_gives_its_knobs_and_says_how(
     monkeypatch.setenv("AUTOTUNE_STORE", str(store))
     with autotune.run("train", recipes=True) as run:
         assert run.knob("width", default=8) == 16
+        assert run.knob("compile", default=False) == "max-autotune"
         assert run.knob("depth", default=3) == 3
     assert run.source == "recipe, default"
     assert "width = 16  (recipe: train: " in run.describe()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -204,6 +205,30 @@ def test_more_configurations_than_64_bits_hold() -> None:
         assert found[found.index(values)] == values
 
 
+EIGHT = tuple(f"gpu{number}" for number in range(8))
+LAYERS = tuple(f"layer{number}" for number in range(350))
+
+
+def test_more_configurations_than_a_float_holds() -> None:
+    split = Flag("split")
+    found = feasible([split, when(Assignment("place", LAYERS, EIGHT), "split", split)])
+    assert found.size == 8**350 + 1
+    [values] = found.sample(np.random.default_rng(0))
+    assert values in found and found[found.index(values)] == values
+
+
+def test_an_estimate_beyond_what_a_float_holds() -> None:
+    ranges: list[Knob] = [IntegerRange("a", 1, 10**6), IntegerRange("b", 1, 10**6)]
+    found = feasible([*ranges, Assignment("place", LAYERS, EIGHT)], "a * b <= 10 ** 11")
+    alone = feasible(ranges, "a * b <= 10 ** 11").estimate
+    assert found.size is None and alone.low < alone.value < alone.high
+    assert found.estimate == replace(
+        alone, value=alone.value * 8**350, low=alone.low * 8**350, high=alone.high * 8**350
+    )
+    with pytest.raises(AutotuneError, match=r"about [0-9.]+e\+327\. It can be sampled"):
+        len(found)
+
+
 def test_a_range_of_a_billion_is_never_listed() -> None:
     knobs: list[Knob] = [IntegerRange("n", 0, 10**9 - 1), IntegerRange("m", 0, 10**9 - 1)]
     assert feasible(knobs).size == 10**18
@@ -248,6 +273,29 @@ def test_a_permutation_of_which_one_position_is_read() -> None:
     values = found.sample(np.random.default_rng(0))[0]
     assert sorted(values["order"]) == sorted(items)  # type: ignore[arg-type]
     assert found[found.index(values)] == values
+
+
+@pytest.mark.parametrize(
+    ("knob", "right", "wrong"),
+    [
+        (Permutation("order", ("ij",)), "order[0] == 'ij'", "order[0] != 'ij'"),
+        (Permutation("order", (3,)), "order[0] == 3", "order[0] != 3"),
+        (Assignment("place", ("embed",), ("gpu",)), "place['embed'] == 'gpu'", "count(place, 'gpu') == 0"),
+    ],
+)
+def test_a_permutation_or_an_assignment_of_one_item(knob: Knob, right: str, wrong: str) -> None:
+    knobs = [knob, Flag("f")]
+    assert feasible(knobs, right).size == feasible(knobs, f"{right} and f or not f").size == 2
+    assert feasible(knobs, wrong).size == 0
+    assert feasible(knobs, f"{wrong} or f").size == 1
+
+
+def test_two_positions_of_a_permutation_of_more_than_64_items() -> None:
+    items = tuple(f"item{number}" for number in range(70))
+    found = feasible([Permutation("order", items)], "order[0] != 'item1' or order[1] != 'item69'")
+    assert found.size == math.factorial(70) - math.factorial(68)
+    assert all(values in found for values in found.sample(np.random.default_rng(0), 10))
+    assert {"order": (items[1], items[69], items[0], *items[2:69])} not in found
 
 
 def test_an_assignment_with_a_count() -> None:

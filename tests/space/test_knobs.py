@@ -185,7 +185,7 @@ def test_a_knob_can_be_copied_and_pickled(knob):
         (lambda: Assignment("k", ["e"], ["a"], default={"f": "a"}), "a map of 'e'"),
         (lambda: Flag("min"), "a function of the rule language"),
         (lambda: Flag("device"), "a name of the rule language"),
-        (lambda: Flag("and"), "a word of the rule language"),
+        (lambda: Flag("and"), "a reserved word of the rule language"),
         (lambda: Flag("2x"), "cannot name a knob"),
         (lambda: Flag(""), "cannot name a knob"),
     ],

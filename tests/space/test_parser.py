@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from autotune.errors import InputError, Location
 from autotune.space.compute import TooLargeError, Undefined
-from autotune.space.parser import parse
+from autotune.space.parser import INSTEAD, parse
 from autotune.space.rule import compiled
-from autotune.space.syntax import Comparison, Item, Literal, Name, render, walk
+from autotune.space.syntax import Comparison, Item, Literal, Name, check_name, render, walk
 
 VALUES = {"a": 3, "b": -2, "c": 0.5, "flag": True, "tile_m": 16}
 ATOMS = st.sampled_from(
@@ -243,3 +243,16 @@ def test_texts_and_words():
     assert parse("workload.shape.m") == Name("workload.shape.m", 1)
     assert parse("place['embed']") == Item("place", "embed", 1)
     assert render(parse("a  not   in(1,2)")) == "(a not in [1, 2])"
+
+
+@pytest.mark.parametrize("name", [*filter(str.isidentifier, INSTEAD), "while", "If", "comparison", "λ"])
+def test_a_name_that_a_knob_can_have_is_one_in_a_rule(name):
+    """And no knob can have another: no rule could speak of it."""
+    try:
+        check_name(name)
+    except ValueError as error:
+        assert str(error) == f"{name!r} cannot name a knob: it is a reserved word of the rule language"
+        with pytest.raises(InputError):
+            parse(name)
+    else:
+        assert parse(name) == Name(name, 1)

@@ -428,6 +428,18 @@ class TestHostile:
         (found,) = problems(sign * 100_000)
         assert "levels deep" in found
 
+    def test_a_chain_of_aliases_is_as_deep_as_what_they_stand_for(self) -> None:
+        lines = ["a0: &a0 0"]
+        for number in range(1, 41):
+            lines.append(f"a{number}: &a{number} {'[' * 29}*a{number - 1}{']' * 29}")
+        (found,) = problems("\n".join(lines))
+        assert found == f"space.yaml:3:{len('a2: &a2 ') + 29 + 1}: nested more than 32 levels deep"
+
+    def test_aliases_of_what_is_shallow_are_not_deep(self) -> None:
+        facts = "deep: [[[[&leaf [1]]]]], again: [*leaf, *leaf]"
+        spec = parse_spec(f"{HEAD}objective: a.py:A\nworkload: {{{facts}}}\n{TILE}")
+        assert spec.workload["again"] == ((1,), (1,))
+
     def test_an_alias_of_itself(self) -> None:
         (found,) = problems("a: &a [*a]")
         assert "the alias *a stands for nothing" in found
@@ -435,6 +447,11 @@ class TestHostile:
     def test_a_number_of_many_digits(self) -> None:
         found = problems(f"name: {'9' * 5000}")
         assert "space.yaml:1:7: a number of 5,000 characters; at most 300 are read" in found
+
+    @pytest.mark.parametrize("field", ["knobs: {a: {range: [1.0, %s]}}", f"{TILE}search: {{seed: %s}}"])
+    def test_an_integer_larger_than_any_float(self, field: str) -> None:
+        found = problems(f"{HEAD}objective: a.py:A\n" + field % f"0x{'f' * 290}")
+        assert any(f"0x{'f' * 55}... is too large for a float" in line for line in found)
 
     def test_a_long_rule(self) -> None:
         rule = " + ".join(["tile"] * 5000)

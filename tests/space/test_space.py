@@ -180,6 +180,13 @@ def test_a_default_that_violates_constraints():
     assert space.neighbours(space.configuration({})) == [{"a": 2, "b": True}]
 
 
+def test_a_violated_default_shows_the_knobs_that_exist():
+    knobs = [IntegerRange("a", 4, 8), IntegerRange("b", 1, 8, when="a > 5")]
+    with pytest.raises(InputError) as caught:
+        Space(knobs, ["a < 4 and b > 3"]).default()
+    assert [p.hint for p in caught.value.problems] == ["with a = 4"]
+
+
 def test_knobs_by_name():
     assert MIXED.knob("tile").default == 2
     with pytest.raises(InputError, match="did you mean 'tile'"):

@@ -65,6 +65,9 @@ def test_wrong_durations_say_why(text: str, said: str) -> None:
         ("7B", 7),
         ("7", 7),
         ("123456789012345678B", 123456789012345678),
+        ("4.1MB", 4_100_000),
+        ("2.01kB", 2010),
+        ("12345678901234567.890123456789TB", 12345678901234567890123456789),
     ],
 )
 def test_memory(text: str, expected: int) -> None:
@@ -77,6 +80,7 @@ def test_memory(text: str, expected: int) -> None:
         ("4GBs", "unknown unit 'GBs'; did you mean 'GB'?"),
         ("4Gi", "did you mean 'GiB'?"),
         ("0.3B", "not a whole number of bytes"),
+        ("4.1000000000000000000000000000001MB", "not a whole number of bytes"),
         ("1GiB 5MiB", "more than one number"),
         ("plenty", "'plenty' cannot be read"),
         ("4 bananas", "expected one of B, kB"),

@@ -1,0 +1,58 @@
+"""``autotune best``: what other programs read."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+import autotune
+from autotune.cli import best
+from tests.cli.calling import call
+
+SPACE = """
+autotune: 1
+name: spelling
+command: [echo]
+metrics: {loss: {goal: minimize}}
+knobs:
+  lr: {values: [1.0e-5]}
+  on: {flag: true, default: true}
+  steps: {permutation: [true, 2]}
+  place: {assign: [head], to: ["no", gpu]}
+"""
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of one trial, the default."""
+    folder = tmp_path_factory.mktemp("best")
+    (folder / "space.yaml").write_text(SPACE)
+    with autotune.ask_tell(folder / "space.yaml", strategy="grid", store=folder / "study.db") as session:
+        [trial] = session.ask(1)
+        session.tell(trial, loss=1.0)
+    return folder / "study.db"
+
+
+@pytest.mark.parametrize("front", [[], ["--front"]])
+def test_yaml_is_what_was_tried_to_readers_of_yaml_1_1_too(store: Path, front: list[str]) -> None:
+    """To them ``1e-05`` is a text, and ``on`` a flag."""
+    printed = call(best.command, "--store", store, *front).stdout
+    assert "lr: 1.0e-05" in printed
+    for version in ((1, 1), (1, 2)):
+        reader = YAML(typ="safe", pure=True)
+        reader.version = version
+        read = reader.load(printed)
+        assert read == {"lr": 1e-5, "on": True, "steps": [True, 2], "place": {"head": "no"}}
+        assert [type(name) for name in read] == [str] * 4
+
+
+@pytest.mark.parametrize("form", ["flags", "env"])
+def test_words_are_those_that_a_command_is_given(store: Path, form: str) -> None:
+    words = shlex.split(call(best.command, "--format", form, "--store", store).stdout)
+    values = {"lr": "1e-05", "on": "true", "steps": "true,2", "place": '{"head":"no"}'}
+    spelt = {"flags": str.lower, "env": str.upper}[form]
+    start = {"flags": "--", "env": ""}[form]
+    assert words == [f"{start}{spelt(name)}={value}" for name, value in values.items()]
