@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -106,20 +106,25 @@ def remeasure(
     said: Mapping[str, object],
 ) -> None:
     """Read the contenders in rounds; store the readings, and the verdict with what is ``said`` beside it."""
+    study, knew = ledger.study, len(ledger.strategy.told)
+    place = Place(study.record.id, ledger.session_id, study.segment.id)
     progress.defending(tuple(c.label for c in contenders))
-    rounds, outcomes = read_again(spec, executor, contenders)
+    try:
+        rounds, outcomes = read_again(spec, executor, contenders)
+    except BaseException:  # an interrupt too: what was read until then was measured
+        read = [c for c in contenders if c.readings or c.failure]
+        store_readings(ledger.store, place, read, {c.label: _cut_short(c) for c in read}, knew)
+        raise
     progress.defended(rounds)
     verdict = judge(spec, [_standing(spec, c, outcomes[c.label]) for c in contenders])
     document = verdict | {
         "rounds": rounds,
         **said,
-        "told": len(ledger.strategy.told),
+        "told": knew,
         "outcomes": {label: [str(o.status), o.message] for label, o in outcomes.items()},
     }
-    study = ledger.study
-    place = Place(study.record.id, ledger.session_id, study.segment.id)
-    store_readings(ledger.store, place, contenders, outcomes, len(ledger.strategy.told))
-    ledger.store.save_verdict(ledger.study.record.id, ledger.session_id, document)
+    store_readings(ledger.store, place, contenders, outcomes, knew)
+    ledger.store.save_verdict(study.record.id, ledger.session_id, document)
 
 
 def read_again(
@@ -238,12 +243,23 @@ def _seconds(spec: StudySpec) -> float:
 def _outcome(spec: StudySpec, contender: Contender) -> Outcome:
     """The outcome of the re-measurement of one contender, its bounds included."""
     if contender.failure is not None:
-        return contender.failure
+        return _failed(contender, contender.failure)
     metrics: dict[str, Estimate] = {}
     for name in dict.fromkeys(r.metric for r in contender.readings):
         metrics[name] = estimate(contender.values(name), spec.measure.confidence)
     status, message = beyond_bounds(spec.metrics, metrics) or (Status.OK, "")
     return Outcome(status, metrics, tuple(contender.readings), message=message)
+
+
+def _failed(contender: Contender, failure: Outcome) -> Outcome:
+    """Its failure, with what it read in the rounds before."""
+    return replace(failure, readings=(*contender.readings, *failure.readings))
+
+
+def _cut_short(contender: Contender) -> Outcome:
+    """What came of one while the rounds were not over: nothing that counts, unless it had failed."""
+    lost = Outcome(Status.LOST, message="the re-measurement was cut short")
+    return _failed(contender, contender.failure or lost)
 
 
 def _standing(spec: StudySpec, contender: Contender, outcome: Outcome) -> Standing:

@@ -25,7 +25,7 @@ from autotune.session.finale import defend
 from autotune.session.ledger import Ledger, seconds_searched
 from autotune.session.opening import open_study
 from autotune.session.progress import Progress
-from autotune.session.result import load_result
+from autotune.session.result import load_result, space_of
 from autotune.session.session import Session
 from autotune.session.shapes_budget import Slice, Standing, next_slice, order_of
 from autotune.session.shapes_cross import Candidate, candidates, is_current, measure_across, own_verdict
@@ -34,7 +34,7 @@ from autotune.session.shapes_progress import SharedProgress
 from autotune.session.shapes_result import ManyResult
 from autotune.space.spec import Budget, Family, MetricSpec, SearchSettings, StudySpec
 from autotune.status import Status
-from autotune.store.records import StudyRecord, TrialRecord
+from autotune.store.records import StudyRecord, TrialRecord, VerdictRecord
 from autotune.store.store import Store
 
 
@@ -118,18 +118,22 @@ class ManySession:
         return "interrupted"
 
     def _standing(self, place: int) -> Standing:
-        study = self._studies[place]
-        trials = self.store.trials(study.id, purpose="search")
+        trials = self._tried(place)
         return Standing(
             bests=tuple(_bests(trials, self.family.specs[place].goals[0])),
             tries=len(trials),
-            seconds=seconds_searched(self.store, study.id),
+            seconds=seconds_searched(self.store, self._studies[place].id),
             closed=place in self._closed,
         )
 
+    def _tried(self, place: int) -> list[TrialRecord]:
+        """The search trials of one workload that its space still has: as in any session, no others count."""
+        trials = self.store.trials(self._studies[place].id, purpose="search")
+        return [trial for trial in trials if trial.configuration in self.family.specs[place].space]
+
     def _finish_begun(self, place: int) -> None:
         """Trials that were lost with an earlier session are tried again, even where the budget is spent."""
-        trials = self.store.trials(self._studies[place].id, purpose="search")
+        trials = self._tried(place)
         if any(not trial.status.finished for trial in trials):
             self._search_one(place, Budget(trials=len(trials)), Spent())
 
@@ -143,7 +147,7 @@ class ManySession:
             patience=self.family.specs[place].budget.patience,
         )
         self._search_one(place, budget, Spent(sum(o.tries for o in others), sum(o.seconds for o in others)))
-        if len(self.store.trials(self._studies[place].id, purpose="search")) == own.tries:
+        if len(self._tried(place)) == own.tries:
             self._closed.add(place)
 
     def _search_one(self, place: int, budget: Budget, others: Spent) -> None:
@@ -170,11 +174,16 @@ class ManySession:
     def _defend(self, place: int) -> None:
         """The finale of one workload, unless nothing was found there since the last one."""
         spec, study = self.family.specs[place], self._studies[place]
-        trials = self.store.trials(study.id, purpose="search")
-        told = sum(t.status.finished and t.configuration in spec.space for t in trials)
+        trials = self._tried(place)
+        told = sum(trial.status.finished for trial in trials)
         verdict = own_verdict(self.store, study)
-        works = any(t.status is Status.OK for t in trials)
-        if not works or not spec.measure.finalists or (verdict and verdict.document.get("told") == told):
+        works = any(trial.status is Status.OK for trial in trials)
+        stands = (
+            verdict is not None
+            and verdict.document.get("told") == told
+            and self._of_its_space(place, verdict)
+        )
+        if not works or not spec.measure.finalists or stands:
             return
 
         def finale(spec: StudySpec, executor: Executor, ledger: Ledger, progress: Progress) -> None:
@@ -185,8 +194,14 @@ class ManySession:
 
     def _measure_across(self, place: int, wanted: Sequence[Candidate]) -> None:
         """All winners for one workload, unless that is known."""
-        if wanted and not is_current(self.store, self._studies[place], wanted):
+        study = self._studies[place]
+        known = is_current(self.store, study, wanted)
+        if wanted and not (known and self._of_its_space(place, self.store.verdicts(study.id)[-1])):
             self._measure(place, partial(measure_across, wanted=wanted))
+
+    def _of_its_space(self, place: int, verdict: VerdictRecord) -> bool:
+        """Whether a verdict was reached in the space that the workload has now, with its default."""
+        return space_of(self.store, verdict) == self.family.specs[place].space.hash
 
     def _measure(self, place: int, finale: Callable[[StudySpec, Executor, Ledger, Progress], None]) -> None:
         """Run ``finale`` for one workload. Nothing is proposed, so no source needs to be found."""

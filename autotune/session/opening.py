@@ -125,8 +125,9 @@ def open_study(
     notes: list[str] = []
     record = _find_or_begin(spec, store, environment, identity, notes, fresh=fresh)
     if record.space_hash != spec.space.hash:
-        store.update_space(record.id, spec.text, _document(spec, identity), spec.space.hash)
-        record = replace(record, space_hash=spec.space.hash, spec_text=spec.text)
+        document = _document(spec, identity)
+        store.update_space(record.id, spec.text, document, spec.space.hash)
+        record = replace(record, space_hash=spec.space.hash, spec_text=spec.text, document=document)
         notes.append(
             f"the space of study {spec.name!r} has changed: every earlier trial that is still in it counts"
         )

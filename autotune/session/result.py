@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from autotune.measure.outcome import Estimate
 from autotune.space.configuration import Configuration, plain
+from autotune.space.from_document import space_from_document
+from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
-from autotune.store.records import StudyRecord, TrialRecord
+from autotune.store.records import StudyRecord, TrialRecord, VerdictRecord
 from autotune.store.store import Store
 
 if TYPE_CHECKING:
@@ -148,7 +150,9 @@ def load_answer(store: Store, study: StudyRecord, reason: str = "") -> Result:
     metric = next(MetricSpec(**m) for m in study.metrics if m["goal"])
     statuses = dict(sorted(store.study(study.id).counts.items()))
     verdicts = store.verdicts(study.id)
-    if verdicts and verdicts[-1].document.get("configuration") is not None:
+    won = verdicts[-1].document.get("configuration") if verdicts else None
+    space = _changed_space(store, study)
+    if won is not None and (space is None or Configuration(won) in space):
         return _defended(store, study, metric, statuses, verdicts[-1].document, reason)
     number = best_number(store, study, metric)
     found = None if number is None else store.numbered(study.id, [number])[0]
@@ -184,8 +188,35 @@ def best_numbers(store: Store, study: StudyRecord, metric: MetricSpec) -> list[i
 
 
 def best_number(store: Store, study: StudyRecord, metric: MetricSpec) -> int | None:
-    """The trial with the best estimate, the earliest where they tie; ``None`` where none succeeded."""
-    return next(iter(best_numbers(store, study, metric)), None)
+    """The trial with the best estimate, the earliest where they tie; ``None`` where none succeeded.
+
+    One that the space of the study no longer has is passed over.
+    """
+    space = _changed_space(store, study)
+    numbers = best_numbers(store, study, metric)
+    if space is None:
+        return next(iter(numbers), None)
+    for first in range(0, len(numbers), _AT_ONCE):
+        some = numbers[first : first + _AT_ONCE]
+        inside = {t.number for t in store.numbered(study.id, some) if t.configuration in space}
+        if inside:
+            return min(inside, key=some.index)
+    return None
+
+
+_AT_ONCE = 100
+"""How many trials are looked up at once: mostly the first is it, and of a long study not all are read."""
+
+
+def _changed_space(store: Store, study: StudyRecord) -> Space | None:
+    """The space that the study has now; ``None`` where it never had another, so that all trials are in it."""
+    return space_from_document(study.document["space"]) if store.space_revisions(study.id) else None
+
+
+def space_of(store: Store, verdict: VerdictRecord) -> str:
+    """The hash of the space in which a verdict was reached; empty where that is not known."""
+    sessions = store.sessions(verdict.study_id)
+    return next((str(s.settings.get("space", "")) for s in sessions if s.id == verdict.session_id), "")
 
 
 def _defended(

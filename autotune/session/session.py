@@ -18,7 +18,7 @@ from autotune.session.finale import defend
 from autotune.session.ledger import Ledger
 from autotune.session.opening import next_segment, open_study
 from autotune.session.progress import Opening, Progress
-from autotune.session.result import EXHAUSTED, Result, load_result
+from autotune.session.result import EXHAUSTED, Result, load_result, space_of
 from autotune.session.stopping import Stopping, make_stopping
 from autotune.space.spec import StudySpec
 from autotune.status import Status
@@ -207,9 +207,12 @@ class Session:
             self.progress.note(text)
 
     def _worth_defending(self, ledger: Ledger) -> bool:
-        """Not when nothing succeeded, and not again when nothing was tried since the last verdict."""
+        """Not when nothing succeeded, nor again when nothing was tried in this space since the verdict."""
         if ledger.best is None or self.spec.measure.finalists == 0:
             return False
         verdicts = self.store.verdicts(ledger.study.record.id)
         told = len(ledger.strategy.told)
-        return not verdicts or verdicts[-1].document.get("told") != told
+        if not verdicts or verdicts[-1].document.get("told") != told:
+            return True
+        # As many results may be others: some left the space and others came, or the default is another.
+        return space_of(self.store, verdicts[-1]) != self.spec.space.hash

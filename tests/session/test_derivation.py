@@ -16,9 +16,11 @@ from autotune.search.contract import Proposal
 from autotune.search.registry import missing_packages, strategy_names
 from autotune.session.asktell import AskedTrial, AskTell
 from autotune.session.derivation import Derivation, derive
+from autotune.session.ledger import VERIFIED
 from autotune.space.reader import parse_spec
 from autotune.space.spec import SearchSettings, StudySpec
 from autotune.status import Status
+from autotune.store.records import NewTrial
 from autotune.store.store import Store
 
 SPACE = """
@@ -273,6 +275,35 @@ class TestWhatWasAltered:
         causes = derived(file).causes
         assert any(cause.startswith("numpy was 1.0 and is ") for cause in causes)
         assert any("the code of autotune's strategies" in cause for cause in causes)
+
+
+def test_replays_that_were_pruned_are_no_sign_of_an_edit(
+    tmp_path: Path, searches: Callable[[int], Searches]
+) -> None:
+    three = searches(1)
+    spec = spec_of(tmp_path, "random")
+    run(three, spec, steps=20)
+    with Store.open(three.file) as store:
+        study = store.study()
+        again = store.open_session(study.id, {VERIFIED: []}, three.environment.hash, 1, "here")
+        segment = store.latest_segment(study.id)
+        assert segment is not None
+        [kept] = store.propose(study.id, again, segment.id, [NewTrial(spec.space.default(), "final")])
+        store.close_session(again, "verified")
+        store.delete(session_ids=[again])
+        run(three, spec, steps=20)
+        last = store.trials(study.id)[-1].number
+    assert kept is not None and kept.number < last
+    with sqlite3.connect(three.file) as database:
+        change = "UPDATE trials SET reason = json_set(reason, '$.kind', 'edited') WHERE number = ?"
+        assert database.execute(change, (last,)).rowcount == 1
+    found = derived(three.file)
+    assert found.departure is not None and found.departure.trial == last
+    assert not any("there is no trial" in cause for cause in found.causes)
+    with sqlite3.connect(three.file) as database:
+        database.execute("DELETE FROM readings WHERE trial_id = (SELECT id FROM trials WHERE number = 0)")
+        database.execute("DELETE FROM trials WHERE number = 0")
+    assert "the store was edited: there is no trial 0" in derived(three.file).causes
 
 
 def test_a_study_of_an_older_autotune_says_so(tmp_path: Path, searches: Callable[[int], Searches]) -> None:

@@ -1,10 +1,80 @@
-"""Who enters the re-measurement."""
+"""Who enters the re-measurement, and what is kept of who does not stand it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
+import autotune
 from autotune.measure.objective import Baseline
 from autotune.session.finale import Contender, _with_guests
+from autotune.session.progress import Progress
 from autotune.space.configuration import Configuration
+from autotune.space.reader import parse_spec
+from autotune.status import Status
+from autotune.store.store import Store
+
+SPACE = """
+autotune: 1
+name: small
+objective: objective.py:unused
+knobs: {x: {range: [1, 4], default: 1}}
+measure: {min_readings: 3, max_readings: 3, finalists: 2}
+"""
+
+
+class Late(Progress):
+    """Has ``breaks`` happen when ``x`` is read for the fifth time in the finale."""
+
+    def __init__(self, x: int, breaks: Callable[[], None]) -> None:
+        self.x, self.breaks = x, breaks
+        self.left = -1
+
+    def defending(self, labels: tuple[str, ...]) -> None:
+        self.left = 10  # a reading of so short a run comes after one that warms the caches
+
+    def measure(self, x: int) -> float:
+        if x == self.x and self.left > 0:
+            self.left -= 1
+            if self.left == 0:
+                self.breaks()
+        return 8.0 / x
+
+
+def search(folder: Path, late: Late) -> autotune.Result:
+    (folder / "objective.py").write_text("")
+    spec = parse_spec(SPACE, folder / "space.yaml", {})
+    return autotune.search(spec, objective=late.measure, store=folder / "s.db", trials=4, progress=late)
+
+
+def test_what_was_read_before_a_failure_is_kept(tmp_path: Path) -> None:
+    def fails() -> None:
+        raise RuntimeError("no more")
+
+    result = search(tmp_path, Late(4, fails))
+    assert result.defended and result.best == {"x": 3}
+    with Store.open(tmp_path / "s.db") as store:
+        [failed] = [t for t in store.trials(result.study.id) if t.status is Status.CRASHED]
+        kept = [r for r in store.readings(failed.id) if not r.discarded]
+    assert failed.purpose == "final" and failed.configuration == {"x": 4}
+    assert [(r.value, r.context["round"]) for r in kept] == [(2.0, n) for n in range(4)]
+
+
+def test_what_was_read_before_an_interrupt_is_kept_and_does_not_count(tmp_path: Path) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    result = search(tmp_path, Late(4, interrupted))
+    assert result.reason == "interrupted" and not result.defended
+    with Store.open(tmp_path / "s.db") as store:
+        lost = [t for t in store.trials(result.study.id) if t.status is Status.LOST]
+        rounds = {t.configuration["x"]: {r.context["round"] for r in store.readings(t.id)} for t in lost}
+        assert all(r.discarded for t in lost for r in store.readings(t.id))
+    assert sorted(t.purpose for t in lost) == ["default", "final", "final"]
+    assert {0, 1, 2, 3} <= rounds[1] & rounds[3] and rounds[4] == {0, 1, 2, 3}
+    again = search(tmp_path, Late(0, interrupted))
+    assert again.defended and again.best == {"x": 4}
+    assert len(again.trials) == 4
 
 
 def test_guests_enter_before_the_baselines_and_no_configuration_twice() -> None:

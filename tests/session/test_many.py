@@ -19,7 +19,9 @@ from autotune.session.progress import Best, Opening, Progress
 from autotune.session.shapes_matrix import NOT_ALLOWED, NOT_MEASURED, family_of, load_matrix
 from autotune.session.shapes_result import ManyResult
 from autotune.space.configuration import Configuration
+from autotune.space.reader import parse_family
 from autotune.space.spec import Budget
+from autotune.store.records import TrialRecord
 from autotune.store.store import Store
 from tests.session.planted import Planted, family
 
@@ -129,6 +131,37 @@ def test_a_workload_that_joins_is_searched_and_all_winners_are_measured_there(tm
     assert after.results[0].study.id == before.results[0].study.id
     assert sum(after.results[2].statuses.values()) >= 10
     assert NOT_MEASURED not in {cell.status for row in after.matrix.cells for cell in row}
+
+
+def test_all_is_measured_again_in_a_space_with_another_default(tmp_path: Path) -> None:
+    workloads = "[{m: 64}, {m: 16}, {m: 128, held_out: true}]"
+    before = search(tmp_path, workloads)
+    planted = family(tmp_path, workloads, trials=40)
+    text = planted.specs[0].text.replace("default: 1}", "default: 2}")
+    assert text != planted.specs[0].text
+    changed = parse_family(text, tmp_path / "space.yaml")
+    for _ in range(2):
+        after = autotune.search_many(changed, store=tmp_path / "s.db", objective=Planted)
+        assert len(tries(after)) == len(tries(before))
+        assert after.matrix.configurations[0]["tile"] == 2
+        assert NOT_MEASURED not in {cell.status for row in after.matrix.cells for cell in row}
+        Planted.prepared.clear()
+    assert not Planted.prepared, "measured again for nothing"
+
+
+def test_what_is_gone_from_a_space_does_not_count_for_the_budget(tmp_path: Path) -> None:
+    workloads = "[{m: 64}, {m: 16}]"
+    search(tmp_path, workloads, trials=40, finalists=0)
+    text = family(tmp_path, workloads, 60, finalists=0).specs[0].text
+    narrow = text.replace("constraints: [", 'constraints: ["spread <= 4", ')
+    changed = parse_family(narrow, tmp_path / "space.yaml")
+    after = autotune.search_many(changed, store=tmp_path / "s.db", objective=Planted)
+    assert len(tries(after)) > 60
+    assert sum(trial.configuration["spread"] <= 4 for trial in tries(after)) == 60
+
+
+def tries(result: ManyResult) -> list[TrialRecord]:
+    return [trial for one in result.results for trial in one.trials]
 
 
 class _StopAt(Progress):

@@ -11,9 +11,11 @@ import pytest
 
 import autotune
 from autotune.report.summary import summarize
+from autotune.session.result import load_answer
 from autotune.space.reader import parse_spec
 from autotune.space.spec import StudySpec
 from autotune.status import Status
+from autotune.store.records import TrialRecord
 from autotune.store.store import Store
 
 SPACE = """
@@ -106,6 +108,54 @@ def test_what_is_gone_from_a_space_does_not_count_for_the_budget(
     assert any(t.configuration["x"] > 4 for t in before.trials)
     after = search(spec(tmp_path, high=4), trials=30)
     assert sum(t.configuration["x"] <= 4 for t in after.trials) == 30
+
+
+def test_a_winner_that_its_space_forbids_is_no_answer(
+    tmp_path: Path, search: Callable[..., autotune.Result]
+) -> None:
+    before = search(trials=20)
+    won = before.best
+    assert won is not None and before.defended
+    forbid = f'constraints: ["x != {won["x"]} or y != {won["y"]}", '
+    given = parse_spec(SPACE.format(high=15).replace("constraints: [", forbid), tmp_path / "space.yaml", {})
+    # As many results as before are in the space, but they are others: the finalists are measured again.
+    after = search(given, trials=20)
+    assert len(after.trials) == 21 and after.defended and after.best not in (None, won)
+    with Store.open(tmp_path / "study.db") as store:
+        assert len(store.verdicts(after.study.id)) == 2
+        assert load_answer(store, store.study()).best == after.best
+
+
+def test_without_a_finale_a_trial_outside_the_space_is_no_answer(
+    tmp_path: Path, search: Callable[..., autotune.Result]
+) -> None:
+    before = search(trials=20)
+    assert before.best is not None
+    given = spec(tmp_path, high=before.best["x"] - 1)
+    after = search(replace(given, measure=replace(given.measure, finalists=0)), trials=1)
+    inside = [t.configuration for t in after.trials if t.configuration["x"] < before.best["x"]]
+    assert not after.defended and after.best == min(inside, key=lambda c: bowl(**c))
+
+
+def test_the_answer_is_compared_with_the_default_of_today(
+    tmp_path: Path, search: Callable[..., autotune.Result]
+) -> None:
+    before = search(trials=20)
+    assert before.best is not None and before.speedup is not None
+    text = SPACE.format(high=15).replace("default: 0", f"default: {before.best['x']}", 1)
+    after = search(parse_spec(text, tmp_path / "space.yaml", {}), trials=20)
+    default = bowl(before.best["x"], 0)
+    assert after.speedup is not None and after.best == before.best
+    assert after.speedup.estimate == pytest.approx(default / bowl(**before.best))
+    assert len(after.trials) == 20 and before.speedup.estimate > after.speedup.estimate
+    assert sum(t.purpose == "default" for t in everything(tmp_path)) == 2
+    search(parse_spec(text, tmp_path / "space.yaml", {}), trials=20)
+    assert sum(t.purpose == "default" for t in everything(tmp_path)) == 2, "measured again for nothing"
+
+
+def everything(folder: Path) -> list[TrialRecord]:
+    with Store.open(folder / "study.db", readonly=True) as store:
+        return store.trials(store.study().id)
 
 
 def test_a_changed_workload_begins_a_new_study_that_says_so(
