@@ -124,16 +124,22 @@ def open_study(
     store.put_environment(environment.hash, environment.to_document())
     notes: list[str] = []
     record = _find_or_begin(spec, store, environment, identity, notes, fresh=fresh)
+    document = _document(spec, identity)
     if record.space_hash != spec.space.hash:
-        document = _document(spec, identity)
-        store.update_space(record.id, spec.text, document, spec.space.hash)
-        record = replace(record, space_hash=spec.space.hash, spec_text=spec.text, document=document)
         notes.append(
             f"the space of study {spec.name!r} has changed: every earlier trial that is still in it counts"
         )
+    if _written(record) != (spec.space.hash, spec.text, document["source"]):
+        store.update_space(record.id, spec.text, document, spec.space.hash)
+        record = replace(record, space_hash=spec.space.hash, spec_text=spec.text, document=document)
     segment = _segment(store, record, source, notes)
     watched = () if isinstance(spec.objective, CallableObjective) else sources  # that is loaded already
     return OpenedStudy(record, segment, watched, source, tuple(notes))
+
+
+def _written(record: StudyRecord) -> tuple[str, str, object]:
+    """What a study is measured again by: its space, the text of its file and where that lies."""
+    return record.space_hash, record.spec_text, record.document.get("source", "")
 
 
 def next_segment(store: Store, opened: OpenedStudy) -> OpenedStudy:

@@ -102,12 +102,14 @@ def update_space(
     space_hash: str,
     now: float,
 ) -> None:
-    """Put a new space in the place of the old one, which is kept as a revision."""
+    """Put what a space file says now in the place of what it said; another space is kept as a revision."""
     lock_study(Direct.through(connection), study_id)
     columns = (studies.c.id, sa.literal(now), studies.c.spec_text, studies.c.document, studies.c.space_hash)
     kept = ["study_id", "replaced_at", "spec_text", "document", "space_hash"]
     connection.execute(
-        sa.insert(space_revisions).from_select(kept, sa.select(*columns).where(studies.c.id == study_id))
+        sa.insert(space_revisions).from_select(
+            kept, sa.select(*columns).where(studies.c.id == study_id, studies.c.space_hash != space_hash)
+        )
     )
     connection.execute(
         sa.update(studies)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import autotune
-from autotune.session.replaying import comparable_paces, past_of
+from autotune.session.replaying import comparable_paces, past_of, replay
 from autotune.store.store import Store
 
 SPACE = """
@@ -45,6 +45,26 @@ def test_the_past_of_a_trial_is_its_readings_and_the_runs_of_others(store: Path)
             values = {round(run.middle, 6) for group in past.replicates for run in group}
             assert values == {round(t.metrics["time"].value, 6) for t in trials} - {past.then.middle}
         assert past_of(opened, trials[0], "another") is None
+
+
+def test_a_trial_is_measured_again_by_what_its_space_file_says_now(tmp_path: Path) -> None:
+    before, after = tmp_path / "before", tmp_path / "after"
+    before.mkdir()
+    (before / "space.yaml").write_text(SPACE)
+    (before / "objective.py").write_text(OBJECTIVE)
+    autotune.search(before / "space.yaml", trials=3, store=tmp_path / "study.db")
+    before.rename(after)
+    text = SPACE.replace("max_readings: 3", "max_readings: 3, timeout: 60s")
+    (after / "space.yaml").write_text(text)
+    autotune.search(after / "space.yaml", trials=3, store=tmp_path / "study.db")
+    with Store.open(tmp_path / "study.db") as opened:
+        study = opened.study()
+        assert (study.id, study.spec_text) == (1, text)
+        assert study.document["measure"]["timeout"] == 60.0
+        assert opened.space_revisions(1) == [], "its space is the same"
+        best = opened.trials(1, purpose="search")[2]
+    found = replay(str(tmp_path / "study.db"), best.id, keep=False, runs=1)
+    assert (found.study.id, found.result.runs) == (1, 1), found.result.reason
 
 
 HERE: dict[str, Any] = {
