@@ -191,7 +191,7 @@ class _Study:
             self._wrong("segments", 1, "the segments are not numbered 0, 1, 2 ...")
         sessions = len(self._each("sessions"))
         self._in_session("asks", sessions)
-        numbers = self._trials(sessions, len(segments))
+        numbers = self._trials(documents[0], sessions, len(segments))
         self._of_trials("readings", numbers)
         self._of_trials("reports", numbers, once=False)
         self._in_session("verdicts", sessions)
@@ -204,7 +204,7 @@ class _Study:
             if document["session"] >= sessions:
                 self._wrong(part, line, f"there is no session {document['session']}")
 
-    def _trials(self, sessions: int, segments: int) -> dict[int, int]:
+    def _trials(self, study: Document, sessions: int, segments: int) -> dict[int, int]:
         """How many readings each trial should have."""
         numbers: dict[int, int] = {}
         searched: set[str] = set()
@@ -225,6 +225,13 @@ class _Study:
             told |= {row["told"]} - {None}
             last = row["number"]
             numbers[last] = row["reading_count"]
+        # As in an archive that was written in parts, while the study went on.
+        if (following := study["next_number"]) <= last:
+            self._wrong("study", 1, f"its next trial is to be number {following}, and it has a trial {last}")
+        if (following := study["next_told"]) <= (latest := max(told, default=-1)):
+            self._wrong(
+                "study", 1, f"its next result is to be number {following}, and it has a result {latest}"
+            )
         return numbers
 
     def _of_trials(self, part: str, numbers: dict[int, int], *, once: bool = True) -> None:

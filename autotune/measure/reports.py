@@ -147,8 +147,8 @@ class Reporter:
             raise Stopped(Status.OK, f"all {curve.steps} steps are done")
         usable = math.isfinite(values[curve.metric])
         report = Report(step, values, time.monotonic() - self._began)
-        self.last, self.count = report, self.count + 1
         why = self._hear(report, usable and curve.waits(before, step))
+        self.last, self.count = report, self.count + 1  # it was heard; one that was not can be made again
         if not usable:
             raise Stopped(Status.DIVERGED, f"{curve.metric} is {values[curve.metric]} at step {step}")
         if why:

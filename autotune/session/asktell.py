@@ -9,6 +9,10 @@
 
 Everything that holds for a search holds here: each trial is on disk before it is handed out and
 after it is told, nothing is proposed twice, and opening the same study again goes on with it.
+
+A trial may take as long as it takes while this process lives, for another one on the same machine sees that.
+On another machine only ``ask``, ``report`` and ``tell`` are seen: who opens the study there a minute after
+the last of them takes what is running here for lost and tries it again. The result that is told first counts.
 """
 
 from __future__ import annotations
@@ -63,6 +67,7 @@ class AskTell:
 
     def ask(self, n: int = 1) -> list[AskedTrial]:
         """Up to ``n`` trials; fewer where the space is exhausted. They are ``running`` from now on."""
+        self._ledger.renew()
         trials = self._ledger.propose(count_of(n), worker="ask-tell")
         if self._stopping is not None:
             for trial in trials:
@@ -81,6 +86,7 @@ class AskTell:
                 session.tell(trial, loss=loss, status=stop.status, message=stop.message)
         """
         self._in_flight(trial)
+        self._ledger.renew()
         if self._stopping is None:
             return None
         try:
@@ -107,11 +113,14 @@ class AskTell:
         recorded; the trial can be told again then, and where the store failed.
         """
         self._in_flight(trial)
+        self._ledger.renew()
         given = {**(metrics or {}), **named}
         outcome = outcome_of(self._spec, given, status, message, seconds, peak_memory)
         if self._stopping is not None:
-            outcome = self._stopping.settle(trial.id, outcome) or outcome
+            outcome = self._stopping.completed(trial.id, outcome)
         self._ledger.finish(trial.id, outcome)
+        if self._stopping is not None:
+            self._stopping.over(trial.id, outcome)
         self._reporters.pop(trial.id, None)
         return outcome
 

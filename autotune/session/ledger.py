@@ -12,10 +12,7 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Mapping
 from dataclasses import asdict
-
-import psutil
 
 from autotune.measure.outcome import Outcome
 from autotune.provenance.environment import Environment
@@ -24,6 +21,7 @@ from autotune.search.registry import make_strategy
 from autotune.session.budget import Spent
 from autotune.session.engine import engine
 from autotune.session.front import GrowingFront
+from autotune.session.liveness import identity, lives
 from autotune.session.observing import Finished, observe_record
 from autotune.session.opening import OpenedStudy
 from autotune.session.progress import Best
@@ -39,7 +37,8 @@ VERIFIED = "verified"
 """The setting that tells a session that measured an answer again from one that searched."""
 
 LEASE_SECONDS = 60.0
-"""How long a trial may stay without a sign of life before another session takes it for lost."""
+"""How long a trial may stay without a sign of life before another session takes it for lost, unless that can
+see that its process lives."""
 
 
 class Ledger:
@@ -78,7 +77,7 @@ class Ledger:
         self.strategy = make_strategy(spec.search.strategy, problem, spec.search.seed)
         self._bury_dead_sessions()
         self._searched_before = seconds_searched(store, study.record.id)
-        self._began = time.time()
+        self._began = time.monotonic()  # the clock may be set meanwhile
         self.session_id = store.open_session(
             study.record.id,
             {
@@ -87,7 +86,7 @@ class Ledger:
                 "budget": asdict(spec.budget),
                 "space": spec.space.hash,
                 "engine": engine(),
-                "process": _process_started(),
+                "process": identity(),
                 **learned.settings,
             },
             environment.hash,
@@ -157,8 +156,8 @@ class Ledger:
         """Write the outcome down, then tell the strategy; a lost trial can be put back by :meth:`retry`."""
         trial = self._running[trial_id]
         self.store.finish(trial_id, outcome, self._environment.hash)
-        del self._running[trial_id]  # now it stands in the store, and not before
         self.catch_up()
+        del self._running[trial_id]  # now the store and the strategy have it, and not before
         return trial
 
     def retry(self, trial_id: int) -> None:
@@ -188,7 +187,7 @@ class Ledger:
 
     @property
     def spent(self) -> Spent:
-        seconds = self._searched_before + time.time() - self._began
+        seconds = self._searched_before + time.monotonic() - self._began
         return Spent(len(self._counted), seconds, self._since_improvement)
 
     @property
@@ -203,7 +202,7 @@ class Ledger:
     def close(self, reason: str) -> None:
         """End the session; what is still in flight becomes lost and is tried again by the next one."""
         self.store.close_session(self.session_id, reason)
-        self.store.expire(self.study.record.id, time.time())
+        self._expire()
 
     def known_codes(self) -> dict[str, Known]:
         """Which code earlier sessions have measured, of what is as it is now."""
@@ -213,7 +212,7 @@ class Ledger:
 
     def _restore(self) -> None:
         study_id = self.study.record.id
-        self.store.expire(study_id, time.time())
+        self._expire()
         trials = self.store.trials(study_id, purpose="search")
         inside = [t for t in trials if t.configuration in self.spec.space]
         for trial in inside:
@@ -234,14 +233,22 @@ class Ledger:
 
     def _bury_dead_sessions(self) -> None:
         """Sessions of this host whose process is gone will not finish their trials: close them."""
-        host = socket.gethostname()
         for session in self.store.sessions(self.study.record.id):
-            if (
-                session.finished_at is None
-                and session.host == host
-                and _is_dead(session.pid, session.settings)
-            ):
+            if session.finished_at is None and lives(session) is False:
                 self.store.close_session(session.id, "its process is gone")
+
+    def _expire(self) -> None:
+        """Take for lost what ran out of its lease, but not from a process that is seen to live.
+
+        It may have had no moment to renew it: a trial that the caller runs lasts as long as it lasts. In
+        this very process that says nothing, for a session may have been dropped without being closed.
+        """
+        alive = [
+            session.id
+            for session in self.store.sessions(self.study.record.id)
+            if session.finished_at is None and session.pid != os.getpid() and lives(session)
+        ]
+        self.store.expire(self.study.record.id, time.time(), alive=alive)
 
     # -- the best so far -----------------------------------------------------------------------
 
@@ -260,22 +267,6 @@ class Ledger:
 
 def _order_told(trial: TrialRecord) -> int:
     return -1 if trial.told is None else trial.told
-
-
-def _process_started() -> float:
-    return psutil.Process().create_time()
-
-
-def _is_dead(pid: int, settings: Mapping[str, object]) -> bool:
-    """Whether the process is gone; the time it started tells it from a later one of the same number."""
-    try:
-        started = psutil.Process(pid).create_time()
-    except psutil.NoSuchProcess:
-        return True
-    except psutil.AccessDenied:
-        return False
-    recorded = settings.get("process")
-    return isinstance(recorded, float) and abs(started - recorded) > 1.0
 
 
 def seconds_searched(store: Store, study_id: int) -> float:

@@ -78,6 +78,8 @@ class Stopping:
         self._given: dict[int, TrialRecord] = {}
         """Those that this session runs, by id, as all below."""
         self._pausing: set[int] = set()
+        self._heard: dict[int, int] = {}
+        """The last step that each said."""
         self._held: dict[int, Outcome] = {}
         self._before: dict[int, Outcome] = {}
         """What is known of trials that go on after a pause."""
@@ -118,7 +120,9 @@ class Stopping:
 
     def hear(self, trial_id: int, report: Report, waits: bool) -> str:
         """Take a report; where the run waits, write it down and say why it is to end, if it is."""
-        self._unwritten.append((trial_id, report))
+        if self._heard.get(trial_id) != report.step:  # else it is said again, for the store had failed
+            self._heard[trial_id] = report.step
+            self._unwritten.append((trial_id, report))
         if not waits:
             return ""
         self.write()
@@ -136,13 +140,15 @@ class Stopping:
 
     def write(self) -> None:
         """Write down what was reported since the last time."""
-        made, self._unwritten = self._unwritten, []
-        for trial_id, own in groupby(made, key=lambda pair: pair[0]):
-            self._store.report(trial_id, [report for _, report in own])
+        for trial_id, own in groupby(list(self._unwritten), key=lambda pair: pair[0]):
+            made = [report for _, report in own]
+            self._store.report(trial_id, made)
+            del self._unwritten[: len(made)]  # now they stand in the store, and not before
 
     def settle(self, trial_id: int, outcome: Outcome) -> Outcome | None:
         """The outcome to be recorded of a run that has ended; ``None`` where the trial is only paused."""
         self.write()
+        self._heard.pop(trial_id, None)
         before = self._before.pop(trial_id, None)
         if before is not None:
             outcome = replace(outcome, phases=_added(before.phases, outcome.phases))
@@ -215,17 +221,28 @@ class Stopping:
                 self._rule.heard(number, report.step, self._sign * value)
 
     def _finished(self, trial_id: int, outcome: Outcome) -> Outcome:
-        """The outcome with the trial's curve beside it; a lost one will be tried again."""
+        outcome = self.completed(trial_id, outcome)
+        self.over(trial_id, outcome)
+        return outcome
+
+    def completed(self, trial_id: int, outcome: Outcome) -> Outcome:
+        """The outcome of a run that has ended, with the trial's curve beside it; may be asked for again."""
+        self.write()
         if outcome.status is Status.LOST:
             return outcome
         self._catch_up()
-        number = self._given.pop(trial_id).number
-        self._end(number, outcome.status, outcome.metrics)
+        number = self._given[trial_id].number
         curve = [[rung, there[number]] for rung, there in self._board.values.items() if number in there]
         facts: dict[str, object] = {**outcome.facts, "steps": self._settings.max, "curve": curve}
         if number in self._last:
             facts["step"] = self._last[number].step
         return replace(outcome, facts=facts)
+
+    def over(self, trial_id: int, outcome: Outcome) -> None:
+        """A trial has come to its outcome; a lost one will be tried again."""
+        self._heard.pop(trial_id, None)
+        if outcome.status is not Status.LOST:
+            self._end(self._given.pop(trial_id).number, outcome.status, outcome.metrics)
 
     def _end(self, number: int, status: Status, metrics: Mapping[str, Estimate]) -> None:
         result = metrics.get(self._metric.name) if status is Status.OK else None

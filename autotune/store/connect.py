@@ -51,6 +51,13 @@ def writer(engine: sa.Engine) -> sa.Engine:
     return engine.execution_options(**{WRITING: True})
 
 
+def reader(engine: sa.Engine) -> sa.Engine:
+    """The same connections, for transactions that see one moment, as SQLite's do anyway."""
+    if engine.dialect.name != "postgresql":
+        return engine
+    return engine.execution_options(isolation_level="REPEATABLE READ")
+
+
 # -- SQLite --------------------------------------------------------------------------------------
 
 

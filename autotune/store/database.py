@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from autotune.errors import StoreError
 from autotune.store.address import Address
-from autotune.store.connect import begin_writing, writer
+from autotune.store.connect import begin_writing, reader, writer
 from autotune.store.failures import MOVED, explained
 from autotune.store.prepared import Direct
 
@@ -30,7 +30,7 @@ class Database:
     def __init__(self, address: Address, engine: sa.Engine, *, readonly: bool) -> None:
         self.address = address
         self._engine = engine
-        self._writer = writer(engine)
+        self._reader, self._writer = reader(engine), writer(engine)
         self._kept: sa.PoolProxiedConnection | None = None
         self._readonly = readonly
         self._pid = os.getpid()
@@ -54,7 +54,7 @@ class Database:
     def read(self) -> Iterator[sa.Connection]:
         """A transaction that sees one moment of the database, and never makes a writer wait."""
         self._require_open()
-        with explained(self.address), self._reading_turn, self._engine.connect() as connection:
+        with explained(self.address), self._reading_turn, self._reader.connect() as connection:
             yield connection
 
     @contextmanager

@@ -36,6 +36,7 @@ def open_engine(address: Address, *, readonly: bool) -> sa.Engine:
         if address.file is not None:
             _require_place(address, address.file, readonly=readonly)
             if not address.file.exists():
+                _require_no_rest(address.file)
                 _create(address, address.file)
         engine = make_engine(address, readonly=readonly)
         try:
@@ -63,6 +64,18 @@ def _require_place(address: Address, file: Path, *, readonly: bool) -> None:
             file.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise CANNOT_OPEN.error(address, f"{error.strerror}: {error.filename}") from error
+
+
+def _require_no_rest(file: Path) -> None:
+    """Refuse to make a database beside what is left of one: SQLite would write that into the new one."""
+    rest = [f"{file}{ending}" for ending in ("-wal", "-journal") if Path(f"{file}{ending}").exists()]
+    # Looked at last: what another process makes at this moment is there before anything beside it.
+    if rest and not file.exists():
+        raise StoreError(
+            f"the store {file} is gone, but what was last written to it is still in {' and '.join(rest)}:"
+            f" put the store back in its place, or delete {'it' if len(rest) == 1 else 'them'} too"
+            " to begin a new one"
+        )
 
 
 def _create(address: Address, file: Path) -> None:

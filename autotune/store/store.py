@@ -285,10 +285,13 @@ class Store:
             contents.insert_artifacts(direct, packed, now)
             return told
 
-    def expire(self, study_id: int, now: float) -> list[TrialRecord]:
-        """Unfinished trials whose lease is out at ``now`` become lost; each is returned to one caller."""
+    def expire(self, study_id: int, now: float, *, alive: Collection[int] = ()) -> list[TrialRecord]:
+        """Unfinished trials whose lease is out at ``now`` become lost; each is returned to one caller.
+
+        Those of the sessions ``alive`` do not.
+        """
         with self._database.write() as connection:
-            return trials.expire(connection, study_id, now)
+            return trials.expire(connection, study_id, now, alive)
 
     def retry(
         self,

@@ -6,7 +6,7 @@ several trials by id, so that writers on PostgreSQL never wait for each other in
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -146,9 +146,15 @@ def renew(connection: sa.Connection, trial_ids: Sequence[int], lease_until: floa
         connection.execute(sa.update(trials).where(trials.c.id.in_(held)).values(lease_until=lease_until))
 
 
-def expire(connection: sa.Connection, study_id: int, now: float) -> list[TrialRecord]:
-    """Mark what is past its lease as lost, and return it; each loss is returned to one caller only."""
-    ids = connection.scalars(_held(trials.c.study_id == study_id, trials.c.lease_until <= now)).all()
+def expire(
+    connection: sa.Connection, study_id: int, now: float, alive: Collection[int] = ()
+) -> list[TrialRecord]:
+    """Mark what is past its lease as lost, and return it; each loss is returned to one caller only.
+
+    What the sessions ``alive`` have is left to them.
+    """
+    out = (trials.c.study_id == study_id, trials.c.lease_until <= now, trials.c.session_id.not_in(alive))
+    ids = connection.scalars(_held(*out)).all()
     if not ids:
         return []
     why = sa.case(

@@ -143,6 +143,8 @@ WRONG: dict[str, tuple[str, int, Callable[[Any], None], str]] = {
     "a parent that is not there": (STUDY, 0, sets("parent", 5), "its parent is no other study"),
     "a parent that it is itself": (STUDY, 0, sets("parent", 1), "its parent is no other study"),
     "a flag of text": (STUDY, 0, sets("replayed", "no"), "neither true nor false"),
+    "a next number that is taken": (STUDY, 0, sets("next_number", 1), "its next trial is to be number 1"),
+    "a next result that is there": (STUDY, 0, sets("next_told", 0), "its next result is to be number 0"),
     "segments out of order": (SEGMENTS, 0, sets("number", 4), "not numbered"),
     "a source of text": (SESSIONS, 1, sets("settings", {"sources": ["x"]}), "a source is no object"),
     "settings of text": (SESSIONS, 0, sets("settings", []), "settings is no object"),

@@ -190,6 +190,21 @@ def test_steps_that_skip_rungs_are_decided_once() -> None:
     assert session.heard == [(0, False), (4, True), (8, False)]
 
 
+def test_a_report_that_was_not_heard_can_be_made_again() -> None:
+    session = Session()
+
+    def deaf_once(report: Report, waits: bool) -> str:
+        if not session(report, waits) and len(session.heard) == 1:
+            raise ConnectionError
+        return ""
+
+    reporter = Reporter(CURVE, deaf_once)
+    with pytest.raises(ConnectionError):
+        reporter(1, loss=1.0)
+    reporter(1, loss=1.0)
+    assert session.heard == [(1, True)] * 2 and reporter.count == 1
+
+
 def test_a_silent_reporter_does_nothing() -> None:
     SILENT(1, loss="whatever")  # type: ignore[arg-type]
     assert SILENT.steps is None and SILENT.folder is None and SILENT.last is None

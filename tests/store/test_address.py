@@ -92,6 +92,21 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
         Store.open(tmp_path / "file" / "a.db")
 
 
+@pytest.mark.parametrize("ending", ["-wal", "-journal"])
+def test_nothing_new_is_made_beside_the_rest_of_a_deleted_store(ending: str, tmp_path: Path) -> None:
+    file, rest = tmp_path / "a.db", tmp_path / f"a.db{ending}"
+    rest.write_bytes(b"the last transactions")
+    for _ in range(2):
+        with pytest.raises(
+            StoreError, match=rf"a\.db is gone.*a\.db{ending}: put the store back.* delete it too"
+        ):
+            Store.open(file)
+    assert list(tmp_path.iterdir()) == [rest] and rest.read_bytes() == b"the last transactions"
+    rest.unlink()
+    with Store.open(file) as store:
+        assert store.studies() == []
+
+
 def test_a_server_that_is_not_there(tmp_path: Path) -> None:
     pytest.importorskip("psycopg")
     with pytest.raises(StoreError, match="cannot be reached"):

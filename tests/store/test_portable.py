@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ from autotune.status import Status
 from autotune.store.portable import PARTS, Told
 from autotune.store.pruning import WRITTEN
 from autotune.store.store import Store
-from tests.store.build import Bench, bench, outcome
+from tests.store.build import Bench, bench, new_trial, outcome
 
 
 @pytest.fixture
@@ -44,6 +44,19 @@ def test_it_is_told_part_by_part(store: Store, made: Bench) -> None:
     parts = [part for part, _ in told(store, made.study.id)]
     assert [part for part in PARTS if part in parts] == list(dict.fromkeys(parts))
     assert parts.count("trials") == 4 and parts.count("readings") == 3 and parts.count("reports") == 2
+
+
+def test_it_is_told_as_of_one_moment(shared_url: str, open_store: Callable[[str], Store]) -> None:
+    store, other = open_store(shared_url), open_store(shared_url)
+    own = bench(store)
+    store.finish(own.trial(1).id, outcome())
+    before = told(store, own.study.id)
+    rows = store.tell(own.study.id, {own.study.id: 0})
+    heard = [next(rows)]
+    session = other.open_session(own.study.id, {}, "", 1, "host")
+    [late] = other.propose(own.study.id, session, own.segment, [new_trial(2)])
+    assert late is not None and other.finish(late.id, outcome()) == 1
+    assert heard + list(rows) == before
 
 
 def test_what_is_told_and_written_is_told_the_same(store: Store, made: Bench, tmp_path: Path) -> None:

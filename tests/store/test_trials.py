@@ -240,6 +240,15 @@ class TestLeases:
         assert store.expire(b.study.id, clock.now + 39) == []
         assert [t.id for t in store.expire(b.study.id, clock.now + 40)] == trials[:2]
 
+    def test_what_a_living_session_has_is_left_to_it(self, store: Store, clock: Clock) -> None:
+        b = bench(store)
+        other = store.open_session(b.study.id, {}, "e", 1, "h")
+        [mine, (theirs,)] = b.trial(1), store.propose(b.study.id, other, b.segment, [new_trial(3)])
+        clock.advance(LEASE_SECONDS)
+        assert [t.id for t in store.expire(b.study.id, clock.now, alive=[other])] == [mine.id]
+        assert theirs is not None and store.trial(theirs.id).status is Status.WAITING
+        assert [t.id for t in store.expire(b.study.id, clock.now)] == [theirs.id]
+
     def test_closing_a_session_ends_its_leases(self, store: Store, clock: Clock) -> None:
         b = bench(store)
         other = store.open_session(b.study.id, {}, "e", 1, "h")

@@ -1,0 +1,133 @@
+"""Ask and tell beside other sessions, with trials that take long, and with a store that fails."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import autotune
+from autotune.errors import StoreError
+from autotune.session.asktell import AskedTrial
+from autotune.status import Status
+from autotune.store.store import Store
+
+SPACE = """
+autotune: 1
+name: trained
+objective: objective.py:unused
+metrics: {loss: {goal: minimize}}
+knobs:
+  x: {range: [0, 99]}
+search: {strategy: random, seed: 3}
+"""
+EARLY = SPACE.replace("seed: 3", "seed: 3, early_stopping: {policy: asha, resource: epochs, max: 27}")
+
+
+def opened(folder: Path, space: str = SPACE) -> autotune.AskTell:
+    (folder / "objective.py").write_text("def unused(x):\n    return 1.0\n")
+    (folder / "space.yaml").write_text(space)
+    return autotune.ask_tell(folder / "space.yaml", store=folder / "study.db")
+
+
+def leases_run_out(folder: Path) -> None:
+    """As though a long time had passed without a sign of life."""
+    with Store.open(folder / "study.db") as store:
+        store.renew([trial.id for trial in store.trials(store.study().id)], lease_seconds=-1.0)
+
+
+# -- trials that take long -----------------------------------------------------------------------
+
+OTHER = """
+import sys, autotune
+with autotune.ask_tell("space.yaml", store="study.db") as session:
+    (trial,) = session.ask()
+    print(trial.number, flush=True)
+    sys.stdin.readline()
+    session.tell(trial, loss=1.0)
+"""
+
+
+def test_what_a_living_process_is_at_stays_with_it(tmp_path: Path) -> None:
+    opened(tmp_path).close()
+    command = [sys.executable, "-c", OTHER]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=tmp_path, stdin=pipe, stdout=pipe, text=True) as other:
+        assert other.stdout is not None and other.stdout.readline() == "0\n"
+        leases_run_out(tmp_path)
+        with opened(tmp_path) as session:
+            assert [trial.number for trial in session.ask(2)] == [1, 2]
+        other.communicate("\n")
+    assert other.returncode == 0
+    with Store.open(tmp_path / "study.db") as store:
+        first = store.trials(store.study().id)[0]
+    assert (first.status, first.attempt) == (Status.OK, 1)
+
+
+def test_what_a_session_of_this_process_forgot_is_tried_again(tmp_path: Path) -> None:
+    dropped = opened(tmp_path)
+    (trial,) = dropped.ask()
+    leases_run_out(tmp_path)
+    with opened(tmp_path) as session:
+        assert [again.id for again in session.ask()] == [trial.id]
+
+
+SIGNS: dict[str, Callable[[autotune.AskTell, AskedTrial], object]] = {
+    "ask": lambda session, other: session.ask(),
+    "report": lambda session, other: session.report(other, 1, loss=1.0),
+    "tell": lambda session, other: session.tell(other, loss=1.0),
+}
+
+
+@pytest.mark.parametrize("space", [SPACE, EARLY], ids=["whole", "early"])
+@pytest.mark.parametrize("sign", SIGNS)
+def test_whatever_is_said_is_a_sign_of_life_for_all_trials(tmp_path: Path, sign: str, space: str) -> None:
+    with opened(tmp_path, space) as session:
+        trial, other = session.ask(2)
+        leases_run_out(tmp_path)
+        SIGNS[sign](session, other)
+        with Store.open(tmp_path / "study.db") as store:
+            assert store.trial(trial.id).lease_until > time.time()
+
+
+def test_a_clock_that_is_set_spends_no_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(tmp_path) as session:
+        later = time.time() + 3600
+        monkeypatch.setattr(time, "time", lambda: later)
+        assert session._ledger.spent.seconds < 3600
+
+
+# -- a store that fails --------------------------------------------------------------------------
+
+
+def test_what_the_store_refused_can_be_said_again(tmp_path: Path) -> None:
+    file, away = tmp_path / "study.db", tmp_path / "elsewhere.db"
+    with opened(tmp_path, EARLY) as session:
+        (trial,) = session.ask()
+        session.report(trial, 1, loss=3.0)
+        session.report(trial, 2, loss=2.5)  # nothing is decided here, and it is not yet in the store
+        for step, loss in ((3, 2.0), (9, 1.0)):
+            file.rename(away)
+            with pytest.raises(StoreError, match="moved"):
+                session.report(trial, step, loss=loss)
+            away.rename(file)
+            assert session.report(trial, step, loss=loss) is None
+        session.report(trial, 10, loss=0.5)
+        for _ in range(2):
+            file.rename(away)
+            with pytest.raises(StoreError, match="moved"):
+                session.tell(trial, loss=0.5)
+            away.rename(file)
+            session._stopping.write()  # type: ignore[union-attr]  # what fails next is the trial's own end
+        told = session.tell(trial, loss=0.5)
+        with pytest.raises(autotune.InputError, match="not one that this session"):
+            session.tell(trial, loss=0.5)
+    with Store.open(file) as store:
+        kept = store.trial(trial.id)
+        assert [r.report.step for r in store.reports_of(trial.id)] == [1, 2, 3, 9, 10]
+    assert kept.status is Status.OK and kept.facts == told.facts
+    assert kept.facts["curve"] == [[1, 3.0], [3, 2.0], [9, 1.0]] and kept.facts["step"] == 10
