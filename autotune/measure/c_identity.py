@@ -8,6 +8,7 @@ is: its own account of itself and of the processor that ``-march=native`` means 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Sequence
 from functools import cache
@@ -22,8 +23,8 @@ _VARIABLES = ("LIBRARY_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX", "SOURCE_DATE_E
 """What a linker or an assembler also goes by."""
 
 
-def compilation_key(compiler: str, flags: Sequence[str], source: Path) -> str | None:
-    """The key of ``compiler flags source``; ``None`` where it has none, and is to be compiled in any case.
+def compilation_key(compiler: Sequence[str], flags: Sequence[str], source: Path) -> str | None:
+    """The key of the command ``compiler flags source``; ``None``: it has none, and is to be run in any case.
 
     That is where preprocessing fails (compiling will say why), and where the assembler reads other files.
     """
@@ -31,7 +32,7 @@ def compilation_key(compiler: str, flags: Sequence[str], source: Path) -> str | 
     plain = [] if any(flag.startswith("-g") for flag in flags) else ["-P"]
     wanted = [flag for flag in flags if not flag.startswith("-l")]
     done = subprocess.run(
-        [compiler, *wanted, "-E", *plain, str(source)],
+        [*compiler, *wanted, "-E", *plain, str(source)],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         check=False,
@@ -42,17 +43,21 @@ def compilation_key(compiler: str, flags: Sequence[str], source: Path) -> str | 
         kind="c",
         text=done.stdout,
         flags="\0".join(flags),
-        compiler=compiler_identity(compiler, tuple(f for f in flags if f.startswith("-m"))),
+        compiler=compiler_identity(tuple(compiler), tuple(f for f in flags if f.startswith("-m"))),
         variables="\0".join(f"{name}={os.environ.get(name, '')}" for name in _VARIABLES),
     )
 
 
 @cache
-def compiler_identity(compiler: str, machine_flags: tuple[str, ...] = ()) -> str:
-    """What the compiler says that it is and compiles for, and which files it consists of."""
-    account = _output([compiler, *machine_flags, "-E", "-v", "-"])
-    programs = [compiler, *(_output([compiler, f"-print-prog-name={name}"]).strip() for name in _PROGRAMS)]
-    return "\0".join([account, *map(_file_identity, programs)])
+def compiler_identity(compiler: tuple[str, ...], machine_flags: tuple[str, ...] = ()) -> str:
+    """What the compiler says that it is and compiles for, and which files it consists of.
+
+    Its command may have several words: ``ccache gcc-13``, ``gcc -m32``.
+    """
+    account = _output([*compiler, *machine_flags, "-E", "-v", "-"])
+    words = [shutil.which(word) or word for word in compiler]
+    called = [_output([*compiler, f"-print-prog-name={name}"]).strip() for name in _PROGRAMS]
+    return "\0".join([account, *map(_file_identity, [*words, *called])])
 
 
 def _file_identity(program: str) -> str:

@@ -29,17 +29,16 @@ before it is killed.
 A ``prepare`` command that keeps what it makes in that folder runs ahead of its turn on another core. One
 that does not (``make TILE=8`` builds ``./bench`` for everybody) could be overtaken by the next one, and
 the wrong program be measured. It therefore runs just before the readings, and again whenever another
-configuration was prepared in between.
+configuration was prepared in between, or another search has prepared anything there.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -55,6 +54,7 @@ from autotune.measure.program import Finished, run_program
 from autotune.measure.reports import SILENT, Reporter
 from autotune.measure.run_listener import RunListener
 from autotune.measure.run_protocol import VARIABLE as RUN_VARIABLE
+from autotune.measure.shared_folder import BuildStamp, alone_at
 from autotune.space.configuration import Configuration
 from autotune.space.placeholders import fill, names
 from autotune.space.spec import CommandObjective, MetricSpec
@@ -131,8 +131,8 @@ class CommandRunner(Objective):
 
     def measure(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float]:
         """Run the command once and read its metrics."""
-        with self._prepared(loaded):
-            file = self.spec.base / self.spec.metrics_file if self.spec.metrics_from == "file" else None
+        file = self.spec.base / self.spec.metrics_file if self.spec.metrics_from == "file" else None
+        with self._prepared(loaded), nullcontext() if file is None else alone_at(file):
             if file is not None:
                 _mark_as_old(file)
             with self._listener(loaded, self.report) as listener:
@@ -243,14 +243,12 @@ class CommandRunner(Objective):
         if not self.spec.prepare or self.private_prepare:
             yield
             return
-        self.context.cache.mkdir(parents=True, exist_ok=True)
-        with (self.context.cache / "prepared-for").open("a+") as stamp:
-            fcntl.flock(stamp, fcntl.LOCK_EX)  # the kernel drops it with the process
-            stamp.seek(0)
-            if stamp.read() != run.configuration.hash:
-                _overwrite(stamp, "")  # what stands there is nobody's, should the command be killed
+        with alone_at(self.spec.base):
+            stamp = BuildStamp(self.spec.base, self.context.cache)
+            if not stamp.says(run.configuration.hash):
+                stamp.clear()  # what stands there is nobody's, should the command be killed
                 self._prepare(run)
-                _overwrite(stamp, run.configuration.hash)
+                stamp.write(run.configuration.hash)
             yield
 
     # -- metrics -------------------------------------------------------------------------------
@@ -353,13 +351,6 @@ def _mark_as_old(file: Path) -> None:
         return
     except OSError as error:
         raise CommandCrashed(f"cannot tell a new {file} from an old one: {error.strerror}") from error
-
-
-def _overwrite(stamp: Any, text: str) -> None:
-    stamp.seek(0)
-    stamp.truncate()
-    stamp.write(text)
-    stamp.flush()
 
 
 def _last_words(ended: Finished) -> str:

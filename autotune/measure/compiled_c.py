@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
+import shlex
 import shutil
 import subprocess
 import time
@@ -60,7 +61,7 @@ def compile_c(source: Path, flags: Sequence[str], folder: Path, cache: CompileCa
     """
     compiler, wanted = _compiler(), [*MACHINE_FLAGS, *flags]
     key = compilation_key(compiler, wanted, source)
-    name = key or hashlib.sha256("\0".join([source.read_text(), compiler, *wanted]).encode()).hexdigest()
+    name = key or hashlib.sha256("\0".join([source.read_text(), *compiler, *wanted]).encode()).hexdigest()
     path = folder / f"{source.stem}-{name[:16]}.so"
     if key is not None and path.exists():
         return Library(str(path), cached=True)
@@ -72,13 +73,13 @@ def compile_c(source: Path, flags: Sequence[str], folder: Path, cache: CompileCa
     return Library(str(path), seconds if isinstance(seconds, float) else 0.0, compiled.cached)
 
 
-def _run_compiler(compiler: str, flags: Sequence[str], source: Path, path: Path) -> Compiled:
+def _run_compiler(compiler: Sequence[str], flags: Sequence[str], source: Path, path: Path) -> Compiled:
     unfinished = path.with_suffix(f".{os.getpid()}")
     # Libraries come last: the linker takes from them what the source before them needs.
     libraries = [flag for flag in flags if flag.startswith("-l")]
     start = time.perf_counter()
     done = subprocess.run(
-        [compiler, *flags, str(source), "-o", str(unfinished), *libraries],
+        [*compiler, *flags, str(source), "-o", str(unfinished), *libraries],
         capture_output=True,
         text=True,
         errors="replace",
@@ -91,11 +92,25 @@ def _run_compiler(compiler: str, flags: Sequence[str], source: Path, path: Path)
     return Compiled(path.read_bytes(), {"compile_seconds": seconds})
 
 
-def _compiler() -> str:
-    found = shutil.which(os.environ.get("CC", "gcc")) or shutil.which("cc")
+def _compiler() -> tuple[str, ...]:
+    """The words of the command: those of the variable ``CC`` where it is set, else gcc or the system's."""
+    given = os.environ.get("CC", "").strip()
+    if not given:
+        found = shutil.which("gcc") or shutil.which("cc")
+        if found is None:
+            raise Infeasible("no C compiler: install gcc")
+        return (found,)
+    try:
+        program, *words = shlex.split(given)
+    except ValueError as error:
+        raise Infeasible(f"the variable CC is {given!r}, which is no command: {error}") from error
+    found = shutil.which(program)
     if found is None:
-        raise Infeasible("no C compiler: install gcc")
-    return found
+        # Another compiler in its place would be measured under this one's name.
+        raise Infeasible(
+            f"the variable CC is {given!r}, but there is no program {program!r}: correct or unset it"
+        )
+    return (found, *words)
 
 
 class CompiledC(ArrayObjective):

@@ -79,11 +79,16 @@ class Trial:
         self.facts |= {"discarded": dict(self.discarded)}
 
     @property
+    def spoilt(self) -> str:
+        """How many readings were discarded, and as what; empty where none was."""
+        count = sum(self.discarded.values())
+        which = "1 reading was" if count == 1 else f"{count} readings were"
+        return f"{which} discarded as {' and '.join(self.discarded)}" if count else ""
+
+    @property
     def stays_spoilt(self) -> str:
         """Why there is no use in reading on; empty where there is."""
-        count = sum(self.discarded.values())
-        why = " and ".join(self.discarded)
-        return f"{count} readings were discarded as {why}" if count >= MOST_DISCARDED else ""
+        return self.spoilt if sum(self.discarded.values()) >= MOST_DISCARDED else ""
 
     def values(self, metric: str) -> list[float]:
         return [r.value for r in self.readings if r.metric == metric and not r.discarded]

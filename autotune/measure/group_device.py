@@ -128,8 +128,10 @@ def sweep_device_groups() -> None:
 def _make_quota(cpu: float, name: str, cap: MemoryCap | None) -> Path | None:
     if isinstance(cap, GroupCap) and cap.version == 2:
         return cap.folder if _set_quota(cap.folder, 2, cpu) else None
+    # The name of the cap's group: where version 1 has both controllers in one tree, it is the same group.
+    own = cap.folder.name if isinstance(cap, GroupCap) else owned_name(name)
     for parent, version in _parents():
-        folder = parent / owned_name(name)
+        folder = parent / own
         with suppress(OSError):
             folder.mkdir(exist_ok=True)
             if _set_quota(folder, version, cpu):

@@ -105,7 +105,7 @@ def scaled_error(name: str, answer: Array, reference: Array, tolerance: float) -
         scale = float(finite.max()) if finite.size else 1.0
         scale = scale or 1.0
         with np.errstate(invalid="ignore", over="ignore"):
-            errors = np.abs(a - b) / scale
+            errors = np.asarray(np.abs(a - b) / scale)  # of two scalars numpy makes no array
         errors[(a == b) | (np.isnan(a) & np.isnan(b))] = 0.0
         errors[np.isnan(errors)] = np.inf
     worst = float(errors.max()) if errors.size else 0.0
@@ -120,7 +120,7 @@ def _first_bad(
     bad = errors > tolerance
     flat = int(np.argmax(bad))
     index = tuple(int(i) for i in np.unravel_index(flat, bad.shape))
-    where = f"{name}[{', '.join(map(str, index))}]"
+    where = f"{name}[{', '.join(map(str, index))}]" if index else name
     got, expected = answer[index], reference[index]
     text = f"{where} is {got} instead of {expected}"
     if not exact:

@@ -21,6 +21,7 @@ import errno
 import os
 import resource
 import signal
+import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -87,11 +88,11 @@ MemoryCap = GroupCap | ProcessCap
 
 
 def make_cap(size: int, name: str) -> MemoryCap:
-    """A cap of ``size`` bytes: by a control group where this process may make one."""
+    """A cap of ``size`` bytes: by a control group of its own where this process may make one."""
     for parent, version in _parents():
-        folder = parent / owned_name(name)
         try:
-            folder.mkdir()
+            # A name that nobody has: this process may have several workers that go by ``name``.
+            folder = Path(tempfile.mkdtemp(prefix=owned_name(f"{name}-"), dir=parent))
         except OSError:
             continue  # read-only, not ours, or not there
         try:

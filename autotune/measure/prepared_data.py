@@ -140,7 +140,8 @@ class _Unusable(Exception):  # noqa: N818 - no error, but a way back
 @contextmanager
 def _locked(descriptor: int) -> Iterator[None]:
     """While this lasts, nobody else makes the entry. The kernel lets go with the process."""
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with suppress(OSError):  # a file system without locks: two may make the same entry
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
     yield
 
 

@@ -46,6 +46,9 @@ _KILL_SECONDS = 20.0
 
 _OUTPUT_SECONDS = 5.0
 
+_LONGEST_POLL_SECONDS = 3600.0
+"""A poll takes at most 24 days, and a limit may be longer: then it is asked again."""
+
 _BOOTSTRAP = (
     "import json, sys; born = json.loads(sys.argv[1]); sys.path[:] = born.pop('path');"
     " from autotune.measure.worker import Birth, main; main(Birth(**born))"
@@ -235,7 +238,8 @@ class Worker:
         while (came := self.attend()) is None:
             poll = select.poll()
             self.watch(poll)
-            poll.poll(max(0.0, self.deadline - time.monotonic()) * 1000 + 1)
+            left = max(0.0, self.deadline - time.monotonic())
+            poll.poll(min(left, _LONGEST_POLL_SECONDS) * 1000 + 1)
         return came
 
     def _take(self, message: object) -> Answer | Ready | Death:

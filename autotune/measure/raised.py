@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Mapping
+from contextlib import suppress
 from types import MappingProxyType
 
 from autotune.measure.gpu.failures import classify
@@ -42,13 +43,22 @@ def failed(error: BaseException) -> Failed:
     """How a trial ends in which an objective raised ``error``."""
     if isinstance(error, Signal):
         message = describe(error, with_type=False)
-        metrics = named_values(error.metrics, "") if isinstance(error, WrongAnswer) else {}
+        metrics = _numbers(error.metrics) if isinstance(error, WrongAnswer) else {}
         return Failed(error.status, message, error.stderr, error.exit_code, error.signal, metrics)
     if (found := classify(error)) is not None:
         return Failed(found.status, f"{found.name} ({describe(error)})", _trace(error))
     if any(kind.__name__ in ("MemoryError", "OutOfMemoryError") for kind in type(error).__mro__):
         return Failed(Status.OUT_OF_MEMORY, describe(error), _trace(error))
     return Failed(Status.CRASHED, describe(error), _trace(error))
+
+
+def _numbers(metrics: Mapping[str, object]) -> dict[str, float]:
+    """Those that are numbers. The answer is wrong, whatever the others are."""
+    numbers: dict[str, float] = {}
+    for name, value in metrics.items():
+        with suppress(Exception):  # whatever an object of the objective's raises when it is asked
+            numbers |= named_values({name: value}, "")
+    return numbers
 
 
 def describe(error: BaseException, with_type: bool = True) -> str:

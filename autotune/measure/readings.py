@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -90,9 +91,42 @@ def named_values(returned: object, default: str) -> dict[str, float]:
     return {default: _number(returned, default)}
 
 
-def _number(value: object, name: str) -> float:
+def plain_context(context: Mapping[str, float]) -> dict[str, float]:
+    """The context of a reading as plain numbers. Raises ``TypeError`` for anything that is no number."""
+    return {str(name): _number(value, str(name), "context") for name, value in context.items()}
+
+
+def plain_facts(facts: Mapping[str, object]) -> dict[str, object]:
+    """Facts as what JSON makes of them, so that they can be sent and stored wherever they come from.
+
+    Scalars of numpy, torch and their kind become plain numbers. Raises ``TypeError`` with the name of a fact
+    that is no JSON.
+    """
+    return {str(name): _plain(value, str(name)) for name, value in facts.items()}
+
+
+def _plain(value: object, name: str) -> object:
+    try:
+        return json.loads(json.dumps(value, default=_simpler))
+    except (TypeError, ValueError, RuntimeError) as error:  # ValueError: it contains itself
+        raise TypeError(
+            f"the fact {name!r} must be JSON (text, numbers, lists and dictionaries of them),"
+            f" not {value!r:.80} ({type(value).__name__}): {error}"
+        ) from error
+
+
+def _simpler(value: object) -> object:
+    """For what JSON does not know: a scalar's number, a mapping's dictionary."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if hasattr(value, "item"):
+        return value.item()  # raises for an array of several
+    raise TypeError(f"a {type(value).__name__} has no place in it")
+
+
+def _number(value: object, name: str, what: str = "metric") -> float:
     if hasattr(value, "item"):
         value = value.item()  # a scalar of numpy, torch and their kind; raises for an array of several
     if isinstance(value, (bool, int, float)):
         return float(value)
-    raise TypeError(f"the metric {name!r} must be a number, not {value!r:.80} ({type(value).__name__})")
+    raise TypeError(f"the {what} {name!r} must be a number, not {value!r:.80} ({type(value).__name__})")

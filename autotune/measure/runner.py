@@ -21,7 +21,7 @@ from autotune.measure.objective import Baseline, Code, Objective
 from autotune.measure.outcome import CODE, RESOURCES, Estimate, Outcome, Reading
 from autotune.measure.pace import Pace
 from autotune.measure.raised import Failed
-from autotune.measure.readings import Clock, Sample, named_values
+from autotune.measure.readings import Clock, Sample, named_values, plain_context, plain_facts
 from autotune.measure.repetition import Decision, RepetitionRule, Verdict
 from autotune.measure.reports import SILENT, Curve, Reporter, Stopped
 from autotune.measure.statistics import suspicions
@@ -235,7 +235,7 @@ class Runner:
         if reporter.ended is None and not (returned is None and values):
             values |= self._values(returned)
         if isinstance(returned, Sample):
-            trial.facts |= returned.facts
+            trial.facts |= plain_facts(returned.facts)
         return values
 
     def _check(self, trial: Trial, loaded: Any, seed: int) -> None:
@@ -266,8 +266,9 @@ class Runner:
         while True:
             self._read_once(trial, loaded, rng, clock)
             values = trial.values(self.goal.name)
+            late = time.monotonic() + 1.5 * clock.last_seconds > deadline
             if not values:
-                self._must_go_on(trial)
+                self._must_go_on(trial, late)
                 continue
             decision = self.rule.decide(values, incumbent, goal)
             if decision.stop:
@@ -276,7 +277,7 @@ class Runner:
                 return Decision(Verdict.BOUNDED, reason)
             if spoilt := trial.stays_spoilt:
                 return Decision(Verdict.CAPPED, spoilt)
-            if time.monotonic() + 1.5 * clock.last_seconds > deadline:
+            if late:
                 return Decision(Verdict.CAPPED, f"the time limit allows {len(values)} readings")
 
     def _read_once(
@@ -294,17 +295,19 @@ class Runner:
             values = self._values(returned)
         if sample.discarded and not discarded:
             trial.discard(sample.discarded)
-        trial.facts |= sample.facts
+        trial.facts |= plain_facts(sample.facts)
         discarded = discarded or sample.discarded
-        context = {**clock.context, **sample.context}
+        context = {**clock.context, **plain_context(sample.context)}
         for name, value in values.items():
             trial.add(Reading(name, value, clock.at, discarded, context))
         return not discarded
 
-    def _must_go_on(self, trial: Trial) -> None:
+    def _must_go_on(self, trial: Trial, late: bool = False) -> None:
         """A device that lets nothing count is no fault of the configuration, which is tried again later."""
         if spoilt := trial.stays_spoilt:
             raise Failed(Status.LOST, f"nothing of it counts: {spoilt}")
+        if late and (spoilt := trial.spoilt):
+            raise Failed(Status.LOST, f"nothing of it counts: {spoilt}; the time limit allows no more")
 
     def _values(self, returned: object) -> dict[str, float]:
         plain = returned.values if isinstance(returned, Sample) else returned
@@ -341,7 +344,7 @@ def _facts_of(code: Code) -> dict[str, object]:
     """What a trial keeps of what its compiler said."""
     if not isinstance(code, Code):
         raise TypeError(f"code() must return an autotune.Code; it returned a {type(code).__name__}")
-    facts = dict(code.facts)
+    facts = plain_facts(code.facts)
     if code.fingerprint:
         facts[CODE] = code.fingerprint
     if code.resources:

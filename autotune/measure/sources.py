@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import shlex
 from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 
+from autotune.errors import InputError
+from autotune.measure.target import target_file
 from autotune.provenance.code import local_imports
 from autotune.provenance.files import is_file
 from autotune.space.spec import (
@@ -47,21 +48,17 @@ def split_target(target: str) -> tuple[str, str]:
 
 
 def python_file(objective: PythonObjective) -> Path | None:
-    """The file that the target is defined in; ``None`` where there is no such module."""
-    place, _ = split_target(objective.target)
-    if place.endswith(".py"):
-        return objective.base / place
+    """The file that the target is defined in; ``None`` where there is none."""
     try:
-        module = importlib.util.find_spec(place)
-    except (ImportError, ValueError):
-        return None
-    return Path(module.origin) if module and module.origin else None
+        return target_file(objective)  # the very file that will be loaded
+    except InputError:
+        return None  # whoever loads the objective says what is wrong with it
 
 
 def _of_python(objective: PythonObjective) -> list[Path]:
     file = python_file(objective)
-    if file is None or not is_file(file):
-        return [file] if file else []
+    if file is None:
+        return []
     _, name = split_target(objective.target)
     declared = [file.parent / source for source in declared_sources(file, name)]
     return [file, *declared, *local_imports(file)]

@@ -166,9 +166,10 @@ def check_confidence(confidence: float) -> None:
 def _by_student(ordered: Sequence[float], confidence: float) -> tuple[float, float, float]:
     """``(low, high, standard error)``: the hull of the readings and Student's t interval."""
     n = len(ordered)
-    mean = math.fsum(ordered) / n
-    variance = math.fsum((value - mean) ** 2 for value in ordered) / (n - 1)
-    error = math.sqrt(variance / n)
+    # Neither sum nor squares of readings, which overflow where the readings do not; and equal readings have
+    # themselves for a mean, to the last digit.
+    mean = ordered[0] + math.fsum((value - ordered[0]) / n for value in ordered)
+    error = math.hypot(*(value - mean for value in ordered)) / math.sqrt(n * (n - 1))
     half = student_quantile((1 + confidence) / 2, n - 1) * error
     return min(ordered[0], mean - half), max(ordered[-1], mean + half), error
 

@@ -110,6 +110,33 @@ def test_a_tolerance_of_ones_own() -> None:
         check(nearly, Strict)
 
 
+class Total(Kernel):
+    """out = the sum of x: a single number."""
+
+    def outputs(self) -> dict[str, Any]:
+        return {"out": ((), self.dtype)}
+
+    def reference(self, inputs: Any) -> dict[str, np.ndarray]:
+        return {"out": inputs["x"].sum(dtype=self.dtype)}
+
+
+class IntegerTotal(Total):
+    dtype = np.int32
+
+
+@pytest.mark.parametrize("kind", [Total, IntegerTotal])
+def test_an_output_that_is_a_single_number(kind: type[Kernel]) -> None:
+    def total(x: np.ndarray, out: np.ndarray) -> None:
+        out[...] = x.sum(dtype=out.dtype)
+
+    def forgetful(x: np.ndarray, out: np.ndarray) -> None:
+        pass
+
+    assert check(total, kind) == 0
+    with pytest.raises(WrongAnswer, match=r"out is .* instead of \d+"):
+        check(forgetful, kind)
+
+
 class Sized(Kernel):
     """As many elements as the workload says; other numbers of them as well."""
 

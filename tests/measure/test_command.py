@@ -19,6 +19,8 @@ from autotune.errors import InputError
 from autotune.measure.command import CommandCrashed, CommandRunner
 from autotune.measure.objective import Context, Infeasible, WrongAnswer
 from autotune.measure.program import Bounded, run_program
+from autotune.measure.shared_folder import _beside_the_locks
+from autotune.measure.turns import FileLock
 from autotune.space.configuration import Configuration
 from autotune.space.spec import CommandObjective, MetricSpec
 from autotune.status import Status
@@ -256,6 +258,31 @@ def test_shared_results_are_prepared_again_when_overtaken(tmp_path: Path) -> Non
     readings = [objective.measure(loaded, RNG)["time"] for loaded in (one, one, two, two, one)]
     assert readings == [1.0, 1.0, 2.0, 2.0, 1.0]
     assert (tmp_path / "log").read_text() == "12121"
+
+
+def test_two_searches_in_one_folder_never_run_each_others_build(tmp_path: Path) -> None:
+    build = python("import sys; open('built', 'w').write(sys.argv[1]); open('log', 'a').write(sys.argv[1])")
+    show = python("print('{\"time\": %s}' % open('built').read())")
+    spec = CommandObjective(show, tmp_path, prepare=(*build, "{tile}"))
+    first, second = (CommandRunner(spec, Context({}, {}, tmp_path / name), (TIME,)) for name in ("a", "b"))
+    one, two = Configuration({"tile": 1}), Configuration({"tile": 2})
+    mine, others = first.load(one), second.load(two)
+    readings = [first.measure(mine, RNG), second.measure(others, RNG), first.measure(mine, RNG)]
+    assert [reading["time"] for reading in readings] == [1.0, 2.0, 1.0]
+    assert second.measure(second.load(one), RNG)["time"] == 1.0
+    assert (tmp_path / "log").read_text() == "121211", "nor is the same build of another's trusted"
+
+
+def test_no_other_search_is_at_a_metrics_file_while_the_command_runs(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from autotune.measure.turns import FileLock\n"
+        "free = FileLock(Path(sys.argv[1])).take()\n"
+        "open('out.json', 'w').write('{\"time\": %s}' % int(free))"
+    )
+    lock = str(_beside_the_locks(tmp_path / "out.json", "alone"))
+    objective = runner(tmp_path, *python(code), lock, metrics_from="file", metrics_file="out.json")
+    assert measure(objective) == {"time": 0.0}
+    assert FileLock(Path(lock)).take(), "and afterwards it is free"
 
 
 def test_private_results_are_prepared_once_and_ahead(tmp_path: Path) -> None:

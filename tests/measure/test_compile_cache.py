@@ -189,7 +189,7 @@ def test_the_key_holds_what_the_compiler_sees(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def key(*flags: str) -> str | None:
-        return compilation_key("gcc", ["-O1", *flags], source)
+        return compilation_key(["gcc"], ["-O1", *flags], source)
 
     first = key()
     assert first is not None and key() == first
@@ -216,14 +216,24 @@ def test_another_compiler_is_another_key(source: Path, tmp_path: Path) -> None:
     other = tmp_path / "gcc-of-mine"
     other.write_text(f'#!/bin/sh\nexec {gcc} "$@"\n')
     other.chmod(0o755)
-    assert compiler_identity(str(other)) != compiler_identity(str(gcc))
-    first = compilation_key(str(other), ["-O1"], source)
+    assert compiler_identity((str(other),)) != compiler_identity((str(gcc),))
+    first = compilation_key([str(other)], ["-O1"], source)
     other.write_text(f'#!/bin/sh\n# newer\nexec {gcc} "$@"\n')
     compiler_identity.cache_clear()  # as in the next process
-    assert compilation_key(str(other), ["-O1"], source) != first
+    assert compilation_key([str(other)], ["-O1"], source) != first
+
+
+@needs_gcc
+def test_each_word_of_a_compilers_command_is_in_the_key(source: Path, tmp_path: Path) -> None:
+    wrapper = tmp_path / "wrapper"
+    wrapper.write_text('#!/bin/sh\nexec "$@"\n')
+    wrapper.chmod(0o755)
+    commands = (["gcc"], ["gcc", "-fno-inline"], [str(wrapper), "gcc"])
+    keys = [compilation_key(command, ["-O1"], source) for command in commands]
+    assert None not in keys and len(set(keys)) == 3
 
 
 @needs_gcc
 def test_what_the_assembler_reads_has_no_key(source: Path) -> None:
     source.write_text('__asm__(".incbin \\"table.bin\\"");\n')
-    assert compilation_key("gcc", ["-O1"], source) is None
+    assert compilation_key(["gcc"], ["-O1"], source) is None

@@ -55,6 +55,13 @@ def test_a_group_counts_no_other_death() -> None:
     assert cap.kills() == 0 and cap.remove()
 
 
+def test_two_workers_of_one_role_have_a_group_each() -> None:
+    first, second = group_cap(), make_cap(64 * MIB, "test")
+    assert first.remove()
+    assert isinstance(second, GroupCap) and second.folder.exists(), "it is not the one that was removed"
+    assert second.remove()
+
+
 def test_a_limit_of_the_process_raises() -> None:
     done = python(
         entering(ProcessCap(256 * MIB)) + f"try:\n    exec({EAT!r})\nexcept MemoryError: print('caught')"

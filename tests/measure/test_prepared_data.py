@@ -16,7 +16,7 @@ from hypothesis.extra import numpy as some
 from numpy.typing import NDArray
 
 from autotune.measure.objective import Context, Objective
-from autotune.measure.prepared_data import PreparedData
+from autotune.measure.prepared_data import PreparedData, _locked
 
 Made = Mapping[str, NDArray[np.generic]]
 
@@ -55,6 +55,13 @@ def test_other_parts_are_another_entry(cache: PreparedData) -> None:
     cache.arrays(numbers, raw="abc")
     other = cache.arrays(lambda: {"x": np.zeros(2)}, raw="abd")
     assert other["x"].tolist() == [0.0, 0.0]
+
+
+def test_where_there_are_no_locks_data_is_prepared_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "lock").touch()
+    file = os.open(tmp_path / "lock", os.O_PATH)  # cannot be locked, as on such a file system
+    with _locked(file):
+        os.close(file)
 
 
 def test_a_damaged_entry_is_made_anew(cache: PreparedData) -> None:
@@ -120,7 +127,7 @@ MAKER = """
 import sys
 from pathlib import Path
 import numpy as np
-from autotune.measure.prepared_data import PreparedData
+from autotune.measure.prepared_data import PreparedData, _locked
 
 def make():
     with open(sys.argv[2], "a") as made:

@@ -115,6 +115,12 @@ def test_an_objective_that_cannot_be_used_says_why(start: Start) -> None:
         start("x = 1\nnonsense").wait()
 
 
+def test_a_limit_may_be_longer_than_a_poll_can_be(start: Start) -> None:
+    worker = start()
+    worker.wait()
+    assert isinstance(ask(worker, 1, seconds=60 * 86400), Measured)
+
+
 def test_dying_at_the_start_is_told_with_what_was_printed(start: Start) -> None:
     death = start("import os\nprint('a library complains')\nos.abort()").wait()
     assert isinstance(death, Death)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autotune.measure.objective import Baseline, Context, Objective
+from autotune.measure.channel import loads_plain
+from autotune.measure.objective import Baseline, Code, Context, Objective, WrongAnswer
 from autotune.measure.outcome import Estimate, Outcome
 from autotune.measure.readings import MOST_DISCARDED, Sample
 from autotune.measure.runner import Runner
@@ -217,10 +219,61 @@ def test_a_device_that_lets_nothing_count_is_no_fault_of_the_configuration() -> 
     assert outcome.message == f"nothing of it counts: {MOST_DISCARDED} readings were discarded as throttled"
 
 
+def test_a_device_that_lets_nothing_count_in_time_is_no_fault_of_the_configuration() -> None:
+    runner = Runner(Tape([throttled(9.0)] * 100), METRICS, SETTINGS)
+    outcome = runner.measure(lambda: CONFIGURATION, 1, seconds=0.0)
+    assert (
+        outcome.status is Status.LOST
+        and "1 reading was discarded as throttled; the time limit" in outcome.message
+    )
+    assert len(outcome.readings) == 3, "two that warm up, and one that was to count"
+
+
 def test_readings_end_where_the_device_lets_few_count() -> None:
     outcome = measure(Tape([1.0, 1.0, 1.0, 1.1, *[throttled(9.0)] * 100]))
     assert outcome.status is Status.OK and outcome.metrics["time"].n == 2
     assert outcome.facts["stopped"] == f"capped: {MOST_DISCARDED} readings were discarded as throttled"
+
+
+def test_scalars_of_numpy_in_what_is_kept_become_plain() -> None:
+    """They cannot be sent to the session otherwise."""
+
+    class Compiled(Tape):
+        def code(self, prepared: Any) -> Code:
+            return Code(facts={"lines": np.int64(3)})
+
+    facts = {"seed": np.int64(7), "losses": [np.float32(0.5)], "by": {"name": (np.float64(1.5), None)}}
+    outcome = measure(Tape([Sample({"time": 1.0}, {"clock": np.float64(900)}, facts=facts)] * 50))
+    kept = {name: outcome.facts[name] for name in facts}
+    assert repr(kept) == "{'seed': 7, 'losses': [0.5], 'by': {'name': [1.5, None]}}"
+    assert type(outcome.readings[0].context["clock"]) is float
+    loads_plain(pickle.dumps(outcome))
+    prepared, _ = Runner(Compiled([]), METRICS, SETTINGS).prepare(CONFIGURATION)
+    assert type(prepared.facts["lines"]) is int
+
+
+@pytest.mark.parametrize(
+    "sample, message",
+    [
+        (Sample({"time": 1.0}, facts={"when": Path("x")}), "the fact 'when' must be JSON"),
+        (Sample({"time": 1.0}, facts={"all": np.ones(2)}), "the fact 'all' must be JSON"),
+        (Sample({"time": 1.0}, {"clock": "fast"}), "the context 'clock' must be a number"),  # type: ignore[dict-item]
+    ],
+)
+def test_what_cannot_be_kept_fails_the_trial_by_name(sample: Sample, message: str) -> None:
+    outcome = measure(Tape([sample] * 50))
+    assert (outcome.status, outcome.phase) == (Status.CRASHED, "warmup") and message in outcome.message
+
+
+def test_a_wrong_answer_is_wrong_whatever_is_said_with_it() -> None:
+    class Wrong(Tape):
+        def check(self, loaded: Any, rng: np.random.Generator) -> Any:
+            said = {"error": None, "size": np.float32(2), "all": np.ones(2), "huge": 10**400}
+            raise WrongAnswer("off", said)  # type: ignore[arg-type]
+
+    outcome = measure(Wrong([]))
+    assert (outcome.status, outcome.message, outcome.phase) == (Status.WRONG, "off", "check")
+    assert {name: found.value for name, found in outcome.metrics.items()} == {"size": 2}
 
 
 def test_an_entrants_discarded_reading_is_taken_again() -> None:

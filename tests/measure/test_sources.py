@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from autotune.measure.sources import source_files
-from autotune.space.spec import CommandObjective
+from autotune.space.spec import CommandObjective, PythonObjective
 
 
 def made(folder: Path, *names: str) -> None:
@@ -56,3 +58,27 @@ def test_what_is_written_for_each_configuration_is_no_source(tmp_path: Path) -> 
     made(tmp_path, "run.sh", "config.py", "out.json")
     run = ("./run.sh", "config.py", "out.json")
     assert sources(tmp_path, *run, config_file="config.py", metrics_file="out.json") == ["run.sh"]
+
+
+def test_a_module_beside_the_space_file_is_found_as_it_is_loaded(tmp_path: Path) -> None:
+    made(tmp_path, "mine/kernel.py", "mine/__init__.py")
+    (tmp_path / "kernel.py").write_text("import helper\n")
+    (tmp_path / "helper.py").write_text("")
+    for target, names in [
+        ("kernel:f", ["kernel.py", "helper.py"]),
+        ("kernel.py:f", ["kernel.py", "helper.py"]),
+        ("mine.kernel:f", ["mine/kernel.py"]),
+        ("nowhere:f", []),
+        ("nowhere.py:f", []),
+    ]:
+        found = source_files(PythonObjective(target, tmp_path))
+        assert [str(path.relative_to(tmp_path.resolve())) for path in found] == names
+
+
+def test_finding_the_source_runs_none_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "loud").mkdir()
+    (tmp_path / "loud" / "__init__.py").write_text("raise SystemExit('it was run')\n")
+    (tmp_path / "loud" / "kernel.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    found = source_files(PythonObjective("loud.kernel:f", tmp_path / "elsewhere"))
+    assert found == ((tmp_path / "loud" / "kernel.py").resolve(),)

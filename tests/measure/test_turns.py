@@ -51,6 +51,15 @@ def test_a_search_takes_other_cores_than_the_one_before_as_long_as_there_are_som
         place.close()
 
 
+def test_where_there_are_no_locks_all_may_pass(tmp_path: Path) -> None:
+    lock = FileLock(tmp_path / "lock")
+    lock.close()
+    lock._file = os.open(tmp_path / "lock", os.O_PATH)  # cannot be locked, as on such a file system
+    assert lock.take() and lock.take(wait=True)
+    lock.release()
+    lock.close()
+
+
 def test_what_a_killed_search_held_is_free(tmp_path: Path) -> None:
     with another_search(tmp_path) as (process, cores):
         (core,) = cores["measuring"]

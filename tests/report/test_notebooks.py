@@ -16,12 +16,8 @@ from autotune.report.recorded import notebook_store
 from autotune.store.store import Store
 from tests.store import postgres
 
-nbformat = pytest.importorskip(
-    "nbformat", reason="nbformat is not installed: pip install nbclient ipykernel"
-)
-nbclient = pytest.importorskip(
-    "nbclient", reason="nbclient is not installed: pip install nbclient ipykernel"
-)
+nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed: pip install nbclient ipykernel")
+nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed: pip install nbclient ipykernel")
 pytest.importorskip("ipykernel", reason="ipykernel is not installed: pip install nbclient ipykernel")
 
 RESULTS = Path(__file__).parents[2] / "results"

@@ -1,0 +1,69 @@
+"""A folder in which several searches build and run a program: one at a time, each knowing whose build it is.
+
+Locks and stamps lie where all searches of a machine look (:func:`autotune.measure.turns.locks_folder`), by
+the path of the folder. A stamp is the user's own: another user's search is kept out while it lasts, but what
+it has built is not noticed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from autotune.measure.turns import FileLock, locks_folder
+
+
+@contextmanager
+def alone_at(path: Path) -> Iterator[None]:
+    """While this lasts, no other search is at the folder or file. The kernel lets go with the process."""
+    lock = FileLock(_beside_the_locks(path, "alone"))
+    lock.take(wait=True)
+    try:
+        yield
+    finally:
+        lock.close()
+
+
+class BuildStamp:
+    """What was built last in ``folder``, where that was by ``owner``. To be used by who is alone there.
+
+    ``owner`` is a folder of one search, which no other has: no build of another search is ever trusted.
+    """
+
+    def __init__(self, folder: Path, owner: Path) -> None:
+        self._file = _beside_the_locks(folder, f"built-{os.getuid()}")
+        self._owner = owner.absolute()
+
+    def says(self, what: str) -> bool:
+        """Whether it was ``what`` that was built last, and by us."""
+        try:
+            ours = self._file.lstat().st_uid == os.getuid()
+            return ours and self._file.read_bytes() == self._text(what)
+        except OSError:
+            return False
+
+    def clear(self) -> None:
+        """What stands in the folder is nobody's from now on."""
+        with suppress(FileNotFoundError):
+            self._file.unlink()
+
+    def write(self, what: str) -> None:
+        """Say that ``what`` was built. Where that cannot be written down, it will be built again."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with suppress(OSError):
+            file = os.open(self._file, flags, 0o600)
+            try:
+                os.write(file, self._text(what))
+            finally:
+                os.close(file)
+
+    def _text(self, what: str) -> bytes:
+        return os.fsencode(f"{self._owner}\n{what}")
+
+
+def _beside_the_locks(path: Path, ending: str) -> Path:
+    name = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]
+    return locks_folder() / f"autotune-path-{name}.{ending}"
