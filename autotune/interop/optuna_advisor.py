@@ -19,9 +19,12 @@ from autotune.search.loss import signed
 from autotune.search.project import project
 from autotune.search.registry import make_strategy
 from autotune.space.configuration import Configuration, Value, plain
-from autotune.space.knobs import OrderedValues
+from autotune.space.knob import Knob
+from autotune.space.knobs import Assignment, Choice, FloatRange, IntegerRange, OrderedValues
+from autotune.space.rule import Rule
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
+from autotune.space.syntax import Comparison, Item, Literal, Name, Node
 from autotune.status import Status
 
 PLAN_ATTR = "autotune"
@@ -149,16 +152,14 @@ class Advisor:
 
     def _completed(self, fixed: Mapping[str, Value], number: int) -> Plan | None:
         """A trial of which a part was fixed (it was enqueued): the rest near the best that is known."""
-        knobs = [
-            OrderedValues(knob.name, (fixed[knob.name],), when=knob.when) if knob.name in fixed else knob
-            for knob in self.space.knobs
-        ]
-        space = Space(knobs, self.space.constraints)
         known = self._ranked(self.strategy.usable)
         best = min(known, key=lambda pair: pair[1])[0].configuration if known else {}
         wish = {**{k.name: best.get(k.name, k.default) for k in self.space.knobs}, **fixed}
         rng = np.random.default_rng((self.engine.seed, number, 1))
-        found = project(space, wish, rng, self.strategy.taken)
+        try:
+            found = project(_restricted(self.space, fixed), wish, rng, self.strategy.taken)
+        except InputError:  # nothing feasible with it, or next to nothing: the user's wish ends no study
+            return None
         if found is None:
             return None
         reason = {"strategy": self.strategy.name, "kind": "fixed", "fixed": sorted(fixed)}
@@ -177,6 +178,8 @@ class Advisor:
         size = self.space.feasible.size
         if not self.translation.whole or self.space.continuous or size is None:
             return False
+        if not self.translation.covers(trial):  # the space is larger than was known
+            return False
         if len(self.strategy.usable) + len(self._running) + 1 < size:
             return False
         tried = {o.configuration for o in self.strategy.usable} | set(self._running.values())
@@ -184,6 +187,32 @@ class Advisor:
         if last is not None:
             tried.add(last)
         return len(tried) >= size and sum(one in self.space for one in tried) >= size
+
+
+def _restricted(space: Space, fixed: Mapping[str, Value]) -> Space:
+    """``space`` with nothing but the ``fixed`` values for some of its knobs."""
+    knobs: list[Knob] = []
+    rules: list[Rule] = []
+    for knob in space.knobs:
+        name = knob.name
+        if name not in fixed:
+            knobs.append(knob)
+        elif isinstance(knob, (FloatRange, IntegerRange)):
+            knobs.append(OrderedValues(name, (fixed[name],), when=knob.when))
+        elif isinstance(knob, Choice) and isinstance(fixed[name], Mapping):
+            knobs.append(Choice(name, (fixed[name],), when=knob.when))
+        else:  # it keeps its values: a rule may speak of none that its knob never has
+            knobs.append(knob)
+            rules += [Rule.bind(node, knobs=space.knobs) for node in _equal(knob, fixed[name])]
+    return Space(knobs, [*space.constraints, *rules])
+
+
+def _equal(knob: Knob, value: Value) -> list[Node]:
+    """What says that a knob has this value."""
+    pairs: list[tuple[Node, Value]] = [(Name(knob.name), value)]
+    if isinstance(knob, Assignment) and isinstance(value, Mapping):
+        pairs = [(Item(knob.name, item), place) for item, place in value.items()]
+    return [Comparison(("==",), (target, Literal(wanted))) for target, wanted in pairs]
 
 
 def planned_for(trial: FrozenTrial) -> Mapping[str, Value] | None:

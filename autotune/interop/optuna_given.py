@@ -14,8 +14,11 @@ from autotune.interop.optuna_translation import Translation, UnplannedError
 from autotune.space.configuration import Configuration, Value, freeze, plain
 from autotune.space.knob import Knob
 from autotune.space.knob_values import key
-from autotune.space.knobs import FloatRange, IntegerRange
+from autotune.space.knobs import Assignment, FloatRange, IntegerRange, Permutation
 from autotune.space.space import Space
+
+MADE_OF_ITEMS = (Assignment, Permutation)
+"""The kinds of knob that Optuna does not know: the study asks for each part, also for the only one."""
 
 
 class GivenSpace(Translation):
@@ -32,7 +35,7 @@ class GivenSpace(Translation):
         self._parts = {
             cell.name: (knob, place)
             for knob in space.knobs
-            if len(knob.cells) > 1
+            if isinstance(knob, MADE_OF_ITEMS)
             for place, cell in enumerate(knob.cells)
         }
 
@@ -42,7 +45,7 @@ class GivenSpace(Translation):
             try:
                 if knob.name in params:
                     found[knob.name] = _value(knob, params[knob.name])
-                elif len(knob.cells) > 1:
+                elif isinstance(knob, MADE_OF_ITEMS):
                     cells = [cell for cell in knob.cells if cell.name in params]
                     indices = [_index(cell.values, params[cell.name]) for cell in cells]
                     if len(indices) == len(knob.cells):
@@ -85,7 +88,7 @@ def _suggested(trial: optuna.Trial, knob: Knob) -> object:
         return trial.suggest_int(knob.name, knob.low, high, step=knob.step)
     if isinstance(knob, IntegerRange) and knob.scale == "log" and knob.step == 1:
         return trial.suggest_int(knob.name, knob.low, knob.high, log=True)
-    if len(knob.cells) > 1:
+    if isinstance(knob, MADE_OF_ITEMS):
         return knob.join(
             [
                 _index(cell.values, trial.suggest_categorical(cell.name, _scalars(cell.values)))

@@ -54,15 +54,19 @@ class InferredSpace(Translation):
             raise UnplannedError(name)
         return parameter.param(configuration[parameter.knob.name])
 
-    def explains(self, trial: FrozenTrial) -> bool:
-        """Whether the trial asked for just what it would ask for if this is the study's space."""
+    def covers(self, trial: FrozenTrial) -> bool:
         for name, distribution in trial.distributions.items():
             if name in self.loose:
                 continue
             if name not in self.parameters or self.parameters[name].distribution != distribution:
                 return False
         asked, values = self.asked(trial.params), self.values(trial.params)
-        return len(asked) == len(values) and set(self.space.active(values)) == set(values)
+        return len(asked) == len(values) and set(self.space.active(values)) >= set(values)
+
+    def explains(self, trial: FrozenTrial) -> bool:
+        """Whether the trial asked for just what it would ask for if this is the study's space."""
+        values = self.values(trial.params)
+        return self.covers(trial) and set(self.space.active(values)) == set(values)
 
     def limited_to(self, names: Iterable[str], rules: Sequence[Rule]) -> InferredSpace | None:
         """The same without the other parameters, which someone else decides; ``None`` if nothing is left."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from optuna.distributions import BaseDistribution
+from optuna.trial import FrozenTrial
 
 from autotune.errors import InputError
 from autotune.space.configuration import Configuration, Value
@@ -41,6 +42,10 @@ class Translation(ABC):
     @abstractmethod
     def param(self, configuration: Configuration, name: str, distribution: BaseDistribution) -> object:
         """What the study is given for a parameter; :class:`UnplannedError` where that is nothing."""
+
+    def covers(self, trial: FrozenTrial) -> bool:
+        """Whether the trial asked for nothing but what it may ask for if this is the study's space."""
+        return True
 
     def configuration(
         self, params: Mapping[str, Any], plan: Mapping[str, Value] | None = None, *, complete: bool = False

@@ -10,7 +10,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from autotune.errors import Problem, nearest
-from autotune.interop.curves import curve
+from autotune.interop.curves import curve, thinned
 from autotune.search.contract import Observation
 from autotune.space.configuration import Configuration
 from autotune.space.spec import MetricSpec
@@ -68,12 +68,13 @@ def observation(
     if not trial.intermediate_values:
         return Observation(configuration, status, values)
     early = status is Status.PRUNED and steps(trial) < longest
+    reported = thinned(trial.intermediate_values)
     return Observation(
         configuration,
         status,
         values,
         fraction=steps(trial) / longest if early else 1.0,
-        curve=curve({step + 1: value for step, value in trial.intermediate_values.items()}, longest),
+        curve=curve({step + 1: value for step, value in reported.items()}, longest),
     )
 
 

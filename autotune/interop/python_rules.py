@@ -211,7 +211,7 @@ class _Translation:
         return Binary(_BINARY[type(op)], one, two)
 
     def call(self, node: ast.Call) -> Node:
-        name = ast.unparse(node.func).removeprefix("math.").removeprefix("np.").removeprefix("numpy.")
+        name = _function(node)
         if node.keywords:
             raise self.refuse(node, "a function takes no arguments by name")
         match name, node.args:
@@ -234,16 +234,49 @@ class _Translation:
         return Call(cast(FunctionName, name), tuple(map(self.value, node.args)))
 
     def is_whole(self, node: ast.expr) -> bool:
-        """Whether a value is made of whole numbers alone, so that rounding it changes nothing."""
-        for part in ast.walk(node):
-            if isinstance(part, ast.Div) or (
-                isinstance(part, ast.Constant) and isinstance(part.value, float)
+        """Whether a value is a whole number, as far as can be seen, so that rounding it changes nothing."""
+        match node:
+            case ast.Constant(value=value):
+                return isinstance(value, int)
+            case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
+                return self.is_whole(operand)
+            case ast.BinOp(left=left, op=ast.Pow(), right=right):
+                return self.is_whole(left) and self.is_count(right)
+            case ast.BinOp(left=left, op=op, right=right):
+                return not isinstance(op, ast.Div) and self.is_whole(left) and self.is_whole(right)
+            case ast.Call(args=arguments):
+                return self.is_whole_call(_function(node), arguments)
+            case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
+                return all(map(self.is_whole, parts))
+            case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
+                return True  # of and and or only those between conditions are translated
+        values = self.values_of(node)
+        return bool(values) and all(isinstance(value, int) for value in values)
+
+    def is_whole_call(self, name: str, arguments: Sequence[ast.expr]) -> bool:
+        match name, arguments:
+            case (("int" | "ceil" | "floor"), [_]):
+                return True
+            case "pow", [one, two]:
+                return self.is_whole(one) and self.is_count(two)
+        return name in ("float", "abs", "min", "max") and all(map(self.is_whole, arguments))
+
+    def is_count(self, node: ast.expr) -> bool:
+        """Whether a value is a whole number and not negative."""
+        values = (node.value,) if isinstance(node, ast.Constant) else self.values_of(node)
+        return bool(values) and all(isinstance(value, int) and value >= 0 for value in values)
+
+    def values_of(self, node: ast.expr) -> Sequence[Value]:
+        """Those of the knob that ``node`` names; empty where it is no name."""
+        match node:
+            case (
+                ast.Name(id=name)
+                | ast.Subscript(value=ast.Name(), slice=ast.Constant(value=str() as name))
+                | ast.Attribute(value=ast.Name(), attr=name)
             ):
-                return False
-            values = self.knobs.get(part.id, ()) if isinstance(part, ast.Name) else ()
-            if any(isinstance(value, (float, str)) for value in values):
-                return False
-        return True
+                self.knob(node, name)
+                return self.knobs[name]
+        return ()
 
     def span(self, node: ast.AST, bounds: Sequence[ast.expr]) -> Node:
         """``range(...)`` of constants as a list."""
@@ -255,6 +288,10 @@ class _Translation:
         if len(found) > LONGEST_RANGE:
             raise self.refuse(node, f"it has {len(found):,} items", "compare with its bounds")
         return ListOf(tuple(map(Literal, found)))
+
+
+def _function(node: ast.Call) -> str:
+    return ast.unparse(node.func).removeprefix("math.").removeprefix("np.").removeprefix("numpy.")
 
 
 def _is_condition(node: ast.expr) -> bool:

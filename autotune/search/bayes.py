@@ -256,7 +256,7 @@ class Bayes(Strategy):
 
     def _current(self) -> tuple[Surrogate, Pool]:
         """The surrogate and its candidates, made anew when a fit is due."""
-        due = fit_due(len(self.usable))
+        due = self._due()
         if self._surrogate is None or self._pool is None or due != self._fitted:
             # To the first ``due`` observations alone, so that a resumed search has the same process.
             features = self._informed(due)
@@ -264,6 +264,16 @@ class Bayes(Strategy):
             self._surrogate = Surrogate(self.problem, features, self.usable[:due], self._pool)
             self._fitted = due
         return self._surrogate, self._pool
+
+    def _due(self) -> int:
+        """To how many observations the surrogate is fitted: to all, where the first ones have no success.
+
+        A process that was fitted to failures alone would take their place holders for values.
+        """
+        due = fit_due(len(self.usable))
+        if due == self._fitted or History.of(self.problem, self.usable[:due]).targets() is not None:
+            return due
+        return len(self.usable)
 
     def _informed(self, due: int) -> Features:
         """The features, with what is expected beforehand by the first ``due`` observations."""

@@ -58,8 +58,9 @@ class Evolution(Strategy):
 
     def propose(self, n: int, rng: np.random.Generator) -> Iterator[Proposal]:
         window = self._window()
+        initial = max(1, int(self.options["initial"]))  # what breeds is one at least
         for _ in range(n):
-            child = self._child(window, rng) if len(window) >= int(self.options["initial"]) else None
+            child = self._child(window, rng) if len(window) >= initial else None
             if child is not None:
                 yield child
             elif (newcomer := next(untried(self.space, rng, self.taken, self.known), None)) is not None:
@@ -90,7 +91,8 @@ class Evolution(Strategy):
         return None
 
     def _tournament(self, window: Sequence[Ranked], rng: np.random.Generator) -> Ranked:
-        drawn = rng.choice(len(window), size=min(int(self.options["sample"]), len(window)), replace=False)
+        size = min(max(1, int(self.options["sample"])), len(window))
+        drawn = rng.choice(len(window), size=size, replace=False)
         return min((window[int(i)] for i in drawn), key=_loss)
 
     def _cross(self, parent: Configuration, other: Configuration, rng: np.random.Generator) -> Configuration:

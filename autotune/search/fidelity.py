@@ -37,15 +37,19 @@ class AtFull:
 def at_full(observations: Sequence[Observation], finals: Floats, sign: float) -> AtFull:
     """What each trial came to, or would have come to.
 
-    ``finals``, of shape (n,), holds the losses of the trials that used the whole resource. ``sign`` turns the
-    values of the curves into losses. Rungs are taken from the last to the first. At each, the trials that
-    went further give pairs of (loss there, loss at the end), the latter estimated in its turn where they were
-    stopped later. Between those pairs the loss at the end is read off their isotonic regression. A trial that
-    was worse than all of them is as much worse in the end as a linear regression of the pairs says.
-    Where none has gone further, the loss at the rung is all there is, and is taken as it stands.
+    ``finals``, of shape (n,), holds the losses of the trials that used the whole resource, and the last ones
+    of those that were stopped, where they are known. ``sign`` turns the values of the curves into losses.
+    Rungs are taken from the last to the first. At each, the trials that went further give pairs of (loss
+    there, loss at the end), the latter estimated in its turn where they were stopped later. Between those
+    pairs the loss at the end is read off their isotonic regression. A trial that was worse than all of them
+    is as much worse in the end as a linear regression of the pairs says. Where none has gone further, the
+    loss at the rung is all there is, and is taken as it stands.
 
     Those that went further were the best there, and tell little of those that were far from it. The larger
     the part of all trials that stands between a trial and them, the more its loss is taken as it stands too.
+
+    So is that of a trial which was stopped and has no curve to compare; it is as unsure as those that used
+    the whole resource lie apart.
     """
     curves = [dict(o.curve) for o in observations]
     stopped = np.array([o.fraction < 1.0 for o in observations], dtype=bool)
@@ -60,6 +64,9 @@ def at_full(observations: Sequence[Observation], finals: Floats, sign: float) ->
         behind = np.array([sign * curves[i][rung] for i in here])
         known = np.array([sign * curves[i][rung] for i in further])
         losses[here], doubts[here] = _read_off(known, losses[further], behind)
+    bare = stopped & np.array([not c for c in curves], dtype=bool) & ~np.isnan(finals)
+    ended = finals[~stopped & ~np.isnan(finals)]
+    losses[bare], doubts[bare] = finals[bare], ended.std() if ended.size else 0.0
     return AtFull(losses, doubts)
 
 

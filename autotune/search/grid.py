@@ -53,17 +53,22 @@ class Grid(Strategy):
     def __init__(self, problem: Problem, seed: int = 0) -> None:
         super().__init__(problem, seed)
         self._walk = _walk(problem.space)
+        self._passed: set[str] = set()
+        """The hashes of what the walk has come by: in a resumed search it begins anew, and what was tried is
+        then not in vain."""
 
     def propose(self, n: int, rng: np.random.Generator) -> Iterator[Proposal]:
         skipped = 0
         for configuration, level in self._walk:
-            if configuration is not None and configuration.hash not in self.taken:
-                yield Proposal(configuration, {"strategy": self.name, "kind": "grid", "level": level})
-                skipped = 0
-            else:
+            if configuration is None or configuration.hash in self._passed:
                 skipped += 1
                 if skipped > PATIENCE:
                     break
+                continue
+            skipped = 0
+            self._passed.add(configuration.hash)
+            if configuration.hash not in self.taken:
+                yield Proposal(configuration, {"strategy": self.name, "kind": "grid", "level": level})
         for configuration in untried(self.space, rng, self.taken, self.known):
             yield Proposal(configuration, {"strategy": self.name, "kind": "uniform"})
 
@@ -111,11 +116,18 @@ class _Lattice:
 
     @property
     def size(self) -> int:
-        return len(self.space.feasible) * int((2**self.level + 1) ** self.riding)
+        return self.combinations * int((2**self.level + 1) ** self.riding)
+
+    @property
+    def combinations(self) -> int:
+        """How many the feasible set has. Its length would be that, but Python's lengths end at 2^63."""
+        size = self.space.feasible.size
+        assert size is not None, "a set that is only bounded has no index to walk"
+        return size
 
     def split(self, point: int) -> tuple[int, list[int]]:
         """The index in the feasible set, and the ticks, of a point."""
-        rest, index = divmod(point, len(self.space.feasible))
+        rest, index = divmod(point, self.combinations)
         ticks = []
         for _ in range(self.riding):
             rest, tick = divmod(rest, 2**self.level + 1)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
 
 from autotune.errors import InputError, Problem
 from autotune.search.assemble import at
@@ -33,7 +36,8 @@ def regions(space: Space, name: str = "") -> list[Region]:
 
     An order is cut by its first item, an assignment by where the first item goes, a range into
     quarters. Without a name the knob is chosen: one that other knobs' existence hangs on, else a
-    choice, else what has the most values. Raises :class:`InputError` for a knob that does not always exist.
+    choice, else what has the most values. Raises :class:`InputError` for a knob that does not always exist,
+    and where draws find nothing feasible in all of the space.
     """
     knob = space.knob(name) if name else _telling(space)
     if knob.when is not None:
@@ -49,9 +53,20 @@ def regions(space: Space, name: str = "") -> list[Region]:
         rows = None if space.rows is None else [row for row in space.rows if rule.holds(row)]
         if rows is None or rows:
             part = Space(space.knobs, [*space.constraints, rule], space.workload, space.device, rows)
-            if part.feasible:
+            if part.feasible and (not part.continuous or _can_be_sampled(part)):
                 found.append(Region(label, part))
+    if not found and space.feasible and space.continuous:
+        space.sample(np.random.default_rng(0))  # which says why there are none
     return found
+
+
+def _can_be_sampled(space: Space) -> bool:
+    """Whether draws find something feasible: of continuous knobs nothing else tells."""
+    try:
+        space.sample(np.random.default_rng(0))
+    except InputError:
+        return False
+    return True
 
 
 def _telling(space: Space) -> Knob:
@@ -86,12 +101,13 @@ def _conditions(knob: Knob) -> Iterator[tuple[str, Node]]:
 
 
 def _quarters(knob: Knob, target: Node) -> Iterator[tuple[str, Node]]:
-    ends = [at(knob, part / PARTS) for part in range(PARTS + 1)]
-    for part in range(PARTS):
-        last = part == PARTS - 1
-        signs: tuple[ComparisonOperator, ...] = ("<=", "<=") if last else ("<=", "<")
-        label = f"{ends[part]!r} {signs[0]} {knob.name} {signs[1]} {ends[part + 1]!r}"
-        yield label, Comparison(signs, (Literal(ends[part]), target, Literal(ends[part + 1])))
+    ends = list(dict.fromkeys(at(knob, part / PARTS) for part in range(PARTS + 1)))
+    if len(ends) == 1:  # the range is a single value
+        ends *= 2
+    for low, high in pairwise(ends):
+        signs: tuple[ComparisonOperator, ...] = ("<=", "<=") if high == ends[-1] else ("<=", "<")
+        label = f"{low!r} {signs[0]} {knob.name} {signs[1]} {high!r}"
+        yield label, Comparison(signs, (Literal(low), target, Literal(high)))
 
 
 def _among(knob: Knob, target: Node, held: Sequence[Value]) -> Node:

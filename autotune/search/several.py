@@ -171,7 +171,7 @@ class Several:
 
     def _current(self) -> tuple[list[Surrogate], Pool]:
         """The surrogates and their candidates, made anew when a fit is due."""
-        due = fit_due(len(self._told))
+        due = self._due()
         if self._pool is None or due != self._fitted:
             # To the first ``due`` observations alone, so that a resumed search has the same processes.
             self._pool = pool = self._pools.draw(self._features, due)
@@ -182,6 +182,14 @@ class Several:
             ]
             self._fitted = due
         return self._surrogates, self._pool
+
+    def _due(self) -> int:
+        """To how many observations the surrogates are fitted: to all, where the first ones lack a number."""
+        due = fit_due(len(self._told))
+        if due == self._fitted:
+            return due
+        targets = [History.of(problem, self._told[:due]).targets() for problem in self._problems]
+        return len(self._told) if any(one is None for one in targets) else due
 
     def _gain(self, expected: Sequence[Prediction], front: Front, ambition: float) -> Floats:
         """The logarithm of the hypervolume expected at each candidate, times its chance of success."""

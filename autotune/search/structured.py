@@ -121,7 +121,7 @@ class Layout:
         targets = history.targets() if observations else None
         if targets is None or not targets.logarithmic:
             return None
-        data = self._data(problem, observations)
+        data = self._data(*_with_number(problem, observations))
         model = Bottleneck(self.shape)
         return Expectation(self, model, model.fit(data, _beliefs(self.shape, data)), targets)
 
@@ -131,8 +131,8 @@ class Layout:
         targets = history.targets()
         if targets is None or not targets.logarithmic:
             return False
-        told = _with_number(problem, observations)
-        data = self._data(problem, told)
+        told, values = _with_number(problem, observations)
+        data = self._data(told, values)
         inputs = self.features.of([o.configuration for o in told])
         by_model, by_process = np.zeros(len(told)), np.zeros(len(told))
         for fold in range(FOLDS):
@@ -146,22 +146,23 @@ class Layout:
             by_process[out] = _foretold(self.features, inputs, data.values, out) - data.values[out]
         return bool(np.square(by_model).sum() <= np.square(by_process).sum())
 
-    def _data(self, problem: Problem, observations: Sequence[Observation]) -> Data:
-        """What the trials with a number say."""
-        goal = problem.goals[0].name
-        told = _with_number(problem, observations)
+    def _data(self, told: Sequence[Observation], values: Floats) -> Data:
+        """What trials with these numbers say. Of one that was stopped it is not known what each place works
+        in the end."""
         busy = np.full((len(told), self.shape.places), np.nan)
         if self.busy:
-            busy = np.array([[o.metrics.get(name, np.nan) for name in self.busy] for o in told])
+            ended = [o.metrics if o.fraction == 1.0 else {} for o in told]
+            busy = np.array([[metrics.get(name, np.nan) for name in self.busy] for metrics in ended])
         codes = np.array([self.features.row(o.configuration) for o in told], dtype=np.int64)
         logs = np.log(np.where(busy > 0.0, busy, np.nan))
-        return Data(self.rows(codes), np.log([o.metrics[goal] for o in told]), logs)
+        return Data(self.rows(codes), np.log(values), logs)
 
 
-def _with_number(problem: Problem, observations: Sequence[Observation]) -> list[Observation]:
-    """The trials that say something about the goal."""
-    known = ~np.isnan(signed(problem, observations))
-    return [o for o, number in zip(observations, known, strict=True) if number]
+def _with_number(problem: Problem, observations: Sequence[Observation]) -> tuple[list[Observation], Floats]:
+    """The trials that say something about the goal, and what they came to, or would have come to."""
+    losses = signed(problem, observations)
+    known = ~np.isnan(losses)
+    return [o for o, number in zip(observations, known, strict=True) if number], losses[known]
 
 
 def _beliefs(shape: Shape, data: Data) -> Beliefs:

@@ -86,7 +86,7 @@ class Surrogate:
         self._rows = np.arange(len(history))
         if targets:
             self._rows = np.intersect1d(chosen(targets), targets.instructive)
-        self._seen = len(history)
+        self._first = len(history)
         self._inputs = features.of([history.configurations[i] for i in self._rows])
         known = values = np.zeros(len(self._rows))
         if targets:
@@ -106,6 +106,8 @@ class Surrogate:
             self._rows, self._inputs, known = self._rows[rows], self._inputs.taken(rows), known[rows]
             self.lawful = True
         self._posterior = Posterior(self._process, self._inputs, known)
+        self._later = 0
+        """How many of the rows came since the fit: the last ones."""
         self._expected = np.zeros(0)
         """Of the columns that are watched."""
 
@@ -114,14 +116,7 @@ class Surrogate:
 
         What is expected where nothing is known is the mean of the rows, weighed by their ``shares``.
         """
-        if len(history) > self._seen:
-            new = targets.instructive[targets.instructive >= self._seen]
-            if new.size:
-                inputs = self._features.of([history.configurations[i] for i in new])
-                self._posterior.add(inputs, targets.known[new])
-                self._inputs = self._inputs.joined(inputs)
-                self._rows = np.concatenate([self._rows, new])
-            self._seen = len(history)
+        self._condition(history, targets)
         if self._feasibility and self._bounds:
             self._feasibility.learn(self._unexplained(history.told))
             self._bounds.learn(history.told)
@@ -131,6 +126,22 @@ class Surrogate:
         )
         self._values = values[:, None] - middle
         self._shift = float(self._inputs.expected.mean()) - middle
+
+    def _condition(self, history: History, targets: Targets) -> None:
+        """Take in the rows since the fit, which are few, all of them as they stand now.
+
+        How sure a row is changes as others are told. Were it kept as it was when it came, a resumed search,
+        which is told all at once, would predict otherwise.
+        """
+        rows = targets.instructive[targets.instructive >= self._first]
+        inputs = self._features.of([history.configurations[i] for i in rows])
+        self._posterior.drop(self._later)
+        if len(rows):
+            self._posterior.add(inputs, targets.known[rows])
+        before = len(self._rows) - self._later
+        self._rows = np.concatenate([self._rows[:before], rows])
+        self._inputs = self._inputs.taken(np.arange(before)).joined(inputs)
+        self._later = len(rows)
 
     def predict(
         self, columns: Integers, pending: Sequence[Configuration], leader: Leader | None = None

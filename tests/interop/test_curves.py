@@ -7,7 +7,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autotune.interop.curves import OCTAVE, curve, kept
+from autotune.interop.curves import OCTAVE, curve, kept, thinned
 
 
 def test_fractions_of_the_longest_trial() -> None:
@@ -21,3 +21,13 @@ def test_long_trials_are_thinned(longest: int) -> None:
     assert len(octave) <= 2 * OCTAVE
     assert all(kept(step) for step in range(1, OCTAVE))
     assert kept(1 << longest.bit_length())
+
+
+def test_few_points_far_apart_are_all_kept() -> None:
+    far = {1000 * n: float(n) for n in range(1, OCTAVE)}
+    assert thinned(far) == far
+
+
+def test_of_many_points_those_are_kept_that_a_longer_trial_has_too() -> None:
+    short, long = (dict.fromkeys(range(1000, 1000 + count), 1.0) for count in (777, 5000))
+    assert thinned(short).keys() <= thinned(long).keys() and len(thinned(long)) < 10 * OCTAVE

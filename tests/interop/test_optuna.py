@@ -150,6 +150,23 @@ class TestDefineByRun:
         assert {len(o.curve) for o in told} == {2, 4, 8}
         resumes_the_same(training, tmp_path, trials=15)
 
+    def test_steps_may_be_far_apart(self) -> None:
+        def training(trial: optuna.Trial) -> float:
+            value = kernel(trial)
+            for step in (1000, 2000, 3000):
+                trial.report(value + 1000.0 / step, step)
+                if trial.number % 3 == 1 and step == 2000:
+                    raise optuna.TrialPruned
+            return value
+
+        found = study(training, trials=9)
+        assert isinstance(found.sampler, AutotuneSampler)
+        memory = found.sampler._memory
+        assert memory is not None
+        assert memory.advisor is not None
+        told = memory.advisor.strategy.told
+        assert {(o.status, len(o.curve)) for o in told} == {(Status.OK, 3), (Status.PRUNED, 2)}
+
     def test_a_moving_range_is_drawn_by_itself(self) -> None:
         def moving(trial: optuna.Trial) -> float:
             n = trial.suggest_int("n", 2, 20)
@@ -159,6 +176,25 @@ class TestDefineByRun:
         assert all(params["k"] <= params["n"] for params in tried(found))
         planned = [t.system_attrs["autotune"]["configuration"] for t in found.trials[3:15]]
         assert all(set(plan) == {"n"} for plan in planned)
+
+    def test_goes_on_where_a_trial_asks_for_something_new(self) -> None:
+        def objective(trial: optuna.Trial) -> float:
+            if not trial.suggest_categorical("dropout", [False, True]):
+                return 0.5
+            return trial.suggest_float("rate", 0.0, 1.0)
+
+        assert {len(study(objective, trials=12, seed=seed).trials) for seed in range(4)} == {12}
+
+    def test_ends_though_the_last_trials_break_off(self) -> None:
+        def objective(trial: optuna.Trial) -> float:
+            if trial.suggest_int("a", 1, 3) == 2:
+                raise RuntimeError
+            return float(trial.suggest_int("b", 1, 2))
+
+        for seed in range(4):
+            found = optuna.create_study(sampler=AutotuneSampler(seed=seed))
+            found.optimize(objective, n_trials=20, catch=(RuntimeError,))
+            assert different(found) == 5 and len(found.trials) < 9
 
     def test_more_trials_than_a_loose_space_has_configurations(self) -> None:
         def moving(trial: optuna.Trial) -> float:

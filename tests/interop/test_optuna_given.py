@@ -10,12 +10,14 @@ import pytest
 
 from autotune.errors import InputError
 from autotune.interop.optuna import AutotuneSampler, suggest
+from autotune.space.configuration import FrozenMap, freeze, plain
 from autotune.space.knobs import (
     Assignment,
     Choice,
     Flag,
     FloatRange,
     IntegerRange,
+    OrderedValues,
     Permutation,
 )
 from autotune.space.space import Space
@@ -80,6 +82,56 @@ class TestGivenSpace:
         assert {tuple(c["order"]) for c in seen} <= {
             p for p in {tuple(c["order"]) for c in seen} if p[0] != "k"
         }
+
+    @pytest.mark.parametrize(
+        "fixed",
+        [
+            {"opt": "adam"},
+            {"opt": "sgd", "m": 0.5},
+            {"order": ("k", "j", "i")},
+            {"order": ("k", "j", "i"), "opt": "adam", "place": {"embed": "cpu", "head": "gpu"}},
+            {"shape": "[2, 1]", "tile": 2},
+            {"settings": "{'a': 2}"},
+            {"x": 0.25},
+        ],
+    )
+    def test_part_of_a_configuration_can_be_enqueued(self, fixed: dict[str, Any]) -> None:
+        space = Space(
+            [
+                Choice("opt", ("adam", "sgd")),
+                FloatRange("m", 0.0, 1.0, when="opt == 'sgd'"),
+                Flag("nesterov", when="opt == 'sgd' and m > 0.1"),
+                Permutation("order", ("i", "j", "k")),
+                Assignment("place", ("embed", "head"), ("cpu", "gpu")),
+                Choice("shape", ((1, 2), (2, 1))),
+                Choice("settings", (FrozenMap({"a": 1}), FrozenMap({"a": 2}))),
+                OrderedValues("tile", (1, 2, 4)),
+                FloatRange("x", 0.0, 1.0),
+            ],
+            constraints=["place['embed'] == 'cpu' or order[0] == 'i'", "opt == 'adam' or x > 0.1"],
+        )
+        found = optuna.create_study(sampler=AutotuneSampler(seed=0, space=space))
+        found.enqueue_trial(fixed)
+        given = suggest(found.ask(), space)
+        assert space.configuration(given) in space
+        assert all(str(given[name]) == str(plain(freeze(value))) for name, value in fixed.items())
+
+    def test_of_a_single_item(self) -> None:
+        space = Space([Assignment("place", ("body",), ("cpu", "gpu")), Permutation("order", ("only",))])
+        found = optuna.create_study(sampler=AutotuneSampler(seed=0, space=space))
+        found.optimize(lambda trial: float(suggest(trial, space)["place"]["body"] == "cpu"), n_trials=5)
+        assert [trial.value for trial in found.trials] == [1.0, 0.0], "and the study ends"
+
+    def test_what_is_enqueued_may_be_impossible(self) -> None:
+        space = Space(
+            [OrderedValues("tile", (1, 2, 4)), FloatRange("x", 0.0, 1.0)],
+            constraints=["tile * x <= 3 * x - 1"],
+        )
+        found = optuna.create_study(sampler=AutotuneSampler(seed=0, space=space))
+        found.enqueue_trial({"tile": 4})
+        found.optimize(lambda trial: suggest(trial, space)["x"], n_trials=3)
+        assert found.trials[0].params["tile"] == 4
+        assert all(space.configuration(params) in space for params in tried(found)[1:])
 
     def test_says_where_the_code_does_not_fit_the_space(self) -> None:
         with pytest.raises(InputError, match="the space proposes tile_m = 16"):

@@ -13,12 +13,19 @@ from autotune.space.configuration import Value
 from autotune.space.knobs import Choice, Flag, OrderedValues
 from autotune.space.rule import Rule
 
-KNOBS: dict[str, tuple[Value, ...]] = {"a": (1, 2, 3, 8), "b": (0, 2, 5), "f": (True, False), "t": ("x", "y")}
+KNOBS: dict[str, tuple[Value, ...]] = {
+    "a": (1, 2, 3, 8),
+    "b": (0, 2, 5),
+    "f": (True, False),
+    "t": ("x", "y"),
+    "r": (0.25, 0.5),
+}
 KINDS = [
     OrderedValues("a", KNOBS["a"]),
     OrderedValues("b", KNOBS["b"]),
     Flag("f"),
     Choice("t", KNOBS["t"]),
+    OrderedValues("r", KNOBS["r"]),
 ]
 WHERE = Location("t1.json", 7, 10)
 
@@ -59,6 +66,10 @@ class Whole(dict):  # type: ignore[type-arg]
         "True",
         "1",
         "int(a * 2) == 4",
+        "int(p['a'] * p.b) > 4",
+        "int(2 ** b + pow(a, 2)) > 9",
+        "int(a > 2 and b > 2) == 1",
+        "floor(max(a, b) - abs(int(b / a))) >= 2",
         "a == 99 or t != 'z'",
         "t == 'z' or b > 1",
         "t in ('x', 'z')",
@@ -69,7 +80,8 @@ def test_the_rule_holds_where_the_condition_does(text: str) -> None:
     bound = Rule.bind(rule, knobs=KINDS)
     for values in product(*KNOBS.values()):
         row = dict(zip(KNOBS, values, strict=True))
-        assert bound.holds(row) == bool(eval(text, {"math": math, "p": Whole(row)}, row)), row
+        names = {"math": math, "floor": math.floor, "p": Whole(row)}
+        assert bound.holds(row) == bool(eval(text, names, row)), row
 
 
 def test_what_both_languages_share_stays_as_it_was() -> None:
@@ -88,6 +100,13 @@ def test_signs_of_c() -> None:
         ("a > 1 and foo(b)", "no function foo", 20),
         ("a in range(1000)", "1,000 items", 15),
         ("t", "neither true nor false", 10),
+        ("int(c * 2) == 4", "there is no parameter 'c'", 14),
+        ("int(math.log2(a)) == 1", "no function int", 10),
+        ("int(sqrt(a)) == 1", "no function int", 10),
+        ("b > 1 or ceil(log2(a)) == 1", "no function ceil", 19),
+        ("int(a * 2 ** -1) == 1", "no function int", 10),
+        ("int(a * 2 ** (b - 2)) == 1", "no function int", 10),
+        ("int(p['r'] * 2) == 1", "no function int", 10),
         ("a > > 1", "is no condition in Python", 14),
     ],
 )

@@ -219,6 +219,29 @@ def test_has_no_region_to_propose_from_where_nothing_is_feasible() -> None:
     assert Bandit(Problem(space, (TIME,), options={"arms": "regions"})).ask(3) == []
 
 
+@pytest.mark.parametrize(
+    ("knob", "rule", "labels"),
+    [
+        (FloatRange("rate", 0.0, 1.0), "rate <= 0.2", ["0.0 <= rate < 0.25"]),
+        (FloatRange("rate", 1.0, 1.0), "rate <= 1", ["1.0 <= rate <= 1.0"]),
+    ],
+    ids=["three empty", "pinned"],
+)
+def test_regions_of_a_range_without_anything_feasible_are_left_out(
+    knob: FloatRange, rule: str, labels: list[str]
+) -> None:
+    space = Space([knob, Flag("fused")], constraints=[rule])
+    assert [part.label for part in regions(space, "rate")] == labels
+    case = Case(space, lambda c: 1.0 + c["rate"], None)
+    bandit = Bandit(problem(case, arms="regions", knob="rate", inside="random"))
+    assert all(proposal.configuration in space for proposal in play(bandit, case, 6))
+
+
+def test_says_where_no_region_of_a_range_has_anything_feasible() -> None:
+    with pytest.raises(InputError, match="random configurations satisfy 'rate > 2'"):
+        regions(Space([FloatRange("rate", 0.0, 1.0)], constraints=["rate > 2"]))
+
+
 def test_regions_of_a_recorded_space_hold_its_rows() -> None:
     rows = [{"k": k, "n": n} for k, n in (("a", 1), ("a", 2), ("c", 1))]
     space = Space([Choice("k", ("a", "b", "c")), OrderedValues("n", (1, 2))]).limited_to(rows)

@@ -112,6 +112,14 @@ def test_where_nobody_went_further_the_value_there_is_all_there_is() -> None:
     assert losses([told(0, [1.0]), told(1, [2.0])]) == [1.0, 2.0]
 
 
+def test_one_without_a_curve_keeps_what_it_has_and_is_unsure() -> None:
+    bare = replace(told(2, [0.7]), curve=())
+    found = signed_at_full(PROBLEM, [told(0, [1.0], 0.1), told(1, [2.0], 0.3), bare])
+    assert found.losses[2] == 0.7
+    assert found.doubts == pytest.approx([0.0, 0.0, 0.1])
+    assert losses([bare]) == [0.7], "with nothing beside it too"
+
+
 def test_a_failure_has_no_loss_and_misleads_nobody() -> None:
     failed = Observation(Configuration({"x": 5}), Status.CRASHED)
     found = losses([failed, told(0, [1.0], 0.1), told(1, [2.0])])

@@ -11,10 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autotune.search.contract import Problem
+from autotune.search import grid
+from autotune.search.contract import Observation, Problem
 from autotune.search.grid import Grid, alikeness, strided
+from autotune.space.knob import Knob
 from autotune.space.knobs import Choice, Flag, FloatRange, IntegerRange, OrderedValues, Permutation
 from autotune.space.space import Space
+from autotune.status import Status
 from tests.search.spaces import TIME
 
 
@@ -43,6 +46,30 @@ def test_every_item_of_an_order_comes_to_every_position(items: int) -> None:
         assert max(counts.values()) <= 2.5 * 60 / items
 
 
+@pytest.mark.parametrize("others", [[], [FloatRange("rate", 0.0, 1.0)]])
+def test_more_configurations_than_a_length_can_hold(others: list[Knob]) -> None:
+    space = Space([*(OrderedValues(f"k{n}", tuple(range(10))) for n in range(30)), *others])
+    seen = first(space, 20)
+    assert len({tuple(c.values()) for c in seen}) == 20
+    assert all(c in space for c in seen)
+
+
+def test_a_resumed_grid_goes_on_from_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grid, "PATIENCE", 20)
+    space = Space([OrderedValues("a", tuple(range(10))), FloatRange("b", 0.0, 1.0)], constraints=["a >= 5"])
+    whole, resumed = Grid(Problem(space, (TIME,))), Grid(Problem(space, (TIME,)))
+    tried = [p.configuration for p in whole.ask(60)]
+    resumed.restore(1, tried, [Observation(c, Status.OK, {"time": 1.0}) for c in tried])
+    [after], [proposal] = whole.ask(1), resumed.ask(1)
+    assert proposal.reason["kind"] == "grid"
+    assert proposal.configuration == after.configuration
+
+
+def test_a_walk_that_only_repeats_itself_ends() -> None:
+    space = Space([FloatRange("pinned", 1.0, 1.0), Choice("kind", ("a", "b"))])
+    assert len(Grid(Problem(space, (TIME,))).ask(5)) == 2
+
+
 def test_every_branch_and_its_knobs_are_seen_about_as_often_as_they_occur() -> None:
     space = Space(
         [
@@ -65,9 +92,9 @@ def test_every_branch_and_its_knobs_are_seen_about_as_often_as_they_occur() -> N
 def test_pairs_of_knobs_are_spread_at_least_as_well_as_at_random() -> None:
     space = Space([OrderedValues(f"k{n}", tuple(range(10))) for n in range(5)])
     cells = [(True, 10)] * 5
-    grid = np.array([[c[f"k{n}"] for n in range(5)] for c in first(space, 64)])
+    walked = np.array([[c[f"k{n}"] for n in range(5)] for c in first(space, 64)])
     drawn = [np.random.default_rng(seed).integers(10, size=(64, 5)) for seed in range(10)]
-    assert alikeness(grid, cells) < min(alikeness(rows, cells) for rows in drawn)
+    assert alikeness(walked, cells) < min(alikeness(rows, cells) for rows in drawn)
 
 
 def test_a_range_is_refined_while_the_choices_beside_it_go_round() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from itertools import product
 
@@ -12,8 +13,11 @@ from hypothesis import strategies as st
 
 from autotune.search.bottleneck import Beliefs, Bottleneck, Data, Rows, Shape
 from autotune.search.contract import Observation, Problem, Strategy
+from autotune.search.features import Features
+from autotune.search.loss import signed
 from autotune.search.registry import make_strategy
-from autotune.search.structured import assignment_of
+from autotune.search.structured import Layout, assignment_of
+from autotune.space.configuration import Configuration
 from autotune.space.knobs import Assignment, Choice, FloatRange, OrderedValues
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
@@ -129,3 +133,47 @@ def test_a_model_that_foretells_badly_is_left_aside() -> None:
         wrong = sum(configuration["place"][item] != DEVICES[n % 3] for n, item in enumerate(ITEMS))
         strategy.tell([Observation(configuration, Status.OK, {"time": 1.0 + wrong})])
     assert False in strategy._believed.values()  # type: ignore[attr-defined]
+
+
+def stopped_early(seconds: Sequence[float], early: Sequence[float]) -> list[Observation]:
+    """Trials of which every other one was stopped at a tenth of its way, where they stood as in ``early``."""
+    places = [dict(zip(ITEMS, p, strict=True)) for p in product(DEVICES, repeat=len(ITEMS))]
+    found = []
+    for n, (end, begin) in enumerate(zip(seconds, early, strict=True)):
+        status, value, fraction = (Status.PRUNED, begin, 0.1) if n % 2 else (Status.OK, end, 1.0)
+        place = PLACE.canonical(places[(n * 37) % len(places)])
+        found.append(
+            Observation(
+                Configuration({"place": place}),
+                status,
+                {"time": value},
+                fraction=fraction,
+                curve=((0.1, begin),),
+            )
+        )
+    return found
+
+
+def test_of_what_was_stopped_early_it_learns_what_it_would_have_come_to() -> None:
+    problem = Problem(Space((PLACE,)), (TIME,))
+    layout = Layout.of(problem, Features(problem.space))
+    assert layout is not None
+    seconds = [1.0 + (n * 7) % 12 for n in range(24)]
+    early = stopped_early(seconds, [value / 20 for value in seconds])
+    ends = zip(early, signed(problem, early), strict=True)
+    ended = [Observation(o.configuration, Status.OK, {"time": float(value)}) for o, value in ends]
+    found, expected = layout.learn(problem, early), layout.learn(problem, ended)
+    assert found is not None and expected is not None
+    assert found.parameters == pytest.approx(expected.parameters)
+    assert layout.holds(problem, early) == layout.holds(problem, ended)
+
+
+def test_what_is_negative_on_the_way_ends_nothing() -> None:
+    problem = Problem(Space((PLACE,)), (TIME,))
+    strategy = make_strategy("structured", problem, 0)
+    told = stopped_early([1.0 + n % 5 for n in range(6)], [n % 5 - 2.0 for n in range(6)])
+    strategy.restore(6, [], told)
+    for _ in range(3):
+        [proposal] = strategy.ask()
+        assert proposal.reason["kind"] == "expected improvement"
+        strategy.tell([Observation(proposal.configuration, Status.OK, {"time": 2.0})])

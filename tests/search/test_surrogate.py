@@ -8,13 +8,17 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from autotune.search.contract import Observation, Problem
+from autotune.search.bayes import Bayes
+from autotune.search.contract import Observation, Problem, Proposal
 from autotune.search.features import Features
 from autotune.search.history import History, Targets
 from autotune.search.pool import Pools
 from autotune.search.surrogate import Leader, Prediction, Surrogate
 from autotune.space.configuration import Configuration
+from autotune.space.knobs import OrderedValues
 from autotune.space.reader import parse_spec
+from autotune.space.space import Space
+from autotune.space.spec import MetricSpec
 from autotune.status import Status
 
 SPEC = parse_spec(
@@ -90,3 +94,57 @@ def test_how_long_nothing_was_as_good_as_the_level() -> None:
     assert targets.since(targets.best) == 4
     assert targets.since(float(targets.values[2])) == 3
     assert targets.since(-99.0) == 4, "the best itself is always as good"
+
+
+LISTED = Space([OrderedValues(f"k{n}", tuple(range(8))) for n in range(3)])
+GOALS = (MetricSpec("time", "minimize"), MetricSpec("size", "minimize"))
+
+
+def noisy(configuration: Configuration, number: int, stopped: bool) -> Observation:
+    """A reading that says how sure it is. Where some are ``stopped`` it is every third one."""
+    rng = np.random.default_rng(number)
+    off = float(np.square(np.array([configuration[f"k{n}"] for n in range(3)], dtype=float) - 4.0).sum())
+    value = math.exp(0.1 * off + 0.2 * rng.standard_normal())
+    errors = {"time": 0.2 * value * rng.random(), "size": 0.1}
+    metrics = {"time": value, "size": 1.0 + 0.1 * rng.standard_normal()}
+    early = stopped and number % 3 == 1
+    return Observation(
+        configuration,
+        Status.PRUNED if early else Status.OK,
+        metrics,
+        errors,
+        fraction=0.3 if early else 1.0,
+        curve=((0.3, 1.6 * value + 0.1 * rng.random()),) if stopped else (),
+    )
+
+
+@pytest.mark.parametrize(("goals", "stopped"), [(1, False), (2, False), (1, True)])
+def test_a_resumed_search_predicts_as_one_that_never_stopped(goals: int, stopped: bool) -> None:
+    problem = Problem(LISTED, GOALS[:goals])
+    straight = Bayes(problem, seed=1)
+    for number in range(60):
+        resumed = Bayes(problem, seed=1)
+        resumed.restore(straight.asks, [o.configuration for o in straight.told], straight.told)
+        [one] = straight.ask()
+        if number > 30:  # a fit is not due with every trial
+            [other] = resumed.ask()
+            assert other.configuration == one.configuration
+            assert gain(other) == pytest.approx(gain(one), abs=1e-6)
+        straight.tell([noisy(one.configuration, number, stopped)])
+
+
+def gain(proposal: Proposal) -> object:
+    return proposal.reason.get("log_gain", 0.0)
+
+
+@pytest.mark.parametrize("goals", [1, 2])
+def test_failures_before_the_first_success_are_no_values(goals: int) -> None:
+    problem = Problem(LISTED, GOALS[:goals], default_first=False)
+    tried = list(dict.fromkeys(LISTED.sample(np.random.default_rng(0), 80)))[:59]
+    failed = [Observation(c, Status.CRASHED) for c in tried[:56]]
+    ended = [noisy(c, number, stopped=False) for number, c in enumerate(tried[56:])]
+    strategy = Bayes(problem)
+    strategy.restore(59, [], [*failed, *ended])
+    assert "improvement" in str(strategy.ask()[0].reason["kind"])
+    surrogates = strategy._several._surrogates if strategy._several else [strategy._surrogate]
+    assert all(one is not None and one._rows.tolist() == [56, 57, 58] for one in surrogates)
