@@ -48,20 +48,21 @@ def command(file: Path, output: Path | None, kernel: str, configs: str, force: b
         space.write_text(text)
     except OSError as error:
         raise InputError(Problem(f"cannot write {space}: {error.strerror or error}")) from error
-    number, most = len(converted.checked().feasible), combinations(converted.knobs)
+    feasible, most = converted.checked().feasible, combinations(converted.knobs)
     document = {
         "space": str(space),
         "source": str(file),
         "kernel": converted.name,
         "knobs": len(converted.knobs),
-        "configurations": number,
+        "configurations": feasible.size,
         "combinations": most,
         "notes": list(converted.notes),
     }
     if as_json:
         print_json(document)
         return 0
-    click.echo(f"{space}: {len(converted.knobs)} knobs, {number:,} configurations of {most:,} combinations")
+    number = "too many to count" if feasible.size is None else f"{feasible.size:,}"
+    click.echo(f"{space}: {len(converted.knobs)} knobs, {number} configurations of {most:,} combinations")
     for note in converted.notes:
         click.echo(f"note: {note}")
     click.echo(f"next:  autotune check {space}")

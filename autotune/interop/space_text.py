@@ -88,7 +88,7 @@ class Converted:
         ``given`` is whether the file itself says what the default is.
         """
         space = self.checked()
-        if not len(space.feasible):
+        if not space.feasible:
             raise InputError(Problem("no configuration satisfies all conditions", Location(self.file)))
         if not space.violated(space.configuration({})):
             note = [] if given else ["the file says no default: the first value of each knob it is."]

@@ -52,3 +52,17 @@ def test_what_cannot_be_converted_is_said(tmp_path: Path) -> None:
         assert done.returncode == 2
         assert says in done.stderr
         assert "Traceback" not in done.stderr
+
+
+def test_more_configurations_than_a_length_can_hold(tmp_path: Path) -> None:
+    values = str(list(range(1, 11)))
+    knobs = [{"Name": f"p{n}", "Type": "int", "Values": values, "Default": 1} for n in range(30)]
+    document = {
+        "General": {"BenchmarkName": "large"},
+        "ConfigurationSpace": {"TuningParameters": knobs, "Conditions": []},
+        "KernelSpecification": {"KernelName": "large", "Language": "CUDA"},
+    }
+    (tmp_path / "large.json").write_text(json.dumps(document))
+    done = autotune(tmp_path, "convert", "large.json", "-o", "space.yaml", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["configurations"] == 10**30
