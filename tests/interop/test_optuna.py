@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import optuna
@@ -11,6 +12,7 @@ from optuna.trial import TrialState
 
 from autotune.errors import InputError
 from autotune.interop.optuna import STATUS_ATTR, AutotuneSampler
+from autotune.search.contract import Observation
 from autotune.status import Status
 from tests.interop.optuna_cases import (
     RULE,
@@ -139,11 +141,7 @@ class TestDefineByRun:
             return value + 1.0 / steps
 
         found = study(training, trials=15)
-        assert isinstance(found.sampler, AutotuneSampler)
-        memory = found.sampler._memory
-        assert memory is not None
-        assert memory.advisor is not None
-        told = memory.advisor.strategy.told
+        told = told_in(found)
         stopped = [o for o in told if o.status is Status.PRUNED]
         assert len(stopped) == 5
         assert all(o.fraction == 2 / 8 for o in stopped)
@@ -160,11 +158,7 @@ class TestDefineByRun:
             return value
 
         found = study(training, trials=9)
-        assert isinstance(found.sampler, AutotuneSampler)
-        memory = found.sampler._memory
-        assert memory is not None
-        assert memory.advisor is not None
-        told = memory.advisor.strategy.told
+        told = told_in(found)
         assert {(o.status, len(o.curve)) for o in told} == {(Status.OK, 3), (Status.PRUNED, 2)}
 
     def test_a_moving_range_is_drawn_by_itself(self) -> None:
@@ -244,13 +238,18 @@ class TestDefineByRun:
         assert [t.params["a"] for t in found.trials[3:]] == [1, 2]
 
 
-def statuses(found: optuna.Study) -> list[Status]:
-    """Of what the sampler has learned."""
+def told_in(found: optuna.Study) -> Sequence[Observation]:
+    """What the sampler of a study has learned."""
     assert isinstance(found.sampler, AutotuneSampler)
     memory = found.sampler._memory
     assert memory is not None
     assert memory.advisor is not None
-    return [observation.status for observation in memory.advisor.strategy.told]
+    return memory.advisor.strategy.told
+
+
+def statuses(found: optuna.Study) -> list[Status]:
+    """Of what the sampler has learned."""
+    return [observation.status for observation in told_in(found)]
 
 
 def conditional(trial: optuna.Trial) -> float:
