@@ -256,7 +256,7 @@ def _head(options: Any) -> list[str]:
         "",
         f"{versions}, Python {platform.python_version()}, {os.cpu_count()} cores, load {load:.0f}. Devices",
         "are processes with 0.5, 0.35, 0.25 and 0.2 of a core; links of 0.2 ms, 200 Mbit/s (transformer) or",
-        "1 Gbit/s (branches). 4 micro-batches, 1F1B. A reading is the median of 5 steps.",
+        "1 Gbit/s (branches). 4 micro-batches, 1F1B. A reading is the median of 20 steps.",
         "",
         "Regret is the time of the answer over that of the best assignment, less 1. Replays are told",
         "measured times, drawn from the rounds; nothing is simulated.",

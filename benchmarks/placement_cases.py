@@ -48,7 +48,7 @@ class Case:
     model: Mapping[str, Any]
     micro_batches: int = 4
     schedule: str = "1f1b"
-    steps: int = 5
+    steps: int = 20
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property

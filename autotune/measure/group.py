@@ -18,6 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from autotune.measure.group_awake import KeptAwake
 from autotune.measure.group_board import Board
 from autotune.measure.group_device import Device, cores_here, make_limits, spread, sweep_device_groups
 from autotune.measure.group_failures import NetworkLost, RankState, slow_ranks, verdict, waits
@@ -67,6 +68,7 @@ class _Life:
     ranks: list[RankProcess]
     board: Board
     meeting: Path
+    awake: KeptAwake = field(default_factory=lambda: KeptAwake(()))
     addresses: list[str] = field(default_factory=list)
     called: bool = False
 
@@ -120,6 +122,8 @@ class ProcessGroup:
             missing = {why for rank in self._life.ranks for why in rank.limits.missing}
             if missing:
                 facts["missing"] = sorted(missing)
+            if self._life.awake.cores:
+                facts["kept_awake"] = list(self._life.awake.cores)
         return facts
 
     @property
@@ -127,7 +131,8 @@ class ProcessGroup:
         """All processes of the group that live between calls."""
         if self._life is None:
             return frozenset()
-        return frozenset(rank.pid for rank in self._life.ranks) | self.network.processes
+        ranks = frozenset(rank.pid for rank in self._life.ranks)
+        return ranks | self._life.awake.processes | self.network.processes
 
     @property
     def alive(self) -> bool:
@@ -150,7 +155,8 @@ class ProcessGroup:
                 rank.answer = None
                 life.board.write(rank.rank, 0, CALLED)  # before the call: then the slot is the rank's own
                 rank.send(call)
-            self._watch(life, patience, seconds)
+            with life.awake:
+                self._watch(life, patience, seconds)
         except BaseException:
             self.close()
             raise
@@ -201,6 +207,14 @@ class ProcessGroup:
                         self.preload,
                     )
                 )
+            life.awake = KeptAwake(
+                {
+                    core
+                    for rank, device in zip(life.ranks, devices, strict=True)
+                    if rank.limits.yields_to_idle
+                    for core in device.cores
+                }
+            )
             self.network.connect(self._await_all(life))
             go = Go(tuple(life.addresses))
             for rank in life.ranks:
@@ -307,6 +321,7 @@ def _wait(ranks: Sequence[RankProcess], seconds: float) -> None:
 
 
 def _bury(life: _Life) -> None:
+    life.awake.close()
     for rank in life.ranks:
         rank.kill()
     for rank in life.ranks:

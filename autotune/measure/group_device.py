@@ -18,6 +18,8 @@ from autotune.measure.ownership import PREFIX, is_abandoned, owned_name
 from autotune.provenance.cgroup import Group, find_group
 from autotune.provenance.system import System
 
+_QUOTA_1 = "cpu.cfs_quota_us"
+"""The file of a quota in version 1."""
 PERIOD = 0.01
 """Seconds in which a quota is dealt out. The kernel's own tenth of a second is longer than many a step."""
 
@@ -81,6 +83,15 @@ class DeviceLimits:
         """Put it below the quota of processor time."""
         if self.quota is not None:
             (self.quota / "cgroup.procs").write_text("0")
+
+    @property
+    def yields_to_idle(self) -> bool:
+        """Whether there is a quota, in a group beside which ``SCHED_IDLE`` processes get nothing.
+
+        In version 1 the starter's own processes compete with the rank's group. In version 2 the starter has
+        a group of its own, and all in it together a share as large as the rank's, of whatever class they are.
+        """
+        return self.quota is not None and (self.quota / _QUOTA_1).exists()
 
     def kills(self) -> int:
         """How many of its processes the kernel has killed at the memory cap."""
@@ -146,7 +157,7 @@ def _set_quota(folder: Path, version: int, cpu: float) -> bool:
     try:
         if version == 1:
             (folder / "cpu.cfs_period_us").write_text(str(period))
-            (folder / "cpu.cfs_quota_us").write_text(str(quota))
+            (folder / _QUOTA_1).write_text(str(quota))
         else:
             (folder / "cpu.max").write_text(f"{quota} {period}")
     except OSError:

@@ -43,7 +43,7 @@ def test_a_group_is_kept_while_the_same_is_asked_for(shown: Any) -> None:
     shown.measure({"messages": 1}, np.random.default_rng(0))
     first = shown.standing()
     shown.measure({"messages": 2}, np.random.default_rng(0))
-    assert shown.standing() == first and len(first) == 2
+    assert shown.standing() == first and len(first) >= 2  # the ranks, and what keeps their cores awake
     assert shown.group([Device()]).world == 1 and shown.standing() == frozenset()
 
 
