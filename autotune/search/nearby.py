@@ -1,12 +1,12 @@
 """What lies near some configurations of a space that cannot be listed: made by the hundred, as numbers alone.
 
 A neighbour differs by one step in one knob. Along a continuous knob or a long range one step leads nowhere:
-what has a place on a scale is moved along it as well, a little or far, alone and all together. Of all these
-rows of numbers one becomes a configuration.
+what has a place on a scale is moved along it as well, a little or far, alone, all together, and some
+together. Of all these rows of numbers one becomes a configuration.
 
-To move the neighbours too, and any few knobs together, and then to climb from the best, was tried: a process
-that has seen a few dozen tries is then believed too far from where those were made, and searches were no
-better.
+There are so few of each kind that the best is seldom a peak of the model. To move the neighbours too, and
+then to climb from the best, was tried: a process that has seen a few dozen tries is then believed too far
+from where those were made, and searches were no better.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ from autotune.space.configuration import Configuration, Value
 from autotune.space.knob import Knob
 from autotune.space.knobs import IntegerRange
 
+SOME = 50
+"""Times that a random part of the knobs moves, around each configuration. Tries that differ in one knob each
+say little of the others; where readings are noisy, what is learned from a try is what all its knobs say."""
 SHORT = 4
 """Values of an ordered knob up to which its neighbours are all that there is to try."""
 
@@ -185,6 +188,9 @@ class Nearby:
     ) -> Self:
         """``parts``: one or more."""
         alike = groups(len(scales.knobs))
+        if len(scales.knobs) > 1:
+            some = rng.random((SOME, len(scales.knobs))) < rng.random((SOME, 1))
+            alike = np.vstack([alike, some])
         centres = [part.centre for part in parts for _ in alike]
         moving = np.vstack([alike & part.movable for part in parts])
         rows = _stacked([part.rows.taken(np.zeros(len(alike), dtype=int)) for part in parts])

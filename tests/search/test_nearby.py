@@ -92,3 +92,9 @@ def test_a_space_without_scales_has_its_neighbours_alone() -> None:
     nearby = Nearby.around(features, scales, [around], np.random.default_rng(0))
     assert [nearby[i] for i in range(len(nearby))] == space.neighbours(space.default())
     assert len(Nearby(scales, features.of([]))) == 0
+
+
+def test_some_of_the_knobs_move_together_and_not_the_same_ones_each_time() -> None:
+    centre, around = made()
+    several = {frozenset(changed(centre, other) & {"rate", "batch", "momentum"}) for other in around}
+    assert several >= {frozenset(pair) for pair in (("rate", "batch"), ("rate", "momentum"))}
