@@ -5,8 +5,6 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
-import shlex
-import shutil
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +19,7 @@ from autotune.measure.compile_cache import CompileCache, Compiled, write_whole
 from autotune.measure.elf import code_fingerprint
 from autotune.measure.guarded import Array
 from autotune.measure.objective import Code, Infeasible
+from autotune.provenance.compiler import NoCompilerError, c_compiler
 from autotune.space.configuration import Configuration
 
 MACHINE_FLAGS = ("-march=native", "-std=gnu11", "-shared", "-fPIC")
@@ -93,24 +92,10 @@ def _run_compiler(compiler: Sequence[str], flags: Sequence[str], source: Path, p
 
 
 def _compiler() -> tuple[str, ...]:
-    """The words of the command: those of the variable ``CC`` where it is set, else gcc or the system's."""
-    given = os.environ.get("CC", "").strip()
-    if not given:
-        found = shutil.which("gcc") or shutil.which("cc")
-        if found is None:
-            raise Infeasible("no C compiler: install gcc")
-        return (found,)
     try:
-        program, *words = shlex.split(given)
-    except ValueError as error:
-        raise Infeasible(f"the variable CC is {given!r}, which is no command: {error}") from error
-    found = shutil.which(program)
-    if found is None:
-        # Another compiler in its place would be measured under this one's name.
-        raise Infeasible(
-            f"the variable CC is {given!r}, but there is no program {program!r}: correct or unset it"
-        )
-    return (found, *words)
+        return c_compiler()
+    except NoCompilerError as error:
+        raise Infeasible(str(error)) from error
 
 
 class CompiledC(ArrayObjective):

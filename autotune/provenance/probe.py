@@ -12,6 +12,7 @@ import importlib.metadata
 import importlib.util
 import os
 import platform
+import shlex
 import shutil
 import sqlite3
 import struct
@@ -23,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autotune.provenance.cgroup import Group, find_group
+from autotune.provenance.compiler import NoCompilerError, c_compiler
 from autotune.provenance.document import Documented
 from autotune.provenance.software import version_line
 from autotune.provenance.system import System
@@ -72,22 +74,23 @@ def python() -> Capability:
 def gcc() -> Capability:
     """Compile a function and call it: headers, linker and a folder that allows it are part of the answer."""
     needed, remedy = "objectives in C, such as gemm-c", "apt install gcc libc6-dev"
-    path = shutil.which(os.environ.get("CC") or "gcc") or shutil.which("cc")
-    if path is None:
-        return Capability("gcc", False, "not on PATH", needed, remedy)
+    try:
+        command = c_compiler()
+    except NoCompilerError as error:
+        return Capability("gcc", False, str(error), needed, remedy)
     with tempfile.TemporaryDirectory(prefix="autotune-probe-") as folder:
         source, library = Path(folder, "answer.c"), Path(folder, "answer.so")
         source.write_text("#include <stdlib.h>\nint answer(void) { return abs(-42); }\n")
-        done = _run([path, "-O2", "-shared", "-fPIC", str(source), "-o", str(library)])
+        done = _run([*command, "-O2", "-shared", "-fPIC", str(source), "-o", str(library)])
         if isinstance(done, str) or done.returncode:
             why = done if isinstance(done, str) else done.stderr.strip()[-200:]
-            return Capability("gcc", False, f"{path} cannot compile: {why}", needed, remedy)
+            return Capability("gcc", False, f"{shlex.join(command)} cannot compile: {why}", needed, remedy)
         try:
             answer = ctypes.CDLL(str(library)).answer()
         except OSError as error:
             why = f"what it compiles cannot be loaded: {error}"
             return Capability("gcc", False, why, needed, "set TMPDIR to a folder that is not mounted noexec")
-    return Capability("gcc", answer == 42, _version(path), needed, remedy)
+    return Capability("gcc", answer == 42, _version(command), needed, remedy)
 
 
 def tool(name: str, needed_for: str, remedy: str, arguments: Sequence[str] = ("--version",)) -> Capability:
@@ -288,9 +291,9 @@ def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str] | str:
         return str(error)
 
 
-def _version(path: str) -> str:
-    done = _run([path, "--version"])
-    return path if isinstance(done, str) or done.returncode else version_line(done.stdout)
+def _version(command: Sequence[str]) -> str:
+    done = _run([*command, "--version"])
+    return shlex.join(command) if isinstance(done, str) or done.returncode else version_line(done.stdout)
 
 
 def _why(done: subprocess.CompletedProcess[str] | str, otherwise: str) -> str:

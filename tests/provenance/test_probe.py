@@ -58,10 +58,16 @@ def test_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CC", raising=False)
     found = probe.gcc()
-    assert (found.available, found.detail) == (False, "not on PATH")
+    assert (found.available, found.detail) == (False, "no C compiler on PATH: install gcc")
     assert probe.tool("make", "x", "apt install make") == Capability(
         "make", False, "not on PATH", "x", "apt install make"
     )
+
+
+def test_a_compiler_of_several_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake(tmp_path, "cached", 'exec "$@"')
+    monkeypatch.setenv("CC", f"{tmp_path}/cached gcc")
+    assert probe.gcc().available
 
 
 def test_a_compiler_that_cannot_compile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

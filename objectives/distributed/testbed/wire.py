@@ -6,13 +6,15 @@ import hashlib
 import json
 import os
 import select
-import shutil
+import shlex
 import subprocess
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from autotune.provenance.compiler import NoCompilerError, c_compiler
 
 SOURCE = Path(__file__).with_name("wire.c")
 SLOTS = 16384
@@ -112,10 +114,11 @@ class Wire:
 def compile_wire(folder: Path | None = None) -> Path:
     """The program in ``folder`` (default: one of this user), compiled where it is not there yet."""
     folder = folder or Path(tempfile.gettempdir()) / f"autotune-wire-{os.getuid()}"
-    compiler = shutil.which(os.environ.get("CC", "gcc")) or shutil.which("cc")
-    if compiler is None:
-        raise WireError("no C compiler: install gcc")
-    name = hashlib.sha256(SOURCE.read_bytes() + compiler.encode()).hexdigest()[:16]
+    try:
+        compiler = c_compiler()
+    except NoCompilerError as error:
+        raise WireError(str(error)) from error
+    name = hashlib.sha256(SOURCE.read_bytes() + shlex.join(compiler).encode()).hexdigest()[:16]
     program = folder / f"wire-{name}"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if folder.stat().st_uid != os.getuid():
@@ -123,12 +126,12 @@ def compile_wire(folder: Path | None = None) -> Path:
     if not program.exists():
         unfinished = program.with_suffix(f".{os.getpid()}")
         done = subprocess.run(
-            [compiler, "-O2", str(SOURCE), "-o", str(unfinished)],
+            [*compiler, "-O2", str(SOURCE), "-o", str(unfinished)],
             capture_output=True,
             text=True,
             check=False,
         )
         if done.returncode:
-            raise WireError(f"{compiler} refuses it: {done.stderr.strip()[-500:]}")
+            raise WireError(f"{shlex.join(compiler)} refuses it: {done.stderr.strip()[-500:]}")
         unfinished.replace(program)
     return program
