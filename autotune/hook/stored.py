@@ -15,12 +15,12 @@ from autotune.hook.recipe_document import FORMAT, MARK, read_document, to_docume
 from autotune.hook.recipes import Known, KnownSpace, Metric, Recipe, Speedup
 from autotune.hook.stale import versions_of
 from autotune.session.frozen import SOURCE
-from autotune.session.result import best_trial
+from autotune.session.result import best_so_far, stands
 from autotune.space.configuration import plain as as_json
 from autotune.space.spec import MetricSpec
 from autotune.store.address import read_address
 from autotune.store.opening import EmptyStoreError
-from autotune.store.records import NewRecipe, StudyRecord, VerdictRecord
+from autotune.store.records import NewRecipe, StudyRecord
 from autotune.store.store import Store
 
 
@@ -114,11 +114,11 @@ _Won = tuple[dict[str, Any], Mapping[str, Any]]
 
 
 def _verdict(store: Store, study: StudyRecord) -> _Won | None:
-    """What the last re-measurement says of the winner."""
+    """What the last re-measurement says of the winner, where the space still has it."""
     verdicts = store.verdicts(study.id)
-    if not verdicts or verdicts[-1].document.get("configuration") is None:
+    if not verdicts or not stands(store, study, verdicts[-1]):
         return None
-    last: VerdictRecord = verdicts[-1]
+    last = verdicts[-1]
     speedup = last.document.get("speedup")
     goal = _goal(study)
     fields = {
@@ -136,7 +136,7 @@ def _verdict(store: Store, study: StudyRecord) -> _Won | None:
 def _best_so_far(store: Store, study: StudyRecord) -> _Won | None:
     """The best trial of a search that was not measured again."""
     goal = _goal(study)
-    trial = best_trial(store.trials(study.id, purpose="search", status="ok"), goal)
+    trial = best_so_far(store, study, goal)
     if trial is None:
         return None
     estimate = trial.metrics[goal.name]

@@ -150,25 +150,37 @@ def load_answer(store: Store, study: StudyRecord, reason: str = "") -> Result:
     metric = next(MetricSpec(**m) for m in study.metrics if m["goal"])
     statuses = dict(sorted(store.study(study.id).counts.items()))
     verdicts = store.verdicts(study.id)
-    won = verdicts[-1].document.get("configuration") if verdicts else None
-    space = _changed_space(store, study)
-    if won is not None and (space is None or Configuration(won) in space):
+    if verdicts and stands(store, study, verdicts[-1]):
         return _defended(store, study, metric, statuses, verdicts[-1].document, reason)
-    number = best_number(store, study, metric)
-    found = None if number is None else store.numbered(study.id, [number])[0]
+    found = best_so_far(store, study, metric)
     return Result(
         study=study,
         store=store.url,
         metric=metric,
         best=found.configuration if found else None,
         metrics=found.metrics if found else {},
-        trial=number,
+        trial=found.number if found else None,
         defended=False,
         is_default=bool(found and found.reason.get("kind") == "default"),
         statuses=statuses,
         reason=reason,
         remark=unchecked(study, found.metrics) if found else "no configuration succeeded",
     )
+
+
+def stands(store: Store, study: StudyRecord, verdict: VerdictRecord) -> bool:
+    """Whether it names a winner, and the space that the study has now still has that."""
+    won = verdict.document.get("configuration")
+    if won is None:
+        return False
+    space = _changed_space(store, study)
+    return space is None or Configuration(won) in space
+
+
+def best_so_far(store: Store, study: StudyRecord, metric: MetricSpec) -> TrialRecord | None:
+    """The trial with the best estimate; see :func:`best_number`."""
+    number = best_number(store, study, metric)
+    return None if number is None else store.numbered(study.id, [number])[0]
 
 
 def unchecked(study: StudyRecord, measured: Mapping[str, Estimate]) -> str:

@@ -16,6 +16,7 @@ from autotune.session.executor import Executor
 from autotune.session.finale import DEFAULT, Contender, remeasure
 from autotune.session.ledger import Ledger
 from autotune.session.progress import Progress
+from autotune.session.result import stands
 from autotune.space.configuration import Configuration, plain
 from autotune.space.spec import StudySpec
 from autotune.store.records import StudyRecord, VerdictRecord
@@ -49,10 +50,11 @@ def own_verdict(store: Store, study: StudyRecord) -> VerdictRecord | None:
 
 
 def own_winner(store: Store, study: StudyRecord) -> Configuration | None:
-    """What the study's own search has won; ``None`` where nothing has."""
+    """What the study's own search has won, where the space still has it; ``None`` where nothing has."""
     verdict = own_verdict(store, study)
-    found = None if verdict is None else verdict.document.get("configuration")
-    return None if found is None else Configuration(found)
+    if verdict is None or not stands(store, study, verdict):
+        return None
+    return Configuration(verdict.document["configuration"])
 
 
 def candidates(store: Store, studies: Sequence[StudyRecord]) -> tuple[Candidate, ...]:

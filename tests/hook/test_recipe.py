@@ -20,6 +20,8 @@ from autotune.hook import recipe as module
 from autotune.hook.recipe_file import write_known
 from autotune.hook.recipes import Known
 from autotune.hook.stored import import_known, known_in
+from autotune.space.knobs import OrderedValues
+from autotune.space.space import Space
 from autotune.store.store import Store
 from tests.hook.stores import add_study
 
@@ -57,6 +59,17 @@ def test_the_winner_of_this_workload_on_this_device(store: Store) -> None:
     assert best.configuration == {"tile": 8, "layout": "row"}
     assert "2x [1.9, 2.1] over the default, for this workload, on this device" in best.how
     assert str(best) == f"gemm: {best.how}" and "\n" not in str(best)
+
+
+@pytest.mark.parametrize("defended", [True, False])
+def test_what_the_space_no_longer_has_is_no_recipe(store: Store, defended: bool) -> None:
+    add_study(store, verdict=defended)
+    study = store.study("gemm")
+    assert ask({"n": 1024}).configuration["tile"] == 8
+    narrower = {**study.document, "space": Space([OrderedValues("tile", (1, 2, 4))]).to_document()}
+    store.update_space(study.id, "", narrower, "narrower")
+    best = ask({"n": 1024})
+    assert (best.kind, best.configuration) == ("default", {"tile": 1})
 
 
 def test_the_nearest_workload_then_another_device_then_the_default(store: Store) -> None:
