@@ -69,11 +69,10 @@ def _line(study: StudyRecord) -> dict[str, Any]:
 
 def describe(store: Store, result: Result, top: int, *, failed: bool = True) -> dict[str, Any]:
     """The study as JSON: its answer, its best trials, its failures (where ``failed``), its sessions."""
-    from autotune.session.result import best_numbers
+    from autotune.session.result import best_trials
 
     goal = result.metric
-    best = best_numbers(store, result.study, goal)[:top]
-    found = {trial.number: trial for trial in store.numbered(result.study.id, best)}
+    best = best_trials(store, result.study, goal, top)
     kinds = result.failures if failed else ()
     failures = [trial for kind in kinds for trial in store.trials(result.study.id, "search", kind)]
     return {
@@ -83,7 +82,7 @@ def describe(store: Store, result: Result, top: int, *, failed: bool = True) -> 
         "goals": {each.name: each.unit for each in result.goals},
         "differs": result.study.differs,
         "parent": result.study.parent_id,
-        "top": [_trial(found[number]) for number in best if number in found],
+        "top": [_trial(trial) for trial in best],
         "failed": [_trial(t) for t in sorted(failures, key=lambda t: t.number)],
         "sessions": [
             {"id": s.id, "started": s.started_at, "finished": s.finished_at, "reason": s.reason}

@@ -15,7 +15,7 @@ from autotune.hook.recipe_document import FORMAT, MARK, read_document, to_docume
 from autotune.hook.recipes import Known, KnownSpace, Metric, Recipe, Speedup
 from autotune.hook.stale import versions_of
 from autotune.session.frozen import SOURCE
-from autotune.session.result import best_so_far, stands
+from autotune.session.result import best_trials, stands
 from autotune.space.configuration import plain as as_json
 from autotune.space.spec import MetricSpec
 from autotune.store.address import read_address
@@ -136,7 +136,7 @@ def _verdict(store: Store, study: StudyRecord) -> _Won | None:
 def _best_so_far(store: Store, study: StudyRecord) -> _Won | None:
     """The best trial of a search that was not measured again."""
     goal = _goal(study)
-    trial = best_so_far(store, study, goal)
+    trial = next(iter(best_trials(store, study, goal, 1)), None)
     if trial is None:
         return None
     estimate = trial.metrics[goal.name]

@@ -152,7 +152,7 @@ def load_answer(store: Store, study: StudyRecord, reason: str = "") -> Result:
     verdicts = store.verdicts(study.id)
     if verdicts and stands(store, study, verdicts[-1]):
         return _defended(store, study, metric, statuses, verdicts[-1].document, reason)
-    found = best_so_far(store, study, metric)
+    found = next(iter(best_trials(store, study, metric, 1)), None)
     return Result(
         study=study,
         store=store.url,
@@ -177,12 +177,6 @@ def stands(store: Store, study: StudyRecord, verdict: VerdictRecord) -> bool:
     return space is None or Configuration(won) in space
 
 
-def best_so_far(store: Store, study: StudyRecord, metric: MetricSpec) -> TrialRecord | None:
-    """The trial with the best estimate; see :func:`best_number`."""
-    number = best_number(store, study, metric)
-    return None if number is None else store.numbered(study.id, [number])[0]
-
-
 def unchecked(study: StudyRecord, measured: Mapping[str, Estimate]) -> str:
     """Which bounds nobody has looked at: a misspelt name would else switch a check off without a word."""
     bounded = [
@@ -192,32 +186,28 @@ def unchecked(study: StudyRecord, measured: Mapping[str, Estimate]) -> str:
     return f"nothing reported {', '.join(missing)}, so its bound was not checked" if missing else ""
 
 
-def best_numbers(store: Store, study: StudyRecord, metric: MetricSpec) -> list[int]:
-    """The trials that succeeded, the best by ``metric`` first, the earlier of those that tie."""
+def best_trials(store: Store, study: StudyRecord, metric: MetricSpec, most: int) -> list[TrialRecord]:
+    """At most so many of the trials that succeeded, the best by ``metric`` first, the earlier where they tie.
+
+    Those that the space of the study no longer has are passed over.
+    """
     sign = 1 if metric.goal == "minimize" else -1
     values = [one for one in store.values_of(study.id, [metric.name]) if not math.isnan(one[1][0])]
-    return [number for number, _ in sorted(values, key=lambda one: (sign * one[1][0], one[0]))]
-
-
-def best_number(store: Store, study: StudyRecord, metric: MetricSpec) -> int | None:
-    """The trial with the best estimate, the earliest where they tie; ``None`` where none succeeded.
-
-    One that the space of the study no longer has is passed over.
-    """
+    numbers = [number for number, _ in sorted(values, key=lambda one: (sign * one[1][0], one[0]))]
     space = _changed_space(store, study)
-    numbers = best_numbers(store, study, metric)
-    if space is None:
-        return next(iter(numbers), None)
-    for first in range(0, len(numbers), _AT_ONCE):
-        some = numbers[first : first + _AT_ONCE]
-        inside = {t.number for t in store.numbered(study.id, some) if t.configuration in space}
-        if inside:
-            return min(inside, key=some.index)
-    return None
+    at_once = most if space is None else max(most, _AT_ONCE)
+    best: list[TrialRecord] = []
+    for first in range(0, len(numbers), at_once):
+        found = {t.number: t for t in store.numbered(study.id, numbers[first : first + at_once])}
+        some = (found[number] for number in numbers[first : first + at_once] if number in found)
+        best += [trial for trial in some if space is None or trial.configuration in space]
+        if len(best) >= most:
+            break
+    return best[:most]
 
 
 _AT_ONCE = 100
-"""How many trials are looked up at once: mostly the first is it, and of a long study not all are read."""
+"""How many trials of a changed space are looked up at once: of a long study not all are read."""
 
 
 def _changed_space(store: Store, study: StudyRecord) -> Space | None:

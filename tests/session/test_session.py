@@ -11,7 +11,7 @@ import pytest
 
 import autotune
 from autotune.report.summary import summarize
-from autotune.session.result import load_answer
+from autotune.session.result import best_trials, load_answer
 from autotune.space.reader import parse_spec
 from autotune.space.spec import StudySpec
 from autotune.status import Status
@@ -135,6 +135,10 @@ def test_without_a_finale_a_trial_outside_the_space_is_no_answer(
     after = search(replace(given, measure=replace(given.measure, finalists=0)), trials=1)
     inside = [t.configuration for t in after.trials if t.configuration["x"] < before.best["x"]]
     assert not after.defended and after.best == min(inside, key=lambda c: bowl(**c))
+    with Store.open(tmp_path / "study.db") as store:
+        listed = best_trials(store, store.study(), after.metric, 100)
+        assert [t.configuration for t in listed] == sorted(inside, key=lambda c: bowl(**c))
+        assert best_trials(store, store.study(), after.metric, 3) == listed[:3]
 
 
 def test_the_answer_is_compared_with_the_default_of_today(
