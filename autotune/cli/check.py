@@ -149,13 +149,15 @@ def say(document: dict[str, Any]) -> str:
 
 def say_space(document: dict[str, Any]) -> list[str]:
     """All but the time."""
+    from autotune.report.numbers import say_count
+
     count, between = document["feasible"], document["feasible_between"]
     feasible = _count(document["feasible_estimate"], between)
     if count is None:
         feasible += f" (between {between[0]:,} and {between[1]:,})"
     lines = [
-        f"{document['space']}: {document['knobs']} knobs, "
-        f"{document['cartesian']:,} combinations, {feasible} feasible"
+        f"{document['space']}: {say_count(document['knobs'], 'knob')}, "
+        f"{say_count(document['cartesian'], 'combination')}, {feasible} feasible"
     ]
     if document["continuous"]:
         lines.append(f"  continuous beside them: {', '.join(document['continuous'])}")
@@ -190,7 +192,7 @@ def _say_time(time: dict[str, Any]) -> Iterator[str]:
 
 
 def _say_forecast(forecast: dict[str, Any], given: float | None) -> Iterator[str]:
-    from autotune.report.numbers import say_seconds, say_value
+    from autotune.report.numbers import say_count, say_seconds, say_value
 
     trials, lasts, each = forecast["trials"], forecast["duration"], forecast["each"]
     if trials == 0:
@@ -199,11 +201,12 @@ def _say_forecast(forecast: dict[str, Any], given: float | None) -> Iterator[str
         known = lasts["low"] is not None
         between = f" ({say_seconds(lasts['low'])} to {say_seconds(lasts['high'])})" if known else ""
         more = ", which is more than it is given" if given is not None and lasts["seconds"] > given else ""
-        yield f"  its {trials:,} trials to go take about {say_seconds(lasts['seconds'])}{between}{more}"
+        about = f"{say_seconds(lasts['seconds'])}{between}{more}"
+        yield f"  its {say_count(trials, 'trial')} to go take about {about}"
     differs = f", which differs in its {', '.join(forecast['differs'])}" if forecast["differs"] else ""
     prepare, measure = say_value(each["prepare"], "s", 2), say_value(each["measure"], "s", 2)
     yield (
-        f"  judged by {forecast['known']:,} trials of {forecast['study']}{differs}:"
+        f"  judged by {say_count(forecast['known'], 'trial')} of {forecast['study']}{differs}:"
         f" one takes about {prepare} to prepare and {measure} to measure"
     )
 

@@ -38,6 +38,8 @@ def command(study: str | None, store: str | None, as_json: bool) -> int:
 
 def say(derivation: Derivation) -> str:
     """The answer in words: that all follow, or the first that does not."""
+    from autotune.report.numbers import say_count
+
     label, departure = derivation.study.label, derivation.departure
     if departure is None:
         lines = [f"{label}: all {derivation.compared} proposals follow from the record"]
@@ -46,8 +48,8 @@ def say(derivation: Derivation) -> str:
         lines += [_line("" if place else "likely", why) for place, why in enumerate(derivation.causes)]
         before = derivation.compared - 1
         lines.append(_line("before it", f"{before} proposals follow; those after it were not compared"))
-    searches = "1 search" if derivation.sessions == 1 else f"{derivation.sessions} searches"
-    lines.append(f"  {searches}, {derivation.asks} asks, up to {derivation.most_in_flight} trials in flight")
+    searches, asks = say_count(derivation.sessions, "search", "searches"), say_count(derivation.asks, "ask")
+    lines.append(f"  {searches}, {asks}, up to {derivation.most_in_flight} trials in flight")
     if derivation.unrecorded:
         lines.append(
             f"  {derivation.unrecorded} trials were taken as given: an older autotune proposed them and did"

@@ -82,9 +82,10 @@ def command(
 
 def say(written: dict[str, Any]) -> str:
     """What was written, in lines."""
-    lines = [
-        f"{written['trials']} trials of {written['study']}#{written['study_id']} written to {written['file']}"
-    ]
+    from autotune.report.numbers import say_count
+
+    count, label = say_count(written["trials"], "trial"), f"{written['study']}#{written['study_id']}"
+    lines = [f"{count} of {label} written to {written['file']}"]
     lines += [f"  {name:9} {written[name]}" for name in ("digest", "recorded", "next") if name in written]
     return "\n".join(lines)
 

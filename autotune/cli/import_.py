@@ -39,6 +39,7 @@ def command(recording: Path, output: Path | None, force: bool, store: str | None
 
 def _archive(file: Path, store: str | None, as_json: bool) -> int:
     from autotune.interop.archive_import import import_archive
+    from autotune.report.numbers import say_count
 
     brought = import_archive(file, store)
     if as_json:
@@ -47,7 +48,7 @@ def _archive(file: Path, store: str | None, as_json: bool) -> int:
     label = brought.study
     if brought.new:
         learned = f", and {len(brought.others)} studies that it learned from" if brought.others else ""
-        echo(f"{label}: {brought.trials} trials imported{learned}")
+        echo(f"{label}: {say_count(brought.trials, 'trial')} imported{learned}")
     else:
         echo(f"{label} is here already, and the same: nothing was written")
     echo(f"  digest    {brought.digest}")

@@ -58,6 +58,8 @@ def command(
 
 def say(what: Prunable, done: bool) -> str:
     """What is or would be deleted, in lines."""
+    from autotune.report.numbers import say_count
+
     if what.nothing:
         return "nothing can be deleted: something refers to all that the store has"
     lines = ["deleted:" if done else "would be deleted:"]
@@ -65,9 +67,9 @@ def say(what: Prunable, done: bool) -> str:
     if what.sessions:
         lines.append(f"  {what.trials} trials of {len(what.sessions)} replays and verifications")
     if what.loose.artifacts:
-        lines.append(f"  {len(what.loose.artifacts)} files, {what.loose.bytes / 1e3:,.1f} kB")
+        lines.append(f"  {say_count(len(what.loose.artifacts), 'file')}, {what.loose.bytes / 1e3:,.1f} kB")
     if what.loose.environments:
-        lines.append(f"  {len(what.loose.environments)} environments")
+        lines.append(f"  {say_count(len(what.loose.environments), 'environment')}")
     lines += [f"leaning on it: {text}" for text in what.leaning]
     if done:
         lines.append("the database keeps its size, and fills what became free")

@@ -138,6 +138,7 @@ def export(file: Path, study: str | None, store: str | None, as_json: bool) -> i
     from autotune.hook.recipe_file import write_known
     from autotune.hook.recipes import Known, best_defended
     from autotune.hook.stored import read_known
+    from autotune.report.numbers import say_count
     from autotune.store.store import Store
 
     with Store.open(store, readonly=True) as opened:
@@ -157,7 +158,7 @@ def export(file: Path, study: str | None, store: str | None, as_json: bool) -> i
         counts = {"written": len(recipes), "not_defended": undefended, "recipes": len(there.recipes)}
         print_json({"file": str(file), "store": where, **counts})
     else:
-        echo(f"{_count(len(recipes))} written to {file}, which has {len(there.recipes)} now")
+        echo(f"{say_count(len(recipes), 'recipe')} written to {file}, which has {len(there.recipes)} now")
         if undefended:
             echo(f"{undefended} not defended: the study was not measured again beside its default")
     return DONE
@@ -175,6 +176,7 @@ def import_(file: Path, store: str | None, as_json: bool) -> int:
     """
     from autotune.hook.recipe_file import read_known
     from autotune.hook.stored import import_known
+    from autotune.report.numbers import say_count
     from autotune.store.store import Store
 
     if not file.exists():
@@ -187,7 +189,7 @@ def import_(file: Path, store: str | None, as_json: bool) -> int:
     if as_json:
         print_json({"file": str(file), "store": where, "imported": count, "devices": devices})
     else:
-        echo(f"{_count(count)} of {', '.join(devices) or 'no device'} imported into {where}")
+        echo(f"{say_count(count, 'recipe')} of {', '.join(devices) or 'no device'} imported into {where}")
     return DONE
 
 
@@ -202,7 +204,3 @@ def _refuse_unknown(name: str, store: str | None) -> None:
     raise InputError(
         Problem(f"there is no study {name!r} in this store", None, ", ".join(names), nearest(name, names))
     )
-
-
-def _count(number: int) -> str:
-    return f"{number} recipe" if number == 1 else f"{number} recipes"

@@ -84,14 +84,15 @@ def _matrix(learned: Learned) -> dict[str, Any]:
 def say(learned: Learned) -> str:
     """How good the rule is, beside what needs no rule."""
     from autotune.hook.rule import leaves
+    from autotune.report.numbers import say_count
     from autotune.report.rule import POLICIES
     from autotune.report.rule_python import say_regret
 
     rule = learned.rule
     count = len(list(leaves(rule.tree)))
     lines = [
-        f"rule of {rule.study}: {_number(count, 'leaf', 'leaves')},"
-        f" learned from {_number(len(rule.workloads), 'workload', 'workloads')}",
+        f"rule of {rule.study}: {say_count(count, 'leaf', 'leaves')},"
+        f" learned from {say_count(len(rule.workloads), 'workload')}",
         f"{say_regret(rule.evidence)}: geometric mean (worst)",
         f"  {'':14}" + "".join(f"{name:>22}" for name in POLICIES),
     ]
@@ -107,7 +108,3 @@ def _say(regret: dict[str, Any]) -> str:
         return "nothing works"
     failures = f", {regret['failures']} fail" if regret["failures"] else ""
     return f"{regret['mean']:.3f} ({regret['worst']:.3f}{failures})"
-
-
-def _number(count: int, one: str, many: str) -> str:
-    return f"{count} {one if count == 1 else many}"

@@ -127,13 +127,14 @@ def say_studies(document: dict[str, Any]) -> str:
 
 
 def say_study(document: dict[str, Any], *, failures: bool) -> str:
-    from autotune.report.numbers import say_ratio, say_value
+    from autotune.report.numbers import say_count, say_ratio, say_value
     from autotune.status import Status
 
     name, unit = document["metric"], document["unit"]
     label = "  (REPLAYED from a recording)" if document["replayed"] else ""
     statuses = ", ".join(f"{n} {s}" for s, n in document["statuses"].items())
-    lines = [f"{document['study']}#{document['study_id']}{label}: {document['trials']} trials ({statuses})"]
+    count = say_count(document["trials"], "trial")
+    lines = [f"{document['study']}#{document['study_id']}{label}: {count} ({statuses})"]
     if document["speedup"]:
         s = document["speedup"]
         lines.append(f"speed-up {say_ratio(s['estimate'], s['low'], s['high'])} over {s['against']}")

@@ -35,23 +35,28 @@ class KeptAwake:
 
     def __init__(self, cores: Iterable[int]) -> None:
         path = [entry or os.getcwd() for entry in sys.path]  # noqa: PTH109
-        self.cores = tuple(sorted(cores)) if hasattr(os, "SCHED_IDLE") else ()
-        self._processes = [
-            subprocess.Popen(
+        self._by_core = {
+            core: subprocess.Popen(
                 [sys.executable, "-c", _BOOTSTRAP.format(path=path, parent=os.getpid(), core=core)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 start_new_session=True,
             )
-            for core in self.cores
-        ]
+            for core in sorted(cores)
+            if hasattr(os, "SCHED_IDLE")
+        }
+
+    @property
+    def cores(self) -> tuple[int, ...]:
+        """Those that are kept awake: not where the process may not step back so far, and has ended."""
+        return tuple(core for core, process in self._by_core.items() if process.poll() is None)
 
     @property
     def processes(self) -> frozenset[int]:
-        return frozenset(process.pid for process in self._processes)
+        return frozenset(process.pid for process in self._by_core.values())
 
     def __enter__(self) -> None:
-        for process in self._processes:
+        for process in self._by_core.values():
             if process.stdout and not process.stdout.closed:
                 with process.stdout:
                     process.stdout.read()  # its end: it asks for nothing but what is left over from here on
@@ -64,14 +69,14 @@ class KeptAwake:
 
     def close(self) -> None:
         self._tell(signal.SIGKILL)
-        for process in self._processes:
+        for process in self._by_core.values():
             if process.stdout:
                 process.stdout.close()
             with suppress(subprocess.TimeoutExpired):
                 process.wait(_DYING_SECONDS)
 
     def _tell(self, what: signal.Signals) -> None:
-        for process in self._processes:
+        for process in self._by_core.values():
             process.send_signal(what)  # does nothing where it has ended and was waited for
 
 
@@ -79,8 +84,11 @@ def main(parent: int, core: int) -> None:
     """Be busy on ``core`` with what nobody else wants of it, until the parent dies."""
     if not die_with_parent(parent):
         return
-    pin((core,))
-    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    try:
+        pin((core,))
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    except OSError:
+        return
     os.close(1)
     while True:
         pass

@@ -12,6 +12,7 @@ from autotune import __version__
 from autotune.errors import AutotuneError
 from autotune.report.evidence import Place, opened
 from autotune.report.live_server import Shown
+from autotune.report.numbers import say_count
 from autotune.report.page import Answer, Page, Paragraph, Section, Table
 from autotune.report.page_html import html_page
 from autotune.report.study_page import answer_of, study_page
@@ -91,7 +92,7 @@ def overview(store: Store, studies: list[StudyRecord], now: float) -> Page:
         [tuple(_row(store, study)) for study in shown],
         links=[f"/study/{study.id}" for study in shown],
     )
-    count = "1 study" if len(studies) == 1 else f"{len(studies):,} studies"
+    count = say_count(len(studies), "study", "studies")
     beside = {0: "no search is at work", 1: "one search is at work"}.get(
         working, f"{working} searches are at work"
     )

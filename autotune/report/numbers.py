@@ -34,6 +34,11 @@ def say_estimate(estimate: Estimate, unit: str = "") -> str:
     return f"{value} [{say_value(estimate.low, unit)}, {say_value(estimate.high, unit)}]"
 
 
+def say_count(count: int, one: str, many: str = "") -> str:
+    """``1 trial``, ``1,200 trials``; ``many`` where that is not ``one`` with an s."""
+    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
+
+
 def say_seconds(seconds: float) -> str:
     """``45 s``, ``12 min``, ``3.5 h``: a duration, roughly."""
     if seconds < 90:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from autotune.report.numbers import say_ratio, say_value
+from autotune.report.numbers import say_count, say_ratio, say_value
 from autotune.report.rule import varying
 from autotune.session.result import Result
 from autotune.session.shapes_matrix import Cell, Matrix
@@ -23,7 +23,7 @@ def summarize_many(result: ManyResult, *, program: str = "autotune", store_optio
     lines += [f"  {where:{width}}  given up: {_first_line(why)}" for where, why in result.failures.items()]
     lines += ["", *_matrix(result.matrix, labels, width)]
     tried = sum(sum(one.statuses.values()) for one in result.results)
-    lines += ["", f"tried          {tried} trials; ended by: {result.reason}"]
+    lines += ["", f"tried          {say_count(tried, 'trial')}; ended by: {result.reason}"]
     lines += [f"stored in      {result.results[0].store}", "", *_next(result, program, store_option)]
     return "\n".join(lines)
 

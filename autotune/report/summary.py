@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from textwrap import shorten
 
 from autotune.measure.outcome import SAME_CODE_AS
-from autotune.report.numbers import say_estimate, say_ratio, say_value
+from autotune.report.numbers import say_count, say_estimate, say_ratio, say_value
 from autotune.report.throughput import disagreement
 from autotune.session.result import EXHAUSTED, Comparison, Result
 from autotune.space.configuration import Value, plain
@@ -115,7 +115,7 @@ def _tried(result: Result) -> str:
     total = sum(result.statuses.values())
     failed = ", ".join(f"{n} {status}" for status, n in result.failures.items())
     other = ", ".join(f"{n} {s}" for s, n in result.statuses.items() if s in ("pruned", "lost") and n)
-    parts = [f"{total} trials", f"failed: {failed}" if failed else "none failed"]
+    parts = [say_count(total, "trial"), f"failed: {failed}" if failed else "none failed"]
     parts += [other] if other else []
     same = sum(SAME_CODE_AS in trial.facts for trial in result.trials)
     parts += [f"{same} with the code of another, not measured again"] if same else []

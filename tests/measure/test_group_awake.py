@@ -35,7 +35,7 @@ def test_a_stopped_one_ends_too_and_a_dead_one_does_no_harm() -> None:
     stopped, killed = KeptAwake([CORE]), KeptAwake([CORE])
     with stopped:
         pass
-    os.kill(*killed.processes, 9)
+    os.kill(*killed.processes, 9)  # as one that may not step back so far ends
     with killed:
         pass
     for keeper in (stopped, killed):
