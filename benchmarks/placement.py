@@ -199,8 +199,8 @@ def run(case: Case, work: Path, rounds: int, seeds: int, with_live: bool) -> lis
     return [
         f"## {case.name}",
         "",
-        f"{len(steps)} assignments, {rounds} rounds, a step of {min(steps):.0f} to {max(steps):.0f} ms; links of"
-        f" {case.bandwidth / 1e9:g} Gbit/s. "
+        f"{len(steps)} assignments, {rounds} rounds, a step of {min(steps):.0f} to {max(steps):.0f} ms;"
+        f" links of {case.bandwidth / 1e9:g} Gbit/s. "
         f"The rounds of an assignment have a standard deviation of {_spread(raw):.1%}, at one pace of"
         f" {_spread(paced):.1%} (medians). The host took {_stolen(readings):.1%} of the processor time.",
         "",
@@ -256,8 +256,8 @@ def _head(options: Any) -> list[str]:
         f" --cases {' '.join(map(str, options.cases))}{' --without-live' if options.without_live else ''}`",
         "",
         f"{versions}, Python {platform.python_version()}, {os.cpu_count()} cores, load {load:.0f}. Devices",
-        "are processes with 0.5, 0.35, 0.25 and 0.2 of a core; links of 0.2 ms. 4 micro-batches, 1F1B. A reading",
-        "is the median of 20 steps.",
+        "are processes with 0.5, 0.35, 0.25 and 0.2 of a core; links of 0.2 ms. 4 micro-batches, 1F1B. A",
+        "reading is the median of 20 steps.",
         "",
         "Regret is the time of the answer over that of the best assignment, less 1. Replays are told",
         "measured times, drawn from the rounds; nothing is simulated.",
