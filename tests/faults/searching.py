@@ -34,8 +34,10 @@ def measure(a, b):
 MARK = "AUTOTUNE_TEST_MARK"
 
 
-def start(folder: Path, trials: int, mark: str, strategy: str = "random") -> subprocess.Popen[bytes]:
-    environment = {**os.environ, "LEDGER": str(folder / "ledger"), MARK: mark}
+def start(
+    folder: Path, trials: int, mark: str, strategy: str = "random", ledger: str = "ledger"
+) -> subprocess.Popen[bytes]:
+    environment = {**os.environ, "LEDGER": str(folder / ledger), MARK: mark}
     command = [sys.executable, "-m", "autotune", "search", "space.yaml", "--strategy", strategy]
     command += ["--trials", str(trials), "--store", "study.db", "--json"]
     return subprocess.Popen(
