@@ -1,10 +1,10 @@
 """Cores are kept awake while ranks with quotas run on them.
 
 A rank that has used up its quota sleeps for some milliseconds in every hundredth of a second. A core with
-nothing else to do sleeps with it, and comes back slow: its clock has gone down, and the host of a virtual
-machine has lent it to others, who leave its caches cold. The same training steps took between 50 and 80 ms of
-*processor time* so, in one reading and the next, on an idle machine; 52 to 57 ms with a process beside them
-that never sleeps and gets only what nobody else wants (``SCHED_IDLE``, Linux 2.6.23).
+nothing else to do sleeps with it, and may come back slow: at a lower clock, or, in a virtual machine, with
+caches that somebody else has used. Where this was found the same training steps took between 50 and 80 ms of
+*processor time* in one reading and the next, on an idle machine; 52 to 57 ms with a process beside them that
+never sleeps and gets only what nobody else wants (``SCHED_IDLE``, Linux 2.6.23).
 """
 
 from __future__ import annotations
