@@ -16,7 +16,7 @@ host of a virtual machine takes processor time, readings are taken again.
 * The *live* search is a session with as many trials, and a finale.
 * In the end the five best of brute force, the answer of the live search, equal split, PipeDream's partition
   (from a profile of that moment) and all on the fastest device are measured interleaved, on fresh data: the
-  first third of the rounds says which of brute force's is the best, the others give the figures.
+  first quarter of the rounds says which of brute force's is the best, the others give the figures.
 
 ``--work`` keeps every measurement in files of a line each; another run goes on from there. ``--cases`` takes
 numbers, from 0, to run some of the cases alone.
@@ -56,8 +56,8 @@ CURVE = (0.5, 1.0, 2.0)
 """Parts of the budget at which the regret of a search is given."""
 READINGS = 3
 """Of a trial, as a session takes them at least."""
-ROUNDS_AT_THE_END = 15
-SELECTING = 5
+ROUNDS_AT_THE_END = 40
+SELECTING = 10
 """Of these rounds."""
 
 
@@ -257,7 +257,7 @@ def _head(options: Any) -> list[str]:
         "",
         f"{versions}, Python {platform.python_version()}, {os.cpu_count()} cores, load {load:.0f}. Devices",
         "are processes with 0.5, 0.35, 0.25 and 0.2 of a core; links of 0.2 ms. 4 micro-batches, 1F1B. A",
-        "reading is the median of 20 steps.",
+        f"reading is the median of {CASES[0].steps} steps.",
         "",
         "Regret is the time of the answer over that of the best assignment, less 1. Replays are told",
         "measured times, drawn from the rounds; nothing is simulated.",
