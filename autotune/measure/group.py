@@ -127,6 +127,16 @@ class ProcessGroup:
         return facts
 
     @property
+    def shares(self) -> tuple[float, ...]:
+        """The processor time that each rank gets per time by its quota; 1 where it has none."""
+        made = self._life.ranks if self._life else ()
+        quotas = [rank.limits.quota is not None for rank in made] or [False] * self.world
+        return tuple(
+            device.cpu if held and device.cpu else 1.0
+            for device, held in zip(self.devices, quotas, strict=True)
+        )
+
+    @property
     def processes(self) -> frozenset[int]:
         """All processes of the group that live between calls."""
         if self._life is None:

@@ -10,8 +10,8 @@ Workload: ``model`` (``chain`` or ``graph``) and its sizes; ``devices``: by name
 kernel's own cap allows for.
 
 Metrics: ``time`` of a step in seconds: of the steps of a reading, which follow one another without a pause,
-the median, each until the last device has ended it; ``busy_NAME``: seconds a step in which the device
-computes; ``peak_NAME``: MiB that the model took at most. A device over its cap is ``out-of-memory``.
+the median, each until the last device has ended it; ``busy_NAME``: the processor time of a step over the
+device's share of a core, which is how long the device has to work for it; ``peak_NAME``: MiB that the model took at most. A device over its cap is ``out-of-memory``.
 Oracle: gradients, and the loss after a step, equal those of the unsplit model in float64.
 """
 
@@ -99,8 +99,8 @@ class Placement(GroupObjective):
         ran = self._run(placement_rank.steps, loaded, int(rng.integers(MOST_SEED)), self.count)
         parts: Sequence[placement_rank.Stepped] = ran.results
         metrics = {"time": step_seconds(parts)}
-        for name, part in zip(self.names, parts, strict=True):
-            metrics[f"busy_{name}"] = part.busy / self.count
+        for name, part, share in zip(self.names, parts, self._on.shares, strict=True):
+            metrics[f"busy_{name}"] = part.busy / self.count / share
             metrics[f"peak_{name}"] = part.peak / 2**20
         for name, cap, part in zip(self.names, self.caps, parts, strict=True):
             if part.peak > cap * 2**20:

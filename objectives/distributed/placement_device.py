@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from peers import GRADIENT, VALUE, Message, Peers
@@ -41,9 +41,8 @@ class Part:
     peers: Peers
     seed: int
     busy: float = 0.0
-    """Seconds in tasks, since it was last set to 0."""
-    by_item: dict[int, float] = field(default_factory=dict)
-    """The same by item."""
+    """Seconds of the processor in tasks. Those of the clock would not add up: whoever waits for others part of
+    the time has its quota saved for its next task, and is through with it sooner."""
     loss: float = 0.0
     """The sum of the losses that were computed here, since it was last set to 0."""
 
@@ -70,9 +69,9 @@ class Part:
         """A training step on the parts of a batch, whose first micro-batch has the number ``first``."""
         self.gradients(parts, first, beat)
         if self.optimiser is not None:
-            begun = time.perf_counter()
+            begun = time.thread_time()
             self.optimiser.step()
-            self.busy += time.perf_counter() - begun
+            self.busy += time.thread_time() - begun
 
     def gradients(
         self, parts: Sequence[tuple[torch.Tensor, ...]], first: int, beat: Callable[[str], None]
@@ -93,14 +92,12 @@ class Part:
                 continue
             beat("compute")
             kind, item, number = task
-            begun = time.perf_counter()
+            begun = time.thread_time()
             if kind == "forward":
                 self._forward((item, first + number), parts[number])
             else:
                 self._backward((item, first + number), parts[number])
-            seconds = time.perf_counter() - begun
-            self.busy += seconds
-            self.by_item[item] = self.by_item.get(item, 0.0) + seconds
+            self.busy += time.thread_time() - begun
             turns.finish(task)
 
     def _ready(self, kind: str, key: Key) -> bool:

@@ -33,8 +33,7 @@ class Stepped:
     ended: tuple[float, ...]
     """By step."""
     busy: float
-    """In tasks."""
-    by_item: Mapping[int, float]
+    """Of the processor, in tasks."""
     peak: int
     """Bytes that this process held at most, above what it held before."""
     loss: float
@@ -72,7 +71,7 @@ def steps(rank: Rank, workload: Mapping[str, Any], plan: Plan, seed: int, count:
         rank.beat("compute", number)
         part.step(parts, number * plan.micro_batches, rank.beat)
         ended.append(time.monotonic())
-    return Stepped(begun, tuple(ended), part.busy, part.by_item, max(peak_resident() - before, 0), part.loss)
+    return Stepped(begun, tuple(ended), part.busy, max(peak_resident() - before, 0), part.loss)
 
 
 def learn(rank: Rank, workload: Mapping[str, Any], plan: Plan, seed: int) -> Learned:
