@@ -11,7 +11,8 @@ kernel's own cap allows for.
 
 Metrics: ``time`` of a step in seconds: of the steps of a reading, which follow one another without a pause,
 the median, each until the last device has ended it; ``busy_NAME``: the processor time of a step over the
-device's share of a core, which is how long the device has to work for it; ``peak_NAME``: MiB that the model took at most. A device over its cap is ``out-of-memory``.
+device's share of a core, which is how long the device has to work for it; ``peak_NAME``: MiB that the model
+took at most. A device over its cap is ``out-of-memory``.
 Oracle: gradients, and the loss after a step, equal those of the unsplit model in float64.
 """
 

@@ -41,8 +41,8 @@ class Part:
     peers: Peers
     seed: int
     busy: float = 0.0
-    """Seconds of the processor in tasks. Those of the clock would not add up: whoever waits for others part of
-    the time has its quota saved for its next task, and is through with it sooner."""
+    """Seconds of the processor in tasks. Those of the clock would not add up: whoever waits for others part
+    of the time has its quota saved for its next task, and is through with it sooner."""
     loss: float = 0.0
     """The sum of the losses that were computed here, since it was last set to 0."""
 
