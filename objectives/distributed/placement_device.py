@@ -41,8 +41,9 @@ class Part:
     peers: Peers
     seed: int
     busy: float = 0.0
-    """Seconds of the processor in tasks. Those of the clock would not add up: whoever waits for others part
-    of the time has its quota saved for its next task, and is through with it sooner."""
+    """Seconds of the processor in tasks, but for sending: so they are the same wherever an item is, on cores
+    as fast. Those of the clock would not add up: whoever waits for others part of the time has its quota
+    saved for its next task, and is through with it sooner."""
     loss: float = 0.0
     """The sum of the losses that were computed here, since it was last set to 0."""
 
@@ -139,7 +140,7 @@ class Part:
             if device == self.device:
                 self._keep(key, value)
             else:
-                self.peers.send(device, VALUE, *key, value)
+                self._send(device, VALUE, key, value)
 
     def _keep(self, key: Key, value: torch.Tensor) -> None:
         self._values[key] = value
@@ -166,7 +167,12 @@ class Part:
         elif self.plan.place[key[0]] == self.device:
             self._gradients.setdefault(key, []).append(total)
         else:
-            self.peers.send(self.plan.place[key[0]], GRADIENT, *key, total)
+            self._send(self.plan.place[key[0]], GRADIENT, key, total)
+
+    def _send(self, device: int, kind: int, key: Key, tensor: torch.Tensor) -> None:
+        begun = time.thread_time()
+        self.peers.send(device, kind, *key, tensor)
+        self.busy -= time.thread_time() - begun
 
     # -- who reads what
 
