@@ -6,8 +6,9 @@ Needs PyTorch. Each case is a model on two to four devices: processes with share
 shaped links where there are the rights for them. All assignments of its items are measured (*brute force*),
 in rounds, each in an order of its own, the best quarter in twice as many, the best twentieth in eight times
 as many; micro-batches and schedule are the same for all. The truth of an assignment is the median of its
-rounds, at one pace of the cores: beside each reading stands the time of a fixed piece of work. While the
-host of a virtual machine takes processor time, readings are taken again.
+rounds, at one pace of the cores: beside each reading stands the processor time of the arithmetic of a step,
+which is the same wherever it is done. While the host of a virtual machine takes processor time, readings are
+taken again.
 
 * *Searches* are replays of these measurements: told of a trial is the median of three of its rounds, drawn
   at random, as a session takes three readings at least; so they meet the noise of the machine, and many
@@ -15,7 +16,8 @@ host of a virtual machine takes processor time, readings are taken again.
   the three best it saw: a session measures them again.
 * The *live* search is a session with as many trials, and a finale.
 * In the end the five best of brute force, the answer of the live search, equal split, PipeDream's partition
-  (from a profile of that moment) and all on the fastest device are measured interleaved, on fresh data: the
+  (from a profile of that moment) and all on the fastest device are measured interleaved, on fresh data, and
+  compared as read and at one pace: the
   first quarter of the rounds says which of brute force's is the best, the others give the figures.
 
 ``--work`` keeps every measurement in files of a line each; another run goes on from there. ``--cases`` takes
@@ -170,16 +172,25 @@ def compared(case: Case, named: Mapping[str, Place], kept: Readings) -> list[str
     """The table of what was measured again, beside the best of brute force in the first rounds."""
     from autotune.measure.statistics import estimate
 
-    times = {place: [one.metrics["time"] for one in kept.of(place)] for place in named.values()}
+    read = {place: [one.metrics["time"] for one in kept.of(place)] for place in named.values()}
+    paced = kept.at_one_pace()
     candidates = [place for name, place in named.items() if name.startswith(BRUTE)]
-    best = min(candidates, key=lambda place: statistics.median(times[place][:SELECTING]))
-    lines = ["| | items on devices | step | over brute force's best |", "|---|---|---|---|"]
+    best = min(candidates, key=lambda place: statistics.median(paced[place][:SELECTING]))
+    lines = [
+        "| | items on devices | step | over brute force's best, as read | at one pace |",
+        "|---|---|---|---|---|",
+    ]
     for name, place in named.items():
-        own, others = times[place][SELECTING:], times[best][SELECTING:]
-        over = estimate([one / other for one, other in zip(own, others, strict=True)])
-        ratio = "the best" if place == best else f"{over.value:.3f} [{over.low:.3f}, {over.high:.3f}]"
+        cells = []
+        for times in (read, paced):
+            own, others = times[place][SELECTING:], times[best][SELECTING:]
+            over = estimate([one / other for one, other in zip(own, others, strict=True)])
+            cells.append(f"{over.value:.3f} [{over.low:.3f}, {over.high:.3f}]")
+        if place == best:
+            cells = ["the best", "the best"]
         where = " ".join(case.names[device] for device in place)
-        lines.append(f"| {name} | {where} | {statistics.median(own) * 1e3:.1f} ms | {ratio} |")
+        step = statistics.median(read[place][SELECTING:])
+        lines.append(f"| {name} | {where} | {step * 1e3:.1f} ms | {' | '.join(cells)} |")
     return lines
 
 

@@ -17,7 +17,6 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from autotune.measure.pace import Pace
 from autotune.provenance.pressure import pressure
 from autotune.session.paced import Series, slope_of
 from autotune.space.knobs import Assignment
@@ -31,7 +30,6 @@ SHARES = {"fast": 0.5, "medium": 0.35, "slow": 0.25, "slower": 0.2}
 
 STAGES = ((1.0, 1), (0.25, 2), (0.05, 8))
 """What part of all assignments, the best so far, is measured how many times the rounds."""
-PACES = 5
 CALM, TRIES = 0.03, 3
 """Of a reading; see :func:`read`."""
 
@@ -125,7 +123,8 @@ class Reading:
     round: int
     metrics: Mapping[str, float]
     pace: float
-    """How long a core took for a fixed piece of work just before and after, in seconds: the mean."""
+    """The processor time of a step's arithmetic, over all devices, in seconds. It is the same wherever the
+    items are, so that what differs is how fast the cores were."""
     stolen: float
     """The share of all processor time that the host of a virtual machine took meanwhile."""
 
@@ -217,22 +216,19 @@ def read(objective: Any, case: Case, place: Place, number: int) -> Reading:
     plan = plan_of(objective, case, place)
     found: list[Reading] = []
     while len(found) < TRIES and not (found and found[-1].stolen <= CALM):
-        found.append(_read_once(objective, plan, place, number))
+        found.append(_read_once(objective, case, plan, place, number))
     return min(found, key=lambda reading: reading.stolen)
 
 
-def _read_once(objective: Any, plan: Any, place: Place, number: int) -> Reading:
+def _read_once(objective: Any, case: Case, plan: Any, place: Place, number: int) -> Reading:
     import numpy as np
 
-    pace, steal, begun = _pace(), pressure().get("steal", 0.0), time.monotonic()
+    steal, begun = pressure().get("steal", 0.0), time.monotonic()
     sample = objective.measure(plan, np.random.default_rng(number))
     lasted = time.monotonic() - begun
     stolen = (pressure().get("steal", 0.0) - steal) / (lasted * (os.cpu_count() or 1))
-    return Reading(place, number, sample.values, (pace + _pace()) / 2, stolen)
-
-
-def _pace() -> float:
-    return statistics.median(Pace()() for _ in range(PACES))
+    pace = sum(SHARES[name] * sample.values[f"busy_{name}"] for name in case.names)
+    return Reading(place, number, sample.values, pace, stolen)
 
 
 def plan_of(objective: Any, case: Case, place: Place) -> Any:

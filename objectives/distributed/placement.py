@@ -10,9 +10,9 @@ Workload: ``model`` (``chain`` or ``graph``) and its sizes; ``devices``: by name
 kernel's own cap allows for.
 
 Metrics: ``time`` of a step in seconds: of the steps of a reading, which follow one another without a pause,
-the median, each until the last device has ended it; ``busy_NAME``: the processor time that a step
-takes there, sending left aside, over the device's share of a core: how long it has to work; ``peak_NAME``: MiB that the model
-took at most. A device over its cap is ``out-of-memory``.
+the median, each until the last device has ended it; ``busy_NAME``: how long the device has to work for a
+step: the processor time, sending left aside, over its share of a core; ``peak_NAME``: MiB that the model took
+at most. A device over its cap is ``out-of-memory``.
 Oracle: gradients, and the loss after a step, equal those of the unsplit model in float64.
 """
 
