@@ -13,12 +13,12 @@ taken again.
 * *Searches* are replays of these measurements: told of a trial is the median of three of its rounds, drawn
   at random, as a session takes three readings at least; so they meet the noise of the machine, and many
   seeds can be compared. Each has a tenth of brute force's trials. Its answer is the best, by that truth, of
-  the three best it saw: a session measures them again.
+  three: the best it saw and those that it expects to be best. A session measures them again.
 * The *live* search is a session with as many trials, and a finale.
 * In the end the five best of brute force, the answer of the live search, equal split, PipeDream's partition
   (from a profile of that moment) and all on the fastest device are measured interleaved, on fresh data, and
-  compared as read and at one pace: the
-  first quarter of the rounds says which of brute force's is the best, the others give the figures.
+  compared as read and at one pace: the first quarter of the rounds says which of brute force's is the best,
+  the others give the figures.
 
 ``--work`` keeps every measurement in files of a line each; another run goes on from there. ``--cases`` takes
 numbers, from 0, to run some of the cases alone.
@@ -27,12 +27,12 @@ numbers, from 0, to run some of the cases alone.
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import platform
 import statistics
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -66,38 +66,43 @@ SELECTING = 10
 # -- replayed searches
 
 
-@dataclass(frozen=True)
-class Tried:
-    place: Place
-    told: float
-
-
-def replay(case: Case, readings: Readings, strategy: str, seed: int, trials: int) -> list[Tried]:
-    """What a search tries that is told measured times."""
+def replay(
+    case: Case, readings: Readings, strategy: str, seed: int, after: Sequence[int]
+) -> list[list[Place]]:
+    """The finalists of a search that is told measured times, ``after`` so many trials."""
     from autotune.search.contract import Observation, Problem
     from autotune.search.registry import make_strategy
     from autotune.status import Status
 
     metrics = case.metrics
-    searcher = make_strategy(strategy, Problem(case.space, metrics, trials), seed)
+    searcher = make_strategy(strategy, Problem(case.space, metrics, after[-1]), seed)
     rng = np.random.default_rng(seed)
-    tried: list[Tried] = []
+    tried: dict[str, tuple[float, Place]] = {}
+    finalists = []
     by_place = {place: readings.of(place) for place in case.places}
-    for _ in range(trials):
+    for count in range(1, after[-1] + 1):
         configuration = searcher.ask()[0].configuration
         place = case.place_of(configuration)
         rounds = by_place[place]
         drawn = [rounds[i].metrics for i in rng.permutation(len(rounds))[:READINGS]]
         told = {metric.name: statistics.median(one[metric.name] for one in drawn) for metric in metrics}
         searcher.tell([Observation(configuration, Status.OK, told)])
-        tried.append(Tried(place, told["time"]))
-    return tried
+        tried[configuration.hash] = told["time"], place
+        if count in after:
+            finalists.append(_finalists(tried, searcher.expected()))
+    return finalists
 
 
-def regret(tried: Sequence[Tried], truth: Mapping[Place, float]) -> float:
-    """Of the best, by the truth, of those that looked best."""
-    finalists = sorted(tried, key=lambda one: one.told)[:FINALISTS]
-    return min(truth[one.place] for one in finalists) / min(truth.values()) - 1
+def _finalists(tried: Mapping[str, tuple[float, Place]], expected: Mapping[str, float]) -> list[Place]:
+    """As a session chooses them: the best that was read, then those expected to be best."""
+    first, *rest = sorted(tried, key=lambda one: tried[one])
+    rest.sort(key=lambda one: expected.get(one, math.inf))
+    return [tried[one][1] for one in [first, *rest][:FINALISTS]]
+
+
+def regret(finalists: Sequence[Place], truth: Mapping[Place, float]) -> float:
+    """Of the best of them by the truth."""
+    return min(truth[place] for place in finalists) / min(truth.values()) - 1
 
 
 def replayed(case: Case, readings: Readings, seeds: int) -> list[str]:
@@ -112,8 +117,8 @@ def replayed(case: Case, readings: Readings, seeds: int) -> list[str]:
         "|---|---|" + "---|" * len(at),
     ]
     for strategy in STRATEGIES:
-        runs = [replay(case, readings, strategy, seed, at[-1]) for seed in range(seeds)]
-        regrets = [[regret(run[:count], truth) for run in runs] for count in at]
+        runs = [replay(case, readings, strategy, seed, at) for seed in range(seeds)]
+        regrets = [[regret(run[n], truth) for run in runs] for n in range(len(at))]
         close = sum(one <= CLOSE for one in regrets[CURVE.index(1.0)])
         cells = [f"{statistics.fmean(one):.1%} (worst {max(one):.1%})" for one in regrets]
         lines.append(f"| `{strategy}` | {close} of {seeds} | " + " | ".join(cells) + " |")

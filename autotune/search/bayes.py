@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -127,6 +127,20 @@ class Bayes(Strategy):
         if self._several is not None:
             self._several.learn(observations)
 
+    def expected(self) -> Mapping[str, float]:
+        targets = self._history.targets()
+        if targets is None or self._several is not None:
+            return {}
+        with one_thread():
+            try:
+                surrogate, _ = self._taught(targets)
+            except np.linalg.LinAlgError:
+                self._fitted = -1
+                return {}
+            leading = [self._history.configurations[i] for i in surrogate.leading(targets)]
+            values = surrogate.expected(surrogate.features.of(leading))
+        return {one.hash: float(value) for one, value in zip(leading, values, strict=True)}
+
     def propose(self, n: int, rng: np.random.Generator) -> Iterator[Proposal]:
         targets = self._history.targets()
         for _ in range(n):
@@ -200,9 +214,7 @@ class Bayes(Strategy):
         """
         best = [self._history.configurations[i] for i in targets.best_first[:INCUMBENTS]]
         try:
-            surrogate, pool = self._current()
-            shares = self._transfer.shares(self._history.configurations)
-            surrogate.learn(self._history, targets, shares)
+            surrogate, pool = self._taught(targets)
             leader = surrogate.leader(self._history, targets)
             if self._stuck(targets, leader.level):
                 return self._newcomer("way out", rng, self._likely(surrogate, targets))
@@ -254,6 +266,12 @@ class Bayes(Strategy):
             inputs = inputs.joined(pool.fresh.inputs)
         return np.exp(self._cost.predict(inputs))
 
+    def _taught(self, targets: Targets) -> tuple[Surrogate, Pool]:
+        """The surrogate with all that is known, and its candidates."""
+        surrogate, pool = self._current()
+        surrogate.learn(self._history, targets, self._transfer.shares(self._history.configurations))
+        return surrogate, pool
+
     def _current(self) -> tuple[Surrogate, Pool]:
         """The surrogate and its candidates, made anew when a fit is due."""
         due = self._due()
@@ -261,7 +279,7 @@ class Bayes(Strategy):
             # To the first ``due`` observations alone, so that a resumed search has the same process.
             features = self._informed(due)
             self._pool = self._pools.draw(features, due)
-            self._surrogate = Surrogate(self.problem, features, self.usable[:due], self._pool)
+            self._surrogate = Surrogate(self.problem, features, self._history.told[:due], self._pool)
             self._fitted = due
         return self._surrogate, self._pool
 

@@ -10,7 +10,8 @@ of the loads (they take turns) and the largest (they work at the same time)::
 ``turns`` is a logistic function of a parameter; other knobs add to that and to ``effect``, by their value.
 All parameters have normal priors, so that the model can be asked before it knows much: it then says that
 equal shares of neighbours are best. Where a metric is known for each place (``busy_gpu0``, ``busy_gpu1``),
-what its items cost there is fitted too.
+what its items cost there is fitted too. By how much all places of a trial take longer than foretold, and the
+metric with them, is the pace of the machine in that minute: noise that they share, and that shows by it.
 
 Fitted is the maximum of the posterior, by Levenberg and Marquardt's method.
 """
@@ -31,8 +32,10 @@ SHARP = 12.0
 """The largest load is taken as the norm of this power, which is smooth."""
 NOISE = 0.05
 """Standard deviation of the metric's logarithm that the model leaves unexplained."""
-BUSY_NOISE = 0.15
+BUSY_NOISE = 0.05
 """The same of what a place was busy."""
+PACE = 0.15
+"""The same of all these of a trial together: the machine may be slower than a minute ago, everywhere."""
 ITERATIONS = 25
 """Steps of a fit at most."""
 
@@ -139,6 +142,14 @@ class Bottleneck:
         """The logarithm of the metric, shape (n,)."""
         return self._evaluate(parameters, rows)[0]
 
+    def slowness(self, parameters: Floats, data: Data) -> Floats:
+        """By how much the machine was slower than usual in each trial, by what its places worked; logarithms
+        (n,), 0 where that is not known."""
+        _, _, work, _ = self._evaluate(parameters, data.rows)
+        known, beside = _beside(work, data.busy)
+        certain = known.sum(axis=1) * (PACE / BUSY_NOISE) ** 2
+        return np.asarray(-beside.sum(axis=1) / np.maximum(known.sum(axis=1), 1) * certain / (certain + 1.0))
+
     def fit(self, data: Data, beliefs: Beliefs) -> Floats:
         """The most likely parameters: damping falls after a step that helped, and rises after another."""
         mean, spread = beliefs.mean, beliefs.spread
@@ -166,11 +177,14 @@ class Bottleneck:
     def _residuals(self, parameters: Floats, data: Data) -> tuple[Floats, Floats]:
         """What is left, in standard deviations, shape (m,), and its slopes, shape (m, parameters)."""
         predicted, slope, work, by_work = self._evaluate(parameters, data.rows)
-        known = ~np.isnan(data.busy) & (work > 0.0)
-        safe = np.where(work > 0.0, work, 1.0)
-        left = [(predicted - data.values) / NOISE, (np.log(safe) - data.busy)[known] / BUSY_NOISE]
-        slopes = [slope / NOISE, (by_work / safe[:, :, None])[known] / BUSY_NOISE]
-        return np.concatenate(left), np.vstack(slopes)
+        known, beside = _beside(work, data.busy)
+        safe = np.where(known, work, 1.0)
+        left = np.hstack([(predicted - data.values)[:, None] / NOISE, beside / BUSY_NOISE])
+        by_busy = np.where(known[:, :, None], by_work / safe[:, :, None], 0.0)
+        slopes = np.concatenate([slope[:, None] / NOISE, by_busy / BUSY_NOISE], axis=1)
+        together = np.hstack([np.full((len(left), 1), PACE / NOISE), known * (PACE / BUSY_NOISE)])
+        left, slopes = _apart(together, left[:, :, None])[:, :, 0], _apart(together, slopes)
+        return left.ravel(), slopes.reshape(left.size, -1)
 
     def _evaluate(self, parameters: Floats, rows: Rows) -> tuple[Floats, Floats, Floats, Floats]:
         """Log metric (n,) and slopes (n, p); what the items of each place cost (n, places), and slopes."""
@@ -212,6 +226,24 @@ class Bottleneck:
             by_work[:, place, parts["slowness"].start + place] = work[:, place]
             by_work[:, place, parts["own"].start + place : parts["own"].stop : places] = by_item[:, :, place]
         return value, slope, work, by_work
+
+
+def _beside(work: Floats, busy: Floats) -> tuple[NDArray[np.bool_], Floats]:
+    """Where it is known what a place was busy (n, places), and by how much the model has more, else 0."""
+    known = ~np.isnan(busy) & (work > 0.0)
+    return known, np.where(known, np.log(np.where(known, work, 1.0)) - np.where(known, busy, 0.0), 0.0)
+
+
+def _apart(together: Floats, what: Floats) -> Floats:
+    """Residuals or slopes ``what`` (n, k, p), in units of their own noise, without the noise they share.
+
+    Row by row the covariance is the unit matrix and the outer product of ``together`` (n, k) with itself;
+    this multiplies by the root of its inverse.
+    """
+    squares = np.square(together).sum(axis=1)
+    shrunk = (1.0 - 1.0 / np.sqrt(1.0 + squares)) / squares
+    along = np.einsum("nk,nkp->np", together, what)
+    return np.asarray(what - np.einsum("n,nk,np->nkp", shrunk, together, along))
 
 
 def _cost(residual: Floats, parameters: Floats, mean: Floats, spread: Floats) -> float:

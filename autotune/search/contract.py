@@ -173,6 +173,14 @@ class Strategy(ABC):
             if configuration.hash not in self.taken:
                 self._take(configuration)
 
+    def expected(self) -> Mapping[str, float]:
+        """What is expected of the best of those that were told, by hash: lower is better, in no unit.
+
+        Readings of noisy things are lucky or not; a model has seen what is like them, too. Empty where there
+        is no model.
+        """
+        return {}
+
     def restore(self, asks: int, proposed: Sequence[Configuration], told: Sequence[Observation]) -> None:
         """Stand where an earlier session stood: what it asked (``asks`` calls) and was told."""
         self.reserve(proposed)

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from autotune.search.bayes import Bayes
-from autotune.search.bottleneck import Beliefs, Bottleneck, Data, Floats, Rows, Shape
+from autotune.search.bottleneck import BUSY_NOISE, Beliefs, Bottleneck, Data, Floats, Rows, Shape
 from autotune.search.contract import Observation, Problem
 from autotune.search.features import Features
 from autotune.search.gaussian_process import GaussianProcess, Inputs, Integers
 from autotune.search.history import History, Targets
 from autotune.search.loss import signed
 from autotune.search.posterior import Posterior
+from autotune.search.surrogate import fit_due
 from autotune.space.knobs import Assignment
 from autotune.space.space import Space
 
@@ -28,6 +29,8 @@ EVERY = 8
 """Trials after which the model is tested again."""
 FOLDS = 4
 """Parts of the trials in a test, each of which is foretold from the others."""
+DOUBT = 3.0
+"""Trials in which what the places work has to have foretold the goal before that is half believed."""
 
 
 class Structured(Bayes):
@@ -53,14 +56,30 @@ class Structured(Bayes):
         self._layout = Layout.of(problem, self.features)
         self._believed: dict[int, bool] = {}
         """After how many trials the model was tested, and whether it stood the test."""
+        self._paced: tuple[int, Pace | None] = (-1, None)
+        """From how many trials it is known how the pace of the machine shows, and how."""
         if self._layout is not None and "initial" not in problem.options:
             self.options = {**self.options, "initial": 1}  # the model has something to say from then on
+
+    def learn(self, observations: Sequence[Observation]) -> None:
+        super().learn(observations)
+        if self._layout is not None and self._layout.busy:
+            due = fit_due(len(self.usable))
+            if due != self._paced[0]:
+                self._paced = due, self._layout.pace(self.problem, self.usable[:due])
+            self._history = History.of(self.problem, self._at_one_pace(self.usable))
+
+    def _at_one_pace(self, observations: Sequence[Observation]) -> Sequence[Observation]:
+        """As they would be had the machine been as fast in all of them."""
+        pace = self._paced[1]
+        return observations if self._layout is None or pace is None else pace(self._layout, observations)
 
     def _informed(self, due: int) -> Features:
         features = super()._informed(due)
         if self._layout is None or self._belief is not None or not self._holds(due - due % EVERY):
             return features
-        expectation = self._layout.learn(self.problem, self.usable[:due])
+        told = self.usable[:due]
+        expectation = self._layout.learn(self.problem, told, self._at_one_pace(told))
         return features if expectation is None else features.informed(expectation.expected)
 
     def _holds(self, count: int) -> bool:
@@ -115,15 +134,34 @@ class Layout:
         others = np.hstack(hot).astype(float) if hot else np.zeros((len(codes), 0))
         return Rows(codes[:, self.place], others)
 
-    def learn(self, problem: Problem, observations: Sequence[Observation]) -> Expectation | None:
-        """The model, as these trials teach it; ``None`` where no number is known, or one is not positive."""
-        history = History.of(problem, observations)
+    def learn(
+        self, problem: Problem, observations: Sequence[Observation], levelled: Sequence[Observation]
+    ) -> Expectation | None:
+        """The model, as these trials teach it; ``None`` where no number is known, or one is not positive.
+
+        ``levelled``: the same as a process learns them.
+        """
+        history = History.of(problem, levelled)
         targets = history.targets() if observations else None
         if targets is None or not targets.logarithmic:
             return None
-        data = self._data(*_with_number(problem, observations))
+        data = self.data(*_with_number(problem, observations))
         model = Bottleneck(self.shape)
         return Expectation(self, model, model.fit(data, _beliefs(self.shape, data)), targets)
+
+    def pace(self, problem: Problem, observations: Sequence[Observation]) -> Pace | None:
+        """How the pace of the machine shows in these trials; ``None`` where nothing is known of it."""
+        targets = History.of(problem, observations).targets() if observations else None
+        if targets is None or not targets.logarithmic:
+            return None
+        data = self.data(*_with_number(problem, observations))
+        model = Bottleneck(self.shape)
+        parameters = model.fit(data, _beliefs(self.shape, data))
+        slower = model.slowness(parameters, data)
+        above = data.values - model.predict(parameters, data.rows)
+        doubt = DOUBT * BUSY_NOISE**2
+        share = float(slower @ above) / (float(slower @ slower) + doubt)
+        return Pace(problem, model, parameters, min(max(share, 0.0), 1.0))
 
     def holds(self, problem: Problem, observations: Sequence[Observation]) -> bool:
         """Whether the model errs no more than a process on trials that neither was shown."""
@@ -132,7 +170,7 @@ class Layout:
         if targets is None or not targets.logarithmic:
             return False
         told, values = _with_number(problem, observations)
-        data = self._data(told, values)
+        data = self.data(told, values)
         inputs = self.features.of([o.configuration for o in told])
         by_model, by_process = np.zeros(len(told)), np.zeros(len(told))
         for fold in range(FOLDS):
@@ -146,7 +184,7 @@ class Layout:
             by_process[out] = _foretold(self.features, inputs, data.values, out) - data.values[out]
         return bool(np.square(by_model).sum() <= np.square(by_process).sum())
 
-    def _data(self, told: Sequence[Observation], values: Floats) -> Data:
+    def data(self, told: Sequence[Observation], values: Floats) -> Data:
         """What trials with these numbers say. Of one that was stopped it is not known what each place works
         in the end."""
         busy = np.full((len(told), self.shape.places), np.nan)
@@ -178,6 +216,30 @@ def _foretold(features: Features, inputs: Inputs, values: Floats, out: NDArray[n
     process.fit(inputs.taken(shown), given, unknown)
     mean, _ = Posterior(process, inputs.taken(shown), unknown).predict_at(given[:, None], inputs.taken(rest))
     return np.asarray(middle + scale * mean[:, 0])
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How fast the machine was in a trial: what its places worked there, beside what they work as a rule."""
+
+    problem: Problem
+    model: Bottleneck
+    parameters: Floats
+    share: float
+    """How much of it the goal shows, from 0 to 1, by the trials so far."""
+
+    def __call__(self, layout: Layout, observations: Sequence[Observation]) -> list[Observation]:
+        """The trials as they would be at the usual pace."""
+        goal = self.problem.goals[0].name
+        told, values = _with_number(self.problem, observations)
+        if not told:
+            return list(observations)
+        slower = self.share * self.model.slowness(self.parameters, layout.data(told, values))
+        level = {id(one): float(np.exp(-by)) for one, by in zip(told, slower, strict=True)}
+        return [
+            replace(o, metrics={**o.metrics, goal: o.metrics[goal] * level[id(o)]}) if id(o) in level else o
+            for o in observations
+        ]
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ class Surrogate:
 
         Raises ``numpy.linalg.LinAlgError`` where rounding defeats the process.
         """
-        self._features = features
+        self.features = features
         self._pool = pool
         self._process = GaussianProcess(features.columns, Prior(wide=True))
         history = History.of(problem, first)
@@ -134,7 +134,7 @@ class Surrogate:
         which is told all at once, would predict otherwise.
         """
         rows = targets.instructive[targets.instructive >= self._first]
-        inputs = self._features.of([history.configurations[i] for i in rows])
+        inputs = self.features.of([history.configurations[i] for i in rows])
         self._posterior.drop(self._later)
         if len(rows):
             self._posterior.add(inputs, targets.known[rows])
@@ -157,7 +157,7 @@ class Surrogate:
             self._expected = np.concatenate([self._expected, new.expected])
         values = self._values
         if pending:
-            flying = self._features.of(list(pending))
+            flying = self.features.of(list(pending))
             believed, _ = self._posterior.predict_at(values, flying)
             self._posterior.add(flying, np.zeros(len(flying)))
             values = np.vstack([values, believed])
@@ -170,12 +170,20 @@ class Surrogate:
 
     def leader(self, history: History, targets: Targets) -> Leader:
         """Of what succeeded, among the best readings, the one with the lowest noiseless target expected."""
-        rows = [i for i in targets.best_first[:LEADERS] if not targets.failed[i]]
-        inputs = self._features.of([history.configurations[i] for i in rows])
-        mean, _ = self._posterior.predict_at(self._values, inputs)
-        expected = mean[:, 0] + inputs.expected - self._shift
+        rows = self.leading(targets)
+        inputs = self.features.of([history.configurations[i] for i in rows])
+        expected = self.expected(inputs)
         first = int(expected.argmin())
         return Leader(float(expected[first]), inputs.taken(np.array([first])))
+
+    def leading(self, targets: Targets) -> list[int]:
+        """The rows that succeeded and have the best readings."""
+        return [int(i) for i in targets.best_first[:LEADERS] if not targets.failed[i]]
+
+    def expected(self, inputs: Inputs) -> Floats:
+        """The noiseless target at any ``inputs``; shape (n,)."""
+        mean, _ = self._posterior.predict_at(self._values, inputs)
+        return np.asarray(mean[:, 0] + inputs.expected - self._shift)
 
     def success_at(self, inputs: Inputs) -> Floats:
         """The probability that nothing fails, and that all bounds hold, at any ``inputs``."""

@@ -8,6 +8,7 @@ and 'no better than the default' is an answer.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -156,9 +157,18 @@ def _contenders(spec: StudySpec, executor: Executor, ledger: Ledger) -> list[Con
         if t.hash not in taken and ledger.metric.name in t.metrics and t.configuration in spec.space
     ]
     usable.sort(key=lambda t: (sign * t.metrics[ledger.metric.name].value, t.number))
+    usable = in_turn(usable, ledger.strategy.expected())
     different = _without_same_code(usable, [t for t in trials if t.hash in taken])
     finalists = [Contender(f"trial {t.number}", t.configuration) for t in different[: spec.measure.finalists]]
     return [*default, *finalists, *(Contender(b.name, b) for b in executor.baselines())]
+
+
+def in_turn(trials: Sequence[TrialRecord], expected: Mapping[str, float]) -> list[TrialRecord]:
+    """The one with the best reading, then those ``expected`` to be best, then the rest as they were read.
+
+    ``trials`` come as they were read, the best first. Where readings are noisy the lowest of many was luck.
+    """
+    return [*trials[:1], *sorted(trials[1:], key=lambda t: expected.get(t.hash, math.inf))]
 
 
 def _with_guests(contenders: Sequence[Contender], guests: Mapping[str, Configuration]) -> list[Contender]:

@@ -162,7 +162,7 @@ def test_of_what_was_stopped_early_it_learns_what_it_would_have_come_to() -> Non
     early = stopped_early(seconds, [value / 20 for value in seconds])
     ends = zip(early, signed(problem, early), strict=True)
     ended = [Observation(o.configuration, Status.OK, {"time": float(value)}) for o, value in ends]
-    found, expected = layout.learn(problem, early), layout.learn(problem, ended)
+    found, expected = layout.learn(problem, early, early), layout.learn(problem, ended, ended)
     assert found is not None and expected is not None
     assert found.parameters == pytest.approx(expected.parameters)
     assert layout.holds(problem, early) == layout.holds(problem, ended)
