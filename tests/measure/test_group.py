@@ -99,6 +99,12 @@ def test_the_memory_cap_of_a_device_is_real() -> None:
         group.run(functions.fault, "eat memory")
 
 
+def test_who_has_no_quota_has_a_whole_core(pair: ProcessGroup) -> None:
+    assert pair.shares == (1.0, 1.0)
+    with ProcessGroup([Device(cpu=0.25)]) as group:
+        assert group.shares == (1.0,)  # before there is a rank that could be held to it
+
+
 @pytest.mark.skipif(bool(quota_works()), reason=quota_works())
 def test_a_quota_makes_a_rank_slow_and_is_undone() -> None:
     cores = (min(os.sched_getaffinity(0)),)
@@ -106,6 +112,7 @@ def test_a_quota_makes_a_rank_slow_and_is_undone() -> None:
         (share,) = group.run(functions.processor_share, 0.4).results
         quota = group._life.ranks[0].limits.quota  # type: ignore[union-attr]
         assert quota is not None and quota.is_dir()
+        assert group.shares == (0.25,)
     assert share < 0.4
     assert not quota.exists()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -76,6 +77,19 @@ class TestEveryStrategyOnEverySpace:
             for proposal in one:
                 whole.tell([observe(given, proposal)])
                 resumed.tell([observe(given, proposal)])
+
+    def test_expects_something_of_what_it_was_told_and_proposes_the_same(self, name: str, case: str) -> None:
+        given = CASES[case]()
+        asked, left_alone = make(name, case, seed=3), make(name, case, seed=3)
+        for _ in range(tries(name, 10)):
+            succeeded = {o.configuration.hash for o in asked.usable if o.status is Status.OK}
+            expected = asked.expected()
+            assert expected.keys() <= succeeded and all(map(math.isfinite, expected.values()))
+            one, other = asked.ask(1), left_alone.ask(1)
+            assert one == other
+            for proposal in one:
+                for strategy in (asked, left_alone):
+                    strategy.tell([observe(given, proposal)])
 
     def test_says_why_as_json(self, name: str, case: str) -> None:
         strategy = make(name, case)

@@ -90,10 +90,61 @@ def test_a_tenth_of_the_trials_of_brute_force_are_enough(busy: bool) -> None:
     assert np.mean(regrets["auto"]) < np.mean(regrets["random"])
 
 
-def test_it_is_a_function_of_what_it_was_told() -> None:
-    problem = Problem(Space((PLACE, Choice("schedule", ("x", "y")))), (TIME,))
+def drifting(strategy: Strategy, seed: int, trials: int) -> list[float]:
+    """The seconds of what was tried, on a machine that is faster or slower from trial to trial by 15 %."""
+    pipeline, seconds = truth(seed)
+    rng = np.random.default_rng(seed)
+    tried = []
+    for _ in range(trials):
+        configuration = strategy.ask()[0].configuration
+        place = tuple(DEVICES.index(configuration["place"][item]) for item in ITEMS)
+        pace = float(np.exp(0.15 * rng.standard_normal()))
+        busy = {m.name: pace * b for m, b in zip(BUSY, pipeline.busy(place), strict=True)}
+        strategy.tell([Observation(configuration, Status.OK, {"time": pace * seconds[place], **busy})])
+        tried.append(seconds[place])
+    return tried
+
+
+def test_what_all_places_share_is_the_pace_of_the_machine() -> None:
+    """By what the places worked it is seen which trials had a fast minute, and which are good."""
+    problem = Problem(Space((PLACE,)), (TIME, *BUSY))
+    by_reading, by_expectation = [], []
+    for seed in range(4):
+        strategy = make_strategy("structured", problem, seed)
+        tried = drifting(strategy, seed, 24)
+        told = [o.metrics["time"] for o in strategy.told]
+        expected = strategy.expected()
+        best = min(range(24), key=lambda n: expected.get(strategy.told[n].configuration.hash, np.inf))
+        by_expectation.append(tried[best] / min(tried))
+        by_reading.append(tried[int(np.argmin(told))] / min(tried))
+    assert np.mean(by_expectation) < 1.03 < np.mean(by_reading)
+
+
+def test_what_the_places_work_counts_no_further_than_it_foretells_the_goal() -> None:
+    """Here it is drawn at random: the goal is left as it was read."""
+    problem = Problem(Space((PLACE,)), (TIME, *BUSY))
+    layout = Layout.of(problem, Features(problem.space))
+    assert layout is not None
+    pipeline, seconds = truth(0)
+    rng = np.random.default_rng(0)
+    told = []
+    for place in list(seconds)[::5]:
+        configuration = Configuration(
+            {"place": PLACE.canonical({i: DEVICES[d] for i, d in zip(ITEMS, place, strict=True)})}
+        )
+        noise = float(np.exp(0.3 * rng.standard_normal()))
+        busy = {m.name: noise * b for m, b in zip(BUSY, pipeline.busy(place), strict=True)}
+        told.append(Observation(configuration, Status.OK, {"time": seconds[place], **busy}))
+    pace = layout.pace(problem, told)
+    assert pace is not None and pace.share < 0.2
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_it_is_a_function_of_what_it_was_told(busy: bool) -> None:
+    metrics = (TIME, *(BUSY if busy else ()))
+    problem = Problem(Space((PLACE, Choice("schedule", ("x", "y")))), metrics)
     straight = make_strategy("structured", problem, 3)
-    search(straight, 0, 11, False)
+    search(straight, 0, 11, busy)
     resumed = make_strategy("structured", problem, 3)
     resumed.restore(straight.asks, [o.configuration for o in straight.told], straight.told)
     assert straight.ask(2) == resumed.ask(2)

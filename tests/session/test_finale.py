@@ -7,11 +7,12 @@ from pathlib import Path
 
 import autotune
 from autotune.measure.objective import Baseline
-from autotune.session.finale import Contender, _with_guests
+from autotune.session.finale import Contender, _with_guests, in_turn
 from autotune.session.progress import Progress
 from autotune.space.configuration import Configuration
 from autotune.space.reader import parse_spec
 from autotune.status import Status
+from autotune.store.records import TrialRecord
 from autotune.store.store import Store
 
 SPACE = """
@@ -75,6 +76,18 @@ def test_what_was_read_before_an_interrupt_is_kept_and_does_not_count(tmp_path: 
     again = search(tmp_path, Late(0, interrupted))
     assert again.defended and again.best == {"x": 4}
     assert len(again.trials) == 4
+
+
+def trial(number: int) -> TrialRecord:
+    own = Configuration({"x": number})
+    return TrialRecord(number, 1, number, 1, 1, "search", own, own.hash, Status.OK)
+
+
+def test_the_best_reading_enters_first_and_then_who_is_expected_to_be_best() -> None:
+    as_read = [trial(number) for number in (7, 3, 5, 1, 2)]
+    expected = {trial(number).hash: value for number, value in {7: 0.9, 5: 0.1, 1: 0.0, 3: 0.5}.items()}
+    assert [t.number for t in in_turn(as_read, expected)] == [7, 1, 5, 3, 2]
+    assert in_turn(as_read, {}) == as_read and in_turn([], expected) == []
 
 
 def test_guests_enter_before_the_baselines_and_no_configuration_twice() -> None:
