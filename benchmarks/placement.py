@@ -58,7 +58,9 @@ CURVE = (0.5, 1.0, 2.0)
 """Parts of the budget at which the regret of a search is given."""
 READINGS = 3
 """Of a trial, as a session takes them at least."""
-ROUNDS_AT_THE_END = 40
+LIVE_SECONDS = 2400.0
+"""Of a live search at most: a fifth of it is for its finale, which noisy readings need."""
+ROUNDS_AT_THE_END = 30
 SELECTING = 10
 """Of these rounds."""
 
@@ -146,7 +148,7 @@ def live(case: Case, work: Path) -> tuple[Place, int]:
         measure=MeasureSettings(
             cores=min(2, os.cpu_count() or 1), warmup=1, min_readings=3, max_readings=5, finalists=FINALISTS
         ),
-        budget=Budget(trials=trials),
+        budget=Budget(trials=trials, time=LIVE_SECONDS),
     )
     with Store.open(str(work / f"{case.key}.db")) as store:
         result = open_session(spec, store).run()
