@@ -120,8 +120,8 @@ def test_a_step_is_until_the_last_device_has_ended_it(objective: Any) -> None:
     import sys
 
     seconds = sys.modules[type(objective).__module__].step_seconds
-    one = Stepped(0.0, (1.0, 2.0, 3.5), 0.0, {}, 0, 0.0)
-    two = Stepped(0.2, (0.9, 2.4, 3.0), 0.0, {}, 0, 0.0)
+    one = Stepped(0.0, (1.0, 2.0, 3.5), 0.0, 0, 0.0)
+    two = Stepped(0.2, (0.9, 2.4, 3.0), 0.0, 0, 0.0)
     assert seconds([one, two]) == pytest.approx(1.1)
 
 
