@@ -7,8 +7,8 @@ shaped links where there are the rights for them. All assignments of its items a
 in rounds, each in an order of its own, the best quarter in twice as many, the best twentieth in eight times
 as many; micro-batches and schedule are the same for all. The truth of an assignment is the median of its
 rounds, at one pace of the cores: beside each reading stands the processor time of the arithmetic of a step,
-which is the same wherever it is done. While the host of a virtual machine takes processor time, readings are
-taken again.
+which is the same wherever it is done, but for what an assignment itself adds to it. While the host of a
+virtual machine takes processor time, readings are taken again.
 
 * *Searches* are replays of these measurements: told of a trial is the median of three of its rounds, drawn
   at random, as a session takes three readings at least; so they meet the noise of the machine, and many
@@ -16,9 +16,9 @@ taken again.
   three: the best it saw and those that it expects to be best. A session measures them again.
 * The *live* search is a session with as many trials, and a finale.
 * In the end the five best of brute force, the answer of the live search, equal split, PipeDream's partition
-  (from a profile of that moment) and all on the fastest device are measured interleaved, on fresh data, and
-  compared as read and at one pace: the first quarter of the rounds says which of brute force's is the best,
-  the others give the figures.
+  (from a profile of that moment) and all on the fastest device are measured interleaved, on fresh data. The
+  first fifth of the rounds says which of brute force's is the best; the others give the figures, ratios of
+  what was read in the same round.
 
 ``--work`` keeps every measurement in files of a line each; another run goes on from there. ``--cases`` takes
 numbers, from 0, to run some of the cases alone.
@@ -30,6 +30,7 @@ import argparse
 import math
 import os
 import platform
+import random
 import statistics
 import time
 from collections.abc import Mapping, Sequence
@@ -60,9 +61,11 @@ READINGS = 3
 """Of a trial, as a session takes them at least."""
 LIVE_SECONDS = 2400.0
 """Of a live search at most: a fifth of it is for its finale, which noisy readings need."""
-ROUNDS_AT_THE_END = 30
-SELECTING = 10
-"""Of these rounds."""
+CANDIDATES = 5
+"""Of brute force, for its best."""
+ROUNDS_AT_THE_END = 100
+SELECTING = 20
+"""Of these rounds, for which of the candidates is the best."""
 
 
 # -- replayed searches
@@ -159,45 +162,47 @@ def live(case: Case, work: Path) -> tuple[Place, int]:
 # -- measured again
 
 
-def final(case: Case, readings: Readings, answer: Place | None, kept: Readings) -> dict[str, Place]:
-    """Measure what is compared in the end into ``kept``, interleaved; the assignment of each name."""
+def final(
+    case: Case, readings: Readings, answer: Place | None, kept: Readings
+) -> tuple[dict[str, Place], Place]:
+    """Measure what is compared in the end into ``kept``, interleaved.
+
+    The assignment of each name, and the best of brute force, of which the others are not read to the end.
+    """
     medians = readings.medians()
-    ranked = sorted(case.places, key=medians.__getitem__)
+    ranked = sorted(case.places, key=medians.__getitem__)[:CANDIDATES]
     with measuring(case) as objective:
         named = {
-            **{f"{BRUTE}, number {n + 1}": place for n, place in enumerate(ranked[:5])},
             **({"live search": answer} if answer is not None else {}),
             **{b.name: objective.load_baseline(b).place for b in objective.baselines()},
         }
+        entrants = [*dict.fromkeys([*ranked, *named.values()])]
         for number in range(ROUNDS_AT_THE_END):
-            for place in dict.fromkeys(named.values()):
+            if number == SELECTING:
+                best = best_of(ranked, kept)
+                entrants = [*dict.fromkeys([best, *named.values()])]
+            for place in random.Random(number).sample(entrants, len(entrants)):
                 kept.add(read(objective, case, place, 10_000 + number))
-    return named
+    return named, best
 
 
-def compared(case: Case, named: Mapping[str, Place], kept: Readings) -> list[str]:
-    """The table of what was measured again, beside the best of brute force in the first rounds."""
-    from autotune.measure.statistics import estimate
+def best_of(candidates: Sequence[Place], kept: Readings) -> Place:
+    """Of those that were read in the same rounds."""
+    logs = np.log([[one.metrics["time"] for one in kept.of(place)] for place in candidates])
+    return candidates[int(np.median(logs - logs.mean(axis=0), axis=1).argmin())]
 
-    read = {place: [one.metrics["time"] for one in kept.of(place)] for place in named.values()}
-    paced = kept.at_one_pace()
-    candidates = [place for name, place in named.items() if name.startswith(BRUTE)]
-    best = min(candidates, key=lambda place: statistics.median(paced[place][:SELECTING]))
-    lines = [
-        "| | items on devices | step | over brute force's best, as read | at one pace |",
-        "|---|---|---|---|---|",
-    ]
-    for name, place in named.items():
-        cells = []
-        for times in (read, paced):
-            own, others = times[place][SELECTING:], times[best][SELECTING:]
-            over = estimate([one / other for one, other in zip(own, others, strict=True)])
-            cells.append(f"{over.value:.3f} [{over.low:.3f}, {over.high:.3f}]")
-        if place == best:
-            cells = ["the best", "the best"]
+
+def compared(case: Case, named: Mapping[str, Place], best: Place, kept: Readings) -> list[str]:
+    """The table of what was measured again, after the rounds that chose the best of brute force."""
+    from autotune.measure.significance import speedup
+
+    read = {p: [one.metrics["time"] for one in kept.of(p)][SELECTING:] for p in {best, *named.values()}}
+    lines = ["| | items on devices | step | over brute force's best |", "|---|---|---|---|"]
+    for name, place in {BRUTE: best, **named}.items():
+        over = speedup(read[place], read[best])
+        cell = f"{over.estimate:.3f} [{over.low:.3f}, {over.high:.3f}]" if place != best else "the best"
         where = " ".join(case.names[device] for device in place)
-        step = statistics.median(read[place][SELECTING:])
-        lines.append(f"| {name} | {where} | {step * 1e3:.1f} ms | {' | '.join(cells)} |")
+        lines.append(f"| {name} | {where} | {statistics.median(read[place]) * 1e3:.1f} ms | {cell} |")
     return lines
 
 
@@ -210,7 +215,7 @@ def run(case: Case, work: Path, rounds: int, seeds: int, with_live: bool) -> lis
     seconds = time.monotonic() - begun
     searched = f" The live search had {trials} trials and took {seconds:.0f} s." if with_live else ""
     kept = Readings(work / f"{case.key}-final-{time.time_ns()}.jsonl")
-    named = final(case, readings, answer, kept)
+    named, best = final(case, readings, answer, kept)
     paced = readings.at_one_pace()
     raw = {place: [r.metrics["time"] for r in readings.of(place)] for place in case.places}
     steps = [1e3 * step for step in readings.medians().values()]
@@ -226,9 +231,10 @@ def run(case: Case, work: Path, rounds: int, seeds: int, with_live: bool) -> lis
         "",
         *replayed(case, readings, seeds),
         "",
-        f"Measured again, {ROUNDS_AT_THE_END} times, interleaved.{searched}",
+        f"Measured again, interleaved, {ROUNDS_AT_THE_END - SELECTING} times after {SELECTING} that chose the"
+        f" best of brute force's first {CANDIDATES}.{searched}",
         "",
-        *compared(case, named, kept),
+        *compared(case, named, best, kept),
         "",
     ]
 

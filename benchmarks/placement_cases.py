@@ -30,6 +30,8 @@ SHARES = {"fast": 0.5, "medium": 0.35, "slow": 0.25, "slower": 0.2}
 
 STAGES = ((1.0, 1), (0.25, 2), (0.05, 8))
 """What part of all assignments, the best so far, is measured how many times the rounds."""
+BESIDE = 7
+"""Readings before one and after it whose pace is that of its moment."""
 CALM, TRIES = 0.03, 3
 """Of a reading; see :func:`read`."""
 
@@ -123,8 +125,8 @@ class Reading:
     round: int
     metrics: Mapping[str, float]
     pace: float
-    """The processor time of a step's arithmetic, over all devices, in seconds. It is the same wherever the
-    items are, so that what differs is how fast the cores were."""
+    """The processor time of a step's arithmetic, over all devices, in seconds. The arithmetic is the same
+    wherever the items are, so that what differs is, for the most part, how fast the cores were."""
     stolen: float
     """The share of all processor time that the host of a virtual machine took meanwhile."""
 
@@ -156,22 +158,55 @@ class Readings:
         How far the time follows the pace is one slope for all, as a replay of a study finds it
         (:mod:`autotune.session.paced`); the pace is that of the middle reading.
         """
-        by_place: dict[Place, list[Reading]] = {}
-        for reading in self.all:
-            by_place.setdefault(reading.place, []).append(reading)
-        series = {
-            place: Series(
-                tuple(math.log(r.metrics["time"]) for r in own), tuple(math.log(r.pace) for r in own)
-            )
-            for place, own in by_place.items()
-        }
+        paces = self._paces()
+        by_place: dict[Place, list[tuple[float, float]]] = {}
+        for reading, pace in zip(self.all, paces, strict=True):
+            by_place.setdefault(reading.place, []).append((math.log(reading.metrics["time"]), pace))
+        series = {place: Series(*zip(*own, strict=True)) for place, own in by_place.items()}
         slope = slope_of([[one] for one in series.values()])
-        middle = math.log(statistics.median(reading.pace for reading in self.all))
+        middle = statistics.median(paces)
         return {place: one.at_pace(middle, slope.value if slope else 0.0) for place, one in series.items()}
+
+    def _paces(self) -> list[float]:
+        """How fast the cores were in each reading, by no fault of the assignment; logarithms.
+
+        Two processes at a time, and changes from one item to another, cost caches: so an assignment has a
+        pace of its own, which belongs to its time. It is by how much its readings are above the middle of
+        those around them, drawn to 0 as a random effect is (Henderson 1975), and is taken off.
+        """
+        logs = [math.log(reading.pace) for reading in self.all]
+        around = [statistics.median(logs[max(0, n - BESIDE) : n + BESIDE + 1]) for n in range(len(logs))]
+        above: dict[Place, list[float]] = {}
+        for reading, log, middle in zip(self.all, logs, around, strict=True):
+            above.setdefault(reading.place, []).append(log - middle)
+        own = random_effects(above)
+        return [log - own[reading.place] for reading, log in zip(self.all, logs, strict=True)]
 
     def medians(self) -> dict[Place, float]:
         """Seconds a step of each assignment, at one pace."""
         return {place: statistics.median(times) for place, times in self.at_one_pace().items()}
+
+
+def random_effects(groups: Mapping[Place, list[float]]) -> dict[Place, float]:
+    """By how much each group is above all, as far as it is more than the numbers of a group differ.
+
+    The variances are those of the analysis of variance (S. R. Searle, *Linear Models*, 1971, section 9.9);
+    a group that is one of few, or of few numbers, is drawn to 0.
+    """
+    count = sum(map(len, groups.values()))
+    middle = sum(map(sum, groups.values())) / count
+    means = {place: statistics.fmean(own) for place, own in groups.items()}
+    if not 1 < len(groups) < count:
+        return dict.fromkeys(groups, 0.0)
+    among = sum(len(own) * (means[place] - middle) ** 2 for place, own in groups.items()) / (len(groups) - 1)
+    within = sum((one - means[place]) ** 2 for place, own in groups.items() for one in own)
+    within /= count - len(groups)
+    size = (count - sum(len(own) ** 2 for own in groups.values()) / count) / (len(groups) - 1)
+    variance = max(among - within, 0.0) / size
+    return {
+        place: (means[place] - middle) * variance / (variance + within / len(own)) if variance else 0.0
+        for place, own in groups.items()
+    }
 
 
 @contextmanager
