@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -31,6 +32,8 @@ class Setup:
     """Whether it will repeat readings, and is to load what judging them takes before its first trial."""
     curve: Curve | None = None
     """How a reading is followed that is a whole run of its own; ``None``: it is none."""
+    share: float = math.inf
+    """Seconds for the readings of one trial; see :attr:`~autotune.space.spec.Budget.share`."""
 
 
 # -- requests ----------------------------------------------------------------------------------

@@ -39,7 +39,8 @@ class Runner:
     ``metrics`` and ``settings`` are the space file's; readings stop by the
     :class:`~autotune.measure.repetition.RepetitionRule` of these settings. A ``KeyboardInterrupt`` is the
     user's and goes to the caller, but in a process of the objective's ``own`` that no user can reach.
-    With a ``curve`` each reading is a whole run, which reports while it goes.
+    With a ``curve`` each reading is a whole run, which reports while it goes. After ``share`` seconds of
+    readings a trial with the fewest that the settings ask for gets no more.
     """
 
     def __init__(
@@ -51,9 +52,11 @@ class Runner:
         *,
         own_process: bool = False,
         curve: Curve | None = None,
+        share: float = math.inf,
     ) -> None:
         self.objective = objective
         self.curve = curve
+        self.share = share
         self.metrics = metrics
         self.settings = settings
         self.goal = next(metric for metric in metrics if metric.goal)
@@ -263,6 +266,7 @@ class Runner:
     ) -> Decision:
         """Readings until the rule, a bound or the time limit says that it is enough."""
         goal = self.goal.goal or "minimize"
+        enough = time.monotonic() + self.share
         while True:
             self._read_once(trial, loaded, rng, clock)
             values = trial.values(self.goal.name)
@@ -279,6 +283,10 @@ class Runner:
                 return Decision(Verdict.CAPPED, spoilt)
             if late:
                 return Decision(Verdict.CAPPED, f"the time limit allows {len(values)} readings")
+            if len(values) >= self.settings.min_readings and time.monotonic() > enough:
+                return Decision(
+                    Verdict.CAPPED, f"{len(values)} readings have taken a trial's share of the time"
+                )
 
     def _read_once(
         self, trial: Trial, loaded: Any, rng: np.random.Generator, clock: Clock, discarded: str = ""

@@ -97,7 +97,15 @@ def _begin(setup: Setup, notes: SharedNotes, channel: BlockingChannel) -> Server
     notes.clear()
     try:
         objective = load_objective(setup.objective, setup.context, setup.metrics, setup.knobs)
-        runner = Runner(objective, setup.metrics, setup.settings, notes, own_process=True, curve=setup.curve)
+        runner = Runner(
+            objective,
+            setup.metrics,
+            setup.settings,
+            notes,
+            own_process=True,
+            curve=setup.curve,
+            share=setup.share,
+        )
     except InputError as error:
         channel.send(Refused(error.problems))
         return None

@@ -37,7 +37,9 @@ class InlineExecutor(Executor):
         self.spec = spec
         self.objective = objective
         self.worker = f"{os.uname().nodename}:{os.getpid()}"
-        self._runner = Runner(objective, spec.metrics, spec.measure, curve=whole_run(spec))
+        self._runner = Runner(
+            objective, spec.metrics, spec.measure, curve=whole_run(spec), share=spec.budget.share
+        )
         self._scratch = scratch
         self._waiting: deque[Ticket] = deque()
         self._begun: Ticket | None = None

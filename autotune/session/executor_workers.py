@@ -93,6 +93,7 @@ class WorkerExecutor(Executor):
             spec.measure,
             tuple(knob.name for knob in spec.space.knobs),
             curve=whole_run(spec),
+            share=spec.budget.share,
         )
         self._factory = WorkerFactory(setup, self.cores)
         self._measurers = [

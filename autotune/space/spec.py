@@ -6,6 +6,7 @@ Python just as well.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -158,6 +159,10 @@ class MeasureSettings:
     """How many of the best are measured again beside the default at the end; 0: none."""
 
 
+AFFORDED = 50
+"""Trials that a limit of time has to be enough for."""
+
+
 @dataclass(frozen=True)
 class Budget:
     """``budget:``: when to stop; ``None`` is no limit. ``time`` in seconds."""
@@ -166,6 +171,17 @@ class Budget:
     time: float | None = None
     patience: int | None = None
     """Trials without an improvement."""
+
+    @property
+    def share(self) -> float:
+        """Seconds that one trial may go on being read, once it has the fewest readings.
+
+        Noise is averaged out at the cost of trials. So a search with a limit of time can afford as many
+        trials as it may have, or :data:`AFFORDED`, however noisy they are; the finale reads the best again.
+        """
+        if self.time is None:
+            return math.inf
+        return self.time / min(self.trials or AFFORDED, AFFORDED)
 
 
 @dataclass(frozen=True)

@@ -131,6 +131,13 @@ def test_no_reading_is_begun_that_would_not_end_in_time() -> None:
     assert "time limit" in str(outcome.facts["stopped"])
 
 
+def test_a_trial_that_has_had_its_share_of_the_time_ends_with_the_fewest_readings() -> None:
+    runner = Runner(Tape(noisy()), METRICS, SETTINGS, share=0.0)
+    outcome = runner.measure(lambda: CONFIGURATION, 1)
+    assert outcome.metrics["time"].n == SETTINGS.min_readings
+    assert outcome.facts["stopped"] == "capped: 5 readings have taken a trial's share of the time"
+
+
 def test_the_users_interrupt_goes_to_the_user() -> None:
     class Interrupted(Tape):
         def measure(self, loaded: Any, rng: np.random.Generator) -> float:

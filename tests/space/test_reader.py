@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from dataclasses import replace
@@ -126,6 +127,12 @@ def test_the_ready_spaces_are_read() -> None:
     a_cpu_and_a_gpu = {**profile("h200"), **DEVICE}
     for path in sorted((ROOT / "searchspaces").glob("*.yaml")):
         assert read_family(path, a_cpu_and_a_gpu).name
+
+
+def test_a_limit_of_time_is_for_so_many_trials() -> None:
+    assert Budget(20, 600.0).share == 30.0
+    assert Budget(1000, 600.0).share == Budget(None, 600.0).share == 12.0
+    assert Budget(20).share == math.inf
 
 
 def test_what_is_left_out_has_its_default() -> None:
