@@ -149,12 +149,12 @@ class _KnobReader:
             reason, _, expected = (
                 str(error).replace(repr(self.entry.key), repr(name)).partition(": expected ")
             )
-            mended = re.sub(r"[-. ]", "_", name)
+            mended = re.sub(r"[-. ]", "_", name) if expected else f"{name}_"
             self.problems.add(
                 reason,
                 self.entry.where,
                 expected,
-                f"write {mended}" if mended.isidentifier() and expected else "",
+                f"write {mended}" if mended.isidentifier() else "",
             )
             self.name = "knob"  # so that the rest can be checked as well
 
