@@ -58,7 +58,7 @@ class _Watch(Progress):
     def __init__(self) -> None:
         self.defending_at: float | None = None
 
-    def defending(self, entrants: tuple[str, ...]) -> None:
+    def defending(self, entrants: tuple[str, ...], seconds: float) -> None:
         self.defending_at = time.monotonic()
 
 

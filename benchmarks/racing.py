@@ -45,6 +45,7 @@ from autotune.search.contract import Observation, Problem
 from autotune.search.registry import make_strategy
 from autotune.session.executor import Entrant
 from autotune.session.finale import DEFAULT, Contender, read_in_rounds
+from autotune.session.rounds import Rounds
 from autotune.session.verdict import Standing, judge
 from autotune.space.configuration import Configuration
 from autotune.space.space import Space
@@ -209,7 +210,7 @@ def _defended(
     finalists = [(c.hash, c) for c in islice(others, settings.finalists)]
     standing = [(DEFAULT, default)] if default.hash in used else []
     contenders = [Contender(label, c, _entrant(race, c, used)) for label, c in [*standing, *finalists]]
-    read_in_rounds(spec, contenders)
+    read_in_rounds(spec, contenders, Rounds.of(spec))
     verdict = judge(
         spec,
         [

@@ -78,7 +78,7 @@ class LineProgress(Progress):
                 self.write(self.last_pruned)
         if best is not None and (self.best is None or best.trial != self.best.trial):
             self.best = best
-            self.write(f"trial {number}: best so far {say_estimate(best.estimate, self.unit)}")
+            self.write(f"trial {best.trial}: best so far {say_estimate(best.estimate, self.unit)}")
 
     def tick(self, spent: Spent, running: int) -> None:
         now = time.monotonic()
@@ -112,8 +112,8 @@ class LineProgress(Progress):
             ends.append((budget.trials - spent.trials) / rate)
         return max(min(ends), 0.0) if ends else None
 
-    def defending(self, entrants: tuple[str, ...]) -> None:
-        self.write(f"measuring again, interleaved: {', '.join(entrants)}")
+    def defending(self, entrants: tuple[str, ...], seconds: float) -> None:
+        self.write(f"measuring again, interleaved: {', '.join(entrants)} (up to {say_seconds(seconds)})")
 
     def defended(self, rounds: int) -> None:
         self.write(f"{rounds} rounds measured")

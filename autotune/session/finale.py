@@ -25,6 +25,7 @@ from autotune.measure.statistics import estimate
 from autotune.session.executor import Entrant, Executor
 from autotune.session.ledger import Ledger
 from autotune.session.progress import Progress
+from autotune.session.rounds import MAX_ROUNDS, Rounds, seconds_a_reading
 from autotune.session.same_code import code_of
 from autotune.session.verdict import Standing, judge
 from autotune.space.configuration import Configuration
@@ -33,34 +34,7 @@ from autotune.status import Status
 from autotune.store.records import NewTrial, Purpose, TrialRecord
 from autotune.store.store import Store
 
-MIN_ROUNDS, MAX_ROUNDS = 12, 60
-"""Below the first no interval is trusted; past the second more rounds hardly narrow it."""
-
-FEWEST_RUNS = 3
-"""The same where a reading is a whole training: an interval from so few is wide, but costs a quarter."""
-
 DEFAULT = "the default"
-
-
-@dataclass(frozen=True)
-class Rounds:
-    """How often contenders are read: no end before ``least`` rounds, none after ``most``."""
-
-    least: int
-    most: int
-    seconds: float
-    """After which no round beyond ``least`` begins."""
-
-    @classmethod
-    def of(cls, spec: StudySpec) -> Rounds:
-        """Those of a finale."""
-        least = MIN_ROUNDS if spec.search.early_stopping is None else FEWEST_RUNS
-        return cls(least, MAX_ROUNDS, _seconds(spec))
-
-    def split(self, runs: int) -> Rounds:
-        """The same in so many runs, with at least one round in each."""
-        each = max(1, -(-self.least // runs))
-        return Rounds(each, max(each, self.most // runs), self.seconds / runs)
 
 
 @dataclass
@@ -70,6 +44,8 @@ class Contender:
     label: str
     what: Configuration | Baseline
     entrant: Entrant | None = None
+    finalist: bool = False
+    """Whether it is one of the best trials of the search."""
     failure: Outcome | None = None
     readings: list[Reading] = field(default_factory=list)
 
@@ -94,8 +70,26 @@ def defend(
     ``guests`` are configurations that others have chosen, by who has: they are read in the same rounds, and
     one of them may win.
     """
-    contenders = _with_guests(_contenders(spec, executor, ledger), guests)
-    remeasure(spec, executor, ledger, progress, contenders, {"reason": reason})
+    trials = succeeded(spec, ledger)
+    reading = seconds_a_reading(spec, trials)
+    asked = _with_guests(_contenders(spec, executor, ledger, trials), guests)
+    rounds = Rounds.of(spec, ledger.spent.seconds)
+    contenders = affordable(asked, rounds.room(reading))
+    if len(contenders) < len(asked):
+        progress.note(
+            f"there is time to measure {sum(c.finalist for c in contenders)} of the best again, not "
+            f"{sum(c.finalist for c in asked)}: with {len(asked)} entrants, {rounds.fewest} rounds of "
+            f"{reading:.3g} s each do not fit into {rounds.seconds:.3g} s"
+        )
+    remeasure(spec, executor, ledger, progress, contenders, reading, {"reason": reason})
+
+
+def affordable(contenders: Sequence[Contender], room: int | None) -> list[Contender]:
+    """Without the last of the finalists, where there is room for fewer; the first one enters always."""
+    finalists = [c for c in contenders if c.finalist]
+    over = 0 if room is None else max(len(contenders) - room, 0)
+    left_out = finalists[max(len(finalists) - over, 1) :]
+    return [c for c in contenders if c not in left_out]
 
 
 def remeasure(
@@ -104,14 +98,19 @@ def remeasure(
     ledger: Ledger,
     progress: Progress,
     contenders: Sequence[Contender],
+    reading: float,
     said: Mapping[str, object],
 ) -> None:
-    """Read the contenders in rounds; store the readings, and the verdict with what is ``said`` beside it."""
+    """Read the contenders in rounds; store the readings, and the verdict with what is ``said`` beside it.
+
+    ``reading``: about how many seconds one takes.
+    """
     study, knew = ledger.study, len(ledger.strategy.told)
     place = Place(study.record.id, ledger.session_id, study.segment.id)
-    progress.defending(tuple(c.label for c in contenders))
+    limits = Rounds.of(spec, ledger.spent.seconds).among(len(contenders), reading)
+    progress.defending(tuple(c.label for c in contenders), limits.longest(len(contenders), reading))
     try:
-        rounds, outcomes = read_again(spec, executor, contenders)
+        rounds, outcomes = read_again(spec, executor, contenders, limits)
     except BaseException:  # an interrupt too: what was read until then was measured
         read = [c for c in contenders if c.readings or c.failure]
         store_readings(ledger.store, place, read, {c.label: _cut_short(c) for c in read}, knew)
@@ -129,7 +128,7 @@ def remeasure(
 
 
 def read_again(
-    spec: StudySpec, executor: Executor, contenders: Sequence[Contender], limits: Rounds | None = None
+    spec: StudySpec, executor: Executor, contenders: Sequence[Contender], limits: Rounds
 ) -> tuple[int, dict[str, Outcome]]:
     """Read the contenders in rounds: how many rounds there were, and what came of each by its label."""
     with ExitStack() as stack:
@@ -142,24 +141,29 @@ def read_again(
     return rounds, {c.label: _outcome(spec, c) for c in contenders}
 
 
-def _contenders(spec: StudySpec, executor: Executor, ledger: Ledger) -> list[Contender]:
+def succeeded(spec: StudySpec, ledger: Ledger) -> list[TrialRecord]:
+    """The search trials in this space that have a value, the best as read first."""
+    sign = 1 if ledger.metric.goal == "minimize" else -1
+    trials = ledger.store.trials(ledger.study.record.id, purpose="search", status=Status.OK)
+    usable = [t for t in trials if ledger.metric.name in t.metrics and t.configuration in spec.space]
+    return sorted(usable, key=lambda t: (sign * t.metrics[ledger.metric.name].value, t.number))
+
+
+def _contenders(
+    spec: StudySpec, executor: Executor, ledger: Ledger, trials: Sequence[TrialRecord]
+) -> list[Contender]:
     """The default first, then the best trials, then the baselines that run here."""
     try:
         default = [Contender(DEFAULT, spec.space.default())]
     except InputError:
         default = []  # a default outside the space is nothing to compare with; the verdict says so
     taken = {c.configuration.hash for c in default if c.configuration}
-    sign = 1 if ledger.metric.goal == "minimize" else -1
-    trials = ledger.store.trials(ledger.study.record.id, purpose="search", status=Status.OK)
-    usable = [
-        t
-        for t in trials
-        if t.hash not in taken and ledger.metric.name in t.metrics and t.configuration in spec.space
+    others = in_turn([t for t in trials if t.hash not in taken], ledger.strategy.expected())
+    different = _without_same_code(others, [t for t in trials if t.hash in taken])
+    finalists = [
+        Contender(f"trial {t.number}", t.configuration, finalist=True)
+        for t in different[: spec.measure.finalists]
     ]
-    usable.sort(key=lambda t: (sign * t.metrics[ledger.metric.name].value, t.number))
-    usable = in_turn(usable, ledger.strategy.expected())
-    different = _without_same_code(usable, [t for t in trials if t.hash in taken])
-    finalists = [Contender(f"trial {t.number}", t.configuration) for t in different[: spec.measure.finalists]]
     return [*default, *finalists, *(Contender(b.name, b) for b in executor.baselines())]
 
 
@@ -194,10 +198,9 @@ def _without_same_code(trials: Sequence[TrialRecord], taken: Sequence[TrialRecor
     return different
 
 
-def read_in_rounds(spec: StudySpec, contenders: Sequence[Contender], limits: Rounds | None = None) -> int:
+def read_in_rounds(spec: StudySpec, contenders: Sequence[Contender], limits: Rounds) -> int:
     """One reading of each in a new random order, again and again; how many rounds there were."""
     rng = np.random.default_rng(spec.search.seed)
-    limits = Rounds.of(spec) if limits is None else limits
     deadline = time.monotonic() + limits.seconds
     rounds = 0
     most, least = _most_rounds(contenders, limits.most), limits.least
@@ -243,11 +246,6 @@ def _known(spec: StudySpec, contenders: Sequence[Contender]) -> bool:
             if (e.high - e.low) / 2 > spec.measure.precision / 2 * abs(e.value):
                 return False
     return True
-
-
-def _seconds(spec: StudySpec) -> float:
-    """A fifth of the time that the search was given, and half a minute where none was said."""
-    return 30.0 if spec.budget.time is None else max(5.0, 0.2 * spec.budget.time)
 
 
 def _outcome(spec: StudySpec, contender: Contender) -> Outcome:

@@ -51,8 +51,8 @@ class Progress:
     def tick(self, spent: Spent, running: int) -> None:
         """Called a few times a second while trials run."""
 
-    def defending(self, entrants: tuple[str, ...]) -> None:
-        """The loop is over; the finalists are measured again."""
+    def defending(self, entrants: tuple[str, ...], seconds: float) -> None:
+        """The loop is over; the finalists are measured again, in about ``seconds`` at most."""
 
     def defended(self, rounds: int) -> None:
         """The re-measurement is over."""

@@ -13,10 +13,11 @@ from typing import Any
 
 from autotune.errors import InputError
 from autotune.session.executor import Executor
-from autotune.session.finale import DEFAULT, Contender, remeasure
+from autotune.session.finale import DEFAULT, Contender, remeasure, succeeded
 from autotune.session.ledger import Ledger
 from autotune.session.progress import Progress
 from autotune.session.result import stands
+from autotune.session.rounds import seconds_a_reading
 from autotune.space.configuration import Configuration, plain
 from autotune.space.spec import StudySpec
 from autotune.store.records import StudyRecord, VerdictRecord
@@ -97,7 +98,8 @@ def measure_across(
         "reason": "measured across workloads",
         ACROSS: [one.to_document(allowed=one in allowed) for one in wanted],
     }
-    remeasure(spec, executor, ledger, progress, contenders, said)
+    reading = seconds_a_reading(spec, succeeded(spec, ledger))
+    remeasure(spec, executor, ledger, progress, contenders, reading, said)
 
 
 def _default(spec: StudySpec) -> Configuration | None:

@@ -43,9 +43,9 @@ class SharedProgress(Progress):
         trials, seconds = self._others.trials + spent.trials, self._others.seconds + spent.seconds
         self._progress.tick(Spent(trials, seconds, spent.since_improvement), running)
 
-    def defending(self, entrants: tuple[str, ...]) -> None:
+    def defending(self, entrants: tuple[str, ...], seconds: float) -> None:
         self._progress.note(f"{self._label}: the finale")
-        self._progress.defending(entrants)
+        self._progress.defending(entrants, seconds)
 
     def defended(self, rounds: int) -> None:
         self._progress.defended(rounds)

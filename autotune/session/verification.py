@@ -20,8 +20,9 @@ from autotune.provenance.device import device_facts
 from autotune.provenance.environment import Environment
 from autotune.session.agreement import UNMEASURABLE, Claim, Run, Verification, compared
 from autotune.session.executor import Executor, make_executor
-from autotune.session.finale import DEFAULT, Contender, Place, Rounds, read_again, store_readings
+from autotune.session.finale import DEFAULT, Contender, Place, read_again, store_readings
 from autotune.session.ledger import VERIFIED
+from autotune.session.rounds import Rounds
 from autotune.space.configuration import FrozenMap, plain
 from autotune.space.reader import parse_family, parse_spec
 from autotune.space.spec import StudySpec

@@ -31,7 +31,7 @@ class Late(Progress):
         self.x, self.breaks = x, breaks
         self.left = -1
 
-    def defending(self, labels: tuple[str, ...]) -> None:
+    def defending(self, labels: tuple[str, ...], seconds: float) -> None:
         self.left = 10  # a reading of so short a run comes after one that warms the caches
 
     def measure(self, x: int) -> float:

@@ -17,8 +17,8 @@ from autotune.measure.outcome import Outcome
 from autotune.measure.readings import Sample
 from autotune.session.agreement import Claim, Verification
 from autotune.session.executor import make_executor
-from autotune.session.finale import Rounds
 from autotune.session.paced import Past, Series
+from autotune.session.rounds import Rounds
 from autotune.session.verification import RUNS, measure_again, spec_for
 from autotune.space.configuration import Configuration
 from autotune.space.reader import parse_spec
@@ -35,7 +35,7 @@ constraints: ["tile <= n"]
 """
 
 
-READ = RUNS * Rounds(12, 60, 30.0).split(RUNS).least
+READ = RUNS * Rounds.of(parse_spec(SPACE)).split(RUNS).least
 """How often each is read where readings do not differ."""
 
 

@@ -1,0 +1,84 @@
+"""How often finalists are read, and how many of them, in the time that there is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autotune.measure.outcome import Estimate
+from autotune.session.finale import Contender, affordable
+from autotune.session.rounds import FEWEST_ROUNDS, MIN_ROUNDS, Rounds, seconds_a_reading
+from autotune.space.configuration import Configuration
+from autotune.space.reader import parse_spec
+from autotune.status import Status
+from autotune.store.records import TrialRecord
+
+SPACE = """
+autotune: 1
+name: small
+objective: objective.py:unused
+metrics: {time: {goal: minimize, unit: s}}
+knobs: {x: {range: [1, 4], default: 1}}
+"""
+TRAINING = SPACE + "search: {early_stopping: {policy: asha, resource: epochs, min: 1, max: 9}}\n"
+
+
+@pytest.mark.parametrize(
+    ("budget", "searched", "seconds"),
+    [
+        ("budget: {time: 10m}", 600.0, 120.0),
+        ("budget: {time: 20s}", 20.0, 5.0),
+        ("", 3.0, 5.0),
+        ("", 20.0, 20.0),
+        ("", 100.0, 30.0),
+        ("", 3600.0, 720.0),
+        ("", None, 30.0),
+    ],
+)
+def test_a_finale_has_a_fifth_of_the_search(budget: str, searched: float | None, seconds: float) -> None:
+    assert Rounds.of(parse_spec(SPACE + budget), searched).seconds == pytest.approx(seconds)
+
+
+def test_slow_readings_are_fewer_and_so_are_their_finalists() -> None:
+    rounds = Rounds.of(parse_spec(SPACE + "budget: {time: 100s}"))  # 20 s for the finale
+    assert rounds.room(0.25) == 10 and rounds.among(6, 0.25).least == MIN_ROUNDS
+    assert rounds.room(0.4) == 6 and rounds.among(6, 0.4).least == FEWEST_ROUNDS
+    assert rounds.room(0.0) is None and rounds.among(6, 0.0).least == MIN_ROUNDS
+    assert rounds.longest(2, 0.1) == 20.0
+    assert rounds.among(2, 9.0).longest(2, 9.0) == FEWEST_ROUNDS * 18.0
+
+
+@given(st.integers(2, 9), st.floats(1e-6, 100.0), st.floats(1.0, 1e5))
+def test_rounds_fit_unless_they_are_the_fewest(contenders: int, reading: float, searched: float) -> None:
+    rounds = Rounds.of(parse_spec(SPACE), searched).among(contenders, reading)
+    assert rounds.fewest <= rounds.least <= MIN_ROUNDS
+    assert rounds.least == rounds.fewest or rounds.least * contenders * reading <= rounds.seconds
+
+
+def test_one_alone_is_compared_with_nobody() -> None:
+    assert Rounds.of(parse_spec(SPACE)).among(1, 0.1).least == 1
+
+
+def test_a_reading_of_a_training_is_all_of_it() -> None:
+    def trial(number: int, seconds: float, readings: int) -> TrialRecord:
+        own = Configuration({"x": number})
+        made = TrialRecord(number, 1, number, 1, 1, "search", own, own.hash, Status.OK)
+        known = {"time": Estimate(1.0, 1.0, 1.0, readings)}
+        return replace(made, phases={"measure": seconds, "prepare": 9.0}, metrics=known)
+
+    trials = [trial(1, 1.0, 10), trial(2, 2.0, 10), trial(3, 9.0, 10)]
+    assert seconds_a_reading(parse_spec(SPACE), trials) == pytest.approx(0.2)
+    assert seconds_a_reading(parse_spec(TRAINING), trials) == pytest.approx(2.0)
+    assert seconds_a_reading(parse_spec(SPACE), []) == 0.0
+
+
+def test_the_last_finalists_are_left_out_first_and_nobody_else() -> None:
+    def contender(x: int, finalist: bool) -> Contender:
+        return Contender(f"{x}", Configuration({"x": x}), finalist=finalist)
+
+    all_of_them = [contender(1, False), *(contender(x, True) for x in (2, 3, 4)), contender(5, False)]
+    labels = [[c.label for c in affordable(all_of_them, room)] for room in (None, 9, 4, 3, 0)]
+    assert labels == [list("12345"), list("12345"), list("1235"), list("125"), list("125")]
