@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from autotune.cli.options import echo, json_option, print_json, store_option
+from autotune.cli.options import echo, json_option, print_json, same_store, store_option
 from autotune.errors import InputError, Problem
 
 
@@ -52,7 +52,7 @@ def _archive(file: Path, store: str | None, as_json: bool) -> int:
     else:
         echo(f"{label} is here already, and the same: nothing was written")
     echo(f"  digest    {brought.digest}")
-    echo(f"next:  autotune show --study {label}")
+    echo(f"next:  autotune show --study {label}{same_store(store)}")
     return 0
 
 

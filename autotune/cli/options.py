@@ -25,6 +25,11 @@ def store_option(command: Command) -> Command:
     )(command)
 
 
+def same_store(store: str | None) -> str:
+    """What has to be added to the next commands so that they look into the same store."""
+    return "" if store is None else f" --store {Path(store) if '://' not in store else store}"
+
+
 def study_option(command: Command) -> Command:
     return click.option(
         "--study", metavar="NAME", help="Name of a study, or NAME#ID.  [default: the latest]"

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 import click
 
 from autotune.measure.outcome import Outcome
-from autotune.report.numbers import say_estimate, say_seconds
+from autotune.report.numbers import say_count, say_estimate, say_seconds
 from autotune.session.budget import Spent
 from autotune.session.progress import Best, Opening, Progress
 from autotune.space.configuration import Configuration
@@ -54,8 +54,9 @@ class LineProgress(Progress):
     def opened(self, opening: Opening) -> None:
         self.opening, self.unit = opening, opening.metric.unit
         self._began, self._done, self.best = time.monotonic(), 0, None  # of a family, the next workload's
-        count = "" if opening.feasible is None else f", {opening.feasible:,} configurations"
-        earlier = f", {opening.earlier} earlier trials" if opening.earlier else ""
+        feasible = opening.feasible
+        count = "" if feasible is None else f", {say_count(feasible, 'configuration')}"
+        earlier = f", {say_count(opening.earlier, 'earlier trial')}" if opening.earlier else ""
         replayed = " (REPLAYED from a recording)" if opening.replayed else ""
         self.write(f"study {opening.study}{replayed}: strategy {opening.strategy}{count}{earlier}")
 

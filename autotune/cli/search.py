@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from autotune.cli.main import DONE, INTERRUPTED, NOTHING_SUCCEEDED
-from autotune.cli.options import Duration, find_space, json_option, print_json, store_option
+from autotune.cli.options import Duration, find_space, json_option, print_json, same_store, store_option
 
 if TYPE_CHECKING:
     from autotune.session.many import ManySession
@@ -75,7 +75,7 @@ def command(
     else:
         from autotune.report.summary import summarize
 
-        click.echo(summarize(result, space=space, program=_program(), store_option=_shown(store)))
+        click.echo(summarize(result, space=space, program=_program(), store_option=same_store(store)))
     return exit_code(result, session.stopped)
 
 
@@ -85,7 +85,7 @@ def _tell_many(result: ManyResult, stopped: bool, store: str | None, as_json: bo
     else:
         from autotune.report.shapes import summarize_many
 
-        click.echo(summarize_many(result, program=_program(), store_option=_shown(store)))
+        click.echo(summarize_many(result, program=_program(), store_option=same_store(store)))
     if stopped or result.reason == "interrupted":
         return INTERRUPTED
     return DONE if result.succeeded else NOTHING_SUCCEEDED
@@ -124,8 +124,3 @@ def _program() -> str:
     if called.name != "autotune":
         return f"{Path(sys.executable).name} -m autotune"
     return "autotune" if found and Path(found).resolve() == called.resolve() else str(called)
-
-
-def _shown(store: str | None) -> str:
-    """What has to be added to the next commands so that they look into the same store."""
-    return "" if store is None else f" --store {Path(store) if '://' not in store else store}"

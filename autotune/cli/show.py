@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from autotune.cli.options import echo, json_option, print_json, store_option, study_option
+from autotune.cli.options import echo, json_option, print_json, same_store, store_option, study_option
 
 if TYPE_CHECKING:
     from autotune.session.result import Result
@@ -27,11 +27,11 @@ def command(study: str | None, top: int, failures: bool, store: str | None, as_j
     with Store.open(store, readonly=True) as opened:
         if study is None:
             document: dict[str, Any] = {"store": opened.url, "studies": [_line(s) for s in opened.studies()]}
-            text = say_studies(document)
+            text = say_studies(document, same_store(store))
         else:
             result = _answer(opened, opened.study(study))
             document = describe(opened, result, top, failed=as_json or failures)
-            text = say_study(document, failures=failures)
+            text = say_study(document, same_store(store), failures=failures)
     if as_json:
         print_json(document)
     else:
@@ -106,14 +106,14 @@ def _trial(trial: TrialRecord) -> dict[str, Any]:
     }
 
 
-def say_studies(document: dict[str, Any]) -> str:
+def say_studies(document: dict[str, Any], store_option: str = "") -> str:
     from collections import Counter
     from datetime import datetime
 
     from autotune.space.spec import say_workload
 
     if not document["studies"]:
-        return f"no study in {document['store']}; start with: autotune search gemm-c"
+        return f"no study in {document['store']}; start with: autotune search gemm-c{store_option}"
     lines = [f"{document['store']}"]
     several = Counter(study["study"] for study in document["studies"])
     for study in document["studies"]:
@@ -126,8 +126,8 @@ def say_studies(document: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def say_study(document: dict[str, Any], *, failures: bool) -> str:
-    from autotune.report.numbers import say_count, say_ratio, say_value
+def say_study(document: dict[str, Any], store_option: str = "", *, failures: bool) -> str:
+    from autotune.report.numbers import say_count, say_gain, say_ratio, say_value
     from autotune.status import Status
 
     name, unit = document["metric"], document["unit"]
@@ -138,6 +138,9 @@ def say_study(document: dict[str, Any], *, failures: bool) -> str:
     if document["speedup"]:
         s = document["speedup"]
         lines.append(f"speed-up {say_ratio(s['estimate'], s['low'], s['high'])} over {s['against']}")
+    if gain := document["gain"]:
+        by = say_gain(gain["estimate"], gain["low"], gain["high"], unit)
+        lines.append(f"better by {by} than the default")
     if document["remark"]:
         lines.append(document["remark"])
     best = {row["trial"] for row in document["front"]}
@@ -153,7 +156,8 @@ def say_study(document: dict[str, Any], *, failures: bool) -> str:
         for row in document["failed"]:
             first = row["message"].strip().splitlines()[0][:100] if row["message"].strip() else ""
             lines.append(f"  #{row['trial']:<5} {row['status']:14} {first}")
-    lines.append("one trial: autotune trial NUMBER --study " + f"{document['study']}#{document['study_id']}")
+    label = f"{document['study']}#{document['study_id']}{store_option}"
+    lines.append(f"one trial: autotune trial NUMBER --study {label}")
     return "\n".join(lines)
 
 

@@ -61,7 +61,8 @@ def command(
     if as_json:
         print_json({"verified": [document(one) for one in found]})
     if not found:
-        click.echo("autotune: there is no recipe to verify", err=True)
+        nothing = "no recipe" if file is not None else "no trial that succeeded"
+        click.echo(f"autotune: there is {nothing} to verify", err=True)
     verdicts = {one.result.verdict for one in found}
     if "differs" in verdicts:
         return DOES_NOT_HOLD

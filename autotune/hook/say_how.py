@@ -40,7 +40,7 @@ def say_won(recipe: Recipe) -> str:
     if not recipe.defended:
         return f"the best of {trials}, not defended (not measured again beside the default)"
     if recipe.speedup is None:
-        return f"the winner of {trials}, with no default to compare with"
+        return f"the winner of {trials}, with no ratio to a default"
     return f"{say_speedup(recipe.speedup)} over the default"
 
 

@@ -354,12 +354,19 @@ def _mark_as_old(file: Path) -> None:
 
 
 def _last_words(ended: Finished) -> str:
-    """The last line that it wrote to stderr, or else to stdout, to be put after a message."""
+    """The last line that it wrote to stderr, or else to stdout, to be put after a message.
+
+    What ``make`` says in the end is only that something failed: the line before says what.
+    """
     for text in (ended.stderr, ended.stdout):
         lines = text.strip().splitlines()
-        if lines:
-            return f": {lines[-1].strip()[:300]}"
+        telling = [line for line in lines if not _MAKE_FAILED.match(line)] or lines
+        if telling:
+            return f": {telling[-1].strip()[:300]}"
     return ""
+
+
+_MAKE_FAILED = re.compile(r"(g?make|ninja)(\[\d+\])?: (\*\*\*|build stopped|Target .* not remade)|\s*$")
 
 
 # -- what the command is told ---------------------------------------------------------------------

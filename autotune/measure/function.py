@@ -58,9 +58,11 @@ class FunctionObjective(Objective):
                 problems.append(Problem(message))
             elif parameter in named and required and parameter.name not in (*knobs, *_GIVEN):
                 message = f"{name}() needs {parameter.name!r}, and no knob has that name"
-                problems.append(
-                    Problem(message, expected=", ".join(knobs), hint=nearest(parameter.name, knobs))
-                )
+                hint = nearest(parameter.name, knobs)
+                if parameter.name in self.context.workload:
+                    fact = f"{WORKLOAD}[{parameter.name!r}]"
+                    hint = f"a fact of the workload: take a parameter {WORKLOAD!r}, and write {fact}"
+                problems.append(Problem(message, expected=", ".join(knobs), hint=hint))
         names = [parameter.name for parameter in named]
         for knob in knobs:
             if knob not in names and not takes_any:

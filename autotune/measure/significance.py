@@ -46,6 +46,16 @@ class Ratio:
 
 
 @dataclass(frozen=True)
+class Gain:
+    """By how much one is better than the other, in the unit of the metric: above 0 is better."""
+
+    estimate: float
+    low: float
+    high: float
+    rounds: int = 0
+
+
+@dataclass(frozen=True)
 class Contestant:
     """What was read of one entrant: ``values[i]`` in round ``i``, NaN where it was not read then.
 
@@ -67,6 +77,8 @@ class Judgement:
     """The winner against the default; ``None`` where there is no default, or no ratio can be formed."""
     ratios: Mapping[str, Ratio] = field(default_factory=dict)
     """Each candidate against the default. Together they hold with the confidence."""
+    gains: Mapping[str, Gain] = field(default_factory=dict)
+    """The same of those with which no ratio can be formed, since a reading is not above 0."""
     tied: tuple[str, ...] = ()
     """Candidates that cannot be told from the best one, the winner included; empty where it stands alone."""
     reason: str = ""
@@ -114,6 +126,7 @@ def winner(
         return _best_without_default(candidates, confidence, goal, within)
     among = 1 - (1 - confidence) / max(len(candidates), 1)
     ratios: dict[str, Ratio] = {}
+    differences: dict[str, Gain] = {}
     proven: list[tuple[float, Contestant]] = []
     for candidate in candidates:
         gains, is_ratio = _gains(default.values, candidate.values, goal)
@@ -122,14 +135,17 @@ def winner(
         shift = paired_shift(gains, among)
         if is_ratio:
             ratios[candidate.label] = _as_ratio(shift, len(gains))
+        else:
+            differences[candidate.label] = Gain(*shift, len(gains))
         if shift[1] > 0:
             proven.append((shift[0], candidate))
     if not proven:
-        return Judgement(default.label, False, ratios=ratios, reason="no better than the default")
+        reason = "no better than the default"
+        return Judgement(default.label, False, None, ratios, differences, reason=reason)
     proven.sort(key=lambda pair: -pair[0])
     chosen, tied = _nearest_tie([c for _, c in proven], confidence, goal, within)
     reason = "better than the default" + (", the nearest to it of those that tie" if tied else "")
-    return Judgement(chosen.label, True, ratios.get(chosen.label), ratios, tied, reason)
+    return Judgement(chosen.label, True, ratios.get(chosen.label), ratios, differences, tied, reason)
 
 
 def paired_shift(differences: Sequence[float], confidence: float) -> tuple[float, float, float]:

@@ -8,6 +8,8 @@ from autotune.measure.outcome import Estimate
 
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_PREFIXED = frozenset(("b", "byte", "bytes", "bit", "bits", "flop", "flops", "op", "ops", "hz", "w", "j"))
+"""Units that take a prefix, in small letters: ``kms`` and ``k%`` are none, and who writes MB has one."""
 
 
 def say_value(value: float, unit: str = "", digits: int = 4) -> str:
@@ -17,10 +19,17 @@ def say_value(value: float, unit: str = "", digits: int = 4) -> str:
     if unit == "s":
         scale, name = next((pair for pair in _SECONDS if abs(value) >= pair[0]), _SECONDS[-1])
         return f"{value / scale:.{digits}g} {name}" if value else "0 s"
-    for scale, prefix in _PREFIXES:
-        if unit and abs(value) >= scale:
-            return f"{value / scale:.{digits}g} {prefix}{unit}"
-    return f"{value:.{digits}g} {unit}".rstrip()
+    if unit.partition("/")[0].lower() in _PREFIXED:
+        for scale, prefix in _PREFIXES:
+            if abs(value) >= scale:
+                return f"{value / scale:.{digits}g} {prefix}{unit}"
+    plain = f"{value:,.0f}" if 10**digits <= abs(value) < 1e15 else f"{value:.{digits}g}"
+    return f"{plain} {unit}".rstrip()
+
+
+def say_gain(estimate: float, low: float, high: float, unit: str = "") -> str:
+    """``0.12 MB [0.1 MB, 0.14 MB]``: a difference with its interval."""
+    return f"{say_value(estimate, unit)} [{say_value(low, unit)}, {say_value(high, unit)}]"
 
 
 def say_estimate(estimate: Estimate, unit: str = "") -> str:

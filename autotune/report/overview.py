@@ -90,7 +90,7 @@ def _against_default(result: Result) -> str:
         return "not measured again"
     if result.is_default:
         return "no better"
-    return "better" if result.speedup else "no default to compare with"
+    return "better" if result.speedup or result.gain else "no default to compare with"
 
 
 def _utc(at: float) -> Any:

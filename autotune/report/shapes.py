@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from autotune.report.numbers import say_count, say_ratio, say_value
+from autotune.report.numbers import say_count, say_gain, say_ratio, say_value
 from autotune.report.rule import varying
 from autotune.session.result import Result
 from autotune.session.shapes_matrix import Cell, Matrix
@@ -36,7 +36,7 @@ def _labels(matrix: Matrix) -> list[str]:
 
 def _line(result: Result, held_out: bool) -> str:
     """One workload: its best, its speed-up, what was tried."""
-    trials = "held out" if held_out else f"{sum(result.statuses.values())} trials"
+    trials = "held out" if held_out else say_count(sum(result.statuses.values()), "trial")
     name = result.metric.name
     if result.best is None or name not in result.metrics:
         return f"{'nothing works':>12}  {trials}"
@@ -46,6 +46,9 @@ def _line(result: Result, held_out: bool) -> str:
     elif result.speedup is not None:
         ratio = result.speedup
         standing = f"{say_ratio(ratio.estimate, ratio.low, ratio.high)} over the default"
+    elif (gain := result.gain) is not None:
+        by = say_gain(gain.estimate, gain.low, gain.high, result.metric.unit)
+        standing = f"better than the default by {by}"
     else:
         standing = "" if result.defended else "not measured again"
     return f"{value:>12}  {trials:>10}  {standing}  ({result.study.label})".replace("    (", "  (")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from autotune import __version__
 from autotune.measure.outcome import Estimate
 from autotune.report.evidence import Evidence, load_evidence
-from autotune.report.numbers import UNKNOWN_RATIO, say_ratio, say_seconds, say_value
+from autotune.report.numbers import UNKNOWN_RATIO, say_gain, say_ratio, say_seconds, say_value
 from autotune.report.page import Answer, Page, Section
 from autotune.report.study_findings import how_found, how_steady, what_failed, where_time_went, which_knobs
 from autotune.report.study_origin import how_to_repeat, origin, trials_table
@@ -60,6 +60,10 @@ def answer_of(result: Result) -> Answer:
     if result.is_default:
         beside = f"of {sum(result.statuses.values()):,} configurations none was shown to be better"
         return Answer("no better than the default", "The default stays", beside, good=False)
+    if (gain := result.gain) is not None:
+        by = say_gain(gain.estimate, gain.low, gain.high, result.metric.unit)
+        beside = f"better than {gain.against} by {by}"
+        return Answer("winner", _value(result), f"{beside}; measured again, interleaved", good=True)
     if result.speedup is None:
         beside = f"{result.remark or 'there is no default to compare with'}; measured again, interleaved"
         return Answer("winner", _value(result), beside, good=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from textwrap import shorten
 
 from autotune.measure.outcome import SAME_CODE_AS
-from autotune.report.numbers import say_count, say_estimate, say_ratio, say_value
+from autotune.report.numbers import say_count, say_estimate, say_gain, say_ratio, say_value
 from autotune.report.throughput import disagreement
 from autotune.session.result import EXHAUSTED, Comparison, Result
 from autotune.space.configuration import Value, plain
@@ -89,6 +89,9 @@ def _standing(result: Result) -> list[str]:
     lines = []
     if result.speedup is not None:
         lines.append(f"{'speed-up':14} {_ratio(result.speedup)} over the default")
+    if (gain := result.gain) is not None:
+        said = say_gain(gain.estimate, gain.low, gain.high, result.metric.unit)
+        lines.append(f"{'better by':14} {said} than the default")
     vendor = result.vendor
     if vendor is not None:
         also = f", the strongest of {len(result.baselines)} baselines" if len(result.baselines) > 1 else ""

@@ -70,7 +70,7 @@ def foresee(spec: StudySpec, store: Store) -> Forecast | None:
     machine = capture(spec.source.parent if spec.source else None).machine_key
     identity = identify(spec, snapshot(source_files(spec.objective)).source_hash, machine)
     same = store.find_study(spec.name, identity.key)
-    trials = trials_to_go(spec, 0 if same is None else sum(same.counts.values()))
+    trials = trials_to_go(spec, 0 if same is None else _tried(spec, store, same))
     for study in _relatives(spec, same, store):
         costs = [cost_of(t) for t in store.trials(study.id, purpose="search") if t.status.finished]
         if costs:
@@ -85,6 +85,13 @@ def trials_to_go(spec: StudySpec, tried: int = 0) -> int | None:
     size = None if spec.space.continuous else spec.space.feasible.size
     most = min((n for n in (spec.budget.trials, size) if n is not None), default=None)
     return None if most is None else max(most - tried, 0)
+
+
+def _tried(spec: StudySpec, store: Store, study: StudyRecord) -> int:
+    """How many trials of the study count for the budget: those that the space still has."""
+    if study.space_hash == spec.space.hash:
+        return sum(study.counts.values())
+    return sum(trial.configuration in spec.space for trial in store.trials(study.id, purpose="search"))
 
 
 def cost_of(trial: TrialRecord) -> Cost:

@@ -235,7 +235,9 @@ class ManySession:
             raise
         except AutotuneError as error:
             self._failures[place] = error
-            self._note(f"{self.family.label(place)} is given up: {error}")
+            known = str(error) in map(str, list(self._failures.values())[:-1])
+            why = "for the same reason" if known else str(error)
+            self._note(f"{self.family.label(place)} is given up: {why}")
         if self._stops > 1:  # the session has taken note of the interrupt, and returned
             raise KeyboardInterrupt
 

@@ -208,7 +208,17 @@ def _say(part: str, before: str, after: str) -> str:
             for name in now
             if was.get(name) != now[name]
         )
+    if part == "metrics":
+        return f"the metrics were {_say_metrics(before)} and are {_say_metrics(after)}"
     return f"{part} was {before or 'nothing'} and is {after or 'nothing'}"
+
+
+def _say_metrics(text: str) -> str:
+    """``time (goal: minimize, unit: s), memory (at_most: 1000)``."""
+    return ", ".join(
+        f"{metric.pop('name')} ({', '.join(f'{k}: {v}' for k, v in metric.items() if v not in (None, ''))})"
+        for metric in json.loads(text)
+    )
 
 
 def _words(value: Any) -> str:

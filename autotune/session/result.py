@@ -44,7 +44,7 @@ class Result:
     gives; both come from the interleaved re-measurement and are missing where there was none.
     """
 
-    study: StudyRecord
+    study: StudyRecord = field(repr=False)
     store: str
     metric: MetricSpec
     best: Configuration | None
@@ -55,6 +55,9 @@ class Result:
     """Whether ``best`` is the outcome of a re-measurement of the finalists."""
     is_default: bool
     speedup: Comparison | None = None
+    gain: Comparison | None = None
+    """Where no ratio can be formed, since a value is not above 0: by how much the winner is better than the
+    default, in the unit of the metric."""
     baselines: tuple[Comparison, ...] = ()
     statuses: Mapping[str, int] = field(default_factory=dict)
     confidence: float = 0.95
@@ -63,7 +66,7 @@ class Result:
     """Why the search ended."""
     remark: str = ""
     """What else is to be said of the verdict: no better than the default, nothing to compare with ..."""
-    trials: Sequence[TrialRecord] = ()
+    trials: Sequence[TrialRecord] = field(default=(), repr=False)
 
     @property
     def goals(self) -> tuple[MetricSpec, ...]:
@@ -102,6 +105,7 @@ class Result:
             "configuration": None if self.best is None else plain(self.best),
             "metrics": {name: estimate_document(e) for name, e in self.metrics.items()},
             "speedup": self.speedup.to_document() if self.speedup else None,
+            "gain": self.gain.to_document() if self.gain else None,
             "vendor": vendor.to_document() if vendor else None,
             "baselines": [c.to_document() for c in self.baselines],
             "trial": self.trial,
@@ -244,6 +248,7 @@ def _defended(
         defended=True,
         is_default=verdict["is_default"],
         speedup=Comparison(**verdict["speedup"]) if verdict.get("speedup") else None,
+        gain=Comparison(**verdict["gain"]) if verdict.get("gain") else None,
         baselines=tuple(Comparison(**c) for c in verdict.get("baselines", [])),
         statuses=statuses,
         reason=reason or verdict.get("reason", ""),

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from autotune.measure.outcome import Estimate
-from autotune.measure.significance import Contestant, Judgement, Ratio, speedup, winner
+from autotune.measure.significance import Contestant, Gain, Judgement, Ratio, speedup, winner
 from autotune.session.result import estimate_document
 from autotune.space.configuration import Configuration, plain
 from autotune.space.spec import StudySpec
@@ -65,6 +65,7 @@ def judge(spec: StudySpec, standings: Sequence[Standing]) -> dict[str, Any]:
             for s in standings
             if s.configuration is None and len(s.values) > 1 and min(s.values) > 0 and min(won.values) > 0
         ],
+        "gain": _against("the default", judgement.gains.get(won.label)),
         "ratios": {label: asdict(ratio) for label, ratio in judgement.ratios.items()},
         "tied": list(judgement.tied),
         "remark": _remark(judgement, default, won, within),
@@ -81,7 +82,7 @@ def _over_default(judgement: Judgement, default: Standing | None, won: Standing)
     return judgement.ratio
 
 
-def _against(label: str, ratio: Ratio | None) -> dict[str, Any] | None:
+def _against(label: str, ratio: Ratio | Gain | None) -> dict[str, Any] | None:
     if ratio is None:
         return None
     return {"against": label, "estimate": ratio.estimate, "low": ratio.low, "high": ratio.high}

@@ -18,9 +18,9 @@ from autotune.space.fields import (
     mapping,
     memory,
     number,
+    one_of,
     optional,
     scalar,
-    text,
 )
 from autotune.space.read_early_stopping import read_early_stopping
 from autotune.space.spec import Budget, MeasureSettings, MetricSpec, SearchSettings
@@ -37,8 +37,26 @@ def _options(node: YamlNode, title: str) -> Mapping[str, Scalar]:
     return options
 
 
+STRATEGIES = (
+    "auto",
+    "grid",
+    "random",
+    "evolution",
+    "bandit",
+    "policy",
+    "bayes",
+    "structured",
+    "optuna-tpe",
+    "optuna-gp",
+    "optuna-nsga2",
+    "optuna-cmaes",
+    "skopt-gp",
+    "skopt-forest",
+)
+"""Those of :mod:`autotune.search.registry`, which a space knows nothing else about."""
+
 SEARCH: dict[str, Converter[Any]] = {
-    "strategy": text,
+    "strategy": one_of(*STRATEGIES),
     "seed": integer(0),
     "transfer": boolean,
     "options": _options,

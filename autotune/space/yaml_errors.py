@@ -81,7 +81,7 @@ _MEANINGS = (
     (
         "flow mapping",
         "a mapping in { } that is not written right",
-        "separate entries by ', ' and close it with '}'",
+        "separate entries by ', ' and close it with '}'; inside it, quote a text that holds any of , [ ] { }",
     ),
     ("block mapping", _BELOW.format("mapping"), _CHECK),
     ("block collection", _BELOW.format("list"), _CHECK),

@@ -208,6 +208,14 @@ def test_exit_code(tmp_path: Path) -> None:
     assert error.stderr == "no such device\n"
 
 
+def test_what_make_says_in_the_end_is_not_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text("all:\n\t@echo 'kernel.c:3: no such type' >&2; exit 1\n")
+    with pytest.raises(CommandCrashed, match=r"exit code 2: kernel\.c:3: no such type$"):
+        measure(runner(tmp_path, "make", "-s"))
+    with pytest.raises(CommandCrashed, match=r"exit code 2: make: .* No rule"):
+        measure(runner(tmp_path, "make", "-s", "none"))
+
+
 def test_signal(tmp_path: Path) -> None:
     with pytest.raises(CommandCrashed, match="killed by SIGSEGV") as caught:
         measure(runner(tmp_path, *python("import os; os.kill(os.getpid(), 11)")))

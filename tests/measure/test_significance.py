@@ -127,6 +127,9 @@ def test_readings_that_are_not_positive_are_compared_by_difference() -> None:
     lower = Contestant("lower", tuple(-1.0 - 0.01 * i for i in range(12)))
     verdict = winner(default, [lower])
     assert verdict.winner == "lower" and verdict.better and verdict.ratio is None
+    gain = verdict.gains["lower"]
+    assert (gain.estimate, gain.low, gain.high, gain.rounds) == (*[pytest.approx(1.0)] * 3, 12)
+    assert not winner(lower, [default]).better and winner(lower, [default]).gains["default"].high < 0
     with pytest.raises(ValueError, match="above 0"):
         speedup(default.values, lower.values)
 

@@ -11,6 +11,7 @@ import pytest
 from autotune.search.contract import Observation, Problem, Strategy
 from autotune.search.registry import make_strategy, missing_packages, strategy_names
 from autotune.space.knobs import OrderedValues
+from autotune.space.read_settings import STRATEGIES
 from autotune.space.space import Space
 from autotune.status import Status
 from tests.search.spaces import CASES, TIME, observe, problem, search
@@ -29,6 +30,10 @@ def _cases() -> list[pytest.param]:  # type: ignore[valid-type]
             slow = [pytest.mark.slow] if name in SLOW and case not in OFTEN else []
             found.append(pytest.param(name, case, marks=[*slow, *_marks(name)]))
     return found
+
+
+def test_a_space_file_may_name_each_of_them_and_no_other() -> None:
+    assert strategy_names() == STRATEGIES
 
 
 def _names() -> list[pytest.param]:  # type: ignore[valid-type]
