@@ -39,11 +39,13 @@ their time on the smallest batches, which are as good as others and ten times as
 KNOWN = 100.0
 """As so many observations count earlier studies that are fully believed."""
 PATIENCE = 6
-"""Tries of which none did as well as the best is expected to do, after which the model is no longer trusted
-alone, and one try in ..."""
+"""Tries of which none did as well as the best is expected to do, after which one try in ..."""
 WAY_OUT = 4
-"""... so many is random. A model that is wrong about where the best region lies does not find out by itself
-on a plateau, where each next try looks as good as the last."""
+"""... so many is a way out: on a plateau each next try looks as good as the last, and a model that is wrong
+about where the best region lies does not find out by itself. Such a try asks for as much as ..."""
+FRESH = 25
+"""... after so many observations, of which there are mostly more by then. A random one, which was the way out
+before, mostly goes where the model rightly knows that nothing is to be had."""
 LIKELY = 0.75
 """What succeeds less probably than this part of all tries did is tried only where nothing else is left. The
 ambition makes log-improvements differ by more than any probability can weigh. Where most has failed so far,
@@ -80,7 +82,7 @@ class Bayes(Strategy):
     when the process knows little and is too sure of it, so that the search does not polish the first good
     region it meets; next to nothing after some hundred tries. Where the goal follows a plain law and only a
     limit keeps from more of it (:mod:`~autotune.search.law`), nothing is asked for: what fits is the question
-    then.
+    then. Where it makes no progress, some tries ask for as much again as early ones did.
 
     With ``cost``, the improvement expected is divided by the seconds expected, less and less as the budget is
     spent (:mod:`~autotune.search.cost`). ``rebuild`` asks for the same and names the knobs that need a new
@@ -185,7 +187,7 @@ class Bayes(Strategy):
     # -- with a model
 
     def _stuck(self, targets: Targets, level: float) -> bool:
-        """Whether it is time for a try that the model has no say in."""
+        """Whether it is time for a way out."""
         since = targets.since(level)  # what is in flight is no failure yet, but takes its turn
         return since >= PATIENCE and (since + len(self.pending)) % WAY_OUT == 0
 
@@ -216,7 +218,8 @@ class Bayes(Strategy):
         try:
             surrogate, pool = self._taught(targets)
             leader = surrogate.leader(self._history, targets)
-            if self._stuck(targets, leader.level):
+            asked, stuck = self._asked_for(surrogate), self._stuck(targets, leader.level)
+            if stuck and not asked:
                 return self._newcomer("way out", rng, self._likely(surrogate, targets))
             columns = pool.near(best, rng)
             expected = surrogate.predict(columns, list(self.pending.values()), leader)
@@ -224,7 +227,8 @@ class Bayes(Strategy):
             self._fitted = -1
             return None
         trust = self._belief.trust if self._belief else 0.0
-        goal = leader.level - self._asked_for(surrogate) / (len(targets.instructive) + KNOWN * trust)
+        known = FRESH if stuck else len(targets.instructive) + KNOWN * trust
+        goal = leader.level - asked / known
         gain = log_expected_improvement(expected.mean, expected.apart, goal) + np.log(expected.success)
         gain += CAUTION * expected.log_room
         seconds = self._seconds(pool, columns)
@@ -238,7 +242,7 @@ class Bayes(Strategy):
                     configuration,
                     {
                         "strategy": self.name,
-                        "kind": "expected improvement",
+                        "kind": "large improvement" if stuck else "expected improvement",
                         "predicted": targets.metric(float(expected.mean[i])),
                         "spread": float(expected.spread[i]) * targets.scale,
                         "logarithmic": targets.logarithmic,
