@@ -21,7 +21,7 @@ from autotune.search.contract import Observation, Source
 from autotune.space.space import Space
 
 MISLEADING = ("", "negated", "shuffled")
-SEEDS = 4
+SEEDS = 20
 """Different searches on each source; the seed of the target's search chooses among them."""
 
 
