@@ -16,7 +16,8 @@ FEWEST_ROUNDS = 8
 """Where there is not: so many signed ranks still tell the best of five at 95 %, if all of them agree."""
 
 FEWEST_RUNS = 3
-"""The same where a reading is a whole training: an interval from so few is wide, but costs a quarter."""
+"""The same where a reading is a whole training, and a trial seldom more than one: an interval from so few is
+wide, but costs a quarter."""
 
 SHARE = 0.2
 """Of the time for the search; a search without a limit of time counts as given what it took."""
@@ -40,9 +41,12 @@ class Rounds:
     @classmethod
     def of(cls, spec: StudySpec, searched: float | None = None) -> Rounds:
         """Those of a finale after ``searched`` seconds; ``None``: there was no search to compare with."""
-        trainings = spec.search.early_stopping is not None
-        least, fewest = (FEWEST_RUNS, FEWEST_RUNS) if trainings else (MIN_ROUNDS, FEWEST_ROUNDS)
-        return cls(least, MAX_ROUNDS, _seconds(spec.budget.time, searched), fewest)
+        seconds = _seconds(spec.budget.time, searched)
+        if spec.search.early_stopping is not None:
+            return cls(FEWEST_RUNS, MAX_ROUNDS, seconds, FEWEST_RUNS)
+        # Whom a few readings of a trial are enough has whole trainings, too.
+        fewest = min(FEWEST_ROUNDS, max(FEWEST_RUNS, spec.measure.max_readings))
+        return cls(MIN_ROUNDS, MAX_ROUNDS, seconds, fewest)
 
     def split(self, runs: int) -> Rounds:
         """The same in so many runs, with at least one round in each."""

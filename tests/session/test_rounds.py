@@ -58,6 +58,13 @@ def test_rounds_fit_unless_they_are_the_fewest(contenders: int, reading: float, 
     assert rounds.least == rounds.fewest or rounds.least * contenders * reading <= rounds.seconds
 
 
+@pytest.mark.parametrize(("most", "fewest"), [(1, 3), (5, 5), (100, 8)])
+def test_whom_few_readings_are_enough_gets_few_rounds_where_they_are_slow(most: int, fewest: int) -> None:
+    text = SPACE + f"measure: {{min_readings: 1, max_readings: {most}}}"
+    assert Rounds.of(parse_spec(text), 60.0).among(2, 60.0).least == fewest
+    assert Rounds.of(parse_spec(text), 60.0).among(2, 0.1).least == MIN_ROUNDS
+
+
 def test_one_alone_is_compared_with_nobody() -> None:
     assert Rounds.of(parse_spec(SPACE)).among(1, 0.1).least == 1
 
