@@ -78,8 +78,8 @@ def defend(
     if len(contenders) < len(asked):
         progress.note(
             f"there is time to measure {sum(c.finalist for c in contenders)} of the best again, not "
-            f"{sum(c.finalist for c in asked)}: with {len(asked)} entrants, {rounds.fewest} rounds of "
-            f"{reading:.3g} s each do not fit into {rounds.seconds:.3g} s"
+            f"{sum(c.finalist for c in asked)}: {rounds.fewest} rounds of {len(asked)} entrants, "
+            f"{reading:.3g} s a reading, do not fit into {rounds.seconds:.3g} s"
         )
     remeasure(spec, executor, ledger, progress, contenders, reading, {"reason": reason})
 
