@@ -104,7 +104,7 @@ class Session:
                 unchanged = self._follow_source(ledger, unchanged)
                 exhausted = not self._submit(ledger, free) or exhausted
             if ledger.in_flight == 0 and (why or exhausted):
-                return why or EXHAUSTED
+                return EXHAUSTED if exhausted or self._all_tried(ledger) else why
             if why and self._overdue(ledger):
                 self._giving_up = True
                 self.executor.cancel()
@@ -169,6 +169,10 @@ class Session:
     def _left(self, ledger: Ledger) -> int:
         limit = self.spec.budget.trials
         return self.executor.capacity if limit is None else max(limit - ledger.spent.trials, 1)
+
+    def _all_tried(self, ledger: Ledger) -> bool:
+        size = None if self.spec.space.continuous else self.spec.space.feasible.size
+        return size is not None and ledger.spent.trials >= size
 
     def _late(self, ledger: Ledger) -> bool:
         return self.spec.budget.time is not None and ledger.spent.seconds >= self.spec.budget.time
