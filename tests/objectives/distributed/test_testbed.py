@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 from pathlib import Path
 from typing import Any
@@ -33,29 +32,32 @@ def group_of(*links: Link, stall: float = 5.0) -> ProcessGroup:
 
 
 def check_link(links: tuple[Link, Link], bandwidth: float, round_trip: float) -> Any:
-    """See that the links come out as asked, and return the traffic; a machine that is busy cannot tell."""
-    wanted = (bandwidth * 1448 / 1500, round_trip)  # 52 of 1,500 bytes are headers
+    """See that the links come out as asked, and return the traffic.
+
+    More than was asked for would be a fault whatever the machine does. Less is one only where it is far
+    less, in each of four tries: a host that takes the cores away carries less.
+    """
+    wanted = bandwidth * 1448 / 1500  # 52 of 1,500 bytes are headers
     for _ in range(4):
         with group_of(*links, stall=20.0) as group:
-            tried = try_link(group, seconds=0.6)
+            tried = try_link(group, seconds=1.0)
             traffic: Any = group.network.traffic()  # type: ignore[attr-defined]
-        assert tried.round_trip > 0.9 * round_trip
-        if (tried.bandwidth, tried.round_trip) == pytest.approx(wanted, rel=0.1):
+        assert tried.bandwidth < 1.1 * wanted and tried.round_trip > 0.9 * round_trip
+        if tried.bandwidth > 0.6 * wanted and tried.round_trip < 1.6 * round_trip:
             return traffic
-    assert os.getloadavg()[0] > (os.cpu_count() or 1), tried
-    pytest.skip(f"this machine is too busy to carry such a link: {tried}")
+    raise AssertionError(f"{tried}, not {wanted} bits/s and {round_trip} s")
 
 
 @needs_links
 def test_bandwidth_and_latency_come_out_as_asked() -> None:
     """Far below what the machine can copy."""
-    traffic = check_link((Link(50e6, 0.01), Link(50e6, 0.01)), 50e6, 0.02)
-    assert traffic.lost == 0 and traffic.bytes[0][1] > 1e6 > traffic.bytes[1][0]
+    traffic = check_link((Link(5e6, 0.02), Link(5e6, 0.02)), 5e6, 0.04)
+    assert traffic.lost == 0 and traffic.bytes[0][1] > 2e5 > traffic.bytes[1][0]
 
 
 @needs_links
 def test_unequal_links_share_the_smaller_bandwidth_and_the_mean_latency() -> None:
-    check_link((Link(1e9, 0.0), Link(50e6, 0.04)), 50e6, 0.04)
+    check_link((Link(1e9, 0.0), Link(5e6, 0.08)), 5e6, 0.08)
 
 
 @needs_links
