@@ -97,7 +97,7 @@ def main() -> None:
             "",
             *([f"`{options.command}`", ""] if options.command else []),
             "Recorded kernels: a replay, no GPU was used here. A source is a search of 220 tries by "
-            "`auto` on another GPU's recording of the kernel (four different ones; the seed chooses). A "
+            "`auto` on another GPU's recording of the kernel (twenty different ones, one a seed). A "
             "negated source says that the best is the worst, a shuffled one has its times exchanged at "
             "random. Beside others it is the first of them once more; alone it is all that the target's "
             "own recording holds. `score` is that of `benchmarks/score.py`; `gain` its difference from "
