@@ -46,6 +46,9 @@ about where the best region lies does not find out by itself. Such a try asks fo
 FRESH = 25
 """... after so many observations, of which there are mostly more by then. A random one, which was the way out
 before, mostly goes where the model rightly knows that nothing is to be had."""
+LAST = 1 / 8
+"""The part of all tries, at their end, that ask for no more than an improvement: a discovery could no longer
+be followed up, and what is next to the best has waited."""
 LIKELY = 0.75
 """What succeeds less probably than this part of all tries did is tried only where nothing else is left. The
 ambition makes log-improvements differ by more than any probability can weigh. Where most has failed so far,
@@ -188,8 +191,16 @@ class Bayes(Strategy):
 
     def _stuck(self, targets: Targets, level: float) -> bool:
         """Whether it is time for a way out."""
+        if self._ending:
+            return False
         since = targets.since(level)  # what is in flight is no failure yet, but takes its turn
         return since >= PATIENCE and (since + len(self.pending)) % WAY_OUT == 0
+
+    @property
+    def _ending(self) -> bool:
+        """Whether the next try is one of the last there may be."""
+        budget = self.problem.budget
+        return budget is not None and len(self.taken) >= (1.0 - LAST) * budget
 
     def _likely(self, surrogate: Surrogate, targets: Targets) -> Callable[[Inputs], Floats] | None:
         """The probability of success as far as it matters, for proposals without regard to the goal."""
@@ -257,7 +268,7 @@ class Bayes(Strategy):
 
     def _asked_for(self, surrogate: Surrogate) -> float:
         """The improvement that is asked for, times the number of observations."""
-        if surrogate.lawful:
+        if surrogate.lawful or self._ending:
             return 0.0
         return self._ambition * (MODEST if self._history.stopped else 1.0)
 

@@ -166,13 +166,14 @@ class Known:
 def _strategy(store: Store, study: StudyRecord, session: SessionRecord) -> Strategy:
     """A session's strategy as it was made, before it knew of any trial."""
     search, budget = session.settings["search"], session.settings["budget"]
+    part = session.settings.get("part", False)
     problem = Problem(
         space=recorded_space(store, study, session),
         metrics=tuple(MetricSpec(**metric) for metric in study.metrics),
-        budget=budget["trials"],
+        budget=None if part else budget["trials"],
         options=search["options"],
         sources=recorded_sources(store, session.settings),
-        seconds=budget["time"],
+        seconds=None if part else budget["time"],
     )
     return make_strategy(search["strategy"], problem, search["seed"])
 

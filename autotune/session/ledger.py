@@ -44,7 +44,16 @@ see that its process lives."""
 class Ledger:
     """Keeps one session's books. Open it with the study, close it with the reason for the end."""
 
-    def __init__(self, spec: StudySpec, store: Store, study: OpenedStudy, environment: Environment) -> None:
+    def __init__(
+        self,
+        spec: StudySpec,
+        store: Store,
+        study: OpenedStudy,
+        environment: Environment,
+        *,
+        part: bool = False,
+    ) -> None:
+        """``part``: the search goes on after the budget is spent, so that its end is not the strategy's."""
         self.spec = spec
         self.store = store
         self.study = study
@@ -62,17 +71,16 @@ class Ledger:
         self._renewed = 0.0
         self._running: dict[int, TrialRecord] = {}
         self._to_retry: list[TrialRecord] = []
-        budget = spec.budget.trials
         learned = lessons(spec, store, study.record)
         self.notes = (*study.notes, *learned.notes)
         """What the user should be told as the search begins."""
         problem = Problem(
             spec.space,
             spec.metrics,
-            budget,
+            None if part else spec.budget.trials,
             spec.search.options,
             sources=learned.sources,
-            seconds=spec.budget.time,
+            seconds=None if part else spec.budget.time,
         )
         self.strategy = make_strategy(spec.search.strategy, problem, spec.search.seed)
         self._bury_dead_sessions()
@@ -84,6 +92,7 @@ class Ledger:
                 "search": asdict(spec.search),
                 "measure": asdict(spec.measure),
                 "budget": asdict(spec.budget),
+                "part": part,
                 "space": spec.space.hash,
                 "engine": engine(),
                 "process": identity(),

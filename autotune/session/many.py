@@ -163,7 +163,9 @@ class ManySession:
                 self._said,
             )
             executor = self.make_executor(spec)
-            self._session = Session(spec, self.store, executor, self.environment, progress=progress)
+            self._session = Session(
+                spec, self.store, executor, self.environment, part=True, progress=progress
+            )
             if self.stopped:  # between two sessions, or while the executor was made
                 self._session.stop()
             self._session.run()

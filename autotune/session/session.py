@@ -48,6 +48,8 @@ class Session:
     executor: Executor
     environment: Environment
     fresh: bool = False
+    part: bool = False
+    """Whether the search goes on after this session's budget is spent."""
     progress: Progress = field(default_factory=Progress)
     _stopped: str = ""
     _giving_up: bool = False
@@ -59,7 +61,7 @@ class Session:
         """Search until the budget is spent or the space exhausted, then measure the finalists again."""
         with closing(self.executor), self.executor.aside():
             study = open_study(self.spec, self.store, self.environment, fresh=self.fresh)
-            ledger = Ledger(self.spec, self.store, study, self.environment)
+            ledger = Ledger(self.spec, self.store, study, self.environment, part=self.part)
             reason = "crashed"
             self._stopping = make_stopping(self.spec, self.store, study.record.id, ledger.session_id)
             if self._stopping is not None:
