@@ -116,8 +116,9 @@ class Listed(Pool):
         return len(self._numbers)
 
     def __getitem__(self, column: int) -> Configuration:
-        space = self._features.space
-        return space.configuration(space.feasible[int(self._numbers[column])])
+        space, number = self._features.space, self._numbers[column]
+        (values,) = space.feasible.configurations(self._matrix[[number]])
+        return space.configuration(values)
 
     def _columns(self, numbers: Integers) -> Integers:
         """The columns of these rows of the matrix; they get one where they have none."""

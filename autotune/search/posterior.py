@@ -7,6 +7,8 @@ candidates in the place of ``O(n^2 (n + m))``.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.linalg import lapack
 
@@ -16,6 +18,15 @@ SPARE = 64
 """Rows that are set aside for observations to come."""
 TINY = 1e-12
 """The least variance that is predicted."""
+
+
+@dataclass(frozen=True)
+class Points:
+    """Inputs as a posterior sees them; stale once it knows of more or fewer observations."""
+
+    view: View
+    whitened: Floats
+    """Shape (observations, points)."""
 
 
 class Posterior:
@@ -41,13 +52,16 @@ class Posterior:
         self._prior = np.zeros(0)
         """The variance of each column before anything is observed."""
         self._whitened = np.zeros((size, 0))
+        """Of the columns, and of some that are set aside for more."""
 
     def watch(self, inputs: Inputs) -> None:
         """Predict at ``inputs`` too, after those that are watched already."""
         view = self.process.view(inputs)
-        fresh = np.zeros((len(self._whitened), len(inputs)))
-        fresh[: self.count] = self._whiten(view)
-        self._whitened = np.hstack([self._whitened, fresh])
+        watched = len(self._prior)
+        wanted = watched + len(inputs)
+        if wanted > self._whitened.shape[1]:
+            self._grow(len(self._whitened), wanted + wanted // 4)
+        self._whitened[: self.count, watched:wanted] = self._whiten(view)
         self._columns = view if self._columns is None else self._columns.joined(view)
         self._prior = self.process.variances(self._columns)
 
@@ -63,8 +77,9 @@ class Posterior:
         self._factor[first:last, :first] = cross.T
         self._factor[first:last, first:last] = corner
         if self._columns is not None:
-            to_columns = self.process.covariance(view, self._columns) - cross.T @ self._whitened[:first]
-            self._whitened[first:last] = _triangular(corner, to_columns)
+            watched = len(self._prior)
+            to_columns = self.process.covariance(view, self._columns) - cross.T @ self._watched
+            self._whitened[first:last, :watched] = _triangular(corner, to_columns)
         self._rows = self._rows.joined(view)
         self.count = last
 
@@ -78,27 +93,32 @@ class Posterior:
 
         ``targets``: shape (observations, several). The mean has shape (columns, several).
         """
-        mean, spread = self._moments(self._whitened[: self.count], targets, self._prior)
+        mean, spread = self._moments(self._watched, targets, self._prior)
         return mean[columns], spread[columns]
 
     def predict_at(self, targets: Floats, inputs: Inputs) -> tuple[Floats, Floats]:
         """The same, once, at any ``inputs``."""
+        return self.moments(targets, self.at(inputs))
+
+    def at(self, inputs: Inputs) -> Points:
+        """``inputs`` as they are seen from here, for several questions about them."""
         view = self.process.view(inputs)
-        return self._moments(self._whiten(view), targets, self.process.variances(view))
+        return Points(view, self._whiten(view))
 
-    def shared(self, one: Inputs, columns: Integers) -> Floats:
+    def moments(self, targets: Floats, points: Points) -> tuple[Floats, Floats]:
+        """Mean and standard deviation of the noiseless value at ``points``, as :meth:`predict` has them."""
+        return self._moments(points.whitened, targets, self.process.variances(points.view))
+
+    def shared(self, one: Points, columns: Integers) -> Floats:
         """The covariance of the noiseless value at ``one``, a single row, and that at some of the columns."""
-        view = self.process.view(one)
         assert self._columns is not None, "nothing is watched"
-        prior = self.process.covariance(view, self._columns)[0]
-        return np.asarray(prior - self._whiten(view)[:, 0] @ self._whitened[: self.count])[columns]
+        prior = self.process.covariance(one.view, self._columns)[0]
+        return np.asarray(prior - one.whitened[:, 0] @ self._watched)[columns]
 
-    def shared_at(self, one: Inputs, inputs: Inputs) -> Floats:
-        """The same, once, with those at any ``inputs``."""
-        view, there = self.process.view(one), self.process.view(inputs)
-        return np.asarray(
-            self.process.covariance(view, there)[0] - self._whiten(view)[:, 0] @ self._whiten(there)
-        )
+    def shared_at(self, one: Points, others: Points) -> Floats:
+        """The same with those at any other points."""
+        prior = self.process.covariance(one.view, others.view)[0]
+        return np.asarray(prior - one.whitened[:, 0] @ others.whitened)
 
     def _whiten(self, view: View) -> Floats:
         return self._solve(self.process.covariance(self._rows, view))
@@ -111,15 +131,25 @@ class Posterior:
     def _solve(self, right: Floats) -> Floats:
         return _triangular(self._factor[: self.count, : self.count], right)
 
+    @property
+    def _watched(self) -> Floats:
+        """The columns' part, shape (observations, columns)."""
+        return self._whitened[: self.count, : len(self._prior)]
+
     def _reserve(self, rows: int) -> None:
         if rows <= len(self._factor):
             return
         size = rows + SPARE
         factor = np.zeros((size, size), order="F")
         factor[: self.count, : self.count] = self._factor[: self.count, : self.count]
-        whitened = np.zeros((size, self._whitened.shape[1]))
-        whitened[: self.count] = self._whitened[: self.count]
-        self._factor, self._whitened = factor, whitened
+        self._factor = factor
+        self._grow(size, self._whitened.shape[1])
+
+    def _grow(self, rows: int, columns: int) -> None:
+        whitened = np.zeros((rows, columns))
+        watched = self._watched
+        whitened[: watched.shape[0], : watched.shape[1]] = watched
+        self._whitened = whitened
 
 
 def _triangular(lower: Floats, right: Floats) -> Floats:

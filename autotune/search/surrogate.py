@@ -15,7 +15,7 @@ from autotune.search.gaussian_process import Floats, GaussianProcess, Inputs, In
 from autotune.search.history import History, Targets, chosen
 from autotune.search.law import law_of
 from autotune.search.pool import Pool
-from autotune.search.posterior import TINY, Posterior
+from autotune.search.posterior import TINY, Points, Posterior
 from autotune.space.configuration import Configuration
 
 REFITS = 10
@@ -162,8 +162,9 @@ class Surrogate:
             self._posterior.add(flying, np.zeros(len(flying)))
             values = np.vstack([values, believed])
         try:
-            mean, spread = self._predicted(values, columns)
-            apart = self._apart(leader, values, columns, spread) if leader else spread
+            fresh = self._posterior.at(self._pool.fresh.inputs) if self._pool.fresh else None
+            mean, spread = self._predicted(values, columns, fresh)
+            apart = self._apart(leader, values, columns, fresh, spread) if leader else spread
         finally:
             self._posterior.drop(len(pending))
         return Prediction(mean, spread, apart, *self._success(columns, len(mean)))
@@ -209,22 +210,23 @@ class Surrogate:
         """Without those that failed by a metric that was measured: the bounds' model has them."""
         return [o for o in observations if not past_bound(self._problem, o)]
 
-    def _predicted(self, values: Floats, columns: Integers) -> tuple[Floats, Floats]:
+    def _predicted(self, values: Floats, columns: Integers, fresh: Points | None) -> tuple[Floats, Floats]:
         mean, spread = self._posterior.predict(values, columns)
         mean = mean[:, 0] + self._expected[columns] - self._shift
-        if not self._pool.fresh:
+        if fresh is None:
             return mean, spread
-        fresh = self._pool.fresh.inputs
-        there, doubt = self._posterior.predict_at(values, fresh)
-        there = there[:, 0] + fresh.expected - self._shift
+        there, doubt = self._posterior.moments(values, fresh)
+        there = there[:, 0] + self._pool.fresh.inputs.expected - self._shift
         return np.concatenate([mean, there]), np.concatenate([spread, doubt])
 
-    def _apart(self, leader: Leader, values: Floats, columns: Integers, spread: Floats) -> Floats:
-        _, own = self._posterior.predict_at(values, leader.inputs)
-        shared = self._posterior.shared(leader.inputs, columns)
-        if self._pool.fresh:
-            there = self._posterior.shared_at(leader.inputs, self._pool.fresh.inputs)
-            shared = np.concatenate([shared, there])
+    def _apart(
+        self, leader: Leader, values: Floats, columns: Integers, fresh: Points | None, spread: Floats
+    ) -> Floats:
+        best = self._posterior.at(leader.inputs)
+        _, own = self._posterior.moments(values, best)
+        shared = self._posterior.shared(best, columns)
+        if fresh is not None:
+            shared = np.concatenate([shared, self._posterior.shared_at(best, fresh)])
         return np.sqrt(np.maximum(spread**2 + own**2 - 2.0 * shared, TINY))
 
 
