@@ -54,8 +54,9 @@ LIKELY = 0.75
 ambition makes log-improvements differ by more than any probability can weigh. Where most has failed so far,
 little is likely, and to keep to that would be to stay at the few points that succeeded."""
 AT_A_LIMIT = 0.5
-"""The same where memory ran out: larger is mostly faster until it no longer fits, so that the best lies where
-success is doubtful. For failures of other kinds there is no reason to."""
+"""The same where memory ran out that nobody measures: larger is mostly faster until it no longer fits, so that
+the best lies where success is doubtful. For failures of other kinds there is no reason to, and where successes
+tell how much they used, the limit is foreseen."""
 CAUTION = 1.0
 """How much more often than once a probability counts that something measured stays within its limit. The
 plain product is right for one try; but a limit to something measured is foreseen from successes too, so that
@@ -206,12 +207,13 @@ class Bayes(Strategy):
         """The probability of success as far as it matters, for proposals without regard to the goal."""
         if not targets.failed.any():
             return None
-        likely = self._likely_enough(targets)
+        likely = self._likely_enough(targets, surrogate)
         return lambda inputs: np.minimum(surrogate.success_at(inputs), likely)
 
-    def _likely_enough(self, targets: Targets) -> float:
+    def _likely_enough(self, targets: Targets, surrogate: Surrogate | None = None) -> float:
         """The probability of success from which on a candidate is as good as any."""
-        return (AT_A_LIMIT if self._history.ran_out else LIKELY) * targets.likelihood
+        met = self._history.ran_out and not (surrogate and surrogate.foresees_memory)
+        return (AT_A_LIMIT if met else LIKELY) * targets.likelihood
 
     def _for_the_front(self, targets: Targets, rng: np.random.Generator) -> Proposal | None:
         assert self._several is not None
@@ -246,7 +248,8 @@ class Bayes(Strategy):
         if self._cost is not None:
             gain -= emphasis(self.problem, len(self.usable), self._cost.seconds) * np.log(seconds)
         gain = np.round(gain / TIE) * TIE
-        for i in np.lexsort((-gain, -np.minimum(expected.success, self._likely_enough(targets)))):
+        likely = self._likely_enough(targets, surrogate)
+        for i in np.lexsort((-gain, -np.minimum(expected.success, likely))):
             configuration = pool.candidate(columns, i)
             if configuration is not None and configuration.hash not in self.taken:
                 return Proposal(

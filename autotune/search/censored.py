@@ -11,7 +11,9 @@ again: :class:`~autotune.search.posterior.Posterior` predicts, and a trial more 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from scipy.linalg import lapack
@@ -30,6 +32,10 @@ LEAST = 1e-6
 """The least share of its variance that a step takes from a value: beyond it nothing is learned."""
 
 
+Expected: TypeAlias = Callable[[Inputs], Floats]
+"""The values of some rows (n,) as they are thought to be before any is known."""
+
+
 @dataclass(frozen=True)
 class Known:
     """What is known of ``n`` values: a number, or that it is past one.
@@ -43,6 +49,10 @@ class Known:
 
     def __len__(self) -> int:
         return len(self.numbers)
+
+    def less(self, shift: Floats) -> Known:
+        """The same of the values without a ``shift`` (n,)."""
+        return Known(self.numbers - shift, self.sides)
 
     def joined(self, other: Known) -> Known:
         return Known(np.concatenate([self.numbers, other.numbers]), np.concatenate([self.sides, other.sides]))
@@ -70,14 +80,21 @@ class Sites:
 
 
 class CensoredProcess:
-    """A process conditioned on what is known of values around 0, watching candidates as a posterior does."""
+    """A process conditioned on what is known of some values, watching candidates as a posterior does."""
 
-    def __init__(self, process: GaussianProcess, inputs: Inputs, known: Known) -> None:
+    def __init__(
+        self, process: GaussianProcess, inputs: Inputs, known: Known, expected: Expected | None = None
+    ) -> None:
         """Fit the process to what is known at ``inputs``, and condition it on that.
 
+        The values are ``expected`` beforehand, or about 0; the process is over what they differ from that.
         Raises ``numpy.linalg.LinAlgError`` where rounding defeats the process.
         """
         self.process = process
+        self._expected = expected or _zero
+        self._ahead = self._expected(inputs)
+        self._ahead_watched = np.zeros(0)
+        known = known.less(self._ahead)
         first = propagate(process, inputs, known)
         # With the sites held, the slope of the likelihood is the one that propagation has at its fixed point
         # (section 5.5.2), so that the fit of an ordinary process is a step towards the best parameters.
@@ -89,30 +106,44 @@ class CensoredProcess:
     def watch(self, inputs: Inputs) -> None:
         """Predict at ``inputs`` too, after those that are watched already."""
         self._posterior.watch(inputs)
+        self._ahead_watched = np.concatenate([self._ahead_watched, self._expected(inputs)])
 
     def add(self, inputs: Inputs, known: Known) -> None:
         """Learn one further value; the sites of earlier ones stay (assumed density filtering)."""
+        ahead = self._expected(inputs)
+        known = known.less(ahead)
         mean, spread = self._posterior.predict_at(self._targets, inputs)
         variance = np.square(spread) + self.process.noise
         site = _sites(known, mean[:, 0], variance)
         self._posterior.add(inputs, site.variances)
+        self._ahead = np.concatenate([self._ahead, ahead])
         self.known = self.known.joined(known)
         self.sites = self.sites.joined(site)
 
     def predict(self, columns: Integers) -> tuple[Floats, Floats]:
         """Mean and standard deviation of the value at some of the columns, its noise included."""
-        return self._with_noise(*self._posterior.predict(self._targets, columns))
+        mean, spread = self._posterior.predict(self._targets, columns)
+        return mean[:, 0] + self._ahead_watched[columns], self._with_noise(spread)
 
     def predict_at(self, inputs: Inputs) -> tuple[Floats, Floats]:
         """The same, once, at any ``inputs``."""
-        return self._with_noise(*self._posterior.predict_at(self._targets, inputs))
+        mean, spread = self._posterior.predict_at(self._targets, inputs)
+        return mean[:, 0] + self._expected(inputs), self._with_noise(spread)
+
+    def from_others(self) -> tuple[Floats, Floats]:
+        """Mean and standard deviation of each known value, as all the others say."""
+        return self.sites.others + self._ahead, self.sites.spread
 
     @property
     def _targets(self) -> Floats:
         return self.sites.means[:, None]
 
-    def _with_noise(self, mean: Floats, spread: Floats) -> tuple[Floats, Floats]:
-        return mean[:, 0], np.sqrt(np.square(spread) + self.process.noise)
+    def _with_noise(self, spread: Floats) -> Floats:
+        return np.sqrt(np.square(spread) + self.process.noise)
+
+
+def _zero(inputs: Inputs) -> Floats:
+    return np.zeros(len(inputs))
 
 
 def propagate(process: GaussianProcess, inputs: Inputs, known: Known) -> Sites:

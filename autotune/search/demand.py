@@ -66,15 +66,23 @@ class Scale:
 
 
 class Fitted:
-    """A process that is fitted to ``values`` (n,) on a scale."""
+    """A process that is fitted to ``values`` (n,) on a scale, of which so much is expected ``ahead`` (n,)."""
 
-    def __init__(self, process: GaussianProcess, scale: Scale, inputs: Inputs, values: Floats) -> None:
+    def __init__(
+        self,
+        process: GaussianProcess,
+        scale: Scale,
+        inputs: Inputs,
+        values: Floats,
+        ahead: Floats | float = 0.0,
+    ) -> None:
         self.process, self.scale, self.inputs, self.values = process, scale, inputs, values
-        process.fit(inputs, scale(values))
+        self._ahead = ahead
+        process.fit(inputs, scale(values) - ahead)
 
     def log_densities(self) -> Floats:
         """The logarithm of the density of each plain value (n,), as all the others predict it."""
-        of_targets = log_densities(self.process, self.inputs, self.scale(self.values))
+        of_targets = log_densities(self.process, self.inputs, self.scale(self.values) - self._ahead)
         return of_targets + self.scale.log_slopes(self.values)
 
 
@@ -94,14 +102,15 @@ def log_densities(
     return np.asarray(-0.5 * (np.log(2.0 * math.pi * variance) + np.square(missed) / variance))
 
 
-def likelier(usual: Fitted, features: Features, plain: Scale) -> Fitted:
+def likelier(usual: Fitted, features: Features, plain: Scale, unseen: float = 1.0) -> Fitted:
     """``usual``, or a sum on the scale ``plain`` where its values were more probable under that.
 
-    Values that one of the scales cuts have no part in it.
+    Values that one of the scales cuts have no part in it. ``unseen``: how much a knob that was always the same
+    may add, in units of ``plain``.
     """
     if len(np.unique(usual.values)) < FEWEST:
         return usual
-    process = GaussianProcess(features.columns, CLOSE, Sum(features, usual.inputs))
+    process = GaussianProcess(features.columns, CLOSE, Sum(features, usual.inputs, unseen))
     added = Fitted(process, plain, usual.inputs, usual.values)
     whole = ~(usual.scale.cuts(usual.values) | plain.cuts(usual.values))
     gain = (added.log_densities() - usual.log_densities())[whole].sum()

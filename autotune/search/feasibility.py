@@ -25,7 +25,7 @@ from autotune.search.demand import Fitted, Scale, likelier
 from autotune.search.features import Features
 from autotune.search.gaussian_process import Floats, GaussianProcess, Inputs, Integers, Prior
 from autotune.search.pool import Pool
-from autotune.search.trend import Trend
+from autotune.search.trend import OF_SIZES, Trend
 from autotune.status import Status
 
 DEMAND = Prior(smooth_weight=0.1, code_weight=0.2, smooth_variance=2.0, code_variance=0.05, noise=1e-3)
@@ -56,9 +56,6 @@ class Cause(ABC):
     measured: ClassVar[bool] = False
     """Whether successes say what they demanded, so that the limit is foreseen and not only met."""
 
-    limit_known = False
-    """Whether the limit is a number that somebody measured."""
-
     def __init__(
         self, features: Features, statuses: frozenset[Status], observations: Sequence[Observation]
     ) -> None:
@@ -70,7 +67,8 @@ class Cause(ABC):
         self.features = features
         rows = _thinned([o for o in observations if self.concerns(o)])
         process = self.model(rows)
-        self.process = CensoredProcess(process, self._inputs(rows), self.known(rows))
+        expected = process.trend.expected if isinstance(process.trend, Trend) else None
+        self.process = CensoredProcess(process, self._inputs(rows), self.known(rows), expected)
 
     def concerns(self, observation: Observation) -> bool:
         """Whether the observation says anything about this cause; another failure hides what it would."""
@@ -96,7 +94,7 @@ class Cause(ABC):
     def _powers(self) -> GaussianProcess:
         """A process over the logarithm of the demand."""
         # Other failures have no such simple reason: on recorded kernels a trend did not help to foresee them.
-        trend = Trend(self.features) if self.statuses == {Status.OUT_OF_MEMORY} else None
+        trend = Trend(self.features, OF_SIZES) if self.statuses == {Status.OUT_OF_MEMORY} else None
         # A learning rate fails at both ends of its range, so that bends are expected; memory only grows.
         prior = replace(DEMAND, wide=trend is None)
         return GaussianProcess(self.features.columns, prior, trend)
@@ -152,11 +150,15 @@ class Memory(Cause):
         self._hear(observations)
         known = [o for o in observations if not o.status.failed]
         used, inputs = np.array([_used(o) for o in known]), self._inputs(known)
-        found = Fitted(self._powers(), Scale(True, float(np.log(used).mean())), inputs, used)
+        powers, ahead = self._powers(), Trend(self.features, OF_SIZES).expected(inputs)
+        scale = Scale(True, float((np.log(used) - ahead).mean()))
+        found = Fitted(powers, scale, inputs, used, ahead)
         if self.limit_known:
             # Against a limit that is guessed itself, a sharper demand does not help.
             plain = Scale(False, float(used.mean()), float(used.std()) or 1.0)
-            found = likelier(found, self.features, plain)
+            # A knob that is the same in all that fitted may be what failures are due to.
+            unseen = max(1.0, float(plain(self._had)))
+            found = likelier(found, self.features, plain, unseen)
         self._scale = found.scale
         found.process.forget()
         return found.process
@@ -167,7 +169,8 @@ class Memory(Cause):
         return Known(numbers, failed.astype(int))
 
     @property
-    def limit_known(self) -> bool:  # type: ignore[override]
+    def limit_known(self) -> bool:
+        """Whether the limit is a number that somebody measured."""
         return self._stopped > 0
 
     def learn(self, observation: Observation) -> None:
@@ -176,9 +179,10 @@ class Memory(Cause):
         super().learn(observation)
 
     def log_success(self, demand: Floats, spread: Floats) -> Floats:
-        sites, ran_out = self.process.sites, self.process.known.sides > 0
+        ran_out = self.process.known.sides > 0
+        others, doubt = self.process.from_others()
         limits = self._scale(self._had * np.exp(np.linspace(0.0, REACH, NODES)))
-        short = (sites.others[ran_out, None] - limits) / sites.spread[ran_out, None]
+        short = (others[ran_out, None] - limits) / doubt[ran_out, None]
         weights = log_ndtr(short).sum(axis=0)
         weights = np.exp(weights - weights.max())
         if self.limit_known:
@@ -212,9 +216,9 @@ class Feasibility:
         self._watched = 0
 
     @property
-    def limit_known(self) -> bool:
-        """Whether it is known how much of something measured there is."""
-        return any(cause.limit_known for cause in self._causes)
+    def measured(self) -> bool:
+        """Whether something ran out of which successes say how much they used."""
+        return any(cause.measured for cause in self._causes)
 
     def learn(self, observations: Sequence[Observation]) -> None:
         """Learn those of all ``observations`` that came since."""

@@ -34,13 +34,13 @@ class Sum:
     for what divides a demand. Permutations, and choices among very many values, have no part.
     """
 
-    def __init__(self, features: Features, known: Inputs) -> None:
-        """``known``: where the demand is known."""
+    def __init__(self, features: Features, known: Inputs, unseen: float = 1.0) -> None:
+        """``known``: where the demand is known; ``unseen``: the weight of what never varied there."""
         cells = [(knob, i) for knob in features.discrete for i in range(len(knob.cells))]
         first = known.smooth.shape[1] - len(features.floating)
         found = [_of_cell(knob, i, column) for column, (knob, i) in enumerate(cells)]
         found += [_of_float(knob, first + i) for i, knob in enumerate(features.floating)]
-        self._parts = [_standardised(part, known) for part in found if part is not None]
+        self._parts = [_standardised(part, known, unseen) for part in found if part is not None]
         sizes = [part.coordinates(known).shape[1] for part in self._parts]
         products = (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2
         self._paired = products <= MOST_PRODUCTS
@@ -68,7 +68,7 @@ class _Part:
         return np.nan_to_num((self.coordinates(inputs) - self.middle) / self.scale)
 
 
-def _standardised(part: _Part, known: Inputs) -> _Part:
+def _standardised(part: _Part, known: Inputs, unseen: float) -> _Part:
     """About its mean among what is ``known``; in terms of its range where it was always the same there."""
     if part.ends is None:
         return part
@@ -76,7 +76,7 @@ def _standardised(part: _Part, known: Inputs) -> _Part:
     there = seen[~np.isnan(seen).any(axis=1)]
     middle, scale = (there.mean(axis=0), there.std(axis=0)) if len(there) else (part.ends[0], 0.0)
     reach = np.maximum(np.abs(part.ends - middle).max(axis=0), 1e-300)
-    return replace(part, middle=middle, scale=np.where(scale > 1e-9 * reach, scale, reach))
+    return replace(part, middle=middle, scale=np.where(scale > 1e-9 * reach, scale, reach / unseen))
 
 
 def _of_cell(knob: Knob, cell: int, column: int) -> _Part | None:

@@ -200,11 +200,16 @@ class Surrogate:
         return np.exp(total + bounds), measured + bounds
 
     @property
+    def foresees_memory(self) -> bool:
+        """Whether memory ran out, and successes tell how much they used."""
+        return self._feasibility is not None and self._feasibility.measured
+
+    @property
     def _at_a_limit(self) -> bool:
-        """Whether there is one goal, and a known limit to something measured keeps from it."""
+        """Whether there is one goal, and a limit to something measured keeps from it."""
         if not (self._feasibility and self._bounds) or len(self._problem.goals) != 1:
             return False
-        return self._bounds.modelled or self._feasibility.limit_known
+        return self._bounds.modelled or self._feasibility.measured
 
     def _unexplained(self, observations: Sequence[Observation]) -> list[Observation]:
         """Without those that failed by a metric that was measured: the bounds' model has them."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,10 +19,23 @@ from autotune.search.gaussian_process import LARGEST_CODE, Floats, Inputs, Integ
 from autotune.space.configuration import Value
 from autotune.space.knob import Knob
 
-EXPONENT = 1.0
-"""Of a numeric knob, to either side of 0: most sizes count once, or not at all."""
 CHOICE = 0.7
 """What one choice in the place of another makes of the logarithm of a demand: half as much, or twice."""
+
+
+@dataclass(frozen=True)
+class Exponents:
+    """What is expected of the exponent of a numeric knob: a normal distribution."""
+
+    mean: float
+    spread: float
+
+
+ANY = Exponents(0.0, 1.0)
+"""A product of which nothing is known."""
+OF_SIZES = Exponents(0.5, 0.7)
+"""Of a demand most sizes are a factor, or a factor of a part of it, or none: exponents from 0 to 1. A few, such
+as the parts that a training recomputes, lower it."""
 
 
 class Trend:
@@ -31,19 +45,34 @@ class Trend:
     they are not compared in one-hot form, have no part in the trend.
     """
 
-    def __init__(self, features: Features) -> None:
+    def __init__(self, features: Features, exponents: Exponents = ANY) -> None:
+        self._exponents = exponents
         self._floating = len(features.floating)
-        cells = ((knob, i) for knob in features.discrete for i in range(len(knob.cells)))
-        self._terms = [_terms(knob, i) for knob, i in cells]
+        cells = [(knob, i) for knob in features.discrete for i in range(len(knob.cells))]
+        self._terms = [_terms(knob, i, exponents.spread) for knob, i in cells]
+        self._sizes = [column for column, (knob, i) in enumerate(cells) if _has_numbers(knob, i)]
+
+    def expected(self, inputs: Inputs) -> Floats:
+        """The logarithm of each demand (n,) beforehand, beside that of the middle of all sizes."""
+        ratio = self._exponents.mean / self._exponents.spread
+        sizes = [self._terms[column](inputs.codes[:, column])[:, 0] for column in self._sizes]
+        return np.asarray(ratio * sum(sizes, np.zeros(len(inputs))))
 
     def __call__(self, inputs: Inputs) -> Floats:
-        """Shape (n, terms), each for a weight that is standard normal."""
+        """Shape (n, terms), each for a weight that is standard normal about what is expected."""
         parts = [terms(inputs.codes[:, i]) for i, terms in enumerate(self._terms)]
         parts.append(inputs.smooth[:, inputs.smooth.shape[1] - self._floating :] - 0.5)
         return np.hstack(parts)
 
 
-def _terms(knob: Knob, cell: int) -> Callable[[Integers], Floats]:
+def _has_numbers(knob: Knob, cell: int) -> bool:
+    if knob.distinct or not knob.ordered:
+        return False
+    values = knob.cells[cell].values
+    return isinstance(values, range) or all(isinstance(value, (int, float)) for value in values)
+
+
+def _terms(knob: Knob, cell: int, spread: float) -> Callable[[Integers], Floats]:
     """From the codes (n,) of a knob's cell to its terms (n, ...); 0 where the knob does not exist."""
     values = knob.cells[cell].values
     if knob.distinct or (not knob.ordered and len(values) > LARGEST_CODE):
@@ -52,8 +81,8 @@ def _terms(knob: Knob, cell: int) -> Callable[[Integers], Floats]:
         coded = np.vstack([CHOICE / math.sqrt(2.0) * np.eye(len(values)), np.zeros(len(values))])
         return lambda codes: coded[codes]
     if len(values) > SMALL_TABLE:
-        return lambda codes: np.where(codes == GONE, 0.0, _powers(values, codes))[:, None]
-    table = np.append(_powers(values, np.arange(len(values))), 0.0)[:, None]
+        return lambda codes: np.where(codes == GONE, 0.0, spread * _powers(values, codes))[:, None]
+    table = np.append(spread * _powers(values, np.arange(len(values))), 0.0)[:, None]
     return lambda codes: table[codes]
 
 
@@ -67,7 +96,7 @@ def _powers(values: Sequence[Value], codes: Integers) -> Floats:
         numbers, outer = (np.array([values[int(i)] for i in rows], float) for rows in (codes, ends))
     else:
         numbers, outer = codes + 1.0, ends + 1.0
-    return np.asarray(EXPONENT * (np.log(numbers) - np.log(outer).mean()))
+    return np.asarray(np.log(numbers) - np.log(outer).mean())
 
 
 def _is_positive(value: Value) -> bool:

@@ -12,7 +12,7 @@ from scipy.stats import truncnorm
 
 from autotune.search.censored import CensoredProcess, Known, propagate
 from autotune.search.contract import Observation, Problem
-from autotune.search.feasibility import Feasibility
+from autotune.search.feasibility import Feasibility, Memory
 from autotune.search.features import Features
 from autotune.search.gaussian_process import Columns, Floats, GaussianProcess, Inputs, Integers, Prior
 from autotune.search.pool import Pool, Pools
@@ -246,6 +246,19 @@ def test_numbers_alone_make_an_ordinary_process() -> None:
     assert mean == pytest.approx(ordinary[:, 0], abs=1e-6)
 
 
+def test_far_from_all_that_is_known_a_value_is_as_expected() -> None:
+    inputs = line(3)
+    known = Known(np.array([5.0, 4.0, 6.0]), np.zeros(3, dtype=int))
+    far = Inputs(np.array([[1e4]]), np.zeros((1, 0), dtype=int), np.zeros(1))
+    censored = CensoredProcess(process(), inputs, known, lambda rows: 5.0 + 0.0 * rows.smooth[:, 0])
+    censored.add(line(5).taken(np.array([1])), Known(np.array([4.5]), np.zeros(1, dtype=int)))
+    censored.watch(far)
+    assert censored.predict_at(inputs)[0] == pytest.approx(known.numbers, abs=0.05)
+    assert censored.predict_at(far)[0] == pytest.approx([5.0])
+    assert censored.predict(np.array([0]))[0] == pytest.approx([5.0])
+    assert len(censored.from_others()[0]) == 4
+
+
 def test_a_censored_value_pulls_up_but_not_to_its_number() -> None:
     """Numbers 0, 1, 2, 3 on a line and then 'more than 2.5': 4 is as likely as before, 1 is not."""
     inputs = line(5)
@@ -281,6 +294,10 @@ def trained(batch: int, reported: float = REPORTED_CAP) -> Observation:
     return Observation(configuration, Status.OK, {"time": 1.0}, resources={"memory": used})
 
 
+def memory_of(told: Sequence[Observation]) -> Memory:
+    return Memory(Features(BATCHES), frozenset([Status.OUT_OF_MEMORY]), told)
+
+
 def fits(told: Sequence[Observation], *batches: int) -> Floats:
     model, _ = learned(told, BATCHES)
     inputs = Features(BATCHES).of([BATCHES.configuration({"batch": b}) for b in batches])
@@ -300,9 +317,25 @@ def test_one_success_between_it_and_the_limit_is_a_beginning() -> None:
 def test_what_had_less_than_a_success_did_not_have_all() -> None:
     """A large block was refused on a device, which says only that there was less than that to be had."""
     told = [trained(b, reported=300.0) for b in (8, 900, 500, 60, 120, 150)]
-    assert not learned(told, BATCHES)[0].limit_known
-    assert learned([trained(b) for b in (8, 900)], BATCHES)[0].limit_known
+    assert not memory_of(told).limit_known
+    assert memory_of([trained(b) for b in (8, 900)]).limit_known
     assert fits(told, 180)[0] > 0.3
+
+
+def test_what_was_the_same_in_all_that_fitted_may_be_why_others_did_not() -> None:
+    """Three batches of one differ by a few per cent; what 48 samples take is many times as much."""
+    space = Space([IntegerRange("batch", 1, 50), OrderedValues("segments", (1, 2, 4, 8))])
+
+    def told(batch: int, segments: int, used: float) -> Observation:
+        status = Status.OK if used < 1.0 else Status.OUT_OF_MEMORY
+        configuration = space.configuration({"batch": batch, "segments": segments})
+        return Observation(configuration, status, {}, resources={"memory": min(used, 1.0)})
+
+    fitted = [told(1, 8, 0.200), told(1, 4, 0.196), told(1, 1, 0.233)]
+    model, _ = learned([*fitted, told(50, 4, 3.0), told(46, 1, 2.9)], space)
+    others = [space.configuration({"batch": batch, "segments": 1}) for batch in (1, 44, 48)]
+    within = model.success_at(Features(space).of(others))
+    assert within[0] > 0.9 and max(within[1:]) < 0.5
 
 
 def test_two_that_had_the_same_leave_less_doubt() -> None:

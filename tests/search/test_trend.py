@@ -10,7 +10,7 @@ import pytest
 from autotune.search.features import Features
 from autotune.search.gaussian_process import GaussianProcess, Prior
 from autotune.search.posterior import Posterior
-from autotune.search.trend import CHOICE, Trend
+from autotune.search.trend import ANY, CHOICE, OF_SIZES, Exponents, Trend
 from autotune.space.knob import Knob
 from autotune.space.knobs import Choice, Flag, FloatRange, IntegerRange, OrderedValues, Permutation
 from autotune.space.space import Space
@@ -48,6 +48,33 @@ def test_two_choices_differ_alike(knob: Knob, values: tuple[object, object]) -> 
 
 def test_a_continuous_knob_counts_over_its_range() -> None:
     assert variance(FloatRange("a", 0.0, 10.0), 0.0, 10.0) == pytest.approx(1.0)
+
+
+def ahead(exponents: Exponents, knob: Knob, *values: object) -> list[float]:
+    """What is expected of the logarithms of the demands of these values."""
+    space = Space([knob])
+    rows = Features(space).of([space.configuration({knob.name: v}) for v in values])
+    return Trend(Features(space), exponents).expected(rows).tolist()
+
+
+def test_a_demand_is_expected_to_grow_with_a_size() -> None:
+    low, high = ahead(OF_SIZES, OrderedValues("a", (16, 32, 64)), 16, 64)
+    assert high - low == pytest.approx(OF_SIZES.mean * math.log(4.0))
+    assert low == pytest.approx(-high)  # beside the middle of the range
+
+
+@pytest.mark.parametrize(
+    "knob",
+    [Choice("a", ("x", "y")), OrderedValues("a", ("x", "y")), Permutation("a", ("x", "y"))],
+    ids=["choice", "texts", "permutation"],
+)
+def test_what_is_no_size_says_nothing_beforehand(knob: Knob) -> None:
+    values = knob.cells[0].values if not knob.distinct else (("x", "y"), ("y", "x"))
+    assert ahead(OF_SIZES, knob, *values) == [0.0, 0.0]
+
+
+def test_of_a_goal_nothing_is_expected() -> None:
+    assert ahead(ANY, OrderedValues("a", (16, 32, 64)), 16, 64) == [0.0, 0.0]
 
 
 def test_a_permutation_has_no_part() -> None:
