@@ -54,9 +54,9 @@ LIKELY = 0.75
 ambition makes log-improvements differ by more than any probability can weigh. Where most has failed so far,
 little is likely, and to keep to that would be to stay at the few points that succeeded."""
 AT_A_LIMIT = 0.5
-"""The same where memory ran out that nobody measures: larger is mostly faster until it no longer fits, so that
-the best lies where success is doubtful. For failures of other kinds there is no reason to, and where successes
-tell how much they used, the limit is foreseen."""
+"""The same where memory ran out that nobody measures: larger is mostly faster until it no longer fits, so
+that the best lies where success is doubtful. For failures of other kinds there is no reason to, and where
+successes tell how much they used, the limit is foreseen."""
 CAUTION = 1.0
 """How much more often than once a probability counts that something measured stays within its limit. The
 plain product is right for one try; but a limit to something measured is foreseen from successes too, so that

@@ -105,8 +105,8 @@ def log_densities(
 def likelier(usual: Fitted, features: Features, plain: Scale, unseen: float = 1.0) -> Fitted:
     """``usual``, or a sum on the scale ``plain`` where its values were more probable under that.
 
-    Values that one of the scales cuts have no part in it. ``unseen``: how much a knob that was always the same
-    may add, in units of ``plain``.
+    Values that one of the scales cuts have no part in it. ``unseen``: how much a knob that was always the
+    same may add, in units of ``plain``.
     """
     if len(np.unique(usual.values)) < FEWEST:
         return usual

@@ -34,8 +34,8 @@ class Exponents:
 ANY = Exponents(0.0, 1.0)
 """A product of which nothing is known."""
 OF_SIZES = Exponents(0.5, 0.7)
-"""Of a demand most sizes are a factor, or a factor of a part of it, or none: exponents from 0 to 1. A few, such
-as the parts that a training recomputes, lower it."""
+"""Of a demand most sizes are a factor, or a factor of a part of it, or none: exponents from 0 to 1. A few,
+such as the parts that a training recomputes, lower it."""
 
 
 class Trend:
