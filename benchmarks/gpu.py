@@ -4,9 +4,10 @@
 
 It first runs every kernel once, so that surprises show within a minute; then it compares the Triton product
 with triton.autotune over the same list, cuBLAS and torch.compile, for a square, a skinny and a ragged
-shape; then it tunes the other kernels. The minutes are shared out among these parts, and whatever is left of
-one goes to those behind it. A part that fails is written down, and the others go on. After each part all of
-this stands in ``--out``:
+shape; then it tunes the other kernels, as many as there is time for. The minutes are shared out among these
+parts, and whatever is left of one goes to those behind it. A part that fails is written down, and the others
+go on; one that does not end is ended. After each part, and within the longer ones, all of this is written to
+``--out``:
 
     report.md      the tables          results.json   all numbers, of every round
     study.db       the store: every trial and reading, for  autotune show --store
@@ -22,26 +23,29 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import platform
 import sqlite3
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+import traceback
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from autotune.measure.compile_cache import write_whole
 from autotune.measure.gpu.prospects import REQUIRED, prospects
 from autotune.provenance.device import device_facts
 from autotune.provenance.environment import Environment, capture
 from autotune.report.timeline import timeline_svg
 from benchmarks.gpu_gemm import SHAPES, Known, gemm_part
 from benchmarks.gpu_kernels import KERNELS, TUNED, smoke_part, tune_part
-from benchmarks.gpu_plan import Done, Part, carry_out
+from benchmarks.gpu_plan import GRACE, UNFINISHED, Done, Part, carry_out
 from benchmarks.gpu_plots import gemm_plot, roofline_plot, timeline_of
-from benchmarks.gpu_report import report
+from benchmarks.gpu_report import report, time_table
 from benchmarks.gpu_search import Bench
 
 ROOT = Path(__file__).parents[1]
@@ -72,9 +76,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         store = Path(folder, "study.db")
         bench = Bench(environment, str(store), options.dry_run, options.seed, options.trials)
         writer = _Writer(options, environment, store)
-        carry_out(plan(bench, options), 60.0 * options.minutes - writer.elapsed, writer)
+        grace = math.inf if bench.dry else GRACE
+        carry_out(plan(bench, options), 60.0 * options.minutes - writer.elapsed, writer, grace=grace)
     print((options.out / "report.md").read_text())
-    return 0
+    return 1 if writer.failed else 0
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -97,52 +102,82 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def plan(bench: Bench, options: argparse.Namespace) -> list[Part]:
-    """The parts in their order. The first shape is searched twice, so that it gets more."""
+    """The parts in their order. The first shape is searched twice, so that it gets more.
+
+    Weights are about the seconds that each takes of nine minutes. Of those the comparison of the product
+    leaves time for some of the other kernels; a run of ``--parts tune`` alone has time for all of them.
+    """
     known = Known()
     parts = []
     if "smoke" in options.parts:
-        parts.append(smoke_part(bench, options.kernels, weight=3.0, learnt=known.learn))
+        parts.append(smoke_part(bench, options.kernels, weight=45.0, learnt=known.learn))
     if "gemm" in options.parts and "triton-gemm" in options.kernels:
-        weights = {"square": 6.0}
-        parts += [gemm_part(bench, name, weights.get(name, 5.0), known) for name in options.shapes]
+        weights = {"square": 155.0}
+        parts += [gemm_part(bench, name, weights.get(name, 120.0), known) for name in options.shapes]
     if "tune" in options.parts:
-        parts += [tune_part(bench, name, 1.6) for name in TUNED if name in options.kernels]
+        parts += [tune_part(bench, name, 13.0) for name in TUNED if name in options.kernels]
     return parts
 
 
 class _Writer:
-    """Writes everything down after each part, so that a run that is cut off has lost one part at most."""
+    """Writes down what is known, each file whole: a run that is cut off has lost what came after it.
+
+    A file that cannot be written is said, and costs neither the others nor the parts to come.
+    """
 
     def __init__(self, options: argparse.Namespace, environment: Environment, store: Path) -> None:
         self._options = options
         self._environment = environment
         self._store = store
         self._began = time.monotonic()
+        self.failed: set[str] = set()
+        """Files that could not be written."""
 
     @property
     def elapsed(self) -> float:
         return time.monotonic() - self._began
 
     def __call__(self, done: Sequence[Done]) -> None:
-        out: Path = self._options.out
         last = done[-1]
-        print(f"{self.elapsed:6.1f} s  {last.name}: {last.problem or f'{last.took:.1f} s'}", flush=True)
+        if last.problem != UNFINISHED:
+            print(f"{self.elapsed:6.1f} s  {last.name}: {last.problem or f'{last.took:.1f} s'}", flush=True)
         parts = [json.loads(json.dumps(one.to_document(), default=str)) for one in done]
-        (out / "results.json").write_text(json.dumps({"head": self._head(), "parts": parts}) + "\n")
+        numbers = json.dumps({"head": self._head(), "parts": parts}) + "\n"
+        self._write("results.json", lambda: numbers)
         if self._store.exists():
-            copy_database(self._store, out / "study.db")
+            self._attempt("study.db", lambda: copy_database(self._store, self._options.out / "study.db"))
         results = {part["part"]: part["result"] for part in parts if part["result"]}
         gemms = {n.removeprefix("gemm "): r for n, r in results.items() if n.startswith("gemm ")}
         tuned = {n.removeprefix("tune "): r for n, r in results.items() if n.startswith("tune ")}
-        page = report(parts, self._head())
-        if gemms:
-            (out / "gemm.svg").write_text(gemm_plot(gemms))
-            (out / "timeline.svg").write_text(timeline_svg(timeline_of(next(iter(gemms.values())))))
-            page += "\n![speeds](gemm.svg)\n\n![timeline of the first shape's search](timeline.svg)\n"
-        if any(one["roofline"] for one in tuned.values()):
-            (out / "roofline.svg").write_text(roofline_plot(tuned))
-            page += "\n![shares of the roofline](roofline.svg)\n"
-        (out / "report.md").write_text(page)
+        more = []
+        if any("race" in one for one in gemms.values()) and self._write("gemm.svg", lambda: gemm_plot(gemms)):
+            more.append("![speeds](gemm.svg)")
+        drawn = next((one for one in gemms.values() if "timeline" in one), None)
+        if drawn and self._write("timeline.svg", lambda: timeline_svg(timeline_of(drawn))):
+            more.append("![timeline of the first shape's search](timeline.svg)")
+        if any(one.get("roofline") for one in tuned.values()) and self._write(
+            "roofline.svg", lambda: roofline_plot(tuned)
+        ):
+            more.append("![shares of the roofline](roofline.svg)")
+        if not self._write("report.md", lambda: "\n\n".join([report(parts, self._head()), *more, ""])):
+            # The numbers are in results.json whatever the page thinks of them.
+            lines = ["# Kernels on a GPU", "", *self._head(), "", "The tables could not be made.", ""]
+            self._write("report.md", lambda: "\n".join([*lines, *time_table(parts), ""]))
+            self.failed.add("report.md")
+
+    def _write(self, name: str, text: Callable[[], str]) -> bool:
+        return self._attempt(name, lambda: write_whole(self._options.out / name, text().encode()))
+
+    def _attempt(self, name: str, write: Callable[[], None]) -> bool:
+        try:
+            write()
+        except Exception:  # noqa: BLE001 - whatever it is, what else is known is written
+            self.failed.add(name)
+            print(f"{name} could not be written:", file=sys.stderr)
+            traceback.print_exc()
+            return False
+        self.failed.discard(name)
+        return True
 
     def _head(self) -> list[str]:
         options, environment = self._options, self._environment

@@ -16,6 +16,7 @@ from autotune.provenance.device import device_facts, query_gpus
 from autotune.provenance.environment import capture
 from autotune.space.reader import read_spec
 from benchmarks import gpu, gpu_gemm, gpu_kernels, gpu_plots, gpu_report
+from benchmarks.gpu_plan import Done, Findings
 from benchmarks.gpu_search import SPACES, Bench, seconds_text
 
 no_gpu = pytest.mark.skipif(bool(query_gpus()), reason="there is a GPU here")
@@ -61,12 +62,28 @@ def test_a_run_of_all_parts_is_planned(tmp_path: Path) -> None:
     assert len(names) == 4 + len(gpu_kernels.TUNED)
 
 
+def test_the_smoke_check_of_several_kernels_at_once_names_what_fails(tmp_path: Path) -> None:
+    bench = Bench(capture(None), str(tmp_path / "study.db"))
+    learnt: list[Any] = []
+    found = Findings()
+    gpu_kernels.smoke_part(bench, ["no-such", "nor-this"], 1.0, learnt.append).run(5.0, found)
+    assert list(found["kernels"]) == ["no-such", "nor-this"] and learnt == [found["kernels"]]
+    assert all(one["status"] == "error" and one["message"] for one in found["kernels"].values())
+    assert "nor-this" in gpu_report.report(
+        [{**done()[0].to_document(), "part": "smoke check", "result": found}], []
+    )
+
+
 def test_what_the_smoke_check_took_says_how_long_the_list_may_be() -> None:
     known = gpu_gemm.Known()
     known.learn({"triton-gemm": {"phases": {"prepare": 0.6}}})
     assert known.row_seconds == pytest.approx(0.8)
     known.learn({"triton-gemm": {"status": "error"}})
     assert known.row_seconds == pytest.approx(0.8)
+    known.learn({"triton-gemm": {"phases": {"prepare": 9.0}}})
+    assert known.row_seconds == gpu_gemm.ROW_SECONDS, "most of that was the first kernel's alone"
+    known.learn_list(30.0, 20)
+    assert known.row_seconds == 1.5
 
 
 # -- the page ----------------------------------------------------------------------------------
@@ -189,6 +206,57 @@ def test_a_peer_that_gave_up_decides_nothing() -> None:
     page = gpu_report.report(parts(**{**found, "triton": {"problem": "not done"}}), [])
     assert claim(page, "not slower than triton.autotune").endswith("| - | - |")
     assert "not done | - |" in claim(page, "in a third")
+
+
+@pytest.mark.parametrize("steps", range(7))
+def test_a_comparison_that_was_ended_early_is_on_the_page_as_far_as_it_came(steps: int) -> None:
+    found, known = comparison(), ("triton", "list", "again", "whole", "timeline", "race")[:steps]
+    found = {"workload": found["workload"], "rows": found["rows"], **{key: found[key] for key in known}}
+    ended = [{"part": "gemm square", "given": 9.0, "took": 9.0, "problem": "ended", "result": found}]
+    page = gpu_report.report([*ended, *parts()[1:]], [])
+    assert ("9.5 s of 30.0 s" in page) == (steps >= 2) and ("| autotune, same list | 24 |" in page) == (
+        steps >= 2
+    )
+    assert ("100 µs" in page.split("## Each kernel")[0]) == (steps == 6)
+    assert "| gemm square | 9 | 9 | ended |" in page
+    gpu_plots.gemm_plot({"square": found})
+
+
+def test_a_search_that_failed_is_said_in_its_row() -> None:
+    found = comparison() | {"list": {"problem": "StoreError: a | b\nfull"}, "again": {"problem": "gone"}}
+    page = gpu_report.report(parts(**found), [])
+    assert "| autotune, same list | 24 | StoreError: a / b full |" in page
+    assert claim(page, "in a third").endswith("| - |")
+
+
+def writer(tmp_path: Path) -> gpu._Writer:
+    options = gpu._options(["--out", str(tmp_path)])
+    return gpu._Writer(options, capture(None), tmp_path / "none.db")
+
+
+def done(**changes: Any) -> list[Done]:
+    return [
+        Done(one["part"], one["given"], one["took"], one["result"], one["problem"])
+        for one in parts(**changes)
+    ]
+
+
+def test_what_is_known_is_written_whole(tmp_path: Path) -> None:
+    write = writer(tmp_path)
+    write(done())
+    names = {"gemm.svg", "report.md", "results.json", "roofline.svg", "timeline.svg"}
+    assert {file.name for file in tmp_path.iterdir()} == names and not write.failed
+    assert "![speeds](gemm.svg)" in (tmp_path / "report.md").read_text()
+
+
+def test_a_page_that_cannot_be_made_costs_no_numbers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write = writer(tmp_path)
+    write(done(whole={"trials": 3}))
+    assert write.failed == {"report.md"} and "KeyError" in capsys.readouterr().err
+    assert '"trials": 3' in (tmp_path / "results.json").read_text()
+    assert "| tune cuda-gemm | 20 | 19 |" in (tmp_path / "report.md").read_text()
 
 
 def test_slower_than_the_peer_is_said() -> None:
