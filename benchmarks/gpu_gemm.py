@@ -27,6 +27,7 @@ from autotune.session.finale import defend
 from autotune.session.ledger import Ledger
 from autotune.session.opening import open_study
 from autotune.session.progress import Progress
+from autotune.session.session import GRACE_SECONDS
 from autotune.space.configuration import Configuration, Value, plain
 from autotune.space.spec import Budget, StudySpec
 from autotune.store.store import Store
@@ -55,8 +56,12 @@ PEER, LIST, WHOLE, AGAIN = 0.22, 0.1, 0.17, 0.12
 """Of a shape's time. What is left, two fifths, is for the rounds: eight processes that load PyTorch, one of
 which is ``torch.compile``'s and tunes as well, and eight rounds at least, in each of which each warms up."""
 
-FLIGHT = 3.0
-"""Seconds that what is in flight when the time for tuning is up may still take."""
+RAGGED = 2.7
+"""Of a shape that is no multiple of 16 a row takes so many times as long: the compiler masks and spills more
+(Triton 3.6 for sm_90, 30 rows: 2.2 s each instead of 0.7, the slowest 16)."""
+
+PATIENCE = 2.5
+"""How many times its share ``triton.autotune`` may take: what is ended before its end shows nothing."""
 
 RACE_TIMEOUT = (40.0, 150.0)
 """``torch.compile`` tunes while it is checked: what that may take at least and at most. In between it is what
@@ -70,7 +75,7 @@ class Known:
     """What earlier parts have learnt."""
 
     row_seconds: float = ROW_SECONDS
-    """What ``triton.autotune`` takes about for one row of the list."""
+    """What ``triton.autotune`` takes about for one row of the list, of a shape that is not ragged."""
 
     def learn(self, smoked: Mapping[str, Any]) -> None:
         """From the smoke check: compiling takes as long there, and timing a row 0.15 s by default.
@@ -81,9 +86,17 @@ class Known:
         if "prepare" in phases:
             self.row_seconds = min(max(0.3, phases["prepare"] + 0.2), ROW_SECONDS)
 
-    def learn_list(self, seconds: float, rows: int) -> None:
+    def learn_list(self, shape: Mapping[str, Value], seconds: float, rows: int) -> None:
         """From a list that ``triton.autotune`` went over."""
-        self.row_seconds = min(max(0.3, seconds / rows), 2 * ROW_SECONDS)
+        self.row_seconds = min(max(0.3, seconds / rows / _harder(shape)), 2 * ROW_SECONDS)
+
+    def row(self, shape: Mapping[str, Value]) -> float:
+        """Seconds of a row for this shape."""
+        return self.row_seconds * _harder(shape)
+
+
+def _harder(shape: Mapping[str, Value]) -> float:
+    return RAGGED if any(int(str(shape[size])) % 16 for size in "mnk") else 1.0
 
 
 def people_list(spec: StudySpec, most: int) -> list[Configuration]:
@@ -103,11 +116,12 @@ def gemm_part(bench: Bench, name: str, weight: float, known: Known) -> Part:
 
     def run(seconds: float, found: Findings) -> None:
         spec = space(bench, "triton-gemm", TINY if bench.dry else SHAPES[name])
+        shape = spec.workload
         try:
-            compare(bench, spec, seconds, again=name == "square", row_seconds=known.row_seconds, found=found)
+            compare(bench, spec, seconds, again=name == "square", row_seconds=known.row(shape), found=found)
         finally:
             if "seconds" in found.get("triton", {}) and not bench.dry:
-                known.learn_list(found["triton"]["seconds"], found["rows"])
+                known.learn_list(shape, found["triton"]["seconds"], found["rows"])
 
     return Part(f"gemm {name}", weight, run, least=bench.least(60.0))
 
@@ -121,14 +135,15 @@ def compare(
     found |= {"workload": dict(spec.workload), "rows": len(rows)}
     guests: dict[str, Configuration] = {}
     try:
-        peer = ask(spec.workload, rows, DRY_SECONDS if bench.dry else 2.0 * PEER * seconds)
+        peer = ask(spec.workload, rows, DRY_SECONDS if bench.dry else PATIENCE * PEER * seconds)
         guests[TRITON] = Configuration(peer["row"])
     except PeerError as error:
         peer = {"problem": str(error)}
     found.keep(triton=peer)
     third = peer["seconds"] / 3 if "seconds" in peer else LIST * seconds
     try:
-        same = search(bench, listed(spec, rows), tuning=max(third - FLIGHT, 0.6 * third))
+        # What is in flight when the time is up may go on for the grace, and counts.
+        same = search(bench, listed(spec, rows), tuning=max(third - GRACE_SECONDS, 0.5 * third))
         found.keep(list={**same.to_document(), "tuning": same.spans.wall, "allowed": third})
         if same.result.best is not None:
             guests[SAME_LIST] = same.result.best

@@ -82,8 +82,11 @@ def test_what_the_smoke_check_took_says_how_long_the_list_may_be() -> None:
     assert known.row_seconds == pytest.approx(0.8)
     known.learn({"triton-gemm": {"phases": {"prepare": 9.0}}})
     assert known.row_seconds == gpu_gemm.ROW_SECONDS, "most of that was the first kernel's alone"
-    known.learn_list(30.0, 20)
-    assert known.row_seconds == 1.5
+    square, ragged = gpu_gemm.SHAPES["square"], gpu_gemm.SHAPES["ragged"]
+    known.learn_list(square, 30.0, 20)
+    assert known.row(square) == 1.5 and known.row(ragged) == 1.5 * gpu_gemm.RAGGED
+    known.learn_list(ragged, 27.0, 10)
+    assert known.row(ragged) == pytest.approx(2.7)
 
 
 # -- the page ----------------------------------------------------------------------------------
