@@ -4,10 +4,10 @@
 
 It first runs every kernel once, so that surprises show within a minute; then it compares the Triton product
 with triton.autotune over the same list, cuBLAS and torch.compile, for a square, a skinny and a ragged
-shape; then it tunes the other kernels, as many as there is time for. The minutes are shared out among these
-parts, and whatever is left of one goes to those behind it. A part that fails is written down, and the others
-go on; one that does not end is ended. After each part, and within the longer ones, all of this is written to
-``--out``:
+shape; then it plants faults, each of which has to be caught; then it tunes the other kernels, as many as
+there is time for. The minutes are shared out among these parts, and whatever is left of one goes to those
+behind it. A part that fails is written down, and the others go on; one that does not end is ended. After each
+part, and within the longer ones, all of this is written to ``--out``:
 
     report.md      the tables          results.json   all numbers, of every round
     study.db       the store: every trial and reading, for  autotune show --store
@@ -44,12 +44,14 @@ from autotune.report.timeline import timeline_svg
 from benchmarks.gpu_gemm import SHAPES, Known, gemm_part
 from benchmarks.gpu_kernels import KERNELS, TUNED, smoke_part, tune_part
 from benchmarks.gpu_plan import GRACE, UNFINISHED, Done, Part, carry_out
+from benchmarks.gpu_planted import TINY as PLANTED
+from benchmarks.gpu_planted import planted_part
 from benchmarks.gpu_plots import gemm_plot, roofline_plot, timeline_of
 from benchmarks.gpu_report import report, time_table
 from benchmarks.gpu_search import Bench
 
 ROOT = Path(__file__).parents[1]
-PARTS = ("smoke", "gemm", "tune")
+PARTS = ("smoke", "gemm", "planted", "tune")
 DRY = (
     "**A dry run on the CPU**, at tiny sizes, with Triton's interpreter and CUDA C emulated: it shows that"
     " the command works, and nothing else. No time here says anything of a GPU."
@@ -114,6 +116,8 @@ def plan(bench: Bench, options: argparse.Namespace) -> list[Part]:
     if "gemm" in options.parts and "triton-gemm" in options.kernels:
         weights = {"square": 155.0}
         parts += [gemm_part(bench, name, weights.get(name, 120.0), known) for name in options.shapes]
+    if "planted" in options.parts and set(options.kernels) & set(PLANTED):
+        parts.append(planted_part(bench, options.kernels, 30.0))
     if "tune" in options.parts:
         parts += [tune_part(bench, name, 13.0) for name in TUNED if name in options.kernels]
     return parts

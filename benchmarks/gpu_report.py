@@ -36,12 +36,15 @@ def report(parts: Sequence[Document], head: Sequence[str]) -> str:
         if name.startswith("tune ") and "trials" in r
     }
     lines = ["# Kernels on a GPU", "", *head, ""]
-    if gemms:
-        lines += ["## What was to be shown", "", *claims(gemms, tuned), ""]
+    faults = results.get("planted faults", {})
+    if gemms or faults:
+        lines += ["## What was to be shown", "", *claims(gemms, tuned), *planted_claims(faults), ""]
     for name, found in gemms.items():
         lines += [*gemm_section(name, found), ""]
     if tuned:
         lines += ["## Each kernel tuned", "", *tuned_table(tuned), ""]
+    if "faults" in faults:
+        lines += ["## Planted faults", "", *planted_table(faults["faults"]), ""]
     if "smoke check" in results:
         lines += ["## Does each kernel run", "", *smoke_table(results["smoke check"]["kernels"]), ""]
     return "\n".join([*lines, "## How the time was spent", "", *time_table(parts), ""])
@@ -77,6 +80,23 @@ def claims(gemms: Mapping[str, Document], tuned: Mapping[str, Document]) -> list
     )
     for name, found in searches.items():
         lines.append(_claim("the device is measuring", name, f"{found['busy']:.0%}", found["busy"] >= BUSY))
+    return lines
+
+
+def planted_claims(found: Document) -> list[str]:
+    """Whether each fault was caught every time, and what an error cost that spoils the context."""
+    lines = []
+    if faults := found.get("faults"):
+        caught, planted = (sum(one[key] for one in faults.values()) for key in ("caught", "planted"))
+        problems = any(one["problems"] for one in faults.values())
+        holds = None if not planted else caught == planted and not problems
+        text = f"{caught} of {planted}" + (", and something else went wrong" if problems else "")
+        lines.append(_claim("a planted fault is caught every time", f"{len(faults)} faults", text, holds))
+    if sticky := found.get("sticky"):
+        wrong, right = sticky["wrong"], sticky["right"]
+        holds = bool(wrong and right) and "ok" not in wrong and set(right) == {"ok"}
+        text = f"{', '.join(wrong) or 'none'}; the others: {', '.join(right) or 'none'}"
+        lines.append(_claim("a spoilt context ends the worker, not the search", "cuda-gemm", text, holds))
     return lines
 
 
@@ -244,6 +264,14 @@ def smoke_table(kernels: Mapping[str, Document]) -> list[str]:
         error = f"{one['error']:.2g}" if one.get("error") is not None else "-"
         seconds = seconds_text(one.get("time"))
         lines.append(f"| {name} | {status} | {seconds} | {error} | {one['took']:.1f} | {launched} |")
+    return lines
+
+
+def planted_table(faults: Mapping[str, Document]) -> list[str]:
+    lines = ["| fault | caught | what was said |", "|---|---|---|"]
+    for name, one in faults.items():
+        said = "; ".join([*one["said"][:1], *(f"**{problem}**" for problem in one["problems"])])
+        lines.append(f"| {name} | {one['caught']} of {one['planted']} | {_cell(said)} |")
     return lines
 
 

@@ -15,7 +15,8 @@ from autotune.measure.gpu.prospects import DRIVER
 from autotune.provenance.device import device_facts, query_gpus
 from autotune.provenance.environment import capture
 from autotune.space.reader import read_spec
-from benchmarks import gpu, gpu_gemm, gpu_kernels, gpu_plots, gpu_report
+from autotune.space.spec import PythonObjective
+from benchmarks import gpu, gpu_gemm, gpu_kernels, gpu_planted, gpu_plots, gpu_report
 from benchmarks.gpu_plan import Done, Findings
 from benchmarks.gpu_search import SPACES, Bench, seconds_text
 
@@ -58,8 +59,8 @@ def test_the_list_is_feasible_and_splits_nothing(shape: str) -> None:
 def test_a_run_of_all_parts_is_planned(tmp_path: Path) -> None:
     options = gpu._options(["--out", str(tmp_path)])
     names = [part.name for part in gpu.plan(Bench(capture(None), "unused"), options)]
-    assert names[:4] == ["smoke check", "gemm square", "gemm skinny", "gemm ragged"]
-    assert len(names) == 4 + len(gpu_kernels.TUNED)
+    assert names[:5] == ["smoke check", "gemm square", "gemm skinny", "gemm ragged", "planted faults"]
+    assert len(names) == 5 + len(gpu_kernels.TUNED)
 
 
 def test_the_smoke_check_of_several_kernels_at_once_names_what_fails(tmp_path: Path) -> None:
@@ -260,6 +261,33 @@ def test_a_page_that_cannot_be_made_costs_no_numbers(
     assert write.failed == {"report.md"} and "KeyError" in capsys.readouterr().err
     assert '"trials": 3' in (tmp_path / "results.json").read_text()
     assert "| tune cuda-gemm | 20 | 19 |" in (tmp_path / "report.md").read_text()
+
+
+@pytest.mark.parametrize("name", [*gpu_planted.FAULTS, "sticky"])
+def test_each_fault_can_be_planted(name: str) -> None:
+    fault = {**gpu_planted.FAULTS, "sticky": gpu_planted.STICKY}[name]
+    study = read_spec(SPACES / f"{fault.space}.yaml", device=device_facts("h100"))
+    right = (gpu_planted.KERNELS / fault.file).read_text()
+    with gpu_planted.planted(study, fault) as wrong:
+        assert isinstance(wrong.objective, PythonObjective)
+        file = wrong.objective.base / fault.file
+        assert file.read_text() != right and fault.wrong in file.read_text()
+    assert all(gpu_planted.configured(study, knobs) in study.space for knobs in fault.rows)
+
+
+def planted(caught: int = 6, **more: Any) -> list[dict[str, Any]]:
+    faults = {"a row too many": {"planted": 6, "caught": caught, "said": ["a | b"], "problems": [], **more}}
+    result = {"faults": faults, "sticky": {"wrong": ["crashed"], "right": ["ok"], "messages": []}}
+    return [{"part": "planted faults", "given": 30.0, "took": 20.0, "problem": "", "result": result}]
+
+
+def test_the_page_says_which_faults_were_caught() -> None:
+    page = gpu_report.report(planted(), [])
+    assert claim(page, "a planted fault is caught").endswith("| 6 of 6 | yes |")
+    assert claim(page, "ends the worker").endswith("| crashed; the others: ok | yes |")
+    assert "| a row too many | 6 of 6 | a / b |" in page
+    assert claim(gpu_report.report(planted(5), []), "is caught").endswith("| 5 of 6 | **no** |")
+    assert claim(gpu_report.report(planted(problems=["E"]), []), "is caught").endswith("**no** |")
 
 
 def test_slower_than_the_peer_is_said() -> None:
