@@ -38,8 +38,8 @@ from typing import Any
 
 from autotune.measure.compile_cache import write_whole
 from autotune.measure.gpu.prospects import REQUIRED, prospects
-from autotune.provenance.device import device_facts
 from autotune.provenance.environment import Environment, capture
+from autotune.provenance.probe import Capability
 from autotune.report.timeline import timeline_svg
 from benchmarks.gpu_gemm import SHAPES, Known, gemm_part
 from benchmarks.gpu_kernels import KERNELS, TUNED, smoke_part, tune_part
@@ -48,7 +48,7 @@ from benchmarks.gpu_planted import TINY as PLANTED
 from benchmarks.gpu_planted import planted_part
 from benchmarks.gpu_plots import gemm_plot, roofline_plot, timeline_of
 from benchmarks.gpu_report import report, time_table
-from benchmarks.gpu_search import Bench
+from benchmarks.gpu_search import Bench, facts
 
 ROOT = Path(__file__).parents[1]
 PARTS = ("smoke", "gemm", "planted", "tune")
@@ -59,10 +59,13 @@ DRY = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    began = time.monotonic()  # trying what there is takes a part of the minutes, too
     options = _options(arguments)
     if options.dry_run:
         os.environ["TRITON_INTERPRET"] = "1"
-    elif missing := [one for one in prospects() if one.name in REQUIRED and not one.available]:
+    work = prospects()
+    missing = [one for one in work if one.name in REQUIRED and not one.available]
+    if missing and not options.dry_run:
         print("this needs a GPU, and what it is measured with; missing here:", file=sys.stderr)
         for one in missing:
             print(f"  {one.name}: {one.detail}; {one.remedy}", file=sys.stderr)
@@ -72,12 +75,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     options.out.mkdir(parents=True, exist_ok=True)
     environment = capture(ROOT)
-    (options.out / "machine.json").write_text(json.dumps(_machine(environment), indent=1, default=str) + "\n")
+    machine = json.dumps(_machine(environment, work), indent=1, default=str)
+    (options.out / "machine.json").write_text(machine + "\n")
     with tempfile.TemporaryDirectory(prefix="autotune-gpu-") as folder:
         # Beside an open database lie files of its own: what is handed out is a copy.
         store = Path(folder, "study.db")
         bench = Bench(environment, str(store), options.dry_run, options.seed, options.trials)
-        writer = _Writer(options, environment, store)
+        writer = _Writer(options, environment, store, began)
         grace = math.inf if bench.dry else GRACE
         carry_out(plan(bench, options), 60.0 * options.minutes - writer.elapsed, writer, grace=grace)
     print((options.out / "report.md").read_text())
@@ -129,11 +133,13 @@ class _Writer:
     A file that cannot be written is said, and costs neither the others nor the parts to come.
     """
 
-    def __init__(self, options: argparse.Namespace, environment: Environment, store: Path) -> None:
+    def __init__(
+        self, options: argparse.Namespace, environment: Environment, store: Path, began: float
+    ) -> None:
         self._options = options
         self._environment = environment
         self._store = store
-        self._began = time.monotonic()
+        self._began = began
         self.failed: set[str] = set()
         """Files that could not be written."""
 
@@ -204,9 +210,9 @@ def copy_database(source: Path, target: Path) -> None:
         other.execute("PRAGMA journal_mode=DELETE")
 
 
-def _machine(environment: Environment) -> dict[str, Any]:
-    work = [{"name": one.name, "available": one.available, "detail": one.detail} for one in prospects()]
-    return {"environment": environment.to_document(), "device": dict(device_facts()), "gpu work": work}
+def _machine(environment: Environment, work: Sequence[Capability]) -> dict[str, Any]:
+    tried = [{"name": one.name, "available": one.available, "detail": one.detail} for one in work]
+    return {"environment": environment.to_document(), "device": dict(facts()), "gpu work": tried}
 
 
 def _versions(environment: Environment) -> str:

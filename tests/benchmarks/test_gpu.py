@@ -235,7 +235,7 @@ def test_a_search_that_failed_is_said_in_its_row() -> None:
 
 def writer(tmp_path: Path) -> gpu._Writer:
     options = gpu._options(["--out", str(tmp_path)])
-    return gpu._Writer(options, capture(None), tmp_path / "none.db")
+    return gpu._Writer(options, capture(None), tmp_path / "none.db", 0.0)
 
 
 def done(**changes: Any) -> list[Done]:
