@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from autotune.measure.significance import speedup
+from autotune.measure.statistics import estimate
 from autotune.session.executor_workers import WorkerExecutor
 from autotune.session.finale import defend
 from autotune.session.ledger import Ledger
@@ -66,6 +67,8 @@ PATIENCE = 2.5
 RACE_TIMEOUT = (40.0, 150.0)
 """``torch.compile`` tunes while it is checked: what that may take at least and at most. In between it is what
 is left for the race, and a bit."""
+
+CONFIDENCE = 0.95
 
 TRITON, SAME_LIST, SECOND = "triton.autotune", "autotune, same list", "autotune, other seed"
 
@@ -200,12 +203,14 @@ def standings(store: Store, ledger: Ledger, guests: Mapping[str, Configuration])
     for trial in store.trials(ledger.study.record.id):
         if trial.session_id != ledger.session_id or trial.purpose == "search":
             continue
-        by_round = {
+        by_round: dict[str, float] = {
             str(int(r.context["round"])): r.value
             for r in store.readings(trial.id)
             if r.metric == "time" and not r.discarded and "round" in r.context
         }
-        estimate = trial.metrics.get("time")
+        # Of one that was cut short there is no more than its rounds.
+        values = list(by_round.values())
+        known = trial.metrics.get("time") or (estimate(values, CONFIDENCE) if len(values) > 1 else None)
         entrants[str(trial.reason["label"])] = {
             "configuration": plain(trial.configuration),
             "also": [
@@ -215,14 +220,17 @@ def standings(store: Store, ledger: Ledger, guests: Mapping[str, Configuration])
             ],
             "status": str(trial.status),
             "message": trial.message,
-            "time": {"value": estimate.value, "low": estimate.low, "high": estimate.high}
-            if estimate
-            else None,
+            "time": {"value": known.value, "low": known.low, "high": known.high} if known else None,
             "rounds": by_round,
         }
     verdicts = store.verdicts(ledger.study.record.id)
-    verdict = verdicts[-1].document if verdicts else {"remark": "the rounds were not ended"}
-    return {"entrants": entrants, "winner": verdict.get("label"), "remark": verdict.get("remark", "")}
+    if verdicts:
+        verdict = verdicts[-1].document
+        return {"entrants": entrants, "winner": verdict.get("label"), "remark": verdict.get("remark", "")}
+    own = [label for label, one in entrants.items() if one["configuration"] and one["time"]]
+    best = min(own, key=lambda label: entrants[label]["time"]["value"], default=None)
+    remark = "the rounds were ended early, and the winner is whoever stood best"
+    return {"entrants": entrants, "winner": best, "remark": remark}
 
 
 def entrants_of(found: Mapping[str, Any]) -> Mapping[str, Any]:

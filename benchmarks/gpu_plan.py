@@ -10,7 +10,6 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import FrameType
 from typing import Any
 
 Document = Mapping[str, Any]
@@ -29,8 +28,8 @@ AGAIN = 15.0
 UNFINISHED = "not done yet"
 
 
-class OutOfTime(BaseException):
-    """Ends a part. No ``Exception``: whoever expects failures is not to go on after it."""
+class OutOfTime(KeyboardInterrupt):
+    """Ends a part as an interrupt would: a search ends with what it has measured, and gives that back."""
 
 
 class Findings(dict[str, Any]):
@@ -39,11 +38,15 @@ class Findings(dict[str, Any]):
     def __init__(self, write: Callable[[], None] = lambda: None) -> None:
         super().__init__()
         self._write = write
+        self.over = False
+        """Whether the part was told to end. A search that was, just returns."""
 
     def keep(self, **found: Any) -> None:
-        """Add what was found, and have it written down now."""
+        """Add what was found, and have it written down now. Raises :class:`OutOfTime` where it is over."""
         self.update(found)
         self._write()
+        if self.over:
+            raise OutOfTime
 
 
 @dataclass(frozen=True)
@@ -116,15 +119,20 @@ def _carried_out(
     def so_far(problem: str) -> Done:
         return Done(part.name, share, clock() - began, dict(found) or None, problem)
 
+    def end() -> None:
+        found.over = True
+        raise OutOfTime
+
     found = Findings(lambda: write(so_far(UNFINISHED)))
+    ended = f"ended: it was given {share:.0f} s, and was not done after {limit:.0f}"
     try:
-        with limited(limit):
+        with limited(limit, end):
             part.run(share, found)
     except OutOfTime:
-        return so_far(f"ended: it was given {share:.0f} s, and was not done after {clock() - began:.0f}")
+        return so_far(ended)
     except Exception as error:  # noqa: BLE001 - whatever it is, the other parts go on
         return so_far(told(error))
-    return so_far("")
+    return so_far(ended if found.over else "")
 
 
 def told(error: Exception) -> str:
@@ -134,19 +142,15 @@ def told(error: Exception) -> str:
 
 
 @contextmanager
-def limited(seconds: float) -> Iterator[None]:
-    """Raise :class:`OutOfTime` in the block after so many seconds, and again where it was swallowed.
+def limited(seconds: float, end: Callable[[], None]) -> Iterator[None]:
+    """Call ``end`` within the block after so many seconds, and again where that did not end it.
 
     Only the main thread can be interrupted so; elsewhere nothing is limited.
     """
     if not math.isfinite(seconds) or threading.current_thread() is not threading.main_thread():
         yield
         return
-
-    def end(number: int, frame: FrameType | None) -> None:
-        raise OutOfTime
-
-    handler = signal.signal(signal.SIGALRM, end)
+    handler = signal.signal(signal.SIGALRM, lambda number, frame: end())
     earlier = signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.01), AGAIN)
     try:
         yield

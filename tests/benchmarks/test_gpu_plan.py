@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import signal
 import threading
-import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import pytest
@@ -102,9 +102,31 @@ def test_a_part_that_does_not_end_is_ended_and_the_others_go_on() -> None:
     assert following.result == {"more": 1}, "what takes no time is still done"
 
 
+def test_a_part_that_takes_its_end_for_an_interrupt_goes_no_further_than_what_it_keeps() -> None:
+    def run(seconds: float, found: Findings) -> None:
+        with suppress(KeyboardInterrupt):  # as a search does
+            signal.pause()
+        found.keep(first=1)
+        found["second"] = 2
+
+    def search(seconds: float, found: Findings) -> None:
+        with suppress(KeyboardInterrupt):
+            signal.pause()
+        found["all of it"] = 1
+
+    parts = [Part("steps", 1.0, run), Part("search", 1.0, search)]
+    steps, whole = carry_out(parts, 0.05, lambda _: None, grace=0.05)
+    assert steps.result == {"first": 1} and "was not done" in steps.problem
+    assert whole.result == {"all of it": 1} and "was not done" in whole.problem
+
+
+def raise_out_of_time() -> None:
+    raise OutOfTime
+
+
 def test_nothing_is_limited_beside_the_main_thread_nor_without_an_end() -> None:
     def beside() -> None:
-        with limited(0.0):
+        with limited(0.0, raise_out_of_time):
             done.append(True)
 
     done: list[bool] = []
@@ -112,13 +134,14 @@ def test_nothing_is_limited_beside_the_main_thread_nor_without_an_end() -> None:
     thread.start()
     thread.join()
     assert done == [True]
-    with limited(float("inf")):
+    with limited(float("inf"), raise_out_of_time):
         assert signal.getitimer(signal.ITIMER_REAL)[1] == 0.0
 
 
 def test_the_timer_of_whoever_had_one_goes_on() -> None:
-    before = signal.getsignal(signal.SIGALRM)
-    with limited(60.0), pytest.raises(OutOfTime), limited(0.01):
-        signal.pause()
-    assert signal.getsignal(signal.SIGALRM) is before
-    assert time.monotonic() > 0
+    with limited(60.0, raise_out_of_time):
+        handler = signal.getsignal(signal.SIGALRM)
+        with pytest.raises(OutOfTime), limited(0.01, raise_out_of_time):
+            signal.pause()
+        assert signal.getsignal(signal.SIGALRM) is handler
+        assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] <= 60.0
