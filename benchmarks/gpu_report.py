@@ -184,7 +184,20 @@ def gemm_section(name: str, found: Document) -> list[str]:
     if remark := found.get("race", {}).get("remark"):
         lines += ["", f"Of the verdict: {remark}."]
     lines += ["", *search_table(found, peer)]
+    own = {label: found[key] for label, key in _SEARCHES if key in found}
+    lines += ["", *(f"* {label}: {text}" for label, one in own.items() for text in _troubles(one))]
     return [*lines, "", f"The winner's configuration: `{_configuration(found)}`."]
+
+
+_SEARCHES = ((SAME_LIST, "list"), ("autotune, whole space", "whole"), (SECOND, "again"))
+
+
+def _troubles(one: Document) -> list[str]:
+    """What went wrong in a search, in a line each."""
+    lines = [_cell(text) for text in one.get("failures", ())]
+    if one.get("throttled"):
+        lines.append(f"{one['throttled']} trials had throttled readings, which were discarded")
+    return lines
 
 
 def search_table(found: Document, peer: Document) -> list[str]:
@@ -202,7 +215,7 @@ def search_table(found: Document, peer: Document) -> list[str]:
         )
     else:
         lines.append(f"| {TRITON} | {found['rows']} | {_cell(peer.get('problem', ''))} | | | | |")
-    for label, key in ((SAME_LIST, "list"), ("autotune, whole space", "whole"), (SECOND, "again")):
+    for label, key in _SEARCHES:
         if (one := found.get(key)) is not None:
             size = found["rows"] if key == "list" else "all"
             if "trials" not in one:
@@ -244,26 +257,33 @@ def tuned_table(tuned: Mapping[str, Document]) -> list[str]:
             f" | {one['trials']}: {_statuses(one)} | {one['busy']:.0%} |"
         )
     remarks = [f"* {name}: {one['remark']}" for name, one in tuned.items() if one["remark"]]
-    remarks += [f"* {name}: {text}" for name, one in tuned.items() for text in one["failures"]]
-    throttled = [f"* {name}: {one['throttled']} trials had throttled readings" for name, one in tuned.items()
-                 if one["throttled"]]  # fmt: skip
-    return [*lines, "", *remarks, *throttled]
+    return [
+        *lines,
+        "",
+        *remarks,
+        *(f"* {name}: {text}" for name, one in tuned.items() for text in _troubles(one)),
+    ]
 
 
 def smoke_table(kernels: Mapping[str, Document]) -> list[str]:
     lines = [
-        "| kernel | status | time of the default | error | all of it took s | launched |",
-        "|---|---|---|---|---|---|",
+        "| kernel | status | time of the default | error | all of it took s | caches | launched |",
+        "|---|---|---|---|---|---|---|",
     ]
     for name, one in kernels.items():
         timing = one.get("timing") or {}
+        caches = timing.get("caches", "-")
+        if "flushed_bytes" in timing:
+            caches += f": {timing['flushed_bytes'] / 2**20:.0f} MiB written before each batch"
         launched = timing.get("launched", "-") + (
             f" ({_cell(timing['no_graph'])})" if "no_graph" in timing else ""
         )
         status = _cell(f"{one['status']}: {one['message']}" if one["message"] else one["status"])
         error = f"{one['error']:.2g}" if one.get("error") is not None else "-"
         seconds = seconds_text(one.get("time"))
-        lines.append(f"| {name} | {status} | {seconds} | {error} | {one['took']:.1f} | {launched} |")
+        lines.append(
+            f"| {name} | {status} | {seconds} | {error} | {one['took']:.1f} | {caches} | {launched} |"
+        )
     return lines
 
 

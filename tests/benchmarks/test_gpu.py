@@ -290,6 +290,23 @@ def test_the_page_says_which_faults_were_caught() -> None:
     assert claim(gpu_report.report(planted(problems=["E"]), []), "is caught").endswith("**no** |")
 
 
+def test_the_page_says_what_was_throttled_and_what_failed() -> None:
+    found = comparison() | {"again": search_of(throttled=2, failures=["3 x crashed: a | b"])}
+    page = gpu_report.report(parts(**found), [])
+    assert f"* {gpu_gemm.SECOND}: 2 trials had throttled readings" in page
+    assert f"* {gpu_gemm.SECOND}: 3 x crashed: a / b" in page
+
+
+def test_the_page_says_what_calls_found_in_the_cache() -> None:
+    timing = {"caches": "cold", "flushed_bytes": 100 << 20, "launched": "calls", "no_graph": "it\nwaits | so"}
+    ok = {"status": "ok", "message": "", "time": 1e-3, "error": 0.0, "took": 3.0, "timing": timing}
+    result = {"kernels": {"cuda-nms": ok, "gone": {"status": "error", "message": "no", "took": 1.0}}}
+    part = {"part": "smoke check", "given": 9.0, "took": 9.0, "problem": "", "result": result}
+    page = gpu_report.report([part], [])
+    assert "| cold: 100 MiB written before each batch | calls (it waits / so) |" in page
+    assert "| gone | error: no | - | - | 1.0 | - | - |" in page
+
+
 def test_slower_than_the_peer_is_said() -> None:
     found = comparison()
     found["race"]["entrants"] |= {gpu_gemm.TRITON: entrant(90e-6), gpu_gemm.SAME_LIST: entrant(99e-6)}
