@@ -77,13 +77,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     environment = capture(ROOT)
     machine = json.dumps(_machine(environment, work), indent=1, default=str)
     (options.out / "machine.json").write_text(machine + "\n")
-    with tempfile.TemporaryDirectory(prefix="autotune-gpu-") as folder:
+    with tempfile.TemporaryDirectory(prefix="autotune-gpu-", ignore_cleanup_errors=True) as folder:
         # Beside an open database lie files of its own: what is handed out is a copy.
         store = Path(folder, "study.db")
         bench = Bench(environment, str(store), options.dry_run, options.seed, options.trials)
         writer = _Writer(options, environment, store, began)
         grace = math.inf if bench.dry else GRACE
-        carry_out(plan(bench, options), 60.0 * options.minutes - writer.elapsed, writer, grace=grace)
+        parts = plan(bench, options)
+        if not parts:
+            print("nothing of these parts is about these kernels", file=sys.stderr)
+            return 2
+        carry_out(parts, 60.0 * options.minutes - writer.elapsed, writer, grace=grace)
     print((options.out / "report.md").read_text())
     return 1 if writer.failed else 0
 

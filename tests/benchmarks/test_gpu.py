@@ -36,6 +36,14 @@ def test_a_dry_run_does_not_go_into_results(tmp_path: Path, monkeypatch: pytest.
     assert gpu.main(["--dry-run", "--out", str(tmp_path / "results" / "cpu")]) == 2
 
 
+def test_parts_that_have_nothing_to_do_are_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    given = ["--dry-run", "--parts", "gemm", "--kernels", "cuda-nms", "--out", str(tmp_path / "out")]
+    assert gpu.main(given) == 2 and "nothing of these parts" in capsys.readouterr().err
+
+
 def test_every_ready_kernel_for_a_gpu_is_in_it() -> None:
     ready = {file.stem for pattern in ("triton-*", "cuda-*") for file in SPACES.glob(f"{pattern}.yaml")}
     assert set(gpu_kernels.KERNELS) == ready == set(gpu_kernels.TINY)
