@@ -180,7 +180,12 @@ class _Writer:
             self.failed.add("report.md")
 
     def _write(self, name: str, text: Callable[[], str]) -> bool:
-        return self._attempt(name, lambda: write_whole(self._options.out / name, text().encode()))
+        def write() -> None:
+            file = self._options.out / name
+            write_whole(file, text().encode())
+            file.chmod(0o644)  # for all to read, as the others are
+
+        return self._attempt(name, write)
 
     def _attempt(self, name: str, write: Callable[[], None]) -> bool:
         try:
