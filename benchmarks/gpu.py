@@ -4,9 +4,10 @@
 
 It first runs every kernel once, so that surprises show within a minute; then it compares the Triton product
 with triton.autotune over the same list, cuBLAS and torch.compile, for a square, a skinny and a ragged
-shape; then it tunes the other kernels. The minutes are shared out among these parts, and whatever is left of
-one goes to those behind it. A part that fails is written down, and the others go on. After each part all of
-this stands in ``--out``:
+shape; then it plants faults, each of which has to be caught; then it tunes the other kernels, as many as
+there is time for. The minutes are shared out among these parts, and whatever is left of one goes to those
+behind it. A part that fails is written down, and the others go on; one that does not end is ended. After each
+part, and within the longer ones, all of this is written to ``--out``:
 
     report.md      the tables          results.json   all numbers, of every round
     study.db       the store: every trial and reading, for  autotune show --store
@@ -22,30 +23,35 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import platform
 import sqlite3
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+import traceback
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from autotune.measure.compile_cache import write_whole
 from autotune.measure.gpu.prospects import REQUIRED, prospects
-from autotune.provenance.device import device_facts
 from autotune.provenance.environment import Environment, capture
+from autotune.provenance.probe import Capability
 from autotune.report.timeline import timeline_svg
 from benchmarks.gpu_gemm import SHAPES, Known, gemm_part
 from benchmarks.gpu_kernels import KERNELS, TUNED, smoke_part, tune_part
-from benchmarks.gpu_plan import Done, Part, carry_out
+from benchmarks.gpu_plan import GRACE, UNFINISHED, Done, Part, carry_out
+from benchmarks.gpu_planted import TINY as PLANTED
+from benchmarks.gpu_planted import planted_part
 from benchmarks.gpu_plots import gemm_plot, roofline_plot, timeline_of
-from benchmarks.gpu_report import report
-from benchmarks.gpu_search import Bench
+from benchmarks.gpu_report import report, time_table
+from benchmarks.gpu_search import Bench, facts
 
 ROOT = Path(__file__).parents[1]
-PARTS = ("smoke", "gemm", "tune")
+PARTS = ("smoke", "gemm", "planted", "tune")
 DRY = (
     "**A dry run on the CPU**, at tiny sizes, with Triton's interpreter and CUDA C emulated: it shows that"
     " the command works, and nothing else. No time here says anything of a GPU."
@@ -53,10 +59,13 @@ DRY = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    began = time.monotonic()  # trying what there is takes a part of the minutes, too
     options = _options(arguments)
     if options.dry_run:
         os.environ["TRITON_INTERPRET"] = "1"
-    elif missing := [one for one in prospects() if one.name in REQUIRED and not one.available]:
+    work = prospects()
+    missing = [one for one in work if one.name in REQUIRED and not one.available]
+    if missing and not options.dry_run:
         print("this needs a GPU, and what it is measured with; missing here:", file=sys.stderr)
         for one in missing:
             print(f"  {one.name}: {one.detail}; {one.remedy}", file=sys.stderr)
@@ -66,15 +75,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     options.out.mkdir(parents=True, exist_ok=True)
     environment = capture(ROOT)
-    (options.out / "machine.json").write_text(json.dumps(_machine(environment), indent=1, default=str) + "\n")
-    with tempfile.TemporaryDirectory(prefix="autotune-gpu-") as folder:
+    machine = json.dumps(_machine(environment, work), indent=1, default=str)
+    (options.out / "machine.json").write_text(machine + "\n")
+    with tempfile.TemporaryDirectory(prefix="autotune-gpu-", ignore_cleanup_errors=True) as folder:
         # Beside an open database lie files of its own: what is handed out is a copy.
         store = Path(folder, "study.db")
         bench = Bench(environment, str(store), options.dry_run, options.seed, options.trials)
-        writer = _Writer(options, environment, store)
-        carry_out(plan(bench, options), 60.0 * options.minutes - writer.elapsed, writer)
+        writer = _Writer(options, environment, store, began)
+        grace = math.inf if bench.dry else GRACE
+        parts = plan(bench, options)
+        if not parts:
+            print("nothing of these parts is about these kernels", file=sys.stderr)
+            return 2
+        carry_out(parts, 60.0 * options.minutes - writer.elapsed, writer, grace=grace)
     print((options.out / "report.md").read_text())
-    return 0
+    return 1 if writer.failed else 0
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -97,52 +112,91 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def plan(bench: Bench, options: argparse.Namespace) -> list[Part]:
-    """The parts in their order. The first shape is searched twice, so that it gets more."""
+    """The parts in their order. The first shape is searched twice, so that it gets more.
+
+    Weights are about the seconds that each takes of nine minutes. Of those the comparison of the product
+    leaves time for some of the other kernels; a run of ``--parts tune`` alone has time for all of them.
+    """
     known = Known()
     parts = []
     if "smoke" in options.parts:
-        parts.append(smoke_part(bench, options.kernels, weight=3.0, learnt=known.learn))
+        parts.append(smoke_part(bench, options.kernels, weight=45.0, learnt=known.learn))
     if "gemm" in options.parts and "triton-gemm" in options.kernels:
-        weights = {"square": 6.0}
-        parts += [gemm_part(bench, name, weights.get(name, 5.0), known) for name in options.shapes]
+        weights = {"square": 155.0}
+        parts += [gemm_part(bench, name, weights.get(name, 120.0), known) for name in options.shapes]
+    if "planted" in options.parts and set(options.kernels) & set(PLANTED):
+        parts.append(planted_part(bench, options.kernels, 30.0))
     if "tune" in options.parts:
-        parts += [tune_part(bench, name, 1.6) for name in TUNED if name in options.kernels]
+        parts += [tune_part(bench, name, 13.0) for name in TUNED if name in options.kernels]
     return parts
 
 
 class _Writer:
-    """Writes everything down after each part, so that a run that is cut off has lost one part at most."""
+    """Writes down what is known, each file whole: a run that is cut off has lost what came after it.
 
-    def __init__(self, options: argparse.Namespace, environment: Environment, store: Path) -> None:
+    A file that cannot be written is said, and costs neither the others nor the parts to come.
+    """
+
+    def __init__(
+        self, options: argparse.Namespace, environment: Environment, store: Path, began: float
+    ) -> None:
         self._options = options
         self._environment = environment
         self._store = store
-        self._began = time.monotonic()
+        self._began = began
+        self.failed: set[str] = set()
+        """Files that could not be written."""
 
     @property
     def elapsed(self) -> float:
         return time.monotonic() - self._began
 
     def __call__(self, done: Sequence[Done]) -> None:
-        out: Path = self._options.out
         last = done[-1]
-        print(f"{self.elapsed:6.1f} s  {last.name}: {last.problem or f'{last.took:.1f} s'}", flush=True)
+        if last.problem != UNFINISHED:
+            print(f"{self.elapsed:6.1f} s  {last.name}: {last.problem or f'{last.took:.1f} s'}", flush=True)
         parts = [json.loads(json.dumps(one.to_document(), default=str)) for one in done]
-        (out / "results.json").write_text(json.dumps({"head": self._head(), "parts": parts}) + "\n")
+        numbers = json.dumps({"head": self._head(), "parts": parts}) + "\n"
+        self._write("results.json", lambda: numbers)
         if self._store.exists():
-            copy_database(self._store, out / "study.db")
+            self._attempt("study.db", lambda: copy_database(self._store, self._options.out / "study.db"))
         results = {part["part"]: part["result"] for part in parts if part["result"]}
         gemms = {n.removeprefix("gemm "): r for n, r in results.items() if n.startswith("gemm ")}
         tuned = {n.removeprefix("tune "): r for n, r in results.items() if n.startswith("tune ")}
-        page = report(parts, self._head())
-        if gemms:
-            (out / "gemm.svg").write_text(gemm_plot(gemms))
-            (out / "timeline.svg").write_text(timeline_svg(timeline_of(next(iter(gemms.values())))))
-            page += "\n![speeds](gemm.svg)\n\n![timeline of the first shape's search](timeline.svg)\n"
-        if any(one["roofline"] for one in tuned.values()):
-            (out / "roofline.svg").write_text(roofline_plot(tuned))
-            page += "\n![shares of the roofline](roofline.svg)\n"
-        (out / "report.md").write_text(page)
+        more = []
+        if any("race" in one for one in gemms.values()) and self._write("gemm.svg", lambda: gemm_plot(gemms)):
+            more.append("![speeds](gemm.svg)")
+        drawn = next((one for one in gemms.values() if "timeline" in one), None)
+        if drawn and self._write("timeline.svg", lambda: timeline_svg(timeline_of(drawn))):
+            more.append("![timeline of the first shape's search](timeline.svg)")
+        if any(one.get("roofline") for one in tuned.values()) and self._write(
+            "roofline.svg", lambda: roofline_plot(tuned)
+        ):
+            more.append("![shares of the roofline](roofline.svg)")
+        if not self._write("report.md", lambda: "\n\n".join([report(parts, self._head()), *more, ""])):
+            # The numbers are in results.json whatever the page thinks of them.
+            lines = ["# Kernels on a GPU", "", *self._head(), "", "The tables could not be made.", ""]
+            self._write("report.md", lambda: "\n".join([*lines, *time_table(parts), ""]))
+            self.failed.add("report.md")
+
+    def _write(self, name: str, text: Callable[[], str]) -> bool:
+        def write() -> None:
+            file = self._options.out / name
+            write_whole(file, text().encode())
+            file.chmod(0o644)  # for all to read, as the others are
+
+        return self._attempt(name, write)
+
+    def _attempt(self, name: str, write: Callable[[], None]) -> bool:
+        try:
+            write()
+        except Exception:  # noqa: BLE001 - whatever it is, what else is known is written
+            self.failed.add(name)
+            print(f"{name} could not be written:", file=sys.stderr)
+            traceback.print_exc()
+            return False
+        self.failed.discard(name)
+        return True
 
     def _head(self) -> list[str]:
         options, environment = self._options, self._environment
@@ -165,9 +219,9 @@ def copy_database(source: Path, target: Path) -> None:
         other.execute("PRAGMA journal_mode=DELETE")
 
 
-def _machine(environment: Environment) -> dict[str, Any]:
-    work = [{"name": one.name, "available": one.available, "detail": one.detail} for one in prospects()]
-    return {"environment": environment.to_document(), "device": dict(device_facts()), "gpu work": work}
+def _machine(environment: Environment, work: Sequence[Capability]) -> dict[str, Any]:
+    tried = [{"name": one.name, "available": one.available, "detail": one.detail} for one in work]
+    return {"environment": environment.to_document(), "device": dict(facts()), "gpu work": tried}
 
 
 def _versions(environment: Environment) -> str:

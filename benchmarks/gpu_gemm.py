@@ -22,17 +22,18 @@ from typing import Any
 import numpy as np
 
 from autotune.measure.significance import speedup
-from autotune.provenance.device import device_facts
+from autotune.measure.statistics import estimate
 from autotune.session.executor_workers import WorkerExecutor
 from autotune.session.finale import defend
 from autotune.session.ledger import Ledger
 from autotune.session.opening import open_study
 from autotune.session.progress import Progress
+from autotune.session.session import GRACE_SECONDS
 from autotune.space.configuration import Configuration, Value, plain
 from autotune.space.spec import Budget, StudySpec
 from autotune.store.store import Store
-from benchmarks.gpu_plan import Part
-from benchmarks.gpu_search import DRY_SECONDS, Bench, Found, listed, search, space
+from benchmarks.gpu_plan import Findings, Part, told
+from benchmarks.gpu_search import DRY_SECONDS, Bench, Found, facts, listed, search, space
 from benchmarks.gpu_triton_autotune import PeerError, ask
 
 SHAPES: Mapping[str, Mapping[str, Value]] = {
@@ -52,11 +53,22 @@ TILES = (
 ROW_SECONDS = 1.2
 """Where nothing better is known."""
 
-PEER, LIST, WHOLE, AGAIN = 0.36, 0.14, 0.2, 0.12
-"""Of a shape's time; what is left is for the rounds."""
+PEER, LIST, WHOLE, AGAIN = 0.22, 0.1, 0.17, 0.12
+"""Of a shape's time. What is left, two fifths, is for the rounds: eight processes that load PyTorch, one of
+which is ``torch.compile``'s and tunes as well, and eight rounds at least, in each of which each warms up."""
 
-RACE_TIMEOUT = 150.0
-"""``torch.compile`` tunes while it is checked."""
+RAGGED = 2.7
+"""Of a shape that is no multiple of 16 a row takes so many times as long: the compiler masks and spills more
+(Triton 3.6 for sm_90, 30 rows: 2.2 s each instead of 0.7, the slowest 16)."""
+
+PATIENCE = 2.5
+"""How many times its share ``triton.autotune`` may take: what is ended before its end shows nothing."""
+
+RACE_TIMEOUT = (40.0, 150.0)
+"""``torch.compile`` tunes while it is checked: what that may take at least and at most. In between it is what
+is left for the race, and a bit."""
+
+CONFIDENCE = 0.95
 
 TRITON, SAME_LIST, SECOND = "triton.autotune", "autotune, same list", "autotune, other seed"
 
@@ -66,13 +78,28 @@ class Known:
     """What earlier parts have learnt."""
 
     row_seconds: float = ROW_SECONDS
-    """What ``triton.autotune`` takes about for one row of the list."""
+    """What ``triton.autotune`` takes about for one row of the list, of a shape that is not ragged."""
 
     def learn(self, smoked: Mapping[str, Any]) -> None:
-        """From the smoke check: compiling takes as long there, and timing a row 0.15 s by default."""
+        """From the smoke check: compiling takes as long there, and timing a row 0.15 s by default.
+
+        The first kernel of a process takes longer than those behind it, and a longer list shows more.
+        """
         phases = smoked.get("triton-gemm", {}).get("phases", {})
         if "prepare" in phases:
-            self.row_seconds = min(max(0.3, phases["prepare"] + 0.2), 2.0)
+            self.row_seconds = min(max(0.3, phases["prepare"] + 0.2), ROW_SECONDS)
+
+    def learn_list(self, shape: Mapping[str, Value], seconds: float, rows: int) -> None:
+        """From a list that ``triton.autotune`` went over."""
+        self.row_seconds = min(max(0.3, seconds / rows / _harder(shape)), 2 * ROW_SECONDS)
+
+    def row(self, shape: Mapping[str, Value]) -> float:
+        """Seconds of a row for this shape."""
+        return self.row_seconds * _harder(shape)
+
+
+def _harder(shape: Mapping[str, Value]) -> float:
+    return RAGGED if any(int(str(shape[size])) % 16 for size in "mnk") else 1.0
 
 
 def people_list(spec: StudySpec, most: int) -> list[Configuration]:
@@ -90,62 +117,84 @@ def people_list(spec: StudySpec, most: int) -> list[Configuration]:
 def gemm_part(bench: Bench, name: str, weight: float, known: Known) -> Part:
     """All four steps for one shape."""
 
-    def run(seconds: float) -> dict[str, Any]:
+    def run(seconds: float, found: Findings) -> None:
         spec = space(bench, "triton-gemm", TINY if bench.dry else SHAPES[name])
-        return compare(bench, spec, seconds, again=name == "square", row_seconds=known.row_seconds)
+        shape = spec.workload
+        try:
+            compare(bench, spec, seconds, again=name == "square", row_seconds=known.row(shape), found=found)
+        finally:
+            if "seconds" in found.get("triton", {}) and not bench.dry:
+                known.learn_list(shape, found["triton"]["seconds"], found["rows"])
 
-    return Part(f"gemm {name}", weight, run, least=bench.least(40.0))
+    return Part(f"gemm {name}", weight, run, least=bench.least(60.0))
 
 
-def compare(bench: Bench, spec: StudySpec, seconds: float, again: bool, row_seconds: float) -> dict[str, Any]:
+def compare(
+    bench: Bench, spec: StudySpec, seconds: float, again: bool, row_seconds: float, found: Findings
+) -> None:
+    """Each step is written down when it is done. One that fails costs what is compared with it, no more."""
     end = time.monotonic() + seconds
     rows = people_list(spec, 2 if bench.dry else max(8, int(PEER * seconds / row_seconds)))
-    document: dict[str, Any] = {"workload": dict(spec.workload), "rows": len(rows)}
+    found |= {"workload": dict(spec.workload), "rows": len(rows)}
     guests: dict[str, Configuration] = {}
     try:
-        peer = ask(spec.workload, rows, DRY_SECONDS if bench.dry else 2.0 * PEER * seconds)
+        peer = ask(spec.workload, rows, DRY_SECONDS if bench.dry else PATIENCE * PEER * seconds)
         guests[TRITON] = Configuration(peer["row"])
     except PeerError as error:
         peer = {"problem": str(error)}
-    document["triton"] = peer
+    found.keep(triton=peer)
     third = peer["seconds"] / 3 if "seconds" in peer else LIST * seconds
-    same = search(bench, listed(spec, rows), tuning=third)
-    document["list"] = {**same.to_document(), "tuning": same.spans.wall, "allowed": third}
-    if same.result.best is not None:
-        guests[SAME_LIST] = same.result.best
+    try:
+        # What is in flight when the time is up may go on for the grace, and counts.
+        same = search(bench, listed(spec, rows), tuning=max(third - GRACE_SECONDS, 0.5 * third))
+        found.keep(list={**same.to_document(), "tuning": same.spans.wall, "allowed": third})
+        if same.result.best is not None:
+            guests[SAME_LIST] = same.result.best
+    except Exception as error:  # noqa: BLE001 - the whole space is searched all the same
+        found.keep(list={"problem": told(error)})
     if again:
-        second = replace(spec, search=replace(spec.search, seed=bench.seed + 1))
-        other = search(bench, second, AGAIN * seconds)
-        document["again"] = other.to_document()
-        if other.result.best is not None:
-            guests[SECOND] = other.result.best
+        try:
+            second = replace(spec, search=replace(spec.search, seed=bench.seed + 1))
+            other = search(bench, second, AGAIN * seconds)
+            found.keep(again=other.to_document())
+            if other.result.best is not None:
+                guests[SECOND] = other.result.best
+        except Exception as error:  # noqa: BLE001 - as above
+            found.keep(again={"problem": told(error)})
     whole = search(bench, spec, WHOLE * seconds)
-    document["whole"] = whole.to_document()
-    document["timeline"] = [
-        [s.trial, s.stage, s.lane, round(s.began, 3), round(s.ended, 3)] for s in whole.spans.all
-    ]
-    document["race"] = race(bench, spec, whole, guests, max(end - time.monotonic(), 5.0))
-    return document
+    timeline = [[s.trial, s.stage, s.lane, round(s.began, 3), round(s.ended, 3)] for s in whole.spans.all]
+    found.keep(whole=whole.to_document(), timeline=timeline)
+    race(bench, spec, whole, guests, max(end - time.monotonic(), 5.0), found)
 
 
 def race(
-    bench: Bench, spec: StudySpec, whole: Found, guests: Mapping[str, Configuration], seconds: float
-) -> dict[str, Any]:
-    """The finale of the search of the whole space, with guests; its verdict is the study's."""
-    measure = replace(spec.measure, timeout=RACE_TIMEOUT, finalists=1 if bench.dry else 2)
+    bench: Bench,
+    spec: StudySpec,
+    whole: Found,
+    guests: Mapping[str, Configuration],
+    seconds: float,
+    found: Findings,
+) -> None:
+    """The finale of the search of the whole space, with guests; its verdict is the study's.
+
+    What was read is among the findings where it was ended early, too.
+    """
+    least, most = RACE_TIMEOUT
+    timeout = max(spec.measure.timeout, most) if bench.dry else min(most, max(least, seconds + 20.0))
+    measure = replace(spec.measure, timeout=timeout, finalists=1 if bench.dry else 2)
     # A fifth of a budget of time is what the rounds may take: half of what is left, as processes start first.
     spec = replace(spec, measure=measure, budget=Budget(time=2.5 * seconds))
     with Store.open(bench.store) as store:
         study = open_study(spec, store, bench.environment)
         assert study.record.id == whole.result.study.id, "the newest study of this shape is the whole space's"
         ledger = Ledger(spec, store, study, bench.environment)
-        executor = WorkerExecutor(spec, device_facts())
+        executor = WorkerExecutor(spec, facts())
         try:
             defend(spec, executor, ledger, Progress(), "race", guests)
         finally:
             executor.close()
             ledger.close("race")
-        return standings(store, ledger, guests)
+            found["race"] = standings(store, ledger, guests)
 
 
 def standings(store: Store, ledger: Ledger, guests: Mapping[str, Configuration]) -> dict[str, Any]:
@@ -154,12 +203,14 @@ def standings(store: Store, ledger: Ledger, guests: Mapping[str, Configuration])
     for trial in store.trials(ledger.study.record.id):
         if trial.session_id != ledger.session_id or trial.purpose == "search":
             continue
-        by_round = {
+        by_round: dict[str, float] = {
             str(int(r.context["round"])): r.value
             for r in store.readings(trial.id)
             if r.metric == "time" and not r.discarded and "round" in r.context
         }
-        estimate = trial.metrics.get("time")
+        # Of one that was cut short there is no more than its rounds.
+        values = list(by_round.values())
+        known = trial.metrics.get("time") or (estimate(values, CONFIDENCE) if len(values) > 1 else None)
         entrants[str(trial.reason["label"])] = {
             "configuration": plain(trial.configuration),
             "also": [
@@ -169,13 +220,23 @@ def standings(store: Store, ledger: Ledger, guests: Mapping[str, Configuration])
             ],
             "status": str(trial.status),
             "message": trial.message,
-            "time": {"value": estimate.value, "low": estimate.low, "high": estimate.high}
-            if estimate
-            else None,
+            "time": {"value": known.value, "low": known.low, "high": known.high} if known else None,
             "rounds": by_round,
         }
-    verdict = store.verdicts(ledger.study.record.id)[-1].document
-    return {"entrants": entrants, "winner": verdict.get("label"), "remark": verdict.get("remark", "")}
+    verdicts = store.verdicts(ledger.study.record.id)
+    if verdicts:
+        verdict = verdicts[-1].document
+        return {"entrants": entrants, "winner": verdict.get("label"), "remark": verdict.get("remark", "")}
+    own = [label for label, one in entrants.items() if one["configuration"] and one["time"]]
+    best = min(own, key=lambda label: entrants[label]["time"]["value"], default=None)
+    remark = "the rounds were ended early, and the winner is whoever stood best"
+    return {"entrants": entrants, "winner": best, "remark": remark}
+
+
+def entrants_of(found: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Those of a comparison's race; none where it did not come to that."""
+    entrants: Mapping[str, Any] = found.get("race", {}).get("entrants", {})
+    return entrants
 
 
 def named(entrants: Mapping[str, Any], label: str) -> str | None:

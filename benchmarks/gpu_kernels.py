@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import replace
 from typing import Any
 
 from autotune.space.configuration import Value
-from benchmarks.gpu_plan import Part
+from benchmarks.gpu_plan import Findings, Part, told
 from benchmarks.gpu_search import Bench, search, space
 
 KERNELS: Mapping[str, Mapping[str, Value]] = {
@@ -43,8 +44,12 @@ TUNED = tuple(name for name in KERNELS if name != "triton-gemm")
 AT_ONCE = 3
 """Smoke checks beside one another. Their times are rough: they only show that there are some."""
 
-DEFEND = 0.35
-"""Of a kernel's time, what its re-measurement is left: most of that is starting processes."""
+DEFEND = 0.5
+"""Of a kernel's time, what its re-measurement is left: most of that is starting processes, and warming up in
+each of eight rounds."""
+
+FINALISTS = 2
+"""Beside the default and one or two of the vendor's. Each costs a process, and a part of each round."""
 
 
 def workload(bench: Bench, name: str) -> Mapping[str, Value]:
@@ -62,11 +67,21 @@ def smoke_part(
     ``learnt`` is given what was found of each kernel.
     """
 
-    def run(seconds: float) -> dict[str, Any]:
-        with ThreadPoolExecutor(1 if bench.dry else AT_ONCE) as pool:
-            found = dict(zip(names, pool.map(lambda name: smoke(bench, name, seconds), names), strict=True))
-        learnt(found)
-        return {"kernels": found}
+    def run(seconds: float, found: Findings) -> None:
+        kernels: dict[str, Any] = {}
+        found["kernels"] = kernels
+        pool = ThreadPoolExecutor(1 if bench.dry else AT_ONCE)
+        try:
+            for one in as_completed(
+                pool.submit(lambda name: (name, smoke(bench, name, seconds)), n) for n in names
+            ):
+                name, smoked = one.result()
+                kernels[name] = smoked
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+            # In the order of the list, whichever was done first.
+            found["kernels"] = {name: kernels[name] for name in names if name in kernels}
+            learnt(found["kernels"])
 
     return Part("smoke check", weight, run)
 
@@ -77,13 +92,9 @@ def smoke(bench: Bench, name: str, seconds: float) -> dict[str, Any]:
     try:
         spec = space(bench, name, workload(bench, name))
         found = search(bench, spec, seconds, trials=1)
+        trial = found.result.trials[0]
     except Exception as error:  # noqa: BLE001 - one kernel does not keep the others from being looked at
-        return {
-            "status": "error",
-            "message": f"{type(error).__name__}: {error}",
-            "took": time.monotonic() - began,
-        }
-    trial = found.result.trials[0]
+        return {"status": "error", "message": told(error), "took": time.monotonic() - began}
     estimate = trial.metrics.get("time")
     return {
         "status": str(trial.status),
@@ -100,9 +111,10 @@ def smoke(bench: Bench, name: str, seconds: float) -> dict[str, Any]:
 def tune_part(bench: Bench, name: str, weight: float) -> Part:
     """One kernel searched, its finalists measured again beside default and vendor."""
 
-    def run(seconds: float) -> dict[str, Any]:
+    def run(seconds: float, found: Findings) -> None:
         spec = space(bench, name, workload(bench, name))
-        found = search(bench, spec, seconds, defend=DEFEND * seconds)
-        return {"workload": dict(spec.workload), **found.to_document()}
+        spec = replace(spec, measure=replace(spec.measure, finalists=FINALISTS))
+        searched = search(bench, spec, seconds, defend=DEFEND * seconds)
+        found |= {"workload": dict(spec.workload), **searched.to_document()}
 
-    return Part(f"tune {name}", weight, run, least=bench.least(12.0))
+    return Part(f"tune {name}", weight, run, least=bench.least(45.0))

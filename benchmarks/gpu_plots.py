@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from autotune.report.timeline import Span, Spans
+from benchmarks.gpu_gemm import entrants_of
 from benchmarks.gpu_plan import Document
 
 _WIDTH, _ROW, _LEFT, _TOP, _BAR = 900, 24, 330, 40, 480
@@ -37,7 +38,7 @@ def gemm_plot(gemms: Mapping[str, Document]) -> str:
     for name, found in gemms.items():
         work = found["workload"]
         operations = 2.0 * work["m"] * work["n"] * work["k"]
-        for label, entrant in found["race"]["entrants"].items():
+        for label, entrant in entrants_of(found).items():
             if entrant["time"]:
                 rate = operations / entrant["time"]["value"] / 1e12
                 title = " = ".join([label, *entrant["also"]])
@@ -47,7 +48,7 @@ def gemm_plot(gemms: Mapping[str, Document]) -> str:
 
 def roofline_plot(tuned: Mapping[str, Document]) -> str:
     """The share of its roofline that the best configuration of each kernel reaches."""
-    shares = [(name, one["roofline"]) for name, one in tuned.items() if one["roofline"]]
+    shares = [(name, one["roofline"]) for name, one in tuned.items() if one.get("roofline")]
     rows = [(f"{name} ({roof['bound']})", roof["share"], f"{roof['share']:.0%}") for name, roof in shares]
     return bars("Share of the roofline reached by the tuned kernel", rows, full=1.0)
 

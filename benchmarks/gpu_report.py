@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmarks.gpu_gemm import SAME_LIST, SECOND, TRITON, named, ratio
+from benchmarks.gpu_gemm import SAME_LIST, SECOND, TRITON, entrants_of, named, ratio
 from benchmarks.gpu_plan import Document
 from benchmarks.gpu_search import seconds_text
 
@@ -20,17 +20,31 @@ LIBRARY, COMPILED, DEFAULT = "torch", "torch-compile", "the default"
 
 
 def report(parts: Sequence[Document], head: Sequence[str]) -> str:
-    """The whole page. ``parts`` are :meth:`benchmarks.gpu_plan.Done.to_document`."""
+    """The whole page. ``parts`` are :meth:`benchmarks.gpu_plan.Done.to_document`.
+
+    What a part was ended before, or failed at, is missing in its result, and the page says the rest.
+    """
     results = {part["part"]: part["result"] for part in parts if part["result"] is not None}
-    gemms = {name.removeprefix("gemm "): r for name, r in results.items() if name.startswith("gemm ")}
-    tuned = {name.removeprefix("tune "): r for name, r in results.items() if name.startswith("tune ")}
+    gemms = {
+        name.removeprefix("gemm "): r
+        for name, r in results.items()
+        if name.startswith("gemm ") and "rows" in r
+    }
+    tuned = {
+        name.removeprefix("tune "): r
+        for name, r in results.items()
+        if name.startswith("tune ") and "trials" in r
+    }
     lines = ["# Kernels on a GPU", "", *head, ""]
-    if gemms:
-        lines += ["## What was to be shown", "", *claims(gemms, tuned), ""]
+    faults = results.get("planted faults", {})
+    if gemms or faults:
+        lines += ["## What was to be shown", "", *claims(gemms, tuned), *planted_claims(faults), ""]
     for name, found in gemms.items():
         lines += [*gemm_section(name, found), ""]
     if tuned:
         lines += ["## Each kernel tuned", "", *tuned_table(tuned), ""]
+    if "faults" in faults:
+        lines += ["## Planted faults", "", *planted_table(faults["faults"]), ""]
     if "smoke check" in results:
         lines += ["## Does each kernel run", "", *smoke_table(results["smoke check"]["kernels"]), ""]
     return "\n".join([*lines, "## How the time was spent", "", *time_table(parts), ""])
@@ -43,7 +57,7 @@ def claims(gemms: Mapping[str, Document], tuned: Mapping[str, Document]) -> list
     """Each thing that was to be shown, and whether it was."""
     lines = ["| claim | where | found | holds |", "|---|---|---|---|"]
     for name, found in gemms.items():
-        entrants = found["race"]["entrants"]
+        entrants = entrants_of(found)
         own, peer = named(entrants, SAME_LIST), named(entrants, TRITON)
         same = ratio(entrants, own, peer)
         lines.append(
@@ -54,28 +68,53 @@ def claims(gemms: Mapping[str, Document], tuned: Mapping[str, Document]) -> list
                 None if same is None else same[2] >= 1,
             )
         )
-        peer_seconds = found["triton"].get("seconds")
-        took = found["list"]["tuning"]
-        part = took / peer_seconds if peer_seconds else None
-        text = (
-            f"{took:.1f} s of {peer_seconds:.1f} s" if peer_seconds else found["triton"].get("problem", "-")
-        )
-        lines.append(_claim("in a third of its time", name, text, None if part is None else part <= THIRD))
+        lines.append(_third(name, found))
         best = ratio(entrants, _winner(found), named(entrants, LIBRARY))
         lines.append(_claim("the tuned product over cuBLAS", name, ratio_text(best), None))
+        compiled = ratio(entrants, _winner(found), named(entrants, COMPILED))
+        lines.append(_claim("the tuned product over torch.compile", name, ratio_text(compiled), None))
         if "again" in found:
             lines.append(_agreement(name, found))
-    searches = {f"gemm {name}, whole space": r["whole"] for name, r in gemms.items()} | dict(tuned)
+    searches = {f"gemm {name}, whole space": r["whole"] for name, r in gemms.items() if "whole" in r} | dict(
+        tuned
+    )
     for name, found in searches.items():
         lines.append(_claim("the device is measuring", name, f"{found['busy']:.0%}", found["busy"] >= BUSY))
     return lines
 
 
+def planted_claims(found: Document) -> list[str]:
+    """Whether each fault was caught every time, and what an error cost that spoils the context."""
+    lines = []
+    if faults := found.get("faults"):
+        caught, planted = (sum(one[key] for one in faults.values()) for key in ("caught", "planted"))
+        problems = any(one["problems"] for one in faults.values())
+        holds = None if not planted else caught == planted and not problems
+        text = f"{caught} of {planted}" + (", and something else went wrong" if problems else "")
+        lines.append(_claim("a planted fault is caught every time", f"{len(faults)} faults", text, holds))
+    if sticky := found.get("sticky"):
+        wrong, right = sticky["wrong"], sticky["right"]
+        holds = bool(wrong and right) and "ok" not in wrong and set(right) == {"ok"}
+        text = f"{', '.join(wrong) or 'none'}; the others: {', '.join(right) or 'none'}"
+        lines.append(_claim("a spoilt context ends the worker, not the search", "cuda-gemm", text, holds))
+    return lines
+
+
+def _third(name: str, found: Document) -> str:
+    """Whether the search of the same list took a third of triton.autotune's time at most."""
+    peer, same = found.get("triton", {}), found.get("list", {})
+    if "seconds" in peer and "tuning" in same:
+        text = f"{same['tuning']:.1f} s of {peer['seconds']:.1f} s"
+        return _claim("in a third of its time", name, text, same["tuning"] <= THIRD * peer["seconds"])
+    text = peer.get("problem") or same.get("problem") or "-"
+    return _claim("in a third of its time", name, _cell(text), None)
+
+
 def _agreement(name: str, found: Document) -> str:
     """Whether two searches from different seeds ended near each other, by the rounds if both were read."""
-    entrants = found["race"]["entrants"]
+    entrants = entrants_of(found)
     first = next((label for label in entrants if label.startswith("trial ")), None)
-    if first is not None and found["race"].get("winner") in entrants:
+    if first is not None and _winner(found) is not None:
         own = [label for label in entrants if label.startswith("trial ") or label == DEFAULT]
         timed = [label for label in own if entrants[label]["time"]]
         first = min(timed, key=lambda label: entrants[label]["time"]["value"], default=None)
@@ -105,8 +144,13 @@ def ratio_text(found: tuple[float, float, float] | None) -> str:
 
 
 def _winner(found: Document) -> str | None:
-    winner: str | None = found["race"].get("winner")
-    return winner if winner in found["race"]["entrants"] else None
+    winner: str | None = found.get("race", {}).get("winner")
+    return winner if winner in entrants_of(found) else None
+
+
+def _cell(text: str) -> str:
+    """What was said elsewhere, in a cell of a table."""
+    return " ".join(text.replace("|", "/").split())[:300]
 
 
 # -- the product -------------------------------------------------------------------------------
@@ -114,9 +158,9 @@ def _winner(found: Document) -> str | None:
 
 def gemm_section(name: str, found: Document) -> list[str]:
     work = found["workload"]
-    entrants, peer = found["race"]["entrants"], found["triton"]
+    entrants, peer = entrants_of(found), found.get("triton", {})
     operations = 2.0 * work["m"] * work["n"] * work["k"]
-    floor = (found["whole"].get("roofline") or {}).get("floor")
+    floor = (found.get("whole", {}).get("roofline") or {}).get("floor")
     over_peer, over_library = named(entrants, TRITON), named(entrants, LIBRARY)
     lines = [
         f"## triton-gemm, {name}: {work['m']} x {work['n']} x {work['k']}, {work['dtype']}",
@@ -127,7 +171,8 @@ def gemm_section(name: str, found: Document) -> list[str]:
     for label, entrant in entrants.items():
         title = " = ".join([label, *entrant["also"]]) + (" **(winner)**" if label == _winner(found) else "")
         if entrant["time"] is None:
-            lines.append(f"| {title} | {entrant['status']}: {entrant['message'][:120]} | | | | |")
+            said = _cell(f"{entrant['status']}: {entrant['message']}")
+            lines.append(f"| {title} | {said} | | | | |")
             continue
         seconds = entrant["time"]["value"]
         share = f"{floor / seconds:.0%}" if floor else "-"
@@ -136,10 +181,23 @@ def gemm_section(name: str, found: Document) -> list[str]:
             f" | {ratio_text(ratio(entrants, label, over_peer))}"
             f" | {ratio_text(ratio(entrants, label, over_library))} |"
         )
-    if found["race"]["remark"]:
-        lines += ["", f"Of the verdict: {found['race']['remark']}."]
+    if remark := found.get("race", {}).get("remark"):
+        lines += ["", f"Of the verdict: {remark}."]
     lines += ["", *search_table(found, peer)]
+    own = {label: found[key] for label, key in _SEARCHES if key in found}
+    lines += ["", *(f"* {label}: {text}" for label, one in own.items() for text in _troubles(one))]
     return [*lines, "", f"The winner's configuration: `{_configuration(found)}`."]
+
+
+_SEARCHES = ((SAME_LIST, "list"), ("autotune, whole space", "whole"), (SECOND, "again"))
+
+
+def _troubles(one: Document) -> list[str]:
+    """What went wrong in a search, in a line each."""
+    lines = [_cell(text) for text in one.get("failures", ())]
+    if one.get("throttled"):
+        lines.append(f"{one['throttled']} trials had throttled readings, which were discarded")
+    return lines
 
 
 def search_table(found: Document, peer: Document) -> list[str]:
@@ -156,10 +214,13 @@ def search_table(found: Document, peer: Document) -> list[str]:
             " | - | - |"
         )
     else:
-        lines.append(f"| {TRITON} | {found['rows']} | {peer.get('problem', '')} | | | | |")
-    for label, key in ((SAME_LIST, "list"), ("autotune, whole space", "whole"), (SECOND, "again")):
+        lines.append(f"| {TRITON} | {found['rows']} | {_cell(peer.get('problem', ''))} | | | | |")
+    for label, key in _SEARCHES:
         if (one := found.get(key)) is not None:
             size = found["rows"] if key == "list" else "all"
+            if "trials" not in one:
+                lines.append(f"| {label} | {size} | {_cell(one['problem'])} | | | | |")
+                continue
             tuning = f"{one['tuning']:.1f}" if "tuning" in one else "-"
             at = f"{one['best_at']:.1f}" if one["best_at"] else "-"
             lines.append(
@@ -170,9 +231,9 @@ def search_table(found: Document, peer: Document) -> list[str]:
 
 
 def _configuration(found: Document) -> str:
-    entrant = found["race"]["entrants"].get(found["race"].get("winner"))
-    if entrant is None:
+    if (winner := _winner(found)) is None:
         return "none"
+    entrant = entrants_of(found)[winner]
     return ", ".join(f"{knob} {value}" for knob, value in entrant["configuration"].items())
 
 
@@ -196,31 +257,48 @@ def tuned_table(tuned: Mapping[str, Document]) -> list[str]:
             f" | {one['trials']}: {_statuses(one)} | {one['busy']:.0%} |"
         )
     remarks = [f"* {name}: {one['remark']}" for name, one in tuned.items() if one["remark"]]
-    remarks += [f"* {name}: {text}" for name, one in tuned.items() for text in one["failures"]]
-    throttled = [f"* {name}: {one['throttled']} trials had throttled readings" for name, one in tuned.items()
-                 if one["throttled"]]  # fmt: skip
-    return [*lines, "", *remarks, *throttled]
+    return [
+        *lines,
+        "",
+        *remarks,
+        *(f"* {name}: {text}" for name, one in tuned.items() for text in _troubles(one)),
+    ]
 
 
 def smoke_table(kernels: Mapping[str, Document]) -> list[str]:
     lines = [
-        "| kernel | status | time of the default | error | all of it took s | launched |",
-        "|---|---|---|---|---|---|",
+        "| kernel | status | time of the default | error | all of it took s | caches | launched |",
+        "|---|---|---|---|---|---|---|",
     ]
     for name, one in kernels.items():
         timing = one.get("timing") or {}
-        launched = timing.get("launched", "-") + (f" ({timing['no_graph']})" if "no_graph" in timing else "")
-        status = one["status"] + (f": {one['message'][:200]}" if one["message"] else "").replace("\n", " ")
+        caches = timing.get("caches", "-")
+        if "flushed_bytes" in timing:
+            caches += f": {timing['flushed_bytes'] / 2**20:.0f} MiB written before each batch"
+        launched = timing.get("launched", "-") + (
+            f" ({_cell(timing['no_graph'])})" if "no_graph" in timing else ""
+        )
+        status = _cell(f"{one['status']}: {one['message']}" if one["message"] else one["status"])
         error = f"{one['error']:.2g}" if one.get("error") is not None else "-"
         seconds = seconds_text(one.get("time"))
-        lines.append(f"| {name} | {status} | {seconds} | {error} | {one['took']:.1f} | {launched} |")
+        lines.append(
+            f"| {name} | {status} | {seconds} | {error} | {one['took']:.1f} | {caches} | {launched} |"
+        )
+    return lines
+
+
+def planted_table(faults: Mapping[str, Document]) -> list[str]:
+    lines = ["| fault | caught | what was said |", "|---|---|---|"]
+    for name, one in faults.items():
+        said = "; ".join([*one["said"][:1], *(f"**{problem}**" for problem in one["problems"])])
+        lines.append(f"| {name} | {one['caught']} of {one['planted']} | {_cell(said)} |")
     return lines
 
 
 def time_table(parts: Sequence[Document]) -> list[str]:
     lines = ["| part | given s | took s | problem |", "|---|---|---|---|"]
     for part in parts:
-        problem = str(part["problem"]).replace("\n", " ").replace("|", "/")[:400]
+        problem = _cell(str(part["problem"]))
         lines.append(f"| {part['part']} | {part['given']:.0f} | {part['took']:.0f} | {problem} |")
     return lines
 

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,12 @@ class Bench:
     def least(self, seconds: float) -> float:
         """Without so many seconds a part is not begun; in a dry run it is, whatever is left."""
         return -math.inf if self.dry else seconds
+
+
+@cache
+def facts(which: str | None = None) -> FrozenMap:
+    """Of this machine, or of a profile: asking the driver takes a process, and up to a second, each time."""
+    return device_facts(which)
 
 
 class _Watch(Progress):
@@ -104,10 +111,10 @@ def space(bench: Bench, name: str, workload: Mapping[str, Value]) -> StudySpec:
 
     In a dry run it has the limits of a GPU that is not here.
     """
-    facts = device_facts(DRY_PROFILE) if bench.dry else device_facts()
+    device = facts(DRY_PROFILE) if bench.dry else facts()
     file = SPACES / f"{name}.yaml"
-    own = read_spec(file, device=facts).workload
-    spec = read_spec(file, device=facts, workload={k: v for k, v in workload.items() if k in own})
+    own = read_spec(file, device=device).workload
+    spec = read_spec(file, device=device, workload={k: v for k, v in workload.items() if k in own})
     spec = replace(spec, workload=FrozenMap({**spec.workload, **workload}))  # with what no rule speaks of
     # What is timed runs on the device; a host that is pinned to one core loads PyTorch slowly.
     measure = replace(spec.measure, cores=0, gpus=0 if bench.dry else 1)
@@ -134,7 +141,8 @@ def search(
     measure = spec.measure if defend else replace(spec.measure, finalists=0)
     spec = replace(spec, measure=measure)
     with Store.open(bench.store) as store:
-        executor = WorkerExecutor(spec, device_facts())
+        # For one trial alone the others would load PyTorch for nothing, beside it.
+        executor = WorkerExecutor(spec, facts(), prepare_workers=1 if trials == 1 else None)
         starting = time.monotonic() - began
         # What prepares begins to start now, and takes as long as what measures did.
         left = seconds - defend - starting if tuning is None else tuning + starting

@@ -49,7 +49,10 @@ def ask(workload: Mapping[str, Value], rows: Sequence[Configuration], seconds: f
             raise PeerError(f"not done with {len(rows)} configurations after {seconds:.0f} s") from error
     if done.returncode:
         raise PeerError(f"exit code {done.returncode}: {done.stderr.strip()[-500:]}")
-    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    try:
+        answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    except (IndexError, ValueError) as error:
+        raise PeerError(f"no answer: {(done.stdout + done.stderr).strip()[-500:]}") from error
     return answer
 
 

@@ -195,13 +195,14 @@ class DeviceObjective(KernelObjective):
         earlier, self._round = self._round, None
         known = earlier.seconds if earlier is not None and earlier.loaded is loaded else 0.0
         del earlier  # its tensors may go before the new ones come
+        roof = self._roof()  # first: the probe takes much memory, and its random numbers no failed capture
         sets: list[_Set] = [(self.make_inputs(rng), self._guarded())]
         seconds = known or rough_seconds(self.apparatus, self._bind(loaded, *sets[0]))
         timer = self._timer(loaded, rng, sets, seconds)
         if not known and (launched_together := timer.read()) < 0.5 * seconds:
             seconds = launched_together  # launching one by one had taken longer than running
             timer = self._timer(loaded, rng, sets, seconds)
-        self._round = _Round(loaded, rng, timer, seconds, self._roof(), {"timing": timer.describe()})
+        self._round = _Round(loaded, rng, timer, seconds, roof, {"timing": timer.describe()})
 
     def _timer(self, loaded: Any, rng: np.random.Generator, sets: list[_Set], seconds: float) -> Timer:
         """A timer of a kernel of about ``seconds``; adds as many sets of tensors as its plan asks for."""

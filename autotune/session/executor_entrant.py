@@ -24,7 +24,8 @@ SEED = 0
 class WorkerEntrant(Entrant):
     """A worker that has loaded and checked one thing, and waits to be read.
 
-    Made, it begins to start; :meth:`wait` until it has, then let it :meth:`enter`.
+    Made, it begins to start; :meth:`wait` until it has, then let it :meth:`enter`. It prepares then, or from
+    :meth:`begin` on, beside others.
 
     A process of its own, since a vendor library can be set up only through its environment before it is
     loaded, and so that nothing of one entrant (heap, caches, threads) differs by what ran before it.
@@ -44,6 +45,7 @@ class WorkerEntrant(Entrant):
         self._payload: bytes | None = None
         self._what = what
         self._prepares = False
+        self._preparing = False
         own = what.environment if isinstance(what, Baseline) else {}
         self._worker = factory.start(cores, FINALE, {**(environment or {}), **own})
 
@@ -56,10 +58,18 @@ class WorkerEntrant(Entrant):
         elif isinstance(started, Ready):
             self._prepares = started.prepares
 
+    def begin(self) -> None:
+        """Begin to prepare, if there is anything to, and wait for nothing."""
+        if self.failure is None and self._prepares and isinstance(self._what, Configuration):
+            self._worker.ask(Prepare(self._what, SEED), self._settings.prepare_timeout)
+            self._preparing = True
+
     def enter(self) -> None:
         """Prepare, load and check."""
-        if self.failure is None and self._prepares and isinstance(self._what, Configuration):
-            self._ask(Prepare(self._what, SEED), self._settings.prepare_timeout)
+        if not self._preparing:
+            self.begin()
+        if self._preparing:
+            self._answer("prepare")
         if self.failure is None:
             self._ask(Enter(self._what, self._payload, SEED), self._settings.timeout)
 
@@ -76,9 +86,11 @@ class WorkerEntrant(Entrant):
     def _ask(self, request: Request, seconds: float) -> Outcome | None:
         """The outcome of a request; ``None`` where it failed, and then :attr:`failure` has it."""
         self._worker.ask(request, seconds)
+        return self._answer("measure")
+
+    def _answer(self, phase: str) -> Outcome | None:
         answer = self._worker.wait()
         if isinstance(answer, Death):
-            phase = "prepare" if isinstance(request, Prepare) else "measure"
             self.failure = replace(outcome_of(answer, phase), worker=self._worker.name)
             return None
         assert isinstance(answer, Prepared | Measured)

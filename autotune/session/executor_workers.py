@@ -184,7 +184,10 @@ class WorkerExecutor(Executor):
         return self.entrants([(what, label)])[0]
 
     def entrants(self, wanted: Sequence[tuple[Configuration | Baseline, str]]) -> list[Entrant]:
-        """Their processes start side by side, which takes seconds each where a large library is loaded."""
+        """Their processes start side by side, which takes seconds each where a large library is loaded.
+
+        So do they prepare where they share no core. On one, side by side, each would take as long as all.
+        """
         lane = self._lanes[0]  # the same for all, so that they can be compared
         cores, turn = lane.place.cores.measuring, lane.turn
         made: list[WorkerEntrant] = []
@@ -195,6 +198,9 @@ class WorkerExecutor(Executor):
                 self._entrants.append(entrant)
             for entrant in made:
                 entrant.wait()
+            if not cores:
+                for entrant in made:
+                    entrant.begin()
         for entrant in made:
             with turn.taken():
                 entrant.enter()

@@ -201,7 +201,8 @@ def _without_same_code(trials: Sequence[TrialRecord], taken: Sequence[TrialRecor
 def read_in_rounds(spec: StudySpec, contenders: Sequence[Contender], limits: Rounds) -> int:
     """One reading of each in a new random order, again and again; how many rounds there were."""
     rng = np.random.default_rng(spec.search.seed)
-    deadline = time.monotonic() + limits.seconds
+    began = time.monotonic()
+    deadline = began + limits.seconds
     rounds = 0
     most, least = _most_rounds(contenders, limits.most), limits.least
     while rounds < most and not (rounds >= least and _known(spec, contenders)):
@@ -211,6 +212,10 @@ def read_in_rounds(spec: StudySpec, contenders: Sequence[Contender], limits: Rou
         for index in rng.permutation(len(standing)):
             _read(standing[index], rounds, seed=int(spec.search.seed) * MAX_ROUNDS + rounds)
         rounds += 1
+        if rounds == 1:
+            # Fresh inputs and warming up, which a trial does once, take longer than its readings on a GPU.
+            each = (time.monotonic() - began) / len(standing)
+            least = min(least, limits.among(len(standing), each).least)
     return rounds
 
 

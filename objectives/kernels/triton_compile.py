@@ -1,8 +1,9 @@
 """One launch of a Triton kernel, and its compilation ahead: for a named target, without a GPU or its context.
 
-:func:`compile_launch` gives Triton's compiled kernel, whose binary lies in a cache folder that other
+:func:`compile_kernel` gives Triton's compiled kernel, whose binary lies in a cache folder that other
 processes share: what a preparing process has compiled, the measuring one finds there. What is known
-of it before it ever ran (registers, spilled bytes, shared memory) comes from the compiler and the binary.
+of it before it ever ran (registers, spilled bytes, shared memory) comes from the compiler and the binary, and
+takes a process to read: :func:`compile_launch` does that, ahead, and whoever measures does without.
 """
 
 from __future__ import annotations
@@ -86,30 +87,33 @@ def source_of(launch: Launch, types: Mapping[str, str]) -> ASTSource:
     return ASTSource(fn=launch.kernel, signature=signature, constexprs=constants, attrs=attributes)
 
 
-def compile_launch(
-    launch: Launch, types: Mapping[str, str], capability: float, cache: Path
-) -> tuple[Any, Binary]:
-    """Triton's compiled kernel for a GPU of that compute capability, and what is known of it.
+def compile_kernel(launch: Launch, types: Mapping[str, str], capability: float, cache: Path) -> Any:
+    """Triton's compiled kernel for a GPU of that compute capability.
 
     Raises :class:`Infeasible` where Triton or ptxas refuses the configuration.
     """
     options = {"num_warps": launch.warps, "num_stages": launch.stages, "enable_fp_fusion": True}
     target = GPUTarget("cuda", round(capability * 10), 32)
-    start = time.perf_counter()
     with triton.knobs.cache.scope():
         triton.knobs.cache.dir = str(cache)
         try:
-            compiled = triton.compile(source_of(launch, types), target=target, options=options)
+            return triton.compile(source_of(launch, types), target=target, options=options)
         except (OSError, MemoryError):
             raise
         except Exception as error:  # a compiler's refusals have no common type
             raise Infeasible(f"Triton refuses {launch.kernel.__name__}: {_last_lines(error)}") from error
+
+
+def compile_launch(launch: Launch, types: Mapping[str, str], capability: float, cache: Path) -> Binary:
+    """Compile it as :func:`compile_kernel` does, and say what is known of it then."""
+    start = time.perf_counter()
+    compiled = compile_kernel(launch, types, capability, cache)
     seconds = time.perf_counter() - start
     cubin = compiled.asm["cubin"]
     registers, spilled = resource_usage(cubin)
     identity = hashlib.sha256(cubin)
     identity.update(repr((launch.grid, tuple(launch.arguments.items()), launch.warps)).encode())
-    binary = Binary(
+    return Binary(
         name=launch.kernel.__name__,
         registers=registers,
         spilled_bytes=spilled,
@@ -118,7 +122,6 @@ def compile_launch(
         seconds=seconds,
         code=identity.hexdigest()[:16],
     )
-    return compiled, binary
 
 
 def resource_usage(cubin: bytes) -> tuple[int | None, int | None]:

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 import triton
-from triton_compile import Binary, Launch, compile_launch
+from triton_compile import Binary, Launch, compile_kernel, compile_launch
 
 from autotune.measure.device_objective import DeviceObjective
 from autotune.measure.objective import Baseline, Code, Context, Infeasible
@@ -186,7 +187,7 @@ class TritonObjective(DeviceObjective):
         if self.interpreted:
             return Prepared(configuration)
         types = self._types(configuration)
-        binaries = tuple(self._compile(launch, types)[1] for launch in launches)
+        binaries = tuple(compile_launch(launch, types, *self._target) for launch in launches)
         for binary in binaries:
             self._fits(binary)
         return Prepared(configuration, binaries)
@@ -236,13 +237,15 @@ class TritonObjective(DeviceObjective):
         if self.interpreted:
             interpreted: Callable[..., Any] = launch.kernel[launch.grid]
             return interpreted
-        compiled, _ = self._compile(launch, types)  # from the cache
+        compiled = compile_kernel(launch, types, *self._target)  # from the cache
         start: Callable[..., Any] = compiled[(*launch.grid, 1, 1)[:3]]
         return start
 
-    def _compile(self, launch: Launch, types: Mapping[str, str]) -> tuple[Any, Binary]:
+    @property
+    def _target(self) -> tuple[float, Path]:
+        """What to compile for, and the folder where other processes find it."""
         assert self.capability is not None
-        return compile_launch(launch, types, self.capability, self.context.cache / "triton")
+        return self.capability, self.context.cache / "triton"
 
     def _types(self, configuration: Configuration) -> dict[str, str]:
         tensors = {**self.scratch(configuration), **self.inputs(), **self.outputs()}

@@ -15,7 +15,9 @@ from autotune.measure.gpu.prospects import DRIVER
 from autotune.provenance.device import device_facts, query_gpus
 from autotune.provenance.environment import capture
 from autotune.space.reader import read_spec
-from benchmarks import gpu, gpu_gemm, gpu_kernels, gpu_plots, gpu_report
+from autotune.space.spec import PythonObjective
+from benchmarks import gpu, gpu_gemm, gpu_kernels, gpu_planted, gpu_plots, gpu_report
+from benchmarks.gpu_plan import Done, Findings
 from benchmarks.gpu_search import SPACES, Bench, seconds_text
 
 no_gpu = pytest.mark.skipif(bool(query_gpus()), reason="there is a GPU here")
@@ -32,6 +34,14 @@ def test_without_a_gpu_it_says_what_is_missing(tmp_path: Path, capsys: pytest.Ca
 def test_a_dry_run_does_not_go_into_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRITON_INTERPRET", "1")
     assert gpu.main(["--dry-run", "--out", str(tmp_path / "results" / "cpu")]) == 2
+
+
+def test_parts_that_have_nothing_to_do_are_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    given = ["--dry-run", "--parts", "gemm", "--kernels", "cuda-nms", "--out", str(tmp_path / "out")]
+    assert gpu.main(given) == 2 and "nothing of these parts" in capsys.readouterr().err
 
 
 def test_every_ready_kernel_for_a_gpu_is_in_it() -> None:
@@ -57,8 +67,20 @@ def test_the_list_is_feasible_and_splits_nothing(shape: str) -> None:
 def test_a_run_of_all_parts_is_planned(tmp_path: Path) -> None:
     options = gpu._options(["--out", str(tmp_path)])
     names = [part.name for part in gpu.plan(Bench(capture(None), "unused"), options)]
-    assert names[:4] == ["smoke check", "gemm square", "gemm skinny", "gemm ragged"]
-    assert len(names) == 4 + len(gpu_kernels.TUNED)
+    assert names[:5] == ["smoke check", "gemm square", "gemm skinny", "gemm ragged", "planted faults"]
+    assert len(names) == 5 + len(gpu_kernels.TUNED)
+
+
+def test_the_smoke_check_of_several_kernels_at_once_names_what_fails(tmp_path: Path) -> None:
+    bench = Bench(capture(None), str(tmp_path / "study.db"))
+    learnt: list[Any] = []
+    found = Findings()
+    gpu_kernels.smoke_part(bench, ["no-such", "nor-this"], 1.0, learnt.append).run(5.0, found)
+    assert list(found["kernels"]) == ["no-such", "nor-this"] and learnt == [found["kernels"]]
+    assert all(one["status"] == "error" and one["message"] for one in found["kernels"].values())
+    assert "nor-this" in gpu_report.report(
+        [{**done()[0].to_document(), "part": "smoke check", "result": found}], []
+    )
 
 
 def test_what_the_smoke_check_took_says_how_long_the_list_may_be() -> None:
@@ -67,6 +89,13 @@ def test_what_the_smoke_check_took_says_how_long_the_list_may_be() -> None:
     assert known.row_seconds == pytest.approx(0.8)
     known.learn({"triton-gemm": {"status": "error"}})
     assert known.row_seconds == pytest.approx(0.8)
+    known.learn({"triton-gemm": {"phases": {"prepare": 9.0}}})
+    assert known.row_seconds == gpu_gemm.ROW_SECONDS, "most of that was the first kernel's alone"
+    square, ragged = gpu_gemm.SHAPES["square"], gpu_gemm.SHAPES["ragged"]
+    known.learn_list(square, 30.0, 20)
+    assert known.row(square) == 1.5 and known.row(ragged) == 1.5 * gpu_gemm.RAGGED
+    known.learn_list(ragged, 27.0, 10)
+    assert known.row(ragged) == pytest.approx(2.7)
 
 
 # -- the page ----------------------------------------------------------------------------------
@@ -189,6 +218,101 @@ def test_a_peer_that_gave_up_decides_nothing() -> None:
     page = gpu_report.report(parts(**{**found, "triton": {"problem": "not done"}}), [])
     assert claim(page, "not slower than triton.autotune").endswith("| - | - |")
     assert "not done | - |" in claim(page, "in a third")
+
+
+@pytest.mark.parametrize("steps", range(7))
+def test_a_comparison_that_was_ended_early_is_on_the_page_as_far_as_it_came(steps: int) -> None:
+    found, known = comparison(), ("triton", "list", "again", "whole", "timeline", "race")[:steps]
+    found = {"workload": found["workload"], "rows": found["rows"], **{key: found[key] for key in known}}
+    ended = [{"part": "gemm square", "given": 9.0, "took": 9.0, "problem": "ended", "result": found}]
+    page = gpu_report.report([*ended, *parts()[1:]], [])
+    assert ("9.5 s of 30.0 s" in page) == (steps >= 2) and ("| autotune, same list | 24 |" in page) == (
+        steps >= 2
+    )
+    assert ("100 µs" in page.split("## Each kernel")[0]) == (steps == 6)
+    assert "| gemm square | 9 | 9 | ended |" in page
+    gpu_plots.gemm_plot({"square": found})
+
+
+def test_a_search_that_failed_is_said_in_its_row() -> None:
+    found = comparison() | {"list": {"problem": "StoreError: a | b\nfull"}, "again": {"problem": "gone"}}
+    page = gpu_report.report(parts(**found), [])
+    assert "| autotune, same list | 24 | StoreError: a / b full |" in page
+    assert claim(page, "in a third").endswith("| - |")
+
+
+def writer(tmp_path: Path) -> gpu._Writer:
+    options = gpu._options(["--out", str(tmp_path)])
+    return gpu._Writer(options, capture(None), tmp_path / "none.db", 0.0)
+
+
+def done(**changes: Any) -> list[Done]:
+    return [
+        Done(one["part"], one["given"], one["took"], one["result"], one["problem"])
+        for one in parts(**changes)
+    ]
+
+
+def test_what_is_known_is_written_whole(tmp_path: Path) -> None:
+    write = writer(tmp_path)
+    write(done())
+    names = {"gemm.svg", "report.md", "results.json", "roofline.svg", "timeline.svg"}
+    assert {file.name for file in tmp_path.iterdir()} == names and not write.failed
+    assert "![speeds](gemm.svg)" in (tmp_path / "report.md").read_text()
+
+
+def test_a_page_that_cannot_be_made_costs_no_numbers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write = writer(tmp_path)
+    write(done(whole={"trials": 3}))
+    assert write.failed == {"report.md"} and "KeyError" in capsys.readouterr().err
+    assert '"trials": 3' in (tmp_path / "results.json").read_text()
+    assert "| tune cuda-gemm | 20 | 19 |" in (tmp_path / "report.md").read_text()
+
+
+@pytest.mark.parametrize("name", [*gpu_planted.FAULTS, "sticky"])
+def test_each_fault_can_be_planted(name: str) -> None:
+    fault = {**gpu_planted.FAULTS, "sticky": gpu_planted.STICKY}[name]
+    study = read_spec(SPACES / f"{fault.space}.yaml", device=device_facts("h100"))
+    right = (gpu_planted.KERNELS / fault.file).read_text()
+    with gpu_planted.planted(study, fault) as wrong:
+        assert isinstance(wrong.objective, PythonObjective)
+        file = wrong.objective.base / fault.file
+        assert file.read_text() != right and fault.wrong in file.read_text()
+    assert all(gpu_planted.configured(study, knobs) in study.space for knobs in fault.rows)
+
+
+def planted(caught: int = 6, **more: Any) -> list[dict[str, Any]]:
+    faults = {"a row too many": {"planted": 6, "caught": caught, "said": ["a | b"], "problems": [], **more}}
+    result = {"faults": faults, "sticky": {"wrong": ["crashed"], "right": ["ok"], "messages": []}}
+    return [{"part": "planted faults", "given": 30.0, "took": 20.0, "problem": "", "result": result}]
+
+
+def test_the_page_says_which_faults_were_caught() -> None:
+    page = gpu_report.report(planted(), [])
+    assert claim(page, "a planted fault is caught").endswith("| 6 of 6 | yes |")
+    assert claim(page, "ends the worker").endswith("| crashed; the others: ok | yes |")
+    assert "| a row too many | 6 of 6 | a / b |" in page
+    assert claim(gpu_report.report(planted(5), []), "is caught").endswith("| 5 of 6 | **no** |")
+    assert claim(gpu_report.report(planted(problems=["E"]), []), "is caught").endswith("**no** |")
+
+
+def test_the_page_says_what_was_throttled_and_what_failed() -> None:
+    found = comparison() | {"again": search_of(throttled=2, failures=["3 x crashed: a | b"])}
+    page = gpu_report.report(parts(**found), [])
+    assert f"* {gpu_gemm.SECOND}: 2 trials had throttled readings" in page
+    assert f"* {gpu_gemm.SECOND}: 3 x crashed: a / b" in page
+
+
+def test_the_page_says_what_calls_found_in_the_cache() -> None:
+    timing = {"caches": "cold", "flushed_bytes": 100 << 20, "launched": "calls", "no_graph": "it\nwaits | so"}
+    ok = {"status": "ok", "message": "", "time": 1e-3, "error": 0.0, "took": 3.0, "timing": timing}
+    result = {"kernels": {"cuda-nms": ok, "gone": {"status": "error", "message": "no", "took": 1.0}}}
+    part = {"part": "smoke check", "given": 9.0, "took": 9.0, "problem": "", "result": result}
+    page = gpu_report.report([part], [])
+    assert "| cold: 100 MiB written before each batch | calls (it waits / so) |" in page
+    assert "| gone | error: no | - | - | 1.0 | - | - |" in page
 
 
 def test_slower_than_the_peer_is_said() -> None:

@@ -198,6 +198,22 @@ def test_closing_twice_is_closing(executor: Executor) -> None:
 # -- worker processes --------------------------------------------------------------------------
 
 
+def test_entrants_prepare_side_by_side_where_they_share_no_core(tmp_path: Path) -> None:
+    """A pipe opens when somebody is at either end: each of the two opens one."""
+    meets = """
+        with open(self.context.cache / "pipe", "rw"[configuration["x"] - 1]):
+            pass
+"""
+    objective = OBJECTIVE.replace("        library =", f"{meets}        library =", 1)
+    spec = spec_in(tmp_path, objective, SPACE.replace("measure: {", "measure: {cores: 0, "))
+    with closing(WorkerExecutor(spec, {}, prepare_workers=0)) as executor:
+        os.mkfifo(executor._factory._scratch[0] / "pipe")
+        configurations = [spec.space.configuration({"x": x}) for x in (1, 2)]
+        for entrant in executor.entrants([(c, f"trial {c['x']}") for c in configurations]):
+            assert entrant.failure is None
+            assert [r.value for r in entrant.read(0) if r.metric == "time"]
+
+
 def test_there_is_work_for_all_of_them(workers: WorkerExecutor) -> None:
     assert workers.capacity == 3 + SPARE, "one measured, one for each preparer, and some that wait"
     submit(workers, *range(20))

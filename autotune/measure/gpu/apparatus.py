@@ -48,12 +48,16 @@ class CudaApparatus:
         import torch
 
         graph = torch.cuda.CUDAGraph()
+        stream = torch.cuda.current_stream(self.device)
         torch.cuda.synchronize(self.device)
         gc.collect()  # a tensor that is freed while a graph is captured makes the capture fail
         try:
             with torch.cuda.device(self.device), torch.cuda.graph(graph):
                 run()
         except (RuntimeError, AutotuneError) as error:
+            torch.cuda.set_stream(
+                stream
+            )  # torch.cuda.graph leaves its own behind where it cannot end the capture
             torch.cuda.synchronize(self.device)  # raises where the device is gone, and not only the graph
             raise CannotCapture(
                 f"it cannot be captured in a CUDA graph: {str(error).splitlines()[0]}"

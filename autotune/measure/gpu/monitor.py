@@ -28,6 +28,10 @@ GOES_ON = WarmUp(least_seconds=0.02, most_seconds=0.5, window=1, tolerance=0.02)
 AWAKE_SECONDS = 1.0
 """A device that has been idle for longer than this is warmed up from the beginning."""
 
+AWAKE_CLOCK, AWAKE_USE = 0.9, 30
+"""Unless it was not idle: others kept its clock at this share of the steady one, and in use for so many per
+cent of the time. So do the entrants of a finale, each of which would warm it up from the beginning else."""
+
 PAUSE_SECONDS = 0.5
 """After a reading that was discarded: what throttles a device does not pass at once."""
 
@@ -105,8 +109,16 @@ class Monitor:
 
     @property
     def asleep(self) -> bool:
-        """Whether the device has to be warmed up again before a reading."""
-        return self._last is None or self.clock() - self._last > AWAKE_SECONDS
+        """Whether the device has to be warmed up from the beginning before a reading."""
+        if self._last is None:
+            return True
+        return self.clock() - self._last > AWAKE_SECONDS and not self._kept_awake()
+
+    def _kept_awake(self) -> bool:
+        clock, steady = self._conditions().sm_clock_mhz, self.steady_mhz
+        if self.watcher is None or clock is None or not steady or clock < AWAKE_CLOCK * steady:
+            return False
+        return (self.watcher.utilisation() or 0) >= AWAKE_USE
 
     def energy(
         self, run: Callable[[], None], synchronise: Callable[[], None], seconds: float

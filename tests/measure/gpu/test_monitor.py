@@ -23,6 +23,7 @@ class Scripted:
     counts: bool = True
     slept: list[float] = field(default_factory=list)
     ran: int = 0
+    used: int = 0
 
     def run(self) -> None:
         self.ran += 1
@@ -48,7 +49,7 @@ class Scripted:
         return 2
 
     def utilisation(self) -> int | None:
-        return 37
+        return self.used
 
 
 def monitor_of(device: Scripted) -> Monitor:
@@ -67,6 +68,25 @@ def test_the_first_warm_up_is_long_and_the_next_short_until_the_device_has_idled
     assert lasted[0] >= COLD_START.least_seconds and lasted[2] >= COLD_START.least_seconds
     assert GOES_ON.least_seconds <= lasted[1] < 2 * GOES_ON.least_seconds + 0.01
     assert monitor.steady_mhz == 1980
+
+
+@pytest.mark.parametrize(
+    ("used", "mhz", "asleep"), [(80, 1980, False), (5, 1980, True), (80, 345, True), (80, None, True)]
+)
+def test_a_device_that_others_kept_busy_is_not_warmed_up_from_the_beginning(
+    used: int, mhz: float | None, asleep: bool
+) -> None:
+    device = Scripted()
+    monitor = monitor_of(device)
+    monitor.warm_up(device.run, device.synchronise, 1e-3)
+    device.now += 2 * AWAKE_SECONDS
+    device.used, device.state = used, replace(GOOD, sm_clock_mhz=mhz)
+    assert monitor.asleep == asleep
+    start = device.now
+    device.state = GOOD
+    if not asleep:
+        monitor.warm_up(device.run, device.synchronise, 1e-3)
+        assert device.now - start < COLD_START.least_seconds
 
 
 def test_a_reading_says_what_the_device_was_like() -> None:
@@ -108,7 +128,7 @@ def test_where_nothing_can_be_asked_readings_count_and_energy_is_unknown() -> No
 
 
 def test_company_is_noticed() -> None:
-    assert monitor_of(Scripted()).company() == {"other_processes": 2, "utilisation": 37}
+    assert monitor_of(Scripted(used=37)).company() == {"other_processes": 2, "utilisation": 37}
 
 
 class Library:

@@ -1,0 +1,225 @@
+"""Kernels that are made wrong on purpose, on the device: whether its check catches each of them, every time.
+
+    python -m benchmarks.gpu_planted < request.json > answer.json
+
+A fault is a change of a ready kernel's text: a tail that is off by one, a barrier that is missing, an output
+that is left from the last trial. In a process of its own each is checked with several configurations and
+several seeds, after the right kernel, whose answers then lie in memory that was given back. Beside it runs a
+search in which every other kernel writes where no memory is, after which a context of CUDA is of no use: the
+others have to be right all the same.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from autotune.space.configuration import Configuration, Value
+from autotune.space.spec import PythonObjective, StudySpec
+from benchmarks.gpu_plan import Findings, Part
+from benchmarks.gpu_search import DRY_PROFILE, DRY_SECONDS, Bench, facts, listed, search, space
+
+ROOT = Path(__file__).parents[1]
+KERNELS = ROOT / "objectives" / "kernels"
+HELPERS = ("triton_objective.py", "triton_compile.py")
+
+SEEDS = 3
+
+TRITON = {"m": 1000, "n": 999, "k": 1001}
+CUDA = {"m": 1003, "n": 1001, "k": 1000}
+TINY = {
+    "triton-gemm": {"m": 33, "n": 35, "k": 70, "interpret": True},
+    "cuda-gemm": {"m": 70, "n": 67, "k": 36, "device": "cpu"},
+}
+
+SMALL_TILES: Mapping[str, Value] = {"block_m": 32, "block_n": 64, "block_k": 32, "warps": 4, "stages": 3}
+LARGE_TILES: Mapping[str, Value] = {"block_m": 128, "block_n": 128, "block_k": 64, "warps": 8, "stages": 3}
+# Several warps a block: in one alone a missing barrier is no fault.
+ONE_STAGE: Mapping[str, Value] = {"block_m": 64, "block_n": 64, "thread_m": 4, "thread_n": 4, "read": 4}
+TWO_STAGES: Mapping[str, Value] = {**ONE_STAGE, "stages": 2, "block_k": 8, "unroll": 8}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A change of a kernel's text."""
+
+    space: str
+    file: str
+    right: str
+    wrong: str
+    rows: tuple[Mapping[str, Value], ...]
+    """What the configurations have instead of the default's knobs."""
+    place: int = 1
+    """Which of several places with this text."""
+
+
+_WRITES = "c[(size_t)at_row * n + at_column] ="
+
+_LAST_OF_K, _STORE = "depth < k - begin", "tl.store(c_tile"
+
+
+def _triton(right: str, wrong: str, *rows: Mapping[str, Value]) -> Fault:
+    return Fault("triton-gemm", "triton_gemm.py", right, wrong, rows)
+
+
+def _cuda(right: str, wrong: str, *rows: Mapping[str, Value], place: int = 1) -> Fault:
+    return Fault("cuda-gemm", "cuda_gemm.cu", right, wrong, rows, place)
+
+
+FAULTS: Mapping[str, Fault] = {
+    "Triton: one of k too many": _triton(_LAST_OF_K, "depth < k + 1 - begin", SMALL_TILES, LARGE_TILES),
+    "Triton: the last of k left out": _triton(_LAST_OF_K, "depth < k - 1 - begin", SMALL_TILES, LARGE_TILES),
+    "Triton: a row too many": _triton("rows < m - tile_m", "rows <= m - tile_m", SMALL_TILES, LARGE_TILES),
+    "Triton: output left from the last trial": _triton(
+        _STORE, f"if k < 0:\n        {_STORE}", SMALL_TILES, LARGE_TILES
+    ),
+    "Triton: a part left from the last trial": _triton(
+        _STORE, f"if part == 0:\n        {_STORE}", {**SMALL_TILES, "split_k": 2}
+    ),
+    "CUDA C: no barrier before the first product": _cuda("__syncthreads();", "", ONE_STAGE, TWO_STAGES),
+    "CUDA C: no barrier before a tile is overwritten": _cuda("__syncthreads();", "", ONE_STAGE, place=2),
+    "CUDA C: no barrier behind a tile that was loaded": _cuda(
+        "__syncthreads();", "", ONE_STAGE, TWO_STAGES, place=3
+    ),
+    "CUDA C: a row too many": _cuda("at_row < m", "at_row <= m", ONE_STAGE, TWO_STAGES),
+    "CUDA C: output left from the last trial": _cuda(f"{_WRITES} sum[i][j];", ";", ONE_STAGE, TWO_STAGES),
+}
+
+STICKY = Fault(
+    "cuda-gemm", "cuda_gemm.cu", _WRITES,
+    "c[(size_t)at_row * n + at_column + (BLOCK_M == 32 ? (size_t)1 << 38 : 0)] =",
+    ({"block_m": 32}, {"block_m": 16}, {"block_m": 32, "block_k": 32}, {"block_m": 16, "block_k": 32}),
+)  # fmt: skip
+"""Tiles of 32 rows write a terabyte behind the matrix."""
+
+
+def planted_part(bench: Bench, names: Sequence[str], weight: float) -> Part:
+    """All faults of these spaces, and the search that goes on after errors that spoil the context."""
+
+    def run(seconds: float, found: Findings) -> None:
+        with _asked(bench.dry, [name for name in names if name in TINY]) as process:
+            if "cuda-gemm" in names:
+                found.keep(sticky=sticky(bench, seconds))
+            # It had all that time; what it takes beyond that is for its own end.
+            found["faults"] = _answer(process, DRY_SECONDS if bench.dry else seconds)
+
+    return Part("planted faults", weight, run, least=bench.least(20.0))
+
+
+def sticky(bench: Bench, seconds: float) -> dict[str, Any]:
+    """A search over :data:`STICKY`'s configurations: what came of the wrong ones and of the right ones."""
+    spec = space(bench, "cuda-gemm", TINY["cuda-gemm"] if bench.dry else CUDA)
+    with planted(spec, STICKY) as wrong:
+        rows = [configured(wrong, knobs) for knobs in STICKY.rows]
+        result = search(
+            replace(bench, trials=None), listed(wrong, rows), tuning=seconds, trials=len(rows)
+        ).result
+    trials = [t for t in result.trials if t.status.failed or t.metrics]
+    return {
+        "wrong": [str(t.status) for t in trials if t.configuration["block_m"] == 32],
+        "right": [str(t.status) for t in trials if t.configuration["block_m"] != 32],
+        "messages": sorted({t.message[:200] for t in trials if t.message}),
+    }
+
+
+def configured(spec: StudySpec, knobs: Mapping[str, Value]) -> Configuration:
+    return spec.space.configuration({**spec.space.default(), **knobs})
+
+
+@contextmanager
+def planted(spec: StudySpec, fault: Fault) -> Iterator[StudySpec]:
+    """The same study of a copy of the kernel that has the fault."""
+    assert isinstance(spec.objective, PythonObjective)
+    file, _, kind = Path(spec.objective.target).name.partition(":")
+    with tempfile.TemporaryDirectory(prefix="autotune-planted-") as folder:
+        for name in {*HELPERS, file, fault.file}:
+            shutil.copy(KERNELS / name, folder)
+        path = Path(folder, fault.file)
+        parts = path.read_text().split(fault.right)
+        if len(parts) <= fault.place:
+            raise LookupError(f"{fault.file} has {fault.right!r} {len(parts) - 1} times, not {fault.place}")
+        before, behind = parts[: fault.place], parts[fault.place :]
+        path.write_text(fault.right.join(before) + fault.wrong + fault.right.join(behind))
+        yield replace(spec, objective=PythonObjective(f"{file}:{kind}", Path(folder)))
+
+
+# -- in a process of its own -------------------------------------------------------------------
+
+
+@contextmanager
+def _asked(dry: bool, names: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
+    """A process that checks the faults of these spaces meanwhile; it does not outlive the block."""
+    with tempfile.TemporaryFile("w+") as request:
+        json.dump({"dry": dry, "names": list(names)}, request)
+        request.seek(0)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.gpu_planted"],
+            stdin=request,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+        )
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def _answer(process: subprocess.Popen[str], seconds: float) -> dict[str, Any]:
+    said, errors = process.communicate(timeout=seconds)
+    if process.returncode:
+        raise RuntimeError(f"exit code {process.returncode}: {errors.strip()[-500:]}")
+    answer: dict[str, Any] = json.loads(said.splitlines()[-1])
+    return answer
+
+
+def main() -> None:
+    request = json.load(sys.stdin)
+    dry = bool(request["dry"])
+    found = {name: check(fault, dry) for name, fault in FAULTS.items() if fault.space in request["names"]}
+    print(json.dumps(found))
+
+
+def check(fault: Fault, dry: bool) -> dict[str, Any]:
+    """How often the fault was planted and caught, what was said of it, and what else went wrong."""
+    import numpy as np
+
+    from autotune.measure.load import load_objective
+    from autotune.measure.objective import Context, WrongAnswer
+    from autotune.space.reader import read_spec
+
+    shape = TINY[fault.space] if dry else TRITON if fault.space == "triton-gemm" else CUDA
+    device = facts(DRY_PROFILE) if dry else facts()
+    spec = read_spec(ROOT / "searchspaces" / f"{fault.space}.yaml", device=device)
+    count, said, problems = 0, [], []
+    with tempfile.TemporaryDirectory(prefix="autotune-planted-") as cache, planted(spec, fault) as wrong:
+        context = Context({**spec.workload, **shape}, device, Path(cache))
+        for knobs in fault.rows:
+            row = configured(spec, knobs)
+            for study, is_wrong in ((spec, False), (wrong, True)):
+                try:
+                    kernel: Any = load_objective(study.objective, context)
+                    loaded = kernel.load(kernel.prepare(row))
+                    for seed in range(1 if dry else SEEDS):
+                        count += is_wrong
+                        try:
+                            kernel.check(loaded, np.random.default_rng(seed))
+                        except WrongAnswer as caught:
+                            (said if is_wrong else problems).append(str(caught))
+                except Exception as error:  # noqa: BLE001 - what else goes wrong is an answer too
+                    problems.append(f"{type(error).__name__}: {error}"[:300])
+    return {"planted": count, "caught": len(said), "said": sorted(set(said))[:3], "problems": problems[:3]}
+
+
+if __name__ == "__main__":
+    main()
