@@ -149,12 +149,12 @@ def say(document: dict[str, Any]) -> str:
 
 def say_space(document: dict[str, Any]) -> list[str]:
     """All but the time."""
-    from autotune.report.numbers import say_count
+    from autotune.report.numbers import say_count, say_whole
 
     count, between = document["feasible"], document["feasible_between"]
     feasible = _count(document["feasible_estimate"], between)
     if count is None:
-        feasible += f" (between {between[0]:,} and {between[1]:,})"
+        feasible += f" (between {say_whole(between[0])} and {say_whole(between[1])})"
     lines = [
         f"{document['space']}: {say_count(document['knobs'], 'knob')}, "
         f"{say_count(document['cartesian'], 'combination')}, {feasible} feasible"
@@ -213,10 +213,12 @@ def _say_forecast(forecast: dict[str, Any], given: float | None) -> Iterator[str
 
 def _count(number: int, between: list[int]) -> str:
     """``1,234``; ``~1,230`` where it is an estimate, whose lower end may be nothing."""
+    from autotune.report.numbers import say_whole
+
     low, high = between
     if low == high:
-        return f"{number:,}"
-    return f"at most {_rounded(high):,}" if low == 0 else f"~{_rounded(number):,}"
+        return say_whole(number)
+    return f"at most {say_whole(_rounded(high))}" if low == 0 else f"~{say_whole(_rounded(number))}"
 
 
 def _rounded(number: int) -> int:

@@ -3,14 +3,19 @@
 Knobs are parameters, metrics are metrics (with ``.low`` and ``.high``), what a trial reported are metrics
 with steps, and how it ended and why it was tried are tags. MLflow knows runs that failed and runs that
 finished: the status in autotune's words is the tag ``autotune.status``. Trials without a result are left out.
+
+While it is written the experiment has another name, and it is deleted where that fails: one that has the
+study's name is whole.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import secrets
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from autotune.errors import InputError, Problem
@@ -32,7 +37,8 @@ LONGEST_VALUE, LONGEST_TAG = 6000, 5000
 def export_study(store: Store, study: StudyRecord, where: str) -> tuple[str, int]:
     """Write a study to the tracking server or database at ``where``: the experiment, and how many runs.
 
-    Raises :class:`InputError` where MLflow is not installed, refuses ``where``, or has the experiment.
+    Raises :class:`InputError` where MLflow is not installed, refuses ``where``, or has the experiment, and
+    where it fails on the way: then nothing is left, or the error says what.
     """
     try:
         from mlflow import MlflowClient
@@ -51,12 +57,32 @@ def export_study(store: Store, study: StudyRecord, where: str) -> tuple[str, int
                     f"{where} has an experiment {study.label} already", hint="choose another, or rename it"
                 )
             )
-        experiment = client.create_experiment(study.label, tags=_about(store, study))
-        for trial in trials:
-            _write_run(client, experiment, trial, reports[trial.id])
+        draft = f"{study.label} (unfinished {secrets.token_hex(4)})"  # another each time: MLflow keeps names
+        experiment = client.create_experiment(draft, tags=_about(store, study))
+        with _deleted_on_failure(client, experiment, draft):
+            for trial in trials:
+                _write_run(client, experiment, trial, reports[trial.id])
+            client.rename_experiment(experiment, study.label)
     except MlflowException as error:
-        raise InputError(f"MLflow cannot write to {where}: {str(error).splitlines()[0]}") from error
+        left = "; ".join(getattr(error, "__notes__", ()))
+        message = f"MLflow cannot write to {where}: {str(error).splitlines()[0]}"
+        raise InputError(Problem(message, hint=left)) from error
     return study.label, len(trials)
+
+
+@contextmanager
+def _deleted_on_failure(client: MlflowClient, experiment: str, name: str) -> Iterator[None]:
+    """Delete the experiment where the block fails; where that fails too, a note on the error names it."""
+    from mlflow.exceptions import MlflowException
+
+    try:
+        yield
+    except BaseException as error:
+        try:
+            client.delete_experiment(experiment)
+        except MlflowException:
+            error.add_note(f"what was written is left in the experiment {name!r}: delete it")
+        raise
 
 
 def _about(store: Store, study: StudyRecord) -> dict[str, str]:

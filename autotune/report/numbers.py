@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 
 from autotune.measure.outcome import Estimate
 
+READABLE = 10**18
+"""Whole numbers from here on are said by their first digits and how many there are."""
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _PREFIXED = frozenset(("b", "byte", "bytes", "bit", "bits", "flop", "flops", "op", "ops", "hz", "w", "j"))
@@ -45,7 +48,12 @@ def say_estimate(estimate: Estimate, unit: str = "") -> str:
 
 def say_count(count: int, one: str, many: str = "") -> str:
     """``1 trial``, ``1,200 trials``; ``many`` where that is not ``one`` with an s."""
-    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
+    return f"{say_whole(count)} {one if count == 1 else many or f'{one}s'}"
+
+
+def say_whole(number: int) -> str:
+    """``1,200``; of numbers that nobody would read to their end, ``7.89e374``."""
+    return f"{number:,}" if abs(number) < READABLE else f"{Decimal(number):.2e}".replace("+", "")
 
 
 def say_seconds(seconds: float) -> str:

@@ -11,6 +11,7 @@ from autotune.search.assemble import at, of_active
 from autotune.search.untried import untried
 from autotune.space.configuration import Configuration
 from autotune.space.space import Space
+from autotune.space.steps import some_neighbours
 
 Floats = NDArray[np.float64]
 
@@ -42,8 +43,8 @@ def candidates(
 
 
 def around(space: Space, centre: Configuration, rng: np.random.Generator) -> list[Configuration]:
-    """All that differ from ``centre`` in one knob, and some with its continuous knobs moved a little."""
-    return space.neighbours(centre) + shifted(space, centre, rng)
+    """What differs from ``centre`` in one knob, and some with its continuous knobs moved a little."""
+    return some_neighbours(space, centre, rng) + shifted(space, centre, rng)
 
 
 def shifted(space: Space, centre: Configuration, rng: np.random.Generator) -> list[Configuration]:

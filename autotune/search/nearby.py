@@ -4,6 +4,9 @@ A neighbour differs by one step in one knob. Along a continuous knob or a long r
 what has a place on a scale is moved along it as well, a little or far, alone, all together, and some
 together. Of all these rows of numbers one becomes a configuration.
 
+An order or an assignment of many items has more neighbours than can be made: some are drawn, others each
+time, and are rows of numbers too.
+
 There are so few of each kind that the best is seldom a peak of the model. To move the neighbours too, and
 then to climb from the best, was tried: a process that has seen a few dozen tries is then believed too far
 from where those were made, and searches were no better.
@@ -11,7 +14,7 @@ from where those were made, and searches were no better.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -25,6 +28,8 @@ from autotune.search.gaussian_process import Floats, Inputs, Integers
 from autotune.space.configuration import Configuration, Value
 from autotune.space.knob import Knob
 from autotune.space.knobs import IntegerRange
+from autotune.space.knobs_items import Items
+from autotune.space.steps import drawn_of, neighbours
 
 SOME = 50
 """Times that a random part of the knobs moves, around each configuration. Tries that differ in one knob each
@@ -80,10 +85,21 @@ class Scale:
         return np.clip(places, 0, len(knob.options) - 1)
 
 
+@dataclass(frozen=True)
+class Crowd:
+    """A knob of so many neighbours that some are drawn."""
+
+    knob: Items
+    columns: slice
+    """Where its cell indices stand in a row."""
+    count: int
+    """How many are drawn around each configuration."""
+
+
 class Scales:
     """The knobs of a space along which a configuration can be moved: continuous ones, then long lists.
 
-    Not those that decide which others exist.
+    Not those that decide which others exist. Beside them, those whose neighbours are drawn.
     """
 
     def __init__(self, features: Features) -> None:
@@ -97,6 +113,12 @@ class Scales:
             Scale(knob, sum(widths[:i]))
             for i, knob in enumerate(features.discrete)
             if _is_long(knob) and knob.name not in deciding
+        ]
+        drawn = drawn_of(self.space)
+        self.crowds = [
+            Crowd(knob, slice(sum(widths[:i]), sum(widths[: i + 1])), drawn[knob.name])
+            for i, knob in enumerate(features.discrete)
+            if isinstance(knob, Items) and knob.name in drawn
         ]
         self.knobs: tuple[Knob, ...] = (
             *(features.floating[i] for i in self.floating),
@@ -143,7 +165,10 @@ def _is_long(knob: Knob) -> bool:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """A configuration and its neighbours: what differs from it by one step in one knob."""
+    """A configuration and its neighbours: what differs from it by one step in one knob.
+
+    Those of the knobs in :attr:`Scales.crowds` are not among them.
+    """
 
     centre: Configuration
     neighbours: tuple[Configuration, ...]
@@ -154,9 +179,10 @@ class Surroundings:
 
     @classmethod
     def of(cls, features: Features, scales: Scales, centre: Configuration) -> Self:
-        neighbours = tuple(features.space.neighbours(centre))
-        rows = Rows(*features.arrays([centre, *neighbours]))
-        return cls(centre, neighbours, rows, scales.present_in(centre))
+        crowds = {crowd.knob.name for crowd in scales.crowds}
+        beside = tuple(neighbours(features.space, centre, crowds))
+        rows = Rows(*features.arrays([centre, *beside]))
+        return cls(centre, beside, rows, scales.present_in(centre))
 
 
 @dataclass(frozen=True)
@@ -170,16 +196,40 @@ class Moved:
 
 
 @dataclass(frozen=True)
+class Stepped:
+    """Rows that differ from a configuration in one of the knobs that have many neighbours."""
+
+    rows: Rows
+    centre: Configuration
+    crowd: Crowd
+
+    @classmethod
+    def of(cls, crowd: Crowd, part: Surroundings, rng: np.random.Generator) -> Self:
+        here = part.rows.taken(np.zeros(crowd.count, dtype=int))
+        steps = crowd.knob.stepped(here.cells[0, crowd.columns], crowd.count, rng)
+        cells = here.cells[: len(steps)].copy()
+        cells[:, crowd.columns] = steps
+        return cls(Rows(cells, here.floats[: len(steps)]), part.centre, crowd)
+
+    def values(self, row: int) -> dict[str, Value]:
+        """The value of the knob that differs."""
+        knob = self.crowd.knob
+        return {knob.name: knob.join(self.rows.cells[row, self.crowd.columns].tolist())}
+
+
+@dataclass(frozen=True)
 class Nearby:
     """Candidates around some configurations: their neighbours, and those moved along the scales.
 
-    Of the latter none is made before it is asked for: there are hundreds, of which one is chosen.
+    Of the latter, and of neighbours that were drawn, none is made before it is asked for: there are hundreds,
+    of which one is chosen.
     """
 
     scales: Scales
     inputs: Inputs
-    """Of the neighbours, and then of what was moved."""
+    """Of the neighbours, then of those that were drawn, and then of what was moved."""
     neighbours: Sequence[Configuration] = ()
+    stepped: Sequence[Stepped] = ()
     moved: Moved | None = None
 
     @classmethod
@@ -195,21 +245,34 @@ class Nearby:
         moving = np.vstack([alike & part.movable for part in parts])
         rows = _stacked([part.rows.taken(np.zeros(len(alike), dtype=int)) for part in parts])
         moved = Moved(scales.moved(rows, moving, rng), centres, moving)
+        stepped = [
+            Stepped.of(crowd, part, rng)
+            for part in parts
+            for crowd in scales.crowds
+            if crowd.knob.name in part.centre
+        ]
         beside = [part.rows.taken(np.arange(1, len(part.rows))) for part in parts]
-        every = _stacked([*beside, moved.rows])
-        neighbours = [neighbour for part in parts for neighbour in part.neighbours]
-        return cls(scales, features.of_cells(every.cells, every.floats), neighbours, moved)
+        every = _stacked([*beside, *(some.rows for some in stepped), moved.rows])
+        near = [neighbour for part in parts for neighbour in part.neighbours]
+        return cls(scales, features.of_cells(every.cells, every.floats), near, stepped, moved)
 
     def __len__(self) -> int:
         return len(self.inputs)
 
     def __getitem__(self, index: int) -> Configuration | None:
         """``None`` for what turns out not to be feasible."""
-        row = index - len(self.neighbours)
-        if row < 0 or self.moved is None:
+        if index < len(self.neighbours) or self.moved is None:
             return self.neighbours[index]
+        row = index - len(self.neighbours)
+        for some in self.stepped:
+            if row < len(some.rows):
+                return self._made(some.centre, some.values(row))
+            row -= len(some.rows)
         changed = self.scales.values(self.moved.rows, row, self.moved.moving[row])
-        made = of_active(self.scales.space, {**self.moved.centres[row], **changed})
+        return self._made(self.moved.centres[row], changed)
+
+    def _made(self, centre: Configuration, changed: Mapping[str, Value]) -> Configuration | None:
+        made = of_active(self.scales.space, {**centre, **changed})
         return made if self.scales.space.allows(made) else None
 
 

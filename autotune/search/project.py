@@ -10,6 +10,7 @@ from autotune.search.assemble import assemble, completed
 from autotune.search.untried import untried
 from autotune.space.configuration import Configuration, Value
 from autotune.space.space import Space
+from autotune.space.steps import some_neighbours
 
 SAMPLE = 64
 """Random feasible configurations, the nearest of which is where the walk begins."""
@@ -38,7 +39,7 @@ def project(
         here = min(space.sample(rng, SAMPLE), key=lambda c: gap(space, c, goal))
     seen = {here.hash: (gap(space, here, goal), here)}
     for _ in range(STEPS):
-        around = {n.hash: (gap(space, n, goal), n) for n in space.neighbours(here)}
+        around = {n.hash: (gap(space, n, goal), n) for n in some_neighbours(space, here, rng)}
         seen |= around
         nearest = min(around.values(), key=_first, default=seen[here.hash])
         if nearest[0] >= seen[here.hash][0]:

@@ -3,20 +3,41 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from autotune.space.configuration import FrozenMap, Value, freeze, plain
 from autotune.space.knob import Cell, Knob
 from autotune.space.knob_values import distinct, key, listing, one_hot, scalars
 
+Places = NDArray[np.int64]
+"""The indices of cells, as :meth:`Knob.split` has them; or rows of them."""
+
+
+class Items(Knob):
+    """A knob of several cells: of many items it has too many neighbours to make them all."""
+
+    @property
+    @abstractmethod
+    def steps(self) -> int:
+        """How many :meth:`neighbours` each value has."""
+
+    @abstractmethod
+    def stepped(self, places: Places, count: int, rng: np.random.Generator) -> Places:
+        """``count`` of the neighbours of the value at ``places`` (cells,), with repeats.
+
+        Shape (count, cells). Each neighbour is about as likely as any other.
+        """
+
 
 @dataclass(frozen=True)
-class Permutation(Knob):
+class Permutation(Items):
     """The ``items`` in some order: a loop nest, a schedule. A rule may speak of ``order[0]``."""
 
     items: tuple[Value, ...]
@@ -84,6 +105,25 @@ class Permutation(Knob):
         return tuple(self.join(places) for places in found)
 
     @property
+    def steps(self) -> int:
+        count = len(self.items)
+        # A swap and two moves for each pair, which are the same where the two stand side by side.
+        return 3 * math.comb(count, 2) - 2 * max(count - 1, 0)
+
+    def stepped(self, places: Places, count: int, rng: np.random.Generator) -> Places:
+        if len(places) < 2:
+            return np.zeros((0, len(places)), dtype=np.int64)
+        here = np.arange(len(places))
+        first = rng.integers(len(places), size=(count, 1))
+        second = (first + rng.integers(1, len(places), size=(count, 1))) % len(places)
+        swapped = np.where(here == first, second, np.where(here == second, first, here))
+        # What stands between the two makes room for the first, towards where that was.
+        between = (here - first) * (here - second) <= 0
+        shifted = np.where(between, here + np.sign(second - first), here)
+        moved = np.where(here == second, first, shifted)
+        return places[np.where(rng.random((count, 1)) < 1 / 3, swapped, moved)]
+
+    @property
     def ordered(self) -> bool:
         return False
 
@@ -100,13 +140,13 @@ class Permutation(Knob):
 
     def distance(self, one: Value, other: Value) -> float:
         """The share of pairs that stand the other way round (Kendall's tau distance)."""
-        ranks = {item: rank for rank, item in enumerate(self.split(other))}
-        pairs = list(combinations((ranks[item] for item in self.split(one)), 2))
-        return sum(first > second for first, second in pairs) / max(len(pairs), 1)
+        ranks = np.argsort(self.split(other))[list(self.split(one))]
+        crossed = int(np.triu(ranks[:, None] > ranks).sum())
+        return crossed / max(math.comb(len(ranks), 2), 1)
 
 
 @dataclass(frozen=True)
-class Assignment(Knob):
+class Assignment(Items):
     """Each of ``items`` goes to one of ``options``: layers to devices, say.
 
     The value is a map. A rule may speak of ``place['embed']`` and ``count(place, 'cuda:0')``.
@@ -175,6 +215,17 @@ class Assignment(Knob):
             for option in range(len(self.options))
             if option != place
         )
+
+    @property
+    def steps(self) -> int:
+        return len(self.items) * (len(self.options) - 1)
+
+    def stepped(self, places: Places, count: int, rng: np.random.Generator) -> Places:
+        rows = np.tile(places, (count if len(self.options) > 1 else 0, 1))
+        line, item = np.arange(len(rows)), rng.integers(len(places), size=len(rows))
+        further = rng.integers(1, max(len(self.options), 2), size=len(rows))
+        rows[line, item] = (rows[line, item] + further) % len(self.options)
+        return rows
 
     @property
     def ordered(self) -> bool:

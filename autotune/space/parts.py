@@ -14,9 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from autotune.space.bounds import Table
-from autotune.space.columns import ABSENT, Array, Column, column
+from autotune.space.columns import ABSENT, SAFE_INT, Array, Column, column
 from autotune.space.configuration import Value
 from autotune.space.diagram import Rows
 from autotune.space.terms import Term, Terms
@@ -172,10 +173,7 @@ class RestPart(Part):
         return [[self.combinations] + [1] * self.optional]
 
     def decode(self, rows: Rows, members: Array, cells: Rows) -> None:
-        left = members[:, self.variables[0]]
-        for cell, size in zip(self.cells[::-1], self.sizes[::-1], strict=True):
-            cells[:, cell] = left % size
-            left = left // size
+        cells[:, list(self.cells)] = digits(members[:, self.variables[0]], self.sizes)
         self._erase(rows, cells)
 
     def encode(self, cells: Rows, rows: Rows, members: Array) -> None:
@@ -215,15 +213,12 @@ class OrderPart(RestPart):
 
     def decode(self, rows: Rows, members: Array, cells: Rows) -> None:
         left = self._left(cells)
-        code = members[:, self.variables[0]]
-        line = np.arange(len(rows))
-        for place, cell in enumerate(self.cells):
-            below = math.factorial(len(self.cells) - 1 - place)
-            pick = (code // below).astype(np.int64)
-            code = code % below
-            cells[:, cell] = left[line, pick]
-            keep = np.arange(left.shape[1]) != pick[:, None]
-            left = left[keep].reshape(len(rows), left.shape[1] - 1)
+        # The code says which of the items that are left then comes next: counted among all, it is further
+        # on by one for each that went before and is not after it.
+        order = digits(members[:, self.variables[0]], range(len(self.cells), 0, -1))
+        for place in range(len(self.cells) - 2, -1, -1):
+            order[:, place + 1 :] += order[:, place + 1 :] >= order[:, [place]]
+        cells[:, list(self.cells)] = np.take_along_axis(left, order, axis=1)
         self._erase(rows, cells)
 
     def encode(self, cells: Rows, rows: Rows, members: Array) -> None:
@@ -259,6 +254,26 @@ def split(
     while radix**digits < len(values):
         radix += 1
     return DigitsPart((cell,), tuple(range(variable, variable + digits)), optional, values, radix)
+
+
+def digits(numbers: Array, sizes: Sequence[int]) -> NDArray[np.int64]:
+    """Numbers in the digits of a mixed radix, the most significant first: shape (numbers, sizes).
+
+    Numbers larger than a machine's are first cut into such that are not, since each operation on one costs
+    as much as on a whole column of those.
+    """
+    found = np.empty((len(numbers), len(sizes)), dtype=np.int64)
+    left, end = numbers, len(sizes)
+    while end:
+        start, below = end - 1, sizes[end - 1]
+        while start and below * sizes[start - 1] < SAFE_INT:
+            start, below = start - 1, below * sizes[start - 1]
+        part, left = (left % below).astype(np.int64), left // below
+        for place in range(end - 1, start - 1, -1):
+            found[:, place] = part % sizes[place]
+            part //= sizes[place]
+        end = start
+    return found
 
 
 def with_absent(values: Column, optional: bool) -> Column:

@@ -4,27 +4,40 @@ An ordered knob steps over values that are not feasible, to the next that is: wh
 one another, the next larger feasible tile is often not the next in the list. Knobs that vanish with
 a step are dropped; those that appear take their default or, where that is not feasible, the value
 nearest to it that is. In a space without conditions neighbours are mutual.
+
+An order of 200 items has 60,000 neighbours, each of which takes as long to make as it has items: of such a
+knob who has no need of them all takes some at random.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from autotune.space.configuration import Configuration, Value
 from autotune.space.knob import Knob
+from autotune.space.knobs_items import Items
 
 if TYPE_CHECKING:
     from autotune.space.space import Space
 
 REACH = 64
 """How many values of an ordered knob are looked at in each direction to find one that is feasible."""
+NUMBERS = 50_000
+"""Cells of all neighbours of a configuration beyond which those of orders and assignments are drawn: an order
+of 32 items is below."""
+LEAST = 64
+"""Neighbours that are drawn of such a knob at least."""
 
 
-def neighbours(space: Space, here: Configuration) -> list[Configuration]:
-    """The neighbours of ``here``, knob by knob in the order of the space."""
+def neighbours(space: Space, here: Configuration, without: Container[str] = ()) -> list[Configuration]:
+    """The neighbours of ``here``, knob by knob in the order of the space, but for those of some knobs."""
     found: dict[Configuration, None] = {}
     for name, value in here.items():
+        if name in without:
+            continue
         for path in _paths(space.knob(name), value):
             steps = (_moved(space, here, name, step) for step in path)
             nearest = next((step for step in steps if step is not None), None)
@@ -32,6 +45,28 @@ def neighbours(space: Space, here: Configuration) -> list[Configuration]:
                 found[nearest] = None
     found.pop(here, None)
     return list(found)
+
+
+def drawn_of(space: Space) -> dict[str, int]:
+    """The knobs that have too many neighbours to make them all, and how many to draw of each instead."""
+    several = [knob for knob in space.knobs if isinstance(knob, Items)]
+    cells = sum(max(len(knob.cells), 1) for knob in space.knobs)
+    most = NUMBERS // (cells * max(len(several), 1))
+    return {knob.name: max(most, LEAST) for knob in several if knob.steps > max(most, LEAST)}
+
+
+def some_neighbours(space: Space, here: Configuration, rng: np.random.Generator) -> list[Configuration]:
+    """The neighbours of ``here``; of the knobs in :func:`drawn_of` a random part of them."""
+    drawn = drawn_of(space)
+    found = neighbours(space, here, drawn)
+    for name, count in drawn.items():
+        knob = space.knob(name)
+        assert isinstance(knob, Items)
+        if name in here:
+            rows = knob.stepped(np.array(knob.split(here[name])), count, rng)
+            made = (_moved(space, here, name, knob.join(row)) for row in rows.tolist())
+            found += [step for step in made if step is not None]
+    return list(dict.fromkeys(found))
 
 
 def _paths(knob: Knob, value: Value) -> Iterator[Iterable[Value]]:

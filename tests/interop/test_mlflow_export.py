@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,41 @@ def test_mlflow_reads_it(tmp_path: Path) -> None:
     assert [(point.step, point.value) for point in curve] == [(1, 2.0), (2, 0.9)]
     with pytest.raises(InputError, match="already"):
         export_study(store, store.study(), address)
+
+
+def test_what_fails_half_way_leaves_nothing_and_can_be_written_again(tmp_path: Path) -> None:
+    mlflow = pytest.importorskip("mlflow", reason="MLflow is not installed")
+    store = make(tmp_path / "study.db")
+    file = tmp_path / "mlflow.db"
+    client = mlflow.MlflowClient(tracking_uri=f"sqlite:///{file}")
+    before = [experiment.name for experiment in client.search_experiments()]
+    full = "CREATE TRIGGER full BEFORE INSERT ON runs WHEN (SELECT count(*) FROM runs) > 2"
+    change(file, f"{full} BEGIN SELECT RAISE(ABORT, 'the disk is full'); END")
+    with pytest.raises(InputError, match="MLflow cannot write"):
+        export_study(store, store.study(), str(file))
+    assert [experiment.name for experiment in client.search_experiments()] == before
+    change(file, "DROP TRIGGER full")
+    name, trials = export_study(store, store.study(), str(file))
+    experiment = client.get_experiment_by_name(name)
+    assert len(client.search_runs([experiment.experiment_id])) == trials == 8
+
+
+def test_what_cannot_be_deleted_is_named(tmp_path: Path) -> None:
+    mlflow = pytest.importorskip("mlflow", reason="MLflow is not installed")
+    store = make(tmp_path / "study.db")
+    file = tmp_path / "mlflow.db"
+    mlflow.MlflowClient(tracking_uri=f"sqlite:///{file}").search_experiments()
+    refusing = "BEGIN SELECT RAISE(ABORT, 'no'); END"
+    change(file, f"CREATE TRIGGER full BEFORE INSERT ON runs {refusing}")
+    deleting = "BEFORE UPDATE ON experiments WHEN NEW.lifecycle_stage = 'deleted'"
+    change(file, f"CREATE TRIGGER kept {deleting} {refusing}")
+    with pytest.raises(InputError, match=r"left in the experiment '.* \(unfinished \w+\)'"):
+        export_study(store, store.study(), str(file))
+
+
+def change(file: Path, statement: str) -> None:
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute(statement)
 
 
 @pytest.mark.parametrize(

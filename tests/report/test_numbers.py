@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from math import factorial
+
 import pytest
 
 from autotune.measure.outcome import Estimate
-from autotune.report.numbers import say_estimate, say_ratio, say_seconds, say_value
+from autotune.report.numbers import say_count, say_estimate, say_ratio, say_seconds, say_value, say_whole
 
 
 @pytest.mark.parametrize(
@@ -52,3 +54,10 @@ def test_durations_and_ratios() -> None:
 )
 def test_an_end_that_is_not_known_is_no_number(low: float, high: float, said: str) -> None:
     assert say_ratio(2.3, low, high) == said
+
+
+def test_of_a_number_too_long_to_read_the_first_digits_are_said() -> None:
+    assert say_whole(1_234_567) == "1,234,567"
+    assert say_whole(10**18 - 1) == "999,999,999,999,999,999"
+    assert say_whole(factorial(200)) == "7.89e374"
+    assert say_count(factorial(200), "combination") == "7.89e374 combinations"

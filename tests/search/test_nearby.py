@@ -9,7 +9,15 @@ from autotune.search.features import Features
 from autotune.search.nearby import Nearby, Scale, Scales, Surroundings
 from autotune.space.configuration import Configuration
 from autotune.space.knob import Knob
-from autotune.space.knobs import Choice, Flag, FloatRange, IntegerRange, OrderedValues
+from autotune.space.knobs import (
+    Assignment,
+    Choice,
+    Flag,
+    FloatRange,
+    IntegerRange,
+    OrderedValues,
+    Permutation,
+)
 from autotune.space.reader import parse_spec
 from autotune.space.space import Space
 
@@ -92,6 +100,39 @@ def test_a_space_without_scales_has_its_neighbours_alone() -> None:
     nearby = Nearby.around(features, scales, [around], np.random.default_rng(0))
     assert [nearby[i] for i in range(len(nearby))] == space.neighbours(space.default())
     assert len(Nearby(scales, features.of([]))) == 0
+
+
+def test_of_an_order_of_many_items_neighbours_are_drawn_anew_each_time() -> None:
+    order = Permutation("order", tuple(range(200)))
+    place = Assignment("place", tuple(f"i{i}" for i in range(100)), (0, 1, 2, 3), when="f")
+    space = Space([Flag("f"), order, place], ["order[100] == 100"])
+    features = Features(space)
+    scales = Scales(features)
+    here = space.configuration({"f": True})
+    part = Surroundings.of(features, scales, here)
+    assert len(part.neighbours) == 1, "of the flag alone"
+    rng = np.random.default_rng(0)
+    near, again = (Nearby.around(features, scales, [part], rng) for _ in range(2))
+    assert len(near) == 1 + sum(crowd.count for crowd in scales.crowds)
+    found = [near[i] for i in range(1, len(near))]
+    assert None in found, "some break the constraint"
+    made = [one for one in found if one is not None]
+    assert all(one in space for one in made)
+    assert {frozenset(changed(here, one)) for one in made} == {frozenset({"order"}), frozenset({"place"})}
+    assert (near.inputs.codes != again.inputs.codes).any()
+    rows = [i for i in range(len(near)) if near[i] is not None]
+    told = features.of([one for i in rows if (one := near[i]) is not None])
+    assert (told.codes == near.inputs.codes[rows]).all()
+
+
+def test_what_does_not_exist_has_no_neighbours_drawn() -> None:
+    place = Assignment("place", tuple(f"i{i}" for i in range(200)), (0, 1, 2, 3), when="f")
+    space = Space([Flag("f", default=False), place])
+    features = Features(space)
+    scales = Scales(features)
+    around = Surroundings.of(features, scales, space.default())
+    nearby = Nearby.around(features, scales, [around], np.random.default_rng(0))
+    assert [nearby[i] for i in range(len(nearby))] == [space.configuration({"f": True})]
 
 
 def test_some_of_the_knobs_move_together_and_not_the_same_ones_each_time() -> None:

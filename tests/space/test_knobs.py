@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from autotune.errors import InputError
@@ -128,6 +128,21 @@ def test_neighbours_are_other_values_and_mutual(knob, seed):
             assert value in back
     if knob.cardinality is not None and knob.cardinality > 1:
         assert near
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7])
+@pytest.mark.parametrize("kind", ["order", "place"])
+@given(seed=SEEDS)
+@settings(max_examples=5)
+def test_neighbours_drawn_are_neighbours_and_in_time_all_of_them(count, kind, seed):
+    items = tuple(f"i{place}" for place in range(count))
+    knob = Permutation("k", items) if kind == "order" else Assignment("k", items, ("a", "b", "c"))
+    rng = np.random.default_rng(seed)
+    here = knob.sample(rng)
+    near = knob.neighbours(here)
+    assert knob.steps == len(near)
+    drawn = knob.stepped(np.array(knob.split(here)), 40 * max(len(near), 1), rng)
+    assert {knob.join(row) for row in drawn.tolist()} == set(near)
 
 
 @given(ANY, SEEDS)

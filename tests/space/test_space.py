@@ -23,6 +23,7 @@ from autotune.space import (
     Rule,
     Space,
 )
+from autotune.space.steps import drawn_of, some_neighbours
 
 MIXED = Space(
     [
@@ -292,6 +293,26 @@ def test_knobs_appear_with_their_default_or_near_it():
     )
     four = {"kind": "tiled", "tile": 4, "unroll": True}
     assert {"kind": "plain"} in CONDITIONAL.neighbours(four)
+
+
+def test_of_many_neighbours_some_are_drawn():
+    order = Permutation("order", tuple(range(200)))
+    place = Assignment("place", ("x", "y"), ("gpu", "cpu"))
+    space = Space([order, place, Flag("f")], ["order[0] != 7"])
+    drawn = drawn_of(space)
+    assert drawn.keys() == {"order"}, "there are few ways to place two items"
+    here = space.default()
+    near = some_neighbours(space, here, np.random.default_rng(0))
+    others = [one for one in near if one["order"] == here["order"]]
+    assert len(others) == 3
+    assert 0.9 * drawn["order"] < len(near) - len(others) <= drawn["order"]
+    assert all(one in space and one != here for one in near)
+
+
+def test_what_has_few_neighbours_has_them_all():
+    space = Space([Permutation("order", tuple(range(30))), Flag("f")])
+    here = space.default()
+    assert some_neighbours(space, here, np.random.default_rng(0)) == space.neighbours(here)
 
 
 # -- geometry

@@ -61,6 +61,34 @@ def test_migrations_make_the_tables_that_the_statements_use(url: str) -> None:
         assert compare_metadata(context, metadata) == []
 
 
+def test_a_new_database_is_what_the_migrations_make_to_the_letter(tmp_path: Path) -> None:
+    copy = shutil.copytree(MIGRATIONS, tmp_path / "migrations")  # which are not the ones it may do without
+    address = read_address(tmp_path / "migrated.db")
+    engine = make_engine(address, readonly=False)
+    with writer(engine).begin() as connection:
+        upgrade(connection, address, migrations=copy)
+    engine.dispose()
+    Store.open(tmp_path / "new.db").close()
+    assert schema_of(tmp_path / "new.db") == schema_of(tmp_path / "migrated.db")
+    assert version_in(tmp_path / "new.db") == version_in(tmp_path / "migrated.db") == VERSION
+
+
+def test_a_new_database_is_made_without_alembic(tmp_path: Path) -> None:
+    text = (
+        f"import sys; from autotune.store.store import Store; Store.open({str(tmp_path / 'a.db')!r}).close()"
+    )
+    text += "; sys.exit('alembic' in sys.modules)"
+    subprocess.run([sys.executable, "-c", text], check=True)
+
+
+def schema_of(file: Path) -> dict[str, tuple[str, str, list[str]]]:
+    """Of each table and index its kind, its table, and its SQL, however that is broken into lines."""
+    connection = sqlite3.connect(file)
+    rows = connection.execute("SELECT name, type, tbl_name, sql FROM sqlite_master").fetchall()
+    connection.close()
+    return {name: (kind, table, (sql or "").split()) for name, kind, table, sql in rows}
+
+
 def _differ(inspected: sa.types.TypeEngine[object], ours: sa.types.TypeEngine[object]) -> bool:
     plain = ours.impl_instance if isinstance(ours, sa.types.TypeDecorator) else ours
     families = (sa.types.Text, sa.types.Float, sa.types.Boolean, sa.types.LargeBinary, sa.types.Integer)
