@@ -250,10 +250,12 @@ class ManySession:
 
     def _result(self, reason: str) -> ManyResult:
         studies = [self.store.study(study.id) for study in self._studies]
+        # The store knows which were not searched: an interrupt may be the reason, which holds nothing out.
+        matrix = replace(load_matrix(self.store, studies), held_out=self.family.held_out)
         return ManyResult(
             name=self.family.name,
             results=tuple(load_result(self.store, study, reason) for study in studies),
-            matrix=load_matrix(self.store, studies),
+            matrix=matrix,
             failures={self.family.label(place): str(error) for place, error in self._failures.items()},
             reason=reason,
         )

@@ -179,7 +179,8 @@ def _nothing(statuses: Mapping[str, int], reason: str) -> str:
     """Why there is no answer."""
     if reason == EXHAUSTED and not statuses:
         return "no configuration satisfies the constraints; autotune check says what each removes"
-    return "no configuration succeeded"
+    ended = any(Status(status).finished for status in statuses)
+    return "no configuration succeeded" if ended else "no trial came to its end"
 
 
 def stands(store: Store, study: StudyRecord, verdict: VerdictRecord) -> bool:

@@ -252,6 +252,12 @@ def test_constraints_that_leave_nothing_are_the_reason(
     assert result.best is None and "no configuration satisfies the constraints" in summarize(result)
 
 
+def test_a_search_of_which_no_trial_ended_does_not_blame_the_configurations(tmp_path: Path) -> None:
+    with autotune.ask_tell(spec(tmp_path), store=tmp_path / "study.db") as session:
+        session.ask(2)
+        assert session.result().remark == "no trial came to its end"
+
+
 def test_patience_ends_a_search(search: Callable[..., autotune.Result]) -> None:
     result = search(patience=5, strategy="grid")
     assert result.reason == "5 trials without an improvement"
