@@ -28,8 +28,11 @@ def command(space: str, device: str | None, store: str | None, as_json: bool) ->
     Exit code 2 where the file is wrong, 3 where nothing is feasible.
     """
     from autotune.session.loading import load_family
+    from autotune.session.opening import try_strategy
 
     family = load_family(find_space(space), device=device)
+    if device is None:  # what is installed here says nothing of another machine
+        try_strategy(family.specs[0])
     if family.several:
         return _check_many(family, as_json)
     [spec] = family.specs

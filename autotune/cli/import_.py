@@ -76,9 +76,12 @@ def _recording(recording: Path, output: Path | None, force: bool, as_json: bool)
                 "recording": str(recording),
                 "configurations": len(recorded.entries),
                 "failed": failed,
+                "damage": recorded.damage,
             }
         )
     else:
         echo(f"{file}: {len(recorded.entries):,} recorded configurations, {failed:,} of them failed")
+        if recorded.damage:
+            echo(f"the recording is damaged: {recorded.damage}; these are those before that")
         echo(f"next:  autotune search {file}")
     return 0

@@ -75,7 +75,8 @@ def command(
     else:
         from autotune.report.summary import summarize
 
-        click.echo(summarize(result, space=space, program=_program(), store_option=same_store(store)))
+        options = {"space": space, "program": _program(), "store_option": same_store(store)}
+        click.echo(summarize(result, **options, budget=spec.budget))
     return exit_code(result, session.stopped)
 
 

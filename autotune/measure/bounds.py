@@ -23,10 +23,18 @@ def beyond_bounds(specs: Sequence[MetricSpec], metrics: Mapping[str, Estimate]) 
         if not math.isfinite(value):
             return Status.DIVERGED, f"{spec.name} is {value}"
         if spec.at_most is not None and value > spec.at_most:
-            return Status.WRONG, f"{spec.name} is {value:g}, allowed is at most {spec.at_most:g}"
+            is_, allowed = _told_apart(value, spec.at_most)
+            return Status.WRONG, f"{spec.name} is {is_}, allowed is at most {allowed}"
         if spec.at_least is not None and value < spec.at_least:
-            return Status.WRONG, f"{spec.name} is {value:g}, allowed is at least {spec.at_least:g}"
+            is_, allowed = _told_apart(value, spec.at_least)
+            return Status.WRONG, f"{spec.name} is {is_}, allowed is at least {allowed}"
     return None
+
+
+def _told_apart(value: float, bound: float) -> tuple[str, str]:
+    """Both in six digits, or in as many as it takes: no number is to be called more than itself."""
+    texts = [(f"{value:.{digits}g}", f"{bound:.{digits}g}") for digits in (6, 9, 12, 15, 17)]
+    return next((pair for pair in texts if pair[0] != pair[1]), texts[-1])
 
 
 def beyond_doubt(specs: Sequence[MetricSpec], readings: Callable[[str], Sequence[float]]) -> str:

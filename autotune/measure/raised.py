@@ -44,7 +44,8 @@ def failed(error: BaseException) -> Failed:
     if isinstance(error, Signal):
         message = describe(error, with_type=False)
         metrics = _numbers(error.metrics) if isinstance(error, WrongAnswer) else {}
-        return Failed(error.status, message, error.stderr, error.exit_code, error.signal, metrics)
+        stderr = writable(str(error.stderr))
+        return Failed(error.status, message, stderr, error.exit_code, error.signal, metrics)
     if (found := classify(error)) is not None:
         return Failed(found.status, f"{found.name} ({describe(error)})", _trace(error))
     if any(kind.__name__ in ("MemoryError", "OutOfMemoryError") for kind in type(error).__mro__):
@@ -68,10 +69,18 @@ def describe(error: BaseException, with_type: bool = True) -> str:
         text = str(error).strip()
     except Exception as second:  # noqa: BLE001 - whatever an objective's __str__ raises
         text = f"(its text cannot be shown: {type(second).__name__})"
-    text = text[:_MOST_MESSAGE]
+    text = writable(text[:_MOST_MESSAGE])
     if not with_type:
         return text or name
     return f"{name}: {text}" if text else name
+
+
+def writable(text: str) -> str:
+    """``text`` with halves of surrogate pairs written out (``\\udcff``), which no encoding takes.
+
+    Python makes them of bytes that are not UTF-8: the name of a file, what a program prints.
+    """
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
 
 
 def _trace(error: BaseException) -> str:
@@ -79,4 +88,4 @@ def _trace(error: BaseException) -> str:
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_globals.get("__name__") in _OURS:
         trace = trace.tb_next
-    return "".join(traceback.format_exception(type(error), error, trace or error.__traceback__))
+    return writable("".join(traceback.format_exception(type(error), error, trace or error.__traceback__)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
 
@@ -125,8 +126,9 @@ def _simpler(value: object) -> object:
 
 
 def _number(value: object, name: str, what: str = "metric") -> float:
-    if hasattr(value, "item"):
-        value = value.item()  # a scalar of numpy, torch and their kind; raises for an array of several
+    if hasattr(value, "item"):  # a scalar of numpy, torch and their kind
+        with suppress(ValueError, RuntimeError):  # an array of several: said below, with the metric's name
+            value = value.item()
     if isinstance(value, (bool, int, float)):
         return float(value)
     raise TypeError(f"the {what} {name!r} must be a number, not {value!r:.80} ({type(value).__name__})")

@@ -127,7 +127,7 @@ def winner(
     among = 1 - (1 - confidence) / max(len(candidates), 1)
     ratios: dict[str, Ratio] = {}
     differences: dict[str, Gain] = {}
-    proven: list[tuple[float, Contestant]] = []
+    proven: list[Contestant] = []
     for candidate in candidates:
         gains, is_ratio = _gains(default.values, candidate.values, goal)
         if len(gains) < 2:
@@ -138,14 +138,29 @@ def winner(
         else:
             differences[candidate.label] = Gain(*shift, len(gains))
         if shift[1] > 0:
-            proven.append((shift[0], candidate))
+            proven.append(candidate)
     if not proven:
         reason = "no better than the default"
         return Judgement(default.label, False, None, ratios, differences, reason=reason)
-    proven.sort(key=lambda pair: -pair[0])
-    chosen, tied = _nearest_tie([c for _, c in proven], confidence, goal, within)
+    ranked = _ranked(default, proven, goal)
+    chosen, tied = _nearest_tie(ranked, confidence, goal, within)
     reason = "better than the default" + (", the nearest to it of those that tie" if tied else "")
     return Judgement(chosen.label, True, ratios.get(chosen.label), ratios, differences, tied, reason)
+
+
+def _ranked(default: Contestant, candidates: Sequence[Contestant], goal: Goal) -> list[Contestant]:
+    """The best first, all by their ratio to the default, or all by their difference.
+
+    A loss may be above 0 for some and below it for others: the logarithm of a ratio says nothing of whether
+    it is more than a difference.
+    """
+    by_ratio = all(_gains(default.values, c.values, goal)[1] for c in candidates)
+    gains = _gains if by_ratio else _differences
+
+    def gain(candidate: Contestant) -> float:
+        return paired_shift(gains(default.values, candidate.values, goal)[0], 0.5)[0]
+
+    return sorted(candidates, key=gain, reverse=True)
 
 
 def paired_shift(differences: Sequence[float], confidence: float) -> tuple[float, float, float]:
@@ -231,6 +246,10 @@ def _gains(reference: Sequence[float], other: Sequence[float], goal: Goal) -> tu
     log_ratios = _log_ratios(reference, other, goal)
     if log_ratios is not None:
         return log_ratios, True
+    return _differences(reference, other, goal)
+
+
+def _differences(reference: Sequence[float], other: Sequence[float], goal: Goal) -> tuple[list[float], bool]:
     sign = 1 if goal == "minimize" else -1
     return [sign * (a - b) for a, b in _common(reference, other)], False
 

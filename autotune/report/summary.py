@@ -8,13 +8,21 @@ from textwrap import shorten
 from autotune.measure.outcome import SAME_CODE_AS
 from autotune.report.numbers import say_count, say_estimate, say_gain, say_ratio, say_value
 from autotune.report.throughput import disagreement
-from autotune.session.result import EXHAUSTED, Comparison, Result
+from autotune.session.result import EXHAUSTED, INTERRUPTED, Comparison, Result
 from autotune.space.configuration import Value, plain
+from autotune.space.spec import Budget
 from autotune.store.records import TrialRecord
 
 
-def summarize(result: Result, *, space: str = "", program: str = "autotune", store_option: str = "") -> str:
-    """The lines that ``autotune search`` ends with."""
+def summarize(
+    result: Result,
+    *,
+    space: str = "",
+    program: str = "autotune",
+    store_option: str = "",
+    budget: Budget | None = None,
+) -> str:
+    """The lines that ``autotune search`` ends with; ``budget`` is what the search was given."""
     lines = ["", headline(result)]
     if result.best is not None:
         lines += ["", *_configuration(result), *_metrics(result), *_standing(result), *_front(result)]
@@ -25,7 +33,7 @@ def summarize(result: Result, *, space: str = "", program: str = "autotune", sto
         *_why_failed(result),
         f"stored in      {result.store}  (study {result.study.name}#{result.study.id})",
     ]
-    lines += ["", *_next(result, space, program, store_option)]
+    lines += ["", *_next(result, space, program, store_option, budget or Budget())]
     return "\n".join(lines)
 
 
@@ -135,7 +143,7 @@ def _why_failed(result: Result) -> list[str]:
     return list(first.values())
 
 
-def _next(result: Result, space: str, program: str, store_option: str) -> list[str]:
+def _next(result: Result, space: str, program: str, store_option: str, budget: Budget) -> list[str]:
     study = f"--study {result.study.name}{store_option}"
     winner = (f"{program} best --format flags {study}", "the winner as compiler flags (or yaml, json, env)")
     commands = [
@@ -148,17 +156,20 @@ def _next(result: Result, space: str, program: str, store_option: str) -> list[s
         (f"{program} show {study}", "every trial, the failures and why"),
     ]
     if result.reason != EXHAUSTED:
-        more = f"{program} search {space or result.study.name} {_more(result)}{store_option}"
+        more = f"{program} search {space or result.study.name}{_more(result, budget)}{store_option}"
         commands.append((more, "go on searching"))
     width = max(len(command) for command, _ in commands)
     return ["next:", *(f"  {command:{width}}  # {text}" for command, text in commands)]
 
 
-def _more(result: Result) -> str:
-    """The options that double whatever part of the budget was spent; it counts for the study as a whole."""
-    budget = result.study.document.get("budget") or {}
+def _more(result: Result, budget: Budget) -> str:
+    """The options to go on with: the budget itself where something is left of it, else twice what was spent.
+
+    It counts for the study as a whole.
+    """
     tried = sum(result.statuses.values())
-    options = [f"--time {2 * budget['time']:g}s"] if budget.get("time") else []
-    if not options or (budget.get("trials") or tried + 1) <= tried:
-        options.append(f"--trials {max(2 * tried, 10)}")
-    return " ".join(options)
+    interrupted = result.reason == INTERRUPTED
+    options = f" --time {budget.time * (1 if interrupted else 2):g}s" if budget.time else ""
+    if budget.trials and budget.trials > tried:
+        return f"{options} --trials {budget.trials}" if interrupted or not budget.time else options
+    return options if budget.time and not budget.trials else f"{options} --trials {max(2 * tried, 10)}"

@@ -13,10 +13,13 @@ after it is told, nothing is proposed twice, and opening the same study again go
 A trial may take as long as it takes while this process lives, for another one on the same machine sees that.
 On another machine only ``ask``, ``report`` and ``tell`` are seen: who opens the study there a minute after
 the last of them takes what is running here for lost and tries it again. The result that is told first counts.
+
+Several threads may share a session: what they call is done in turn.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
@@ -53,6 +56,8 @@ class AskTell:
     def __init__(
         self, spec: StudySpec, store: Store, environment: Environment, *, fresh: bool = False
     ) -> None:
+        self._lock = threading.RLock()
+        """A strategy that learns while it is asked proposes nonsense."""
         self._spec = spec
         self._store = store
         self._study = open_study(spec, store, environment, fresh=fresh)
@@ -67,13 +72,14 @@ class AskTell:
 
     def ask(self, n: int = 1) -> list[AskedTrial]:
         """Up to ``n`` trials; fewer where the space is exhausted. They are ``running`` from now on."""
-        self._ledger.renew()
-        trials = self._ledger.propose(count_of(n), worker="ask-tell")
-        if self._stopping is not None:
-            for trial in trials:
-                self._stopping.give(trial)
-                self._reporters[trial.id] = self._stopping.reporter(trial)
-        return [AskedTrial(t.id, t.number, t.configuration, t.reason) for t in trials]
+        with self._lock:
+            self._ledger.renew()
+            trials = self._ledger.propose(count_of(n), worker="ask-tell")
+            if self._stopping is not None:
+                for trial in trials:
+                    self._stopping.give(trial)
+                    self._reporters[trial.id] = self._stopping.reporter(trial)
+            return [AskedTrial(t.id, t.number, t.configuration, t.reason) for t in trials]
 
     def report(
         self, trial: AskedTrial, step: int, metrics: Mapping[str, float] | None = None, **named: float
@@ -85,15 +91,16 @@ class AskTell:
             if stop := session.report(trial, epoch, loss=loss):
                 session.tell(trial, loss=loss, status=stop.status, message=stop.message)
         """
-        self._in_flight(trial)
-        self._ledger.renew()
-        if self._stopping is None:
+        with self._lock:
+            self._in_flight(trial)
+            self._ledger.renew()
+            if self._stopping is None:
+                return None
+            try:
+                self._reporters[trial.id](step, metrics, **named)
+            except Stopped as stopped:
+                return stopped
             return None
-        try:
-            self._reporters[trial.id](step, metrics, **named)
-        except Stopped as stopped:
-            return stopped
-        return None
 
     def tell(
         self,
@@ -112,17 +119,18 @@ class AskTell:
         ``wrong``, a NaN ``diverged``, as in any other search. Raises :class:`InputError` for what cannot be
         recorded; the trial can be told again then, and where the store failed.
         """
-        self._in_flight(trial)
-        self._ledger.renew()
-        given = {**(metrics or {}), **named}
-        outcome = outcome_of(self._spec, given, status, message, seconds, peak_memory)
-        if self._stopping is not None:
-            outcome = self._stopping.completed(trial.id, outcome)
-        self._ledger.finish(trial.id, outcome)
-        if self._stopping is not None:
-            self._stopping.over(trial.id, outcome)
-        self._reporters.pop(trial.id, None)
-        return outcome
+        with self._lock:
+            self._in_flight(trial)
+            self._ledger.renew()
+            given = {**(metrics or {}), **named}
+            outcome = outcome_of(self._spec, given, status, message, seconds, peak_memory)
+            if self._stopping is not None:
+                outcome = self._stopping.completed(trial.id, outcome)
+            self._ledger.finish(trial.id, outcome)
+            if self._stopping is not None:
+                self._stopping.over(trial.id, outcome)
+            self._reporters.pop(trial.id, None)
+            return outcome
 
     def _in_flight(self, trial: AskedTrial) -> None:
         if not isinstance(trial, AskedTrial) or not self._ledger.runs(trial.id):
@@ -136,10 +144,11 @@ class AskTell:
 
     def close(self) -> None:
         """End the session; trials that were asked for and not told become lost, to be tried again."""
-        if not self._closed:
-            self._closed = True
-            self._ledger.close("closed")
-            self._store.close()
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._ledger.close("closed")
+                self._store.close()
 
     def __enter__(self) -> Self:
         return self

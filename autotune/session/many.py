@@ -25,7 +25,7 @@ from autotune.session.finale import defend
 from autotune.session.ledger import Ledger, seconds_searched
 from autotune.session.opening import open_study
 from autotune.session.progress import Progress
-from autotune.session.result import load_result, space_of
+from autotune.session.result import INTERRUPTED, load_result, space_of
 from autotune.session.session import Session
 from autotune.session.shapes_budget import Slice, Standing, next_slice, order_of
 from autotune.session.shapes_cross import Candidate, candidates, is_current, measure_across, own_verdict
@@ -71,7 +71,7 @@ class ManySession:
             for place in range(len(self._studies)):
                 self._measure_across(place, wanted)
         except KeyboardInterrupt:
-            reason = "interrupted"
+            reason = INTERRUPTED
         if all(place in self._failures for place in self._searched):
             raise self._failures[self._searched[0]]
         return self._result(reason)
@@ -115,7 +115,7 @@ class ManySession:
             if given is None:
                 return _why(budget, standings)
             self._give(given, standings)
-        return "interrupted"
+        return INTERRUPTED
 
     def _standing(self, place: int) -> Standing:
         trials = self._tried(place)
@@ -217,7 +217,7 @@ class ManySession:
             ledger = Ledger(
                 spec, self.store, open_study(spec, self.store, self.environment), self.environment
             )
-            reason = "interrupted"
+            reason = INTERRUPTED
             try:
                 finale(spec, executor, ledger, progress)
                 reason = "measured again"
@@ -250,10 +250,12 @@ class ManySession:
 
     def _result(self, reason: str) -> ManyResult:
         studies = [self.store.study(study.id) for study in self._studies]
+        # The store knows which were not searched: an interrupt may be the reason, which holds nothing out.
+        matrix = replace(load_matrix(self.store, studies), held_out=self.family.held_out)
         return ManyResult(
             name=self.family.name,
             results=tuple(load_result(self.store, study, reason) for study in studies),
-            matrix=load_matrix(self.store, studies),
+            matrix=matrix,
             failures={self.family.label(place): str(error) for place, error in self._failures.items()},
             reason=reason,
         )

@@ -16,6 +16,8 @@ from typing import Any
 from autotune.measure.sources import source_files
 from autotune.provenance.code import SourceSnapshot, snapshot
 from autotune.provenance.environment import Environment
+from autotune.search.contract import Problem
+from autotune.search.registry import make_strategy
 from autotune.space.configuration import plain
 from autotune.space.spec import (
     CallableObjective,
@@ -118,6 +120,7 @@ def open_study(
     spec: StudySpec, store: Store, environment: Environment, *, fresh: bool = False
 ) -> OpenedStudy:
     """Find the study that ``spec`` goes on with, or begin a new one; ``fresh`` always begins anew."""
+    try_strategy(spec)
     sources = source_files(spec.objective)
     source = snapshot(sources)
     identity = identify(spec, source.source_hash, environment.machine_key)
@@ -135,6 +138,21 @@ def open_study(
     segment = _segment(store, record, source, notes)
     watched = () if isinstance(spec.objective, CallableObjective) else sources  # that is loaded already
     return OpenedStudy(record, segment, watched, source, tuple(notes))
+
+
+def try_strategy(spec: StudySpec) -> None:
+    """Raises :class:`~autotune.errors.InputError` where its strategy, or an option of it, cannot be had.
+
+    Before a study begins: one without a trial would be the latest of its store, and answer for it.
+    """
+    problem = Problem(
+        spec.space,
+        spec.metrics,
+        spec.budget.trials,
+        spec.search.options,
+        seconds=spec.budget.time,
+    )
+    make_strategy(spec.search.strategy, problem, spec.search.seed)
 
 
 def _written(record: StudyRecord) -> tuple[str, str, object]:

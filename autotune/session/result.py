@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 EXHAUSTED = "every configuration was tried"
 """The reason of a search that ended before its budget did."""
 
+INTERRUPTED = "interrupted"
+"""The reason of a search that somebody ended."""
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -155,7 +158,7 @@ def load_answer(store: Store, study: StudyRecord, reason: str = "") -> Result:
     statuses = dict(sorted(store.study(study.id).counts.items()))
     verdicts = store.verdicts(study.id)
     if verdicts and stands(store, study, verdicts[-1]):
-        return _defended(store, study, metric, statuses, verdicts[-1].document, reason)
+        return _defended(store, study, metric, statuses, verdicts[-1], reason)
     found = next(iter(best_trials(store, study, metric, 1)), None)
     return Result(
         study=study,
@@ -168,8 +171,16 @@ def load_answer(store: Store, study: StudyRecord, reason: str = "") -> Result:
         is_default=bool(found and found.reason.get("kind") == "default"),
         statuses=statuses,
         reason=reason,
-        remark=unchecked(study, found.metrics) if found else "no configuration succeeded",
+        remark=unchecked(study, found.metrics) if found else _nothing(statuses, reason),
     )
+
+
+def _nothing(statuses: Mapping[str, int], reason: str) -> str:
+    """Why there is no answer."""
+    if reason == EXHAUSTED and not statuses:
+        return "no configuration satisfies the constraints; autotune check says what each removes"
+    ended = any(Status(status).finished for status in statuses)
+    return "no configuration succeeded" if ended else "no trial came to its end"
 
 
 def stands(store: Store, study: StudyRecord, verdict: VerdictRecord) -> bool:
@@ -230,9 +241,10 @@ def _defended(
     study: StudyRecord,
     metric: MetricSpec,
     statuses: Mapping[str, int],
-    verdict: Mapping[str, Any],
+    record: VerdictRecord,
     reason: str,
 ) -> Result:
+    verdict = record.document
     configuration = Configuration(verdict["configuration"])
     number = store.numbers_of(study.id, [configuration.hash]).get(configuration.hash)
     found = None if number is None else store.numbered(study.id, [number])[0]
@@ -252,5 +264,28 @@ def _defended(
         baselines=tuple(Comparison(**c) for c in verdict.get("baselines", [])),
         statuses=statuses,
         reason=reason or verdict.get("reason", ""),
-        remark="; ".join(filter(None, (verdict.get("remark", ""), unchecked(study, metrics)))),
+        remark="; ".join(
+            filter(
+                None,
+                (
+                    verdict.get("remark", ""),
+                    unchecked(study, metrics),
+                    _since(store, study, metric, record),
+                ),
+            )
+        ),
     )
+
+
+def _since(store: Store, study: StudyRecord, metric: MetricSpec, verdict: VerdictRecord) -> str:
+    """What a search that was broken off has read since that looks better than the winner; else empty."""
+    if max(store.last_finished(study.id).values(), default=0.0) <= verdict.created_at:
+        return ""
+    won = verdict.document["metrics"].get(metric.name)
+    for trial in best_trials(store, study, metric, 1):
+        value = trial.metrics[metric.name].value
+        later = (trial.finished_at or 0.0) > verdict.created_at
+        if later and won is not None and better(str(metric.goal), value, won["value"]):
+            read = f"{value:.4g} {metric.unit}".rstrip()
+            return f"trial {trial.number} was read at {read} since, but not measured again: search on"
+    return ""

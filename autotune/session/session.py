@@ -18,7 +18,7 @@ from autotune.session.finale import defend
 from autotune.session.ledger import Ledger
 from autotune.session.opening import next_segment, open_study
 from autotune.session.progress import Opening, Progress
-from autotune.session.result import EXHAUSTED, Result, load_result, space_of
+from autotune.session.result import EXHAUSTED, INTERRUPTED, Result, load_result, space_of
 from autotune.session.stopping import Stopping, make_stopping
 from autotune.space.spec import StudySpec
 from autotune.status import Status
@@ -75,12 +75,12 @@ class Session:
                 if self._worth_defending(ledger):
                     defend(self.spec, self.executor, ledger, self.progress, reason)
             except KeyboardInterrupt:
-                reason = "interrupted"
+                reason = INTERRUPTED
             finally:
                 ledger.close(reason)
             return load_result(self.store, study.record, reason)
 
-    def stop(self, why: str = "interrupted") -> None:
+    def stop(self, why: str = INTERRUPTED) -> None:
         """End the loop soon and cleanly. Safe to call from a signal handler."""
         self._stopped = why
         self._giving_up = True

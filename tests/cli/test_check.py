@@ -91,6 +91,28 @@ def test_nothing_is_said_of_the_time_of_a_replay(tmp_path: Path) -> None:
     assert "at worst" not in check(tmp_path)
 
 
+def test_an_import_says_that_its_recording_breaks_off(tmp_path: Path) -> None:
+    entries = ", ".join(f'"{x}": {{"x": {x}, "time": {x}.0}}' for x in (1, 2))
+    head = (
+        '{"device_name": "a", "kernel_name": "k", "tune_params_keys": ["x"], "tune_params": {"x": [1, 2, 4]},'
+    )
+    (tmp_path / "cut.json").write_text(f'{head} "cache": {{{entries}, "4": {{"x": 4, "ti')
+    said = autotune(tmp_path, "import", "cut.json").stdout
+    assert "2 recorded configurations" in said and "the recording is damaged: it breaks off" in said
+    document = json.loads(autotune(tmp_path, "import", "cut.json", "--force", "--json").stdout)
+    assert document["configurations"] == 2 and document["damage"].startswith("it breaks off")
+
+
+def test_an_option_of_the_strategy_that_is_misspelt_is_found(tmp_path: Path) -> None:
+    text = "autotune: 1\nname: o\ncommand: ['true']\nknobs:\n  a: {range: [1, 9]}\n"
+    (tmp_path / "space.yaml").write_text(
+        f"{text}search: {{strategy: evolution, options: {{populaton: 3}}}}\n"
+    )
+    found = autotune(tmp_path, "check", "space.yaml")
+    assert found.returncode == 2 and "did you mean 'population'?" in found.stderr
+    assert autotune(tmp_path, "check", "space.yaml", "--device", "generic-cpu").returncode == 0
+
+
 def test_what_cannot_be_counted_is_marked_as_an_estimate(tmp_path: Path) -> None:
     (tmp_path / "space.yaml").write_text(
         "autotune: 1\nname: big\ncommand: ['true']\nknobs:\n"

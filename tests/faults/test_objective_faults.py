@@ -103,11 +103,13 @@ RAISED = {
     "GeneratorExit": ("crashed", "GeneratorExit"),
     "unprintable": ("crashed", "UnprintableError: (its text cannot be shown: RuntimeError)"),
     "unpicklable": ("crashed", "UnpicklableError: with a lock in it"),
+    "bytes that are no text": ("crashed", r"ValueError: no \udcff"),
     "recursion": ("crashed", "RecursionError"),
     "NaN": ("diverged", "nan"),
     "infinite": ("diverged", "inf"),
     "text": ("crashed", "must be a number, not 'fast'"),
     "nothing": ("crashed", "must be a number, not None"),
+    "an array": ("crashed", "the metric 'time' must be a number, not array([1., 2.]) (ndarray)"),
     "another metric": ("crashed", "must return the metric 'time'; it returned speed"),
 }
 

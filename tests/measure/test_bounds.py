@@ -35,6 +35,18 @@ def test_past_a_bound(spec: MetricSpec, value: float, status: Status | None) -> 
     assert (found[0] if found else None) is status
 
 
+def test_a_value_just_past_its_bound_is_not_called_more_than_itself() -> None:
+    for value, bound, says in [
+        (25165749.0, 25165748.0, "checksum is 25165749, allowed is at most 25165748"),
+        (0.1 + 2**-54, 0.1, "checksum is 0.10000000000000006, allowed is at most 0.10000000000000001"),
+        (0.2, 0.1, "checksum is 0.2, allowed is at most 0.1"),
+    ]:
+        found = beyond_bounds(
+            [MetricSpec("checksum", at_most=bound)], {"checksum": Estimate(value, value, value, 1)}
+        )
+        assert found == (Status.WRONG, says)
+
+
 def test_without_noise_three_readings_settle_it() -> None:
     assert not doubtless(MOST, 0.2, 0.2) and doubtless(MOST, 0.2, 0.2, 0.2)
     assert not doubtless(MOST, *[0.1] * 50) and not doubtless(LEAST, *[0.95] * 50)

@@ -134,6 +134,18 @@ def test_readings_that_are_not_positive_are_compared_by_difference() -> None:
         speedup(default.values, lower.values)
 
 
+def test_a_large_ratio_is_no_more_than_a_larger_difference() -> None:
+    """A loss that goes below 0 wins over one that is a thousandth of the default's."""
+    default, small, negative = (
+        Contestant(label, (value,) * 12)
+        for label, value in [("default", 1.0), ("small", 0.001), ("negative", -0.5)]
+    )
+    for others in ([small, negative], [negative, small]):
+        verdict = winner(default, others, within=0.005)
+        assert verdict.winner == "negative" and verdict.tied == ()
+        assert verdict.gains["negative"].estimate == pytest.approx(1.5) and "small" in verdict.ratios
+
+
 def test_rounds_that_one_of_them_missed_are_left_out() -> None:
     default = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6]
     candidate = [0.5, math.nan, 0.6, 0.65, 0.7, 0.75]

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -131,3 +132,24 @@ def test_what_the_store_refused_can_be_said_again(tmp_path: Path) -> None:
         assert [r.report.step for r in store.reports_of(trial.id)] == [1, 2, 3, 9, 10]
     assert kept.status is Status.OK and kept.facts == told.facts
     assert kept.facts["curve"] == [[1, 3.0], [3, 2.0], [9, 1.0]] and kept.facts["step"] == 10
+
+
+# -- threads -------------------------------------------------------------------------------------
+
+
+def test_threads_may_share_a_session(tmp_path: Path) -> None:
+    """As a pool of threads runs trials: before, one asked while another taught the strategy."""
+    space = SPACE.replace("search: {strategy: random, seed: 3}", "  y: {range: [0, 99]}")
+    with opened(tmp_path, space) as session, ThreadPoolExecutor(4) as pool:
+
+        def work(_: int) -> list[int]:
+            numbers = []
+            for trial in session.ask():
+                knobs = trial.configuration
+                session.tell(trial, loss=1.0 + abs(knobs["x"] - 40) + abs(knobs["y"] - 60))
+                numbers.append(trial.number)
+            return numbers
+
+        numbers = [number for some in pool.map(work, range(60)) for number in some]
+        assert sorted(numbers) == list(range(60))
+        assert session.result().statuses == {"ok": 60}

@@ -13,6 +13,7 @@ import pytest
 import autotune
 from autotune.errors import InputError
 from autotune.measure.outcome import Outcome
+from autotune.report.shapes import summarize_many
 from autotune.session.api import open_many
 from autotune.session.derivation import derive
 from autotune.session.progress import Best, Opening, Progress
@@ -190,6 +191,19 @@ def test_stopping_ends_the_search_and_still_defends_what_was_found(tmp_path: Pat
     assert sum(sum(r.statuses.values()) for r in result.results) < 40
     assert result.results[0].defended
     assert sum(sum(r.statuses.values()) for r in search(tmp_path, THREE).results) == 40
+
+
+def test_what_an_interrupt_left_unsearched_is_not_held_out(tmp_path: Path) -> None:
+    workloads = THREE.replace("]", ", {m: 128, held_out: true}]")
+    progress = _StopAt(3)
+    with Store.open(str(tmp_path / "s.db")) as store:
+        session = open_many(family(tmp_path, workloads), store, objective=Planted, progress=progress)
+        progress.action = session.stop
+        result = session.run()
+    assert sum(not one.statuses for one in result.results) > 1
+    assert [one["held_out"] for one in result.to_document()["workloads"]] == [False, False, False, True]
+    lines = [line for line in summarize_many(result).splitlines() if "held out" in line]
+    assert len(lines) == 1 and "m 128" in lines[0]
 
 
 def test_a_crash_in_the_middle_loses_nothing(tmp_path: Path) -> None:

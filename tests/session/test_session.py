@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 import autotune
+from autotune.errors import InputError
 from autotune.report.summary import summarize
 from autotune.session.result import best_trials, load_answer
 from autotune.space.reader import parse_spec
-from autotune.space.spec import StudySpec
+from autotune.space.spec import Budget, StudySpec
 from autotune.status import Status
 from autotune.store.records import TrialRecord
 from autotune.store.store import Store
@@ -196,6 +197,65 @@ def test_a_small_space_is_exhausted(tmp_path: Path, search: Callable[..., autotu
     assert len(result.trials) == 16 and result.reason == "every configuration was tried"
     assert "go on searching" not in summarize(result)
     assert "go on searching" in summarize(search(trials=4))
+
+
+def test_to_go_on_with_an_interrupted_search_takes_the_budget_that_it_had(
+    search: Callable[..., autotune.Result],
+) -> None:
+    result = search(trials=4)
+    interrupted = replace(result, reason="interrupted")
+    for ended, budget, options in [
+        (interrupted, Budget(trials=30), " --trials 30"),
+        (interrupted, Budget(time=60.0), " --time 60s"),
+        (interrupted, Budget(trials=30, time=60.0), " --time 60s --trials 30"),
+        (result, Budget(trials=4), " --trials 10"),
+        (result, Budget(time=60.0), " --time 120s"),
+        (result, Budget(trials=4, time=60.0), " --time 120s --trials 10"),
+        (result, Budget(trials=30, time=60.0), " --time 120s"),
+        (result, Budget(), " --trials 10"),
+    ]:
+        (line,) = [line for line in summarize(ended, budget=budget).splitlines() if "go on searching" in line]
+        assert line.split("  #")[0].rstrip().endswith(f"search bowl{options}"), (budget, line)
+
+
+def test_what_looks_better_than_the_winner_and_was_not_measured_again_is_said(
+    tmp_path: Path, search: Callable[..., autotune.Result]
+) -> None:
+    before = search(trials=4)
+    assert "since" not in before.remark
+    unfinished = spec(tmp_path)
+    unfinished = replace(unfinished, measure=replace(unfinished.measure, finalists=0))
+    after = search(unfinished, trials=60)
+    best = min(after.trials, key=lambda t: bowl(**t.configuration))
+    assert after.best == before.best and best.configuration != before.best
+    read = f"trial {best.number} was read at {bowl(**best.configuration):.4g} s since"
+    assert read in after.remark and read in summarize(after)
+    assert "since" not in search(trials=60).remark
+
+
+def test_an_option_that_a_strategy_has_not_leaves_no_study(
+    tmp_path: Path, search: Callable[..., autotune.Result]
+) -> None:
+    given = spec(tmp_path)
+    given = replace(given, search=replace(given.search, options={"populaton": 3}))
+    with pytest.raises(InputError, match="populaton"):
+        search(given, trials=4, strategy="evolution")
+    with Store.open(tmp_path / "study.db") as store:
+        assert list(store.studies()) == []
+
+
+def test_constraints_that_leave_nothing_are_the_reason(
+    tmp_path: Path, search: Callable[..., autotune.Result]
+) -> None:
+    text = SPACE.format(high=15).replace("x + y <= 25", "x * y == 211")
+    result = search(parse_spec(text, tmp_path / "space.yaml", {}), trials=4)
+    assert result.best is None and "no configuration satisfies the constraints" in summarize(result)
+
+
+def test_a_search_of_which_no_trial_ended_does_not_blame_the_configurations(tmp_path: Path) -> None:
+    with autotune.ask_tell(spec(tmp_path), store=tmp_path / "study.db") as session:
+        session.ask(2)
+        assert session.result().remark == "no trial came to its end"
 
 
 def test_patience_ends_a_search(search: Callable[..., autotune.Result]) -> None:

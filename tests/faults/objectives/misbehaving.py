@@ -9,6 +9,8 @@ import subprocess
 import sys
 import time
 
+import numpy as np
+
 LIBC = ctypes.CDLL(None)
 CALLS: list[str] = []
 HOLDING_THE_LOCK = ctypes.PyDLL(None)
@@ -115,6 +117,7 @@ FAULTS = {
     "GeneratorExit": lambda: raise_(GeneratorExit()),
     "unprintable": lambda: raise_(UnprintableError()),
     "unpicklable": lambda: raise_(UnpicklableError()),
+    "bytes that are no text": lambda: raise_(ValueError(os.fsdecode(b"no \xff"))),
     "recursion": lambda: (lambda f: f(f))(lambda f: f(f)),
     "close all descriptors": close_all_descriptors,
     "replace all descriptors": put_a_file_in_the_place_of_every_descriptor,
@@ -139,6 +142,8 @@ def measure(fault: str, number: int) -> object:
         return float("inf")
     if fault == "text":
         return "fast"
+    if fault == "an array":
+        return np.array([1.0, 2.0])
     if fault == "nothing":
         return None
     if fault == "another metric":
