@@ -27,12 +27,16 @@ def command(space: str, device: str | None, store: str | None, as_json: bool) ->
     Nothing is compiled or measured: the time is judged by earlier trials in the store, if there are any.
     Exit code 2 where the file is wrong, 3 where nothing is feasible.
     """
+    from autotune.measure.target import target_file
     from autotune.session.loading import load_family
     from autotune.session.opening import try_strategy
+    from autotune.space.spec import PythonObjective
 
     family = load_family(find_space(space), device=device)
-    if device is None:  # what is installed here says nothing of another machine
+    if device is None:  # what is here says nothing of another machine
         try_strategy(family.specs[0])
+        if isinstance(objective := family.specs[0].objective, PythonObjective):
+            target_file(objective)
     if family.several:
         return _check_many(family, as_json)
     [spec] = family.specs

@@ -247,7 +247,12 @@ def _knob_problems(spec: StudySpec, recording: Recording) -> list[Problem]:
 def _recorded_file(spec: StudySpec) -> Path:
     if not isinstance(spec.objective, ReplayObjective):
         raise InputError(f"the study {spec.name!r} does not replay a recording")
-    return spec.objective.file
+    file, where = spec.objective.file, spec.objective.where
+    if not file.exists():
+        beside = [path.name for path in file.parent.glob("*.json*")]
+        hint = nearest(file.name, beside) or "a path in a space file is relative to that file"
+        raise InputError(Problem(f"there is no recording {file}", where, hint=hint))
+    return file
 
 
 def _unit_of_time(metric: MetricSpec, recording: Recording) -> float:

@@ -20,7 +20,7 @@ def target_file(spec: PythonObjective) -> Path:
         if not is_file(file):
             beside = [p.name for p in file.parent.glob("*.py")] if file.parent.is_dir() else []
             hint = nearest(file.name, beside) or f"a relative path starts from {absolute(spec.base)}"
-            raise InputError(Problem(f"there is no objective file {file}", hint=hint))
+            raise InputError(Problem(f"there is no objective file {file}", spec.where, hint=hint))
         return file
     parts = place.split(".")
     for folder in (str(spec.base), *sys.path):
@@ -29,7 +29,7 @@ def target_file(spec: PythonObjective) -> Path:
             if is_file(file):
                 return absolute(file)
     hint = f"looked in {absolute(spec.base)} and on Python's path; a file is written as {place}.py:NAME"
-    raise InputError(Problem(f"there is no Python module {place!r}", expected=EXAMPLE, hint=hint))
+    raise InputError(Problem(f"there is no Python module {place!r}", spec.where, EXAMPLE, hint))
 
 
 def split_target(spec: PythonObjective) -> tuple[str, str]:

@@ -59,13 +59,14 @@ def read_objective(fields: Fields, base: Path, known: Known, problems: Problems)
         )
     objective: ObjectiveSpec | None = None
     for kind in reversed(given):  # the first one is the one that is returned
+        where = fields.entries[kind].value.where
         match kind:
             case "objective":
                 target = fields.get(kind, _target, "")
-                objective = PythonObjective(target, base) if target else None
+                objective = PythonObjective(target, base, where) if target else None
             case "replay":
                 file = fields.get(kind, text, "")
-                objective = ReplayObjective(base / file) if file else None
+                objective = ReplayObjective(base / file, where) if file else None
             case _:
                 objective = _command(fields.entries[kind].value, base, known, problems)
     return objective

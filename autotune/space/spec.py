@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from autotune.errors import Location
 from autotune.space.configuration import FrozenMap, Value, plain
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ class PythonObjective:
     """As written: ``path.py:Name`` or ``package.module:Name``."""
     base: Path
     """The folder that a relative path starts from."""
+    where: Location | None = field(default=None, compare=False, repr=False)
+    """Where a file names it."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,8 @@ class ReplayObjective:
     """``replay: FILE``: a recorded space (Kernel Tuner cache or T4, gzipped or not)."""
 
     file: Path
+    where: Location | None = field(default=None, compare=False, repr=False)
+    """Where a file names it."""
 
 
 @dataclass(frozen=True)

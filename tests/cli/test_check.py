@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from click.testing import CliRunner
 
 from autotune.cli.check import command
+from autotune.errors import InputError
 from tests.cli.conftest import autotune
 
 
@@ -132,3 +134,29 @@ def test_a_knob_that_the_facts_rule_out_is_named(tmp_path: Path) -> None:
     said = check(tmp_path, "--store", str(tmp_path / "none.db"))
     assert "split never exists here: m > 1000 and tile > 1, but workload.m is 64" in said
     assert "2 combinations, 2 feasible" in said
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("objective: objectiv.py:run", "space.yaml:3:12: there is no objective file"),
+        ("objective: no.such.module:run", "space.yaml:3:12: there is no Python module 'no.such.module'"),
+        ("replay: nothere.json", "space.yaml:3:9: there is no recording"),
+    ],
+)
+def test_what_is_tuned_has_to_be_there(tmp_path: Path, what: str, said: str) -> None:
+    (tmp_path / "objective.py").write_text("def run(a): return float(a)\n")
+    space = tmp_path / "space.yaml"
+    knobs = "metrics: {time: {goal: minimize}}\nknobs: {a: {values: [1, 2]}}\n"
+    space.write_text(f"autotune: 1\nname: gone\n{what}\n{knobs}")
+    with pytest.raises(InputError) as raised:
+        CliRunner().invoke(command, [str(space)], standalone_mode=False, catch_exceptions=False)
+    assert said in str(raised.value)
+    assert "objectiv.py:run" not in what or "did you mean 'objective.py'?" in str(raised.value)
+
+
+def test_what_another_machine_has_is_not_asked_here(tmp_path: Path) -> None:
+    text = "autotune: 1\nname: there\nobjective: only.there:run\nmetrics: {time: {goal: minimize}}\n"
+    (tmp_path / "space.yaml").write_text(f"{text}knobs: {{a: {{values: [1, 2]}}}}\n")
+    (tmp_path / "machine.yaml").write_text("name: elsewhere\nkind: cpu\nl1_bytes: 32768\n")
+    assert "2 feasible" in check(tmp_path, "--device", str(tmp_path / "machine.yaml"))
