@@ -69,7 +69,10 @@ class _Part:
 
 
 def _standardised(part: _Part, known: Inputs, unseen: float) -> _Part:
-    """About its mean among what is ``known``; in terms of its range where it was always the same there."""
+    """About its mean among what is ``known``, in standard deviations of that.
+
+    Where it was always the same there its whole range counts as ``unseen``.
+    """
     if part.ends is None:
         return part
     seen = part.coordinates(known)
