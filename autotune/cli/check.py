@@ -103,6 +103,7 @@ def describe(spec: StudySpec, forecast: Forecast | None = None) -> dict[str, Any
         "feasible": feasible.size,
         "feasible_between": [low, high],
         "feasible_estimate": _number(feasible.estimate),
+        "feasible_estimate_between": _between(feasible.estimate),
         "constraints": [
             {
                 "rule": r.rule.text,
@@ -159,9 +160,10 @@ def say_space(document: dict[str, Any]) -> list[str]:
     from autotune.report.numbers import say_count, say_whole
 
     count, between = document["feasible"], document["feasible_between"]
-    feasible = _count(document["feasible_estimate"], between)
+    feasible = _count(document["feasible_estimate"], document["feasible_estimate_between"])
     if count is None:
-        feasible += f" (between {say_whole(between[0])} and {say_whole(between[1])})"
+        low, high = map(say_whole, between)
+        feasible += f" (too many states to count exactly: between {low} and {high})"
     lines = [
         f"{document['space']}: {say_count(document['knobs'], 'knob')}, "
         f"{say_count(document['cartesian'], 'combination')}, {feasible} feasible"

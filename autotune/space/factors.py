@@ -23,6 +23,9 @@ _BATCH = 1 << 14
 _MOST_DRAWS = 4_000_000
 """Draws from a relaxed set after which sampling gives up."""
 _ESTIMATE_DRAWS = 20_000
+_ESTIMATE_LEAST = 2_000
+_ESTIMATE_VALUES = 1_000_000
+"""Values of variables that are drawn for an estimate at most: numbers past 64 bits are slow."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +146,8 @@ class RuledFactor(Factor):
         low, high = self.bounds
         if low == high:
             return Estimate(high, low, high, 1.0)
-        indices = draw(np.random.default_rng(0), high, _ESTIMATE_DRAWS)
+        draws = min(_ESTIMATE_DRAWS, _ESTIMATE_VALUES // len(self.puzzle.weights))
+        indices = draw(np.random.default_rng(0), high, max(draws, _ESTIMATE_LEAST))
         good = int(self._satisfied(self.diagram.assignments(indices)[0]).sum())
         below, above = map(Fraction, wilson(good, len(indices)))
         value = round(Fraction(high * good, len(indices)))

@@ -9,7 +9,7 @@ apart are one state. The cost is the number of distinct states, not of assignmen
 3. bounds over the open variables end states that can no longer satisfy a rule, and *settle* rules
    that nothing can violate any more: what only they remembered is forgotten, and states merge again.
 
-Where a layer would have more than ``limit`` edges, its states are first merged into fewer that
+Where a layer, or all of them together, would have too many edges, its states are first merged into fewer that
 remember bounds only: the diagram becomes a relaxed one, with certain and uncertain edges.
 """
 
@@ -36,6 +36,9 @@ LIMIT = 1_000_000
 """Edges of a layer beyond which a diagram is relaxed: some tens of megabytes, half a second."""
 RELAXED = 0.15
 """The part of the limit that the layers of a relaxed diagram keep to: wider ones bound little better."""
+
+IN_ALL = 3_000_000
+"""The same of all layers together: those of 200 variables add up to minutes and gigabytes."""
 
 _AT_ONCE = 1 << 17
 """States whose bounds are computed at once: the intermediate results are many."""
@@ -65,19 +68,25 @@ class Puzzle:
 
 
 def build(puzzle: Puzzle, limit: int = LIMIT) -> Diagram:
-    """The diagram of all assignments that satisfy every rule; relaxed past ``limit`` edges a layer."""
-    order = arrange(puzzle.terms, puzzle.sizes, puzzle.rules, puzzle.levels)
+    """The diagram of all assignments that satisfy every rule; relaxed past ``limit`` edges a layer.
+
+    So it is past as many edges of all layers as is to ``limit`` what :data:`IN_ALL` is to :data:`LIMIT`.
+    """
+    order = arrange(puzzle.sizes, puzzle.rules, puzzle.levels)
     states = _States(puzzle)
     layers: list[Layer] = []
-    most = limit
+    in_all = IN_ALL * limit // LIMIT
+    most, left = limit, in_all
     for variable in order:
         size = puzzle.sizes[variable]
-        if states.count * size > most and states.remembered:
-            most = int(limit * RELAXED)
+        if states.count * size > min(most, left) and states.remembered:
+            most = left = min(int(limit * RELAXED), in_all // len(order))
             merged = states.relax(max(most // size, 1))
             if layers:
                 layers[-1] = _redirected(layers[-1], merged)
         layers.append(states.advance(variable))
+        if most == limit:
+            left -= len(layers[-1].value)
     return Diagram(tuple(layers), puzzle.weights)
 
 
@@ -150,15 +159,25 @@ class _States:
     def _remember(self, source: Array, value: Array, variable: int, after: int) -> None:
         """Compute, for each edge, what the rules that stay open need to know of it."""
         known = _Lazy(self.remembered, lambda one: _take(one, source))
-        assigned = self.puzzle.values[variable]
-        if assigned is not None:
-            known.put(assigned, self.terms.columns[variable].take(value))
+        for term, column in self._alone(variable).items():
+            known.put(term, _take(column, value))
         remembered = {
             term: _flat(self._compute(term, known, after), len(source)) for term in self._needed(after)
         }
         self.remembered = remembered
         self.settled = {rule: flag[source] for rule, flag in self.settled.items()}
         self.assigned, self.count = after, len(source)
+
+    def _alone(self, variable: int) -> Mapping[Term, Remembered]:
+        """What follows from ``variable`` alone: computed for each of its values, not for each edge."""
+        assigned = self.puzzle.values[variable]
+        if assigned is None:
+            return {}
+        values = {assigned: self.terms.columns[variable]}
+        found = {term for rule in self.open for term in frontier(self.terms, rule, assigned.mask)}
+        size = self.puzzle.sizes[variable]
+        alone = {term: _flat(evaluate(term, values, self.terms), size) for term in found}
+        return {**alone, **values}
 
     def _needed(self, assigned: int) -> list[Term]:
         """What the open rules have to remember once these variables are set, in a fixed order."""

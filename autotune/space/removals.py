@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from autotune.space.factors import Estimate
 from autotune.space.feasible import FeasibleSet
+from autotune.space.layering import LIMIT
 from autotune.space.rule import Rule
 from autotune.space.space import Space
 
@@ -33,21 +34,23 @@ def removed_by_each(space: Space) -> tuple[Removal, ...]:
     A constraint that mentions a continuous knob removes a share and not a number: both are ``None``.
     """
     discrete = space.feasible.constraints
-    everything, feasible = combinations(space), _count(space, discrete)
+    everything, feasible = combinations(space), space.feasible.estimate
+    # A difference to what was not counted is a rough one, and not worth as much effort.
+    limit = LIMIT if feasible.confidence == 1 else LIMIT // 10
     removals = []
     for rule in space.constraints:
         if rule not in discrete:
             removals.append(Removal(rule, None, None))
             continue
         others = tuple(other for other in discrete if other is not rule)
-        alone, without = _count(space, (rule,)), _count(space, others)
+        alone, without = _count(space, (rule,)), _count(space, others, limit)
         removes = _less(everything, alone)
         removals.append(Removal(rule, removes, _within(_less(without, feasible), removes)))
     return tuple(removals)
 
 
-def _count(space: Space, constraints: Sequence[Rule]) -> Estimate:
-    return FeasibleSet(space.feasible.knobs, constraints, rows=space.rows).estimate
+def _count(space: Space, constraints: Sequence[Rule], limit: int = LIMIT) -> Estimate:
+    return FeasibleSet(space.feasible.knobs, constraints, rows=space.rows, limit=limit).estimate
 
 
 def _less(whole: Estimate, part: Estimate) -> Estimate:

@@ -25,6 +25,9 @@ from autotune.space.configuration import Value
 FOLDING = frozenset({"+", "*", "min", "max", "and", "or", "+%", "*%", "distinct"})
 """Operations that may be evaluated a group of operands at a time."""
 
+_MANY = 8
+"""Operands from which on it pays to fold their bounds once for all states."""
+
 _BOOLEAN = frozenset(
     {"==", "!=", "<", "<=", ">", ">=", "in", "not", "and", "or", "holds", "active", "present"}
 )
@@ -339,7 +342,19 @@ def spans(
         return term.span
     found = memo.get(term)
     if found is None:
-        groups = split(term, known, terms, assigned) if term.folds else term.arguments
+        groups = _ahead(term, known, terms, assigned, reached) if term.folds else term.arguments
         operands = [spans(group, known, terms, assigned, reached, memo) for group in groups]
         found = memo[term] = bounds.combine(term.operation, operands, term.data)
     return found
+
+
+def _ahead(term: Term, known: Container[Term], terms: Terms, assigned: int, reached: int) -> Sequence[Term]:
+    """As :func:`split`, and those operands as one that nothing is known of: their span is always the same."""
+    groups = split(term, known, terms, assigned)
+    ahead = [group for group in groups if not group.mask & reached]
+    if len(ahead) < _MANY or len(ahead) == len(term.arguments):
+        return groups
+    return [
+        *(group for group in groups if group.mask & reached),
+        terms.make(term.operation, ahead, term.data),
+    ]

@@ -150,7 +150,7 @@ def test_the_order_keeps_variables_of_a_rule_together() -> None:
         return [terms.make("==", (a, b)), terms.make("==", (c, d)), terms.make("<=", (b, c))]
 
     given_ = puzzle([8, 8, 8, 8], rules)
-    order = arrange(given_.terms, given_.sizes, given_.rules, given_.levels)
+    order = arrange(given_.sizes, given_.rules, given_.levels)
     assert sorted(order) == [0, 1, 2, 3]
     assert abs(order.index(0) - order.index(1)) == abs(order.index(2) - order.index(3)) == 1
 

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autotune.errors import AutotuneError
+from autotune.space.factors import RuledFactor
 from autotune.space.feasible import FeasibleSet
 from autotune.space.knob import Knob
 from autotune.space.knobs import (
@@ -25,6 +26,7 @@ from autotune.space.knobs import (
     OrderedValues,
     Permutation,
 )
+from autotune.space.layering import IN_ALL, LIMIT
 from autotune.space.rule import Rule
 from tests.space.spaces import SmallSpace, brute_force, key, printed_under_hash_seeds, small_spaces
 
@@ -302,6 +304,52 @@ def test_an_assignment_with_a_count() -> None:
     place = Assignment("place", tuple(f"layer{n}" for n in range(20)), ("gpu0", "gpu1"))
     found = feasible([place], "count(place, 'gpu0') == 10")
     assert found.size == math.comb(20, 10)
+
+
+def placed(limits: dict[str, tuple[int, int]], items: int) -> int:
+    """In how many ways ``items`` go to devices, each of which takes at least and at most so many."""
+    ways = {0: 1}
+    for low, high in limits.values():
+        after: Counter[int] = Counter()
+        for done, count in ways.items():
+            for more in range(low, min(high, items - done) + 1):
+                after[done + more] += count * math.comb(items - done, more)
+        ways = after
+    return ways.get(items, 0)
+
+
+LIMITS = st.tuples(st.integers(0, 3), st.integers(2, 9))
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(LIMITS, min_size=2, max_size=4), st.integers(1, 12))
+def test_counts_of_several_devices(ends: list[tuple[int, int]], items: int) -> None:
+    limits = dict(zip("abcd", ends, strict=False))
+    place = Assignment("place", tuple(f"layer{n}" for n in range(items)), tuple(limits))
+    rules = [f"{low} <= count(place, '{to}') <= {high}" for to, (low, high) in limits.items()]
+    assert feasible([place], *rules).size == placed(limits, items)
+
+
+def test_two_hundred_items_under_counts_are_counted() -> None:
+    place = Assignment("place", tuple(f"layer{n}" for n in range(200)), ("a", "b", "c", "d"))
+    found = feasible([place], "count(place, 'a') <= 66", "count(place, 'b') >= 40")
+    assert found.size == placed({"a": (0, 66), "b": (40, 200), "c": (0, 200), "d": (0, 200)}, 200)
+    [values] = found.sample(np.random.default_rng(0))
+    assert found[found.index(values)] == values
+
+
+def test_counts_with_too_many_states_are_estimated_within_a_bound_of_work() -> None:
+    items = tuple(f"layer{n}" for n in range(100))
+    rules = [f"count(place, '{to}') <= 33" for to in "abcd"]
+    found = feasible([Assignment("place", items, tuple("abcd"))], *rules, limit=LIMIT // 10)
+    truth = placed(dict.fromkeys("abcd", (0, 33)), 100)
+    low, high = found.bounds
+    assert found.size is None and low <= truth <= high
+    assert found.estimate.low <= truth <= found.estimate.high
+    [factor] = found.factors
+    assert isinstance(factor, RuledFactor) and factor.diagram.edges <= 2 * IN_ALL // 10
+    for values in found.sample(np.random.default_rng(0), 20):
+        assert max(Counter(values["place"].values()).values()) <= 33  # type: ignore[union-attr]
 
 
 SPACES = Path(__file__).parents[2].parent / "shared" / "spaces" / "kernel-spaces.json"
