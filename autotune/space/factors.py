@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -191,13 +191,18 @@ class RuledFactor(Factor):
             self._decode(rows[good], members[good], matrix[done : done + len(good)])
             done, tried = done + len(good), tried + batch
 
+    @cached_property
+    def _alone(self) -> list[Mapping[Term, Column]]:
+        puzzle = self.puzzle
+        return [puzzle.alone(variable, puzzle.rules) for variable in range(len(puzzle.weights))]
+
     def _satisfied(self, rows: Rows) -> NDArray[np.bool_]:
         """Whether each assignment satisfies every rule."""
         terms = self.puzzle.terms
-        known: dict[Term, Column] = {
-            term: terms.columns[variable].take(rows[:, variable])
-            for variable, term in enumerate(self.puzzle.values)
-            if term is not None
+        known = {
+            term: column.take(rows[:, variable])
+            for variable, alone in enumerate(self._alone)
+            for term, column in alone.items()
         }
         good = np.ones(len(rows), dtype=bool)
         for rule in self.puzzle.rules:

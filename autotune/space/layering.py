@@ -15,7 +15,7 @@ remember bounds only: the diagram becomes a relaxed one, with certain and uncert
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -65,6 +65,19 @@ class Puzzle:
     @property
     def sizes(self) -> list[int]:
         return [len(weight) for weight in self.weights]
+
+    def alone(self, variable: int, rules: Iterable[Term]) -> Mapping[Term, Column]:
+        """What of these rules follows from ``variable`` alone, for each of its classes.
+
+        Computed once for each of them, and not for each state or row that has it.
+        """
+        assigned = self.values[variable]
+        if assigned is None:
+            return {}
+        values = {assigned: self.terms.columns[variable]}
+        found = {term for rule in rules for term in frontier(self.terms, rule, assigned.mask)}
+        size = len(self.weights[variable])
+        return {term: _flat_column(evaluate(term, values, self.terms), size) for term in found} | values
 
 
 def build(puzzle: Puzzle, limit: int = LIMIT) -> Diagram:
@@ -159,25 +172,14 @@ class _States:
     def _remember(self, source: Array, value: Array, variable: int, after: int) -> None:
         """Compute, for each edge, what the rules that stay open need to know of it."""
         known = _Lazy(self.remembered, lambda one: _take(one, source))
-        for term, column in self._alone(variable).items():
-            known.put(term, _take(column, value))
+        for term, column in self.puzzle.alone(variable, self.open).items():
+            known.put(term, column.take(value))
         remembered = {
             term: _flat(self._compute(term, known, after), len(source)) for term in self._needed(after)
         }
         self.remembered = remembered
         self.settled = {rule: flag[source] for rule, flag in self.settled.items()}
         self.assigned, self.count = after, len(source)
-
-    def _alone(self, variable: int) -> Mapping[Term, Remembered]:
-        """What follows from ``variable`` alone: computed for each of its values, not for each edge."""
-        assigned = self.puzzle.values[variable]
-        if assigned is None:
-            return {}
-        values = {assigned: self.terms.columns[variable]}
-        found = {term for rule in self.open for term in frontier(self.terms, rule, assigned.mask)}
-        size = self.puzzle.sizes[variable]
-        alone = {term: _flat(evaluate(term, values, self.terms), size) for term in found}
-        return {**alone, **values}
 
     def _needed(self, assigned: int) -> list[Term]:
         """What the open rules have to remember once these variables are set, in a fixed order."""
@@ -315,9 +317,13 @@ def _take(one: Remembered, rows: Array | slice) -> Remembered:
 def _flat(one: Remembered, rows: int) -> Remembered:
     """With one entry a row, whatever it was broadcast from."""
     if isinstance(one, Column):
-        undefined = None if one.undefined is None else np.broadcast_to(one.undefined, rows)
-        return Column(np.broadcast_to(one.data, rows), undefined)
+        return _flat_column(one, rows)
     return Span(*(np.broadcast_to(part, rows) for part in (one.low, one.high, one.sure)))
+
+
+def _flat_column(one: Column, rows: int) -> Column:
+    undefined = None if one.undefined is None else np.broadcast_to(one.undefined, rows)
+    return Column(np.broadcast_to(one.data, rows), undefined)
 
 
 def _filled(one: Remembered, rows: NDArray[np.bool_]) -> Remembered:
