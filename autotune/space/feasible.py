@@ -41,7 +41,8 @@ class FeasibleSet:
     ``when`` that mentions one leaves open whether its knob exists.
 
     ``rows``: the only configurations that exist; those that violate a constraint are dropped.
-    ``limit``: edges of a layer beyond which a factor is bounded instead of counted (memory).
+    ``limit``: edges of a layer (of all: three times as many) beyond which a factor is bounded instead
+    of counted (memory, time).
     """
 
     def __init__(
