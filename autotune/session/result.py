@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from autotune.measure.outcome import Estimate
+from autotune.session.same_failure import MISTAKEN
 from autotune.space.configuration import Configuration, plain
 from autotune.space.from_document import space_from_document
 from autotune.space.space import Space
@@ -179,6 +180,8 @@ def _nothing(statuses: Mapping[str, int], reason: str) -> str:
     """Why there is no answer."""
     if reason == EXHAUSTED and not statuses:
         return "no configuration satisfies the constraints; autotune check says what each removes"
+    if reason == MISTAKEN:
+        return "all trials failed by the same mistake in the code, or for want of the same thing"
     ended = any(Status(status).finished for status in statuses)
     return "no configuration succeeded" if ended else "no trial came to its end"
 
