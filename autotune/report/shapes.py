@@ -9,6 +9,7 @@ from textwrap import shorten
 
 from autotune.report.numbers import say_count, say_gain, say_ratio, say_value
 from autotune.report.rule import varying
+from autotune.report.summary import say_tried
 from autotune.session.result import Result
 from autotune.session.shapes_matrix import Cell, Matrix
 from autotune.session.shapes_result import ManyResult
@@ -27,7 +28,8 @@ def summarize_many(result: ManyResult, *, program: str = "autotune", store_optio
     if matrix := list(_matrix(result.matrix, labels, width)):
         lines += ["", *matrix]
     tried = sum(sum(one.statuses.values()) for one in result.results)
-    lines += ["", f"tried          {say_count(tried, 'trial')}; ended by: {result.reason}"]
+    said = say_tried(tried, sum(one.outside for one in result.results))
+    lines += ["", f"tried          {said}; ended by: {result.reason}"]
     lines += [f"stored in      {result.results[0].store}", "", *_next(result, program, store_option)]
     return "\n".join(lines)
 

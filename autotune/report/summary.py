@@ -127,11 +127,17 @@ def _tried(result: Result) -> str:
     total = sum(result.statuses.values())
     failed = ", ".join(f"{n} {status}" for status, n in result.failures.items())
     other = ", ".join(f"{n} {s}" for s, n in result.statuses.items() if s in ("pruned", "lost") and n)
-    parts = [say_count(total, "trial"), f"failed: {failed}" if failed else "none failed"]
+    parts = [say_tried(total, result.outside), f"failed: {failed}" if failed else "none failed"]
     parts += [other] if other else []
     same = sum(SAME_CODE_AS in trial.facts for trial in result.trials)
     parts += [f"{same} with the code of another, not measured again"] if same else []
     return f"{'tried':14} {'; '.join(parts)}; ended by: {result.reason}"
+
+
+def say_tried(trials: int, outside: int) -> str:
+    """``89 trials (44 in the space as it is now)``: only these count for the budget that a reason names."""
+    now = f" ({trials - outside} in the space as it is now)" if outside else ""
+    return f"{say_count(trials, 'trial')}{now}"
 
 
 def _why_failed(result: Result) -> list[str]:
@@ -182,7 +188,7 @@ def _more(result: Result, budget: Budget) -> str:
 
     It counts for the study as a whole.
     """
-    tried = sum(result.statuses.values())
+    tried = sum(result.statuses.values()) - result.outside
     interrupted = result.reason == INTERRUPTED
     options = f" --time {budget.time * (1 if interrupted else 2):g}s" if budget.time else ""
     if budget.trials and budget.trials > tried:
