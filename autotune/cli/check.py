@@ -27,16 +27,13 @@ def command(space: str, device: str | None, store: str | None, as_json: bool) ->
     Nothing is compiled or measured: the time is judged by earlier trials in the store, if there are any.
     Exit code 2 where the file is wrong, 3 where nothing is feasible.
     """
-    from autotune.measure.target import target_file
     from autotune.session.loading import load_family
     from autotune.session.opening import try_strategy
-    from autotune.space.spec import PythonObjective
 
     family = load_family(find_space(space), device=device)
     if device is None:  # what is here says nothing of another machine
         try_strategy(family.specs[0])
-        if isinstance(objective := family.specs[0].objective, PythonObjective):
-            target_file(objective)
+        _require_objective(family.specs[0])
     if family.several:
         return _check_many(family, as_json)
     [spec] = family.specs
@@ -47,6 +44,20 @@ def command(space: str, device: str | None, store: str | None, as_json: bool) ->
     else:
         click.echo(say(document))
     return 3 if document["feasible"] == 0 else 0
+
+
+def _require_objective(spec: StudySpec) -> None:
+    """Raises where what is tuned is not there. None of it is run."""
+    from autotune.errors import InputError
+    from autotune.measure.command_problems import problems
+    from autotune.measure.target_name import require_target
+    from autotune.space.spec import CommandObjective, PythonObjective
+
+    match spec.objective:
+        case PythonObjective():
+            require_target(spec.objective)
+        case CommandObjective() if found := problems(spec.objective, spec.metrics):
+            raise InputError(found)
 
 
 def _check_many(family: Family, as_json: bool) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -65,5 +66,5 @@ def command(file: Path, output: Path | None, kernel: str, configs: str, force: b
     click.echo(f"{space}: {len(converted.knobs)} knobs, {number} configurations of {most:,} combinations")
     for note in converted.notes:
         click.echo(f"note: {note}")
-    click.echo(f"next:  autotune check {space}")
+    click.echo(f"next:  autotune check {shlex.quote(str(space))}")
     return 0

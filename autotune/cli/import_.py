@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import zipfile
 from pathlib import Path
 
@@ -83,5 +84,5 @@ def _recording(recording: Path, output: Path | None, force: bool, as_json: bool)
         echo(f"{file}: {len(recorded.entries):,} recorded configurations, {failed:,} of them failed")
         if recorded.damage:
             echo(f"the recording is damaged: {recorded.damage}; these are those before that")
-        echo(f"next:  autotune search {file}")
+        echo(f"next:  autotune search {shlex.quote(str(file))}")
     return 0

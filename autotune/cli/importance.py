@@ -51,15 +51,18 @@ def describe(study: str, metric: str, frame: pd.DataFrame, pairs: pd.DataFrame) 
 
 def say(study: str, metric: str, frame: pd.DataFrame, pairs: pd.DataFrame) -> str:
     """A line a knob, and the strongest pairs."""
+    from autotune.report.numbers import say_count
     from autotune.report.rows import rows_of
     from autotune.report.text import one_line
 
     if frame.empty:
         return f"{study}: {frame.attrs['remark']}"
+    left_out = frame.attrs["left_out"]
+    without = f", {left_out:,} without a number left out" if left_out else ""
     explained = max(frame.attrs["explained"], 0.0)
     lines = [
         f"{study}: part of the variance of {metric} that each knob has a hand in",
-        f"  from {frame.attrs['trials']:,} trials, {frame.attrs['left_out']:,} without a number are left out;"
+        f"  from {say_count(frame.attrs['trials'], 'trial')}{without};"
         f" a forest explains {explained:.0%} of what was held out",
     ]
     names = [one_line(name, 40) for name in frame["knob"]]

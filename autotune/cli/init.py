@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from importlib import resources
 from pathlib import Path
 
@@ -46,6 +47,7 @@ def command(folder: Path, kind: str, force: bool, as_json: bool) -> int:
         print_json({"files": [str(file) for file in files], "kind": kind})
     else:
         click.echo("written: " + ", ".join(str(file) for file in files))
-        click.echo(f"next:    autotune check {files[0]}")
-        click.echo(f"         autotune search {files[0]} --trials 30")
+        space = shlex.quote(str(files[0]))
+        click.echo(f"next:    autotune check {space}")
+        click.echo(f"         autotune search {space} --trials 30")
     return 0

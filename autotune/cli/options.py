@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -26,8 +27,19 @@ def store_option(command: Command) -> Command:
 
 
 def same_store(store: str | None) -> str:
-    """What has to be added to the next commands so that they look into the same store."""
-    return "" if store is None else f" --store {Path(store) if '://' not in store else store}"
+    """What has to be added to the next commands so that they look into the same store, ready to be pasted.
+
+    A file that a variable names is said as well: it may have been set for one command alone.
+    """
+    from autotune.store.address import DEFAULT_URL, default_url, read_address
+
+    written = store or default_url()
+    if not store and written == DEFAULT_URL:
+        return ""
+    address = read_address(written)
+    if address.kind != "sqlite":
+        return f" --store {shlex.quote(str(address))}" if store else ""
+    return f" --store {shlex.quote(written if '://' in written else str(Path(written).expanduser()))}"
 
 
 def study_option(command: Command) -> Command:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import signal
 import sys
@@ -75,7 +76,7 @@ def command(
     else:
         from autotune.report.summary import summarize
 
-        options = {"space": space, "program": _program(), "store_option": same_store(store)}
+        options = {"space": shlex.quote(space), "program": _program(), "store_option": same_store(store)}
         click.echo(summarize(result, **options, budget=spec.budget))
     return exit_code(result, session.stopped)
 
@@ -123,5 +124,8 @@ def _program() -> str:
     found = shutil.which("autotune")
     called = Path(sys.argv[0])
     if called.name != "autotune":
-        return f"{Path(sys.executable).name} -m autotune"
-    return "autotune" if found and Path(found).resolve() == called.resolve() else str(called)
+        python = Path(sys.executable)
+        known = shutil.which(python.name)
+        return f"{python.name if known and Path(known) == python else shlex.quote(str(python))} -m autotune"
+    same = found and Path(found).resolve() == called.resolve()
+    return "autotune" if same else shlex.quote(str(called))

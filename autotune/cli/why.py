@@ -97,11 +97,14 @@ def say(story: Story) -> str:
 
 
 def _known(story: Story) -> list[str]:
+    from autotune.report.numbers import say_count
+
     knew = story.knew
     if knew is None:
         return []
     results, flight = len(knew.results), knew.in_flight
-    said = [f"{results} results, and {flight} trials in flight (search {knew.session}, ask {knew.ask})"]
+    known = f"{say_count(results, 'result')}, and {say_count(flight, 'trial')} in flight"
+    said = [f"{known} (search {knew.session}, ask {knew.ask})"]
     if knew.incumbent is not None:
         said.append(f"the best then was {_value(story, knew.incumbent)}")
     elif results:

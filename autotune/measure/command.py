@@ -48,6 +48,7 @@ import numpy as np
 
 from autotune.errors import InputError
 from autotune.measure.command_problems import is_needed, problems
+from autotune.measure.mistakes import missing_metric, mistake_in, mistake_of_program
 from autotune.measure.objective import Context, Infeasible, Objective, Signal, WrongAnswer
 from autotune.measure.placeholders import config_document, placeholder_values
 from autotune.measure.program import Finished, run_program
@@ -74,8 +75,9 @@ class CommandCrashed(Signal):
 
     status = Status.CRASHED
 
-    def __init__(self, message: str, ended: Finished | None = None) -> None:
+    def __init__(self, message: str, ended: Finished | None = None, mistake: str = "") -> None:
         super().__init__(message)
+        self.mistake = mistake
         self.exit_code = ended.exit_code if ended else None
         self.signal = ended.signal if ended else None
         self.stderr = ended.stderr if ended else ""
@@ -140,7 +142,8 @@ class CommandRunner(Objective):
             if listener.stopped is not None:
                 raise listener.stopped
             if not ended.succeeded:
-                crash = CommandCrashed(f"{self.spec.arguments[0]}: {ended.how}{_last_words(ended)}", ended)
+                said = f"{self.spec.arguments[0]}: {ended.how}{_last_words(ended)}"
+                crash = CommandCrashed(said, ended, mistake_of_program(ended, self.spec.arguments))
                 raise listener.failure() or crash
             if silent := listener.never_asked(_not_handed(self.spec, loaded.configuration)):
                 raise CommandCrashed(silent, ended)
@@ -189,7 +192,8 @@ class CommandRunner(Objective):
             on_line = partial(self._report_line, listener) if reports else None
             ended = run_program(arguments, self.spec.base, environment, on_line, listener)
         except (OSError, ValueError) as error:  # ValueError: a NUL in an argument
-            raise CommandCrashed(f"cannot run {arguments[0]!r} in {self.spec.base}: {error}") from error
+            said = f"cannot run {arguments[0]!r} in {self.spec.base}: {error}"
+            raise CommandCrashed(said, mistake=said if mistake_in(error) else "") from error
         if ended.exit_code == INFEASIBLE_EXIT and listener.stopped is None:
             raise Infeasible(f"{arguments[0]} refuses it ({ended.how}){_last_words(ended)}")
         return ended
@@ -272,9 +276,8 @@ class CommandRunner(Objective):
         missing = [m.name for m in self.metrics if values[m.name] is None and is_needed(m)]
         if missing:
             known = ", ".join(map(str, found)) or "nothing"
-            raise CommandCrashed(
-                f"no metric {', '.join(map(repr, missing))} {where}; there is {known}", ended
-            )
+            said = f"no metric {', '.join(map(repr, missing))} {where}; there is {known}"
+            raise CommandCrashed(said, ended, missing_metric(found, said))
         return {name: _number(name, value, ended) for name, value in values.items() if value is not None}
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Sequence
+from pathlib import Path
 
-from autotune.errors import Problem
+from autotune.errors import Problem, nearest
 from autotune.provenance.files import is_file
 from autotune.space.placeholders import fill, names
 from autotune.space.spec import CommandObjective, MetricSpec
@@ -31,7 +32,7 @@ def _program_problems(spec: CommandObjective) -> list[Problem]:
         program = command[0]
         if names(program) or ("/" in program and command in made_by_prepare):
             continue
-        problem = _program_problem(fill(program, {}), spec)
+        problem = _program_problem(fill(program, {}), spec) or _script_problem(command, spec)
         if problem is not None and problem not in found:
             found.append(problem)
     return found
@@ -54,6 +55,18 @@ def _program_problem(program: str, spec: CommandObjective) -> Problem | None:
     if not os.access(file, os.X_OK):
         return Problem(f"{file} may not be run", hint=f"chmod +x {file}")
     return None
+
+
+def _script_problem(command: Sequence[str], spec: CommandObjective) -> Problem | None:
+    """Of ``python bench.py``: that there is no such file, unless a ``prepare`` may make it."""
+    script = command[1] if len(command) > 1 else ""
+    by_python = Path(command[0]).name.startswith("python") and script.endswith(".py")
+    if not by_python or spec.prepare or names(script) or is_file(spec.base / script):
+        return None
+    beside = [file.name for file in spec.base.glob("*.py")]
+    return Problem(
+        f"there is no file {script!r} in {spec.base}", hint=nearest(script, beside) if beside else ""
+    )
 
 
 def _metric_problems(spec: CommandObjective, metrics: Sequence[MetricSpec]) -> list[Problem]:

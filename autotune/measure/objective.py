@@ -41,6 +41,8 @@ class Signal(Exception):  # noqa: N818 - no error, but an answer
     stderr: str = ""
     exit_code: int | None = None
     signal: int | None = None
+    mistake: str = ""
+    """See :data:`autotune.measure.outcome.MISTAKE`."""
 
 
 class Infeasible(Signal):

@@ -16,6 +16,10 @@ RESOURCES = "resources"
 SAME_CODE_AS = "same_code_as"
 """In the facts of a trial that was not measured: the number of the trial whose code, and result, it has."""
 
+MISTAKE = "mistake"
+"""In the facts of a failed trial: what was raised and where, if that is a mistake in the code that was run
+or something missing on the machine (:mod:`autotune.measure.mistakes`)."""
+
 TIMELINE = "timeline"
 """In the facts of a trial: ``{stage: [began, ended, lane]}`` in seconds since the epoch, the stages being
 ``prepare``, ``check`` where it came ahead, and ``measure``; the lanes of a stage are the workers that are at

@@ -8,6 +8,7 @@ from contextlib import suppress
 from types import MappingProxyType
 
 from autotune.measure.gpu.failures import classify
+from autotune.measure.mistakes import mistake_in
 from autotune.measure.objective import Signal, WrongAnswer
 from autotune.measure.readings import named_values
 from autotune.status import Status
@@ -29,6 +30,7 @@ class Failed(Exception):  # noqa: N818
         exit_code: int | None = None,
         signal: int | None = None,
         metrics: Mapping[str, float] = MappingProxyType({}),
+        mistake: str = "",
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -37,6 +39,7 @@ class Failed(Exception):  # noqa: N818
         self.exit_code = exit_code
         self.signal = signal
         self.metrics = metrics
+        self.mistake = mistake
 
 
 def failed(error: BaseException) -> Failed:
@@ -45,12 +48,14 @@ def failed(error: BaseException) -> Failed:
         message = describe(error, with_type=False)
         metrics = _numbers(error.metrics) if isinstance(error, WrongAnswer) else {}
         stderr = writable(str(error.stderr))
-        return Failed(error.status, message, stderr, error.exit_code, error.signal, metrics)
+        return Failed(
+            error.status, message, stderr, error.exit_code, error.signal, metrics, writable(error.mistake)
+        )
     if (found := classify(error)) is not None:
         return Failed(found.status, f"{found.name} ({describe(error)})", _trace(error))
     if any(kind.__name__ in ("MemoryError", "OutOfMemoryError") for kind in type(error).__mro__):
         return Failed(Status.OUT_OF_MEMORY, describe(error), _trace(error))
-    return Failed(Status.CRASHED, describe(error), _trace(error))
+    return Failed(Status.CRASHED, describe(error), _trace(error), mistake=writable(mistake_in(error)))
 
 
 def _numbers(metrics: Mapping[str, object]) -> dict[str, float]:

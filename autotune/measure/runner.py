@@ -17,8 +17,9 @@ import numpy as np
 from autotune.measure.bounds import beyond_bounds, beyond_doubt
 from autotune.measure.gathering import NoNotes, Notes, Trial
 from autotune.measure.memory import PeakMemory
+from autotune.measure.mistakes import MissingMetricError
 from autotune.measure.objective import Baseline, Code, Objective
-from autotune.measure.outcome import CODE, RESOURCES, Estimate, Outcome, Reading
+from autotune.measure.outcome import CODE, MISTAKE, RESOURCES, Estimate, Outcome, Reading
 from autotune.measure.pace import Pace
 from autotune.measure.raised import Failed
 from autotune.measure.readings import Clock, Sample, named_values, plain_context, plain_facts
@@ -322,7 +323,8 @@ class Runner:
         values = named_values(plain, self.goal.name)
         if self.goal.name not in values:
             known = ", ".join(values) or "nothing"
-            raise TypeError(f"measure() must return the metric {self.goal.name!r}; it returned {known}")
+            message = f"measure() must return the metric {self.goal.name!r}; it returned {known}"
+            raise MissingMetricError(message) if values else TypeError(message)
         return values
 
     def _trial(self) -> Trial:
@@ -338,6 +340,8 @@ class Runner:
         except Failed as failure:
             stood = {name: Estimate(value, value, value, 1) for name, value in failure.metrics.items()}
             metrics = trial.checked | stood if failure.status is Status.WRONG else {}
+            if failure.mistake:
+                trial.facts[MISTAKE] = failure.mistake
             return trial.outcome(
                 failure.status,
                 failure.message,

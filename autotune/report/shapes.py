@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
+from textwrap import shorten
 
 from autotune.report.numbers import say_count, say_gain, say_ratio, say_value
 from autotune.report.rule import varying
+from autotune.report.summary import say_tried
 from autotune.session.result import Result
 from autotune.session.shapes_matrix import Cell, Matrix
 from autotune.session.shapes_result import ManyResult
@@ -20,10 +23,13 @@ def summarize_many(result: ManyResult, *, program: str = "autotune", store_optio
     lines = ["", f"{result.name}: {len(labels)} workloads", ""]
     for label, one, held_out in zip(labels, result.results, result.matrix.held_out, strict=True):
         lines.append(f"  {label:{width}}  {_line(one, held_out)}")
+        lines += [f"  {'':{width}}  {text}" for text in _why_nothing_works(one)]
     lines += [f"  {where:{width}}  given up: {_first_line(why)}" for where, why in result.failures.items()]
-    lines += ["", *_matrix(result.matrix, labels, width)]
+    if matrix := list(_matrix(result.matrix, labels, width)):
+        lines += ["", *matrix]
     tried = sum(sum(one.statuses.values()) for one in result.results)
-    lines += ["", f"tried          {say_count(tried, 'trial')}; ended by: {result.reason}"]
+    said = say_tried(tried, sum(one.outside for one in result.results))
+    lines += ["", f"tried          {said}; ended by: {result.reason}"]
     lines += [f"stored in      {result.results[0].store}", "", *_next(result, program, store_option)]
     return "\n".join(lines)
 
@@ -52,6 +58,21 @@ def _line(result: Result, held_out: bool) -> str:
     else:
         standing = "" if result.defended else "not measured again"
     return f"{value:>12}  {trials:>10}  {standing}  ({result.study.label})".replace("    (", "  (")
+
+
+def _why_nothing_works(result: Result) -> list[str]:
+    """The commonest failure of a workload in which every trial failed, with the words of its first trial."""
+    failed = [trial for trial in result.trials if trial.status.failed]
+    if result.best is not None or not failed:
+        return []
+    status, count = Counter(trial.status for trial in failed).most_common(1)[0]
+    first = next((t for t in failed if t.status is status and t.message.strip()), None)
+    said = (
+        ""
+        if first is None
+        else f", as trial {first.number}: {shorten(first.message, 160, placeholder=' ...')}"
+    )
+    return [f"{f'{count} {status}':>12}{said}  ({result.study.label})"]
 
 
 def _matrix(matrix: Matrix, labels: list[str], width: int) -> Iterator[str]:
@@ -83,10 +104,14 @@ def _ratios(matrix: Matrix, cells: tuple[Cell, ...]) -> Iterator[str]:
 
 def _next(result: ManyResult, program: str, store_option: str) -> list[str]:
     study = f"--study {result.name}{store_option}"
-    label = result.results[0].study.label
-    commands = [
+    works = next((one for one in result.results if one.best is not None), None)
+    label = (works or result.results[0]).study.label
+    winners = [
         (f"{program} rule {study} -o rule.py", "a function that chooses for other workloads, and its regret"),
         (f"{program} best --study {label}{store_option}", "what is best for one workload"),
+    ]
+    commands = [
+        *(winners if works else []),
         (f"{program} report {label}{store_option}", "one page: how sure, how found, what failed"),
         (f"{program} show --study {label}{store_option}", "its trials, the failures and why"),
     ]

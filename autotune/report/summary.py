@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from textwrap import shorten
 
-from autotune.measure.outcome import SAME_CODE_AS
+from autotune.measure.outcome import MISTAKE, SAME_CODE_AS
 from autotune.report.numbers import say_count, say_estimate, say_gain, say_ratio, say_value
 from autotune.report.throughput import disagreement
 from autotune.session.result import EXHAUSTED, INTERRUPTED, Comparison, Result
+from autotune.session.same_failure import MISTAKEN
 from autotune.space.configuration import Value, plain
 from autotune.space.spec import Budget
 from autotune.store.records import TrialRecord
@@ -126,21 +127,38 @@ def _tried(result: Result) -> str:
     total = sum(result.statuses.values())
     failed = ", ".join(f"{n} {status}" for status, n in result.failures.items())
     other = ", ".join(f"{n} {s}" for s, n in result.statuses.items() if s in ("pruned", "lost") and n)
-    parts = [say_count(total, "trial"), f"failed: {failed}" if failed else "none failed"]
+    parts = [say_tried(total, result.outside), f"failed: {failed}" if failed else "none failed"]
     parts += [other] if other else []
     same = sum(SAME_CODE_AS in trial.facts for trial in result.trials)
     parts += [f"{same} with the code of another, not measured again"] if same else []
     return f"{'tried':14} {'; '.join(parts)}; ended by: {result.reason}"
 
 
+def say_tried(trials: int, outside: int) -> str:
+    """``89 trials (44 in the space as it is now)``: only these count for the budget that a reason names."""
+    now = f" ({trials - outside} in the space as it is now)" if outside else ""
+    return f"{say_count(trials, 'trial')}{now}"
+
+
 def _why_failed(result: Result) -> list[str]:
     """The first message of each kind of failure."""
+    if result.reason == MISTAKEN:
+        return _mistake(result)
     first: dict[str, str] = {}
     for trial in result.trials:
         if trial.status.failed and trial.message.strip():
             message = shorten(trial.message, 240, placeholder=" ...")
             first.setdefault(str(trial.status), f"{'':14} {trial.status}, as trial {trial.number}: {message}")
     return list(first.values())
+
+
+def _mistake(result: Result) -> list[str]:
+    """The mistake that ended the search, where it is, and what to do if it is none."""
+    where = next(str(trial.facts[MISTAKE]) for trial in result.trials if MISTAKE in trial.facts)
+    return [
+        f"{'mistake':14} {shorten(where, 240, placeholder=' ...')}",
+        f"{'':14} (if it is a limit of configurations, say so: raise autotune.Infeasible, or exit with 78)",
+    ]
 
 
 def _next(result: Result, space: str, program: str, store_option: str, budget: Budget) -> list[str]:
@@ -155,7 +173,10 @@ def _next(result: Result, space: str, program: str, store_option: str, budget: B
         ),
         (f"{program} show {study}", "every trial, the failures and why"),
     ]
-    if result.reason != EXHAUSTED:
+    if result.reason == MISTAKEN:
+        again = f"{program} search {space or result.study.name}{store_option}"
+        commands.append((again, "once the mistake is mended: begins a new study"))
+    elif result.reason != EXHAUSTED:
         more = f"{program} search {space or result.study.name}{_more(result, budget)}{store_option}"
         commands.append((more, "go on searching"))
     width = max(len(command) for command, _ in commands)
@@ -167,7 +188,7 @@ def _more(result: Result, budget: Budget) -> str:
 
     It counts for the study as a whole.
     """
-    tried = sum(result.statuses.values())
+    tried = sum(result.statuses.values()) - result.outside
     interrupted = result.reason == INTERRUPTED
     options = f" --time {budget.time * (1 if interrupted else 2):g}s" if budget.time else ""
     if budget.trials and budget.trials > tried:

@@ -14,6 +14,7 @@ import socket
 import time
 from dataclasses import asdict
 
+from autotune.errors import InputError
 from autotune.measure.outcome import Outcome
 from autotune.provenance.environment import Environment
 from autotune.search.contract import Problem
@@ -27,7 +28,9 @@ from autotune.session.opening import OpenedStudy
 from autotune.session.progress import Best
 from autotune.session.result import better
 from autotune.session.same_code import Known, known_codes
+from autotune.session.same_failure import SameFailure
 from autotune.session.sources import lessons
+from autotune.space.configuration import Configuration
 from autotune.space.spec import StudySpec
 from autotune.status import Status
 from autotune.store.records import NewAsk, NewTrial, TrialRecord
@@ -59,6 +62,7 @@ class Ledger:
         self.study = study
         self.metric = spec.goals[0]
         self.best: Best | None = None
+        self.failure = SameFailure(_default_of(spec))
         self.earlier = 0
         self._environment = environment
         self._since_improvement = 0
@@ -262,6 +266,7 @@ class Ledger:
     # -- the best so far -----------------------------------------------------------------------
 
     def _note(self, trial: Finished) -> None:
+        self.failure.hear(trial)
         self._since_improvement += 1
         estimate = trial.metrics.get(self.metric.name)
         if trial.status is not Status.OK or estimate is None:
@@ -272,6 +277,14 @@ class Ledger:
             self._since_improvement = 0
         if self._front.improves(trial.metrics):
             self._since_improvement = 0
+
+
+def _default_of(spec: StudySpec) -> Configuration | None:
+    """``None`` where constraints forbid it."""
+    try:
+        return spec.space.default()
+    except InputError:
+        return None
 
 
 def _order_told(trial: TrialRecord) -> int:

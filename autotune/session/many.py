@@ -26,6 +26,7 @@ from autotune.session.ledger import Ledger, seconds_searched
 from autotune.session.opening import open_study
 from autotune.session.progress import Progress
 from autotune.session.result import INTERRUPTED, load_result, space_of
+from autotune.session.same_failure import MISTAKEN
 from autotune.session.session import Session
 from autotune.session.shapes_budget import Slice, Standing, next_slice, order_of
 from autotune.session.shapes_cross import Candidate, candidates, is_current, measure_across, own_verdict
@@ -58,6 +59,8 @@ class ManySession:
     _failures: dict[int, AutotuneError] = field(default_factory=dict)
     _closed: set[int] = field(default_factory=set)
     """The places of workloads in which nothing more can be tried."""
+    _mistaken: set[int] = field(default_factory=set)
+    """Of those, where every trial failed by the same mistake."""
     _said: set[str] = field(default_factory=set)
 
     def run(self) -> ManyResult:
@@ -113,7 +116,7 @@ class ManySession:
             alive = [place for place in order if place not in self._failures]
             given = next_slice(standings, alive, budget.trials, budget.time) if alive else None
             if given is None:
-                return _why(budget, standings)
+                return MISTAKEN if self._mistaken.issuperset(searched) else _why(budget, standings)
             self._give(given, standings)
         return INTERRUPTED
 
@@ -147,7 +150,7 @@ class ManySession:
             patience=self.family.specs[place].budget.patience,
         )
         self._search_one(place, budget, Spent(sum(o.tries for o in others), sum(o.seconds for o in others)))
-        if len(self._tried(place)) == own.tries:
+        if len(self._tried(place)) == own.tries or place in self._mistaken:
             self._closed.add(place)
 
     def _search_one(self, place: int, budget: Budget, others: Spent) -> None:
@@ -168,7 +171,8 @@ class ManySession:
             )
             if self.stopped:  # between two sessions, or while the executor was made
                 self._session.stop()
-            self._session.run()
+            if self._session.run().reason == MISTAKEN:
+                self._mistaken.add(place)
         self._session = None
 
     # -- measuring again -----------------------------------------------------------------------
@@ -215,7 +219,10 @@ class ManySession:
         progress = SharedProgress(self.progress, self.family.label(place), spec.budget, Spent(), self._said)
         with self._may_fail(place), closing(self.make_executor(spec)) as executor, executor.aside():
             ledger = Ledger(
-                spec, self.store, open_study(spec, self.store, self.environment), self.environment
+                spec,
+                self.store,
+                open_study(spec, self.store, self.environment, goes_on=True),
+                self.environment,
             )
             reason = INTERRUPTED
             try:

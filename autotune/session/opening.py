@@ -18,6 +18,7 @@ from autotune.provenance.code import SourceSnapshot, snapshot
 from autotune.provenance.environment import Environment
 from autotune.search.contract import Problem
 from autotune.search.registry import make_strategy
+from autotune.session.same_failure import only_mistake
 from autotune.space.configuration import plain
 from autotune.space.spec import (
     CallableObjective,
@@ -117,16 +118,25 @@ class OpenedStudy:
 
 
 def open_study(
-    spec: StudySpec, store: Store, environment: Environment, *, fresh: bool = False
+    spec: StudySpec,
+    store: Store,
+    environment: Environment,
+    *,
+    fresh: bool = False,
+    goes_on: bool = False,
 ) -> OpenedStudy:
-    """Find the study that ``spec`` goes on with, or begin a new one; ``fresh`` always begins anew."""
+    """Find the study that ``spec`` goes on with, or begin a new one; ``fresh`` always begins anew.
+
+    One whose trials have all failed by a mistake is left for a new one, since they say nothing of their
+    configurations; not by a search that has begun and ``goes_on``.
+    """
     try_strategy(spec)
     sources = source_files(spec.objective)
     source = snapshot(sources)
     identity = identify(spec, source.source_hash, environment.machine_key)
     store.put_environment(environment.hash, environment.to_document())
     notes: list[str] = []
-    record = _find_or_begin(spec, store, environment, identity, notes, fresh=fresh)
+    record = _find_or_begin(spec, store, environment, identity, notes, fresh=fresh, goes_on=goes_on)
     document = _document(spec, identity)
     if record.space_hash != spec.space.hash:
         notes.append(
@@ -176,6 +186,7 @@ def _find_or_begin(
     notes: list[str],
     *,
     fresh: bool,
+    goes_on: bool,
 ) -> StudyRecord:
     earlier = store.studies(spec.name)
     differs = {} if fresh or not earlier else identity.differences(earlier[-1].document.get("identity", {}))
@@ -200,6 +211,12 @@ def _find_or_begin(
             f"a new study, because not all is as in study {earlier[-1].label}: "
             + "; ".join(_say(part, before, after) for part, (before, after) in differs.items())
         )
+    if not is_new and not goes_on and (mistake := only_mistake(store, record)):
+        notes.append(
+            f"a new study, because all trials of {record.label} failed by a mistake, which says nothing of"
+            f" their configurations: {mistake}"
+        )
+        record = store.create_study(replace(new, parent_id=record.id))
     return record
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from autotune.measure.outcome import Estimate
+from autotune.session.same_failure import MISTAKEN
 from autotune.space.configuration import Configuration, plain
 from autotune.space.from_document import space_from_document
 from autotune.space.space import Space
@@ -70,6 +71,8 @@ class Result:
     remark: str = ""
     """What else is to be said of the verdict: no better than the default, nothing to compare with ..."""
     trials: Sequence[TrialRecord] = field(default=(), repr=False)
+    outside: int = 0
+    """How many of :attr:`trials` the space no longer has: they count for no budget."""
 
     @property
     def goals(self) -> tuple[MetricSpec, ...]:
@@ -149,7 +152,9 @@ def best_trial(trials: Sequence[TrialRecord], metric: MetricSpec) -> TrialRecord
 
 def load_result(store: Store, study: StudyRecord, reason: str = "") -> Result:
     """The result of ``study`` as it stands in ``store``, the latest verdict and every trial included."""
-    return replace(load_answer(store, study, reason), trials=store.trials(study.id, purpose="search"))
+    trials, space = store.trials(study.id, purpose="search"), _changed_space(store, study)
+    outside = 0 if space is None else sum(trial.configuration not in space for trial in trials)
+    return replace(load_answer(store, study, reason), trials=trials, outside=outside)
 
 
 def load_answer(store: Store, study: StudyRecord, reason: str = "") -> Result:
@@ -179,6 +184,8 @@ def _nothing(statuses: Mapping[str, int], reason: str) -> str:
     """Why there is no answer."""
     if reason == EXHAUSTED and not statuses:
         return "no configuration satisfies the constraints; autotune check says what each removes"
+    if reason == MISTAKEN:
+        return "all trials failed by the same mistake in the code, or for want of the same thing"
     ended = any(Status(status).finished for status in statuses)
     return "no configuration succeeded" if ended else "no trial came to its end"
 

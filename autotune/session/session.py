@@ -19,6 +19,7 @@ from autotune.session.ledger import Ledger
 from autotune.session.opening import next_segment, open_study
 from autotune.session.progress import Opening, Progress
 from autotune.session.result import EXHAUSTED, INTERRUPTED, Result, load_result, space_of
+from autotune.session.same_failure import MISTAKEN
 from autotune.session.stopping import Stopping, make_stopping
 from autotune.space.spec import StudySpec
 from autotune.status import Status
@@ -60,7 +61,7 @@ class Session:
     def run(self) -> Result:
         """Search until the budget is spent or the space exhausted, then measure the finalists again."""
         with closing(self.executor), self.executor.aside():
-            study = open_study(self.spec, self.store, self.environment, fresh=self.fresh)
+            study = open_study(self.spec, self.store, self.environment, fresh=self.fresh, goes_on=self.part)
             ledger = Ledger(self.spec, self.store, study, self.environment, part=self.part)
             reason = "crashed"
             self._stopping = make_stopping(self.spec, self.store, study.record.id, ledger.session_id)
@@ -96,7 +97,7 @@ class Session:
         unchanged = signature(ledger.study.sources)
         exhausted = False
         while not self._stopped:
-            why = condition.reached(ledger.spent)
+            why = MISTAKEN if ledger.failure.mistake else condition.reached(ledger.spent)
             self._advance(ledger, closed=bool(why) or exhausted)
             # Lost trials are part of the budget: they are tried again even where nothing new is.
             lost = 0 if self._late(ledger) else ledger.lost
@@ -160,10 +161,13 @@ class Session:
             self._record(ledger, trial_id, settled)
 
     def _record(self, ledger: Ledger, trial_id: int, outcome: Outcome) -> None:
+        doubted = bool(ledger.failure.doubt)
         trial = ledger.finish(trial_id, outcome)
         if self._stopping is not None and (text := self._stopping.remark(outcome)):
             self.progress.note(text)
         self.progress.finished(trial.number, trial.configuration, outcome, ledger.best)
+        if ledger.failure.doubt and not doubted and not ledger.failure.mistake:
+            self.progress.note(ledger.failure.doubt)
         if outcome.status is Status.LOST and not self._giving_up and trial.attempt < MAX_ATTEMPTS:
             self.progress.note(f"trial {trial.number} was lost ({outcome.message}): it will be tried again")
             ledger.retry(trial_id)

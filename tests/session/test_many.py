@@ -108,6 +108,18 @@ def test_what_is_wrong_or_fails_is_a_hole_with_its_reason(tmp_path: Path) -> Non
     assert result.succeeded
 
 
+def test_where_nothing_works_it_is_said_why(tmp_path: Path) -> None:
+    said = summarize_many(search(tmp_path, "[{m: 13}, {m: 96}]"))
+    [line] = [line for line in said.splitlines() if "thirteen" in line]
+    assert "infeasible, as trial 0: thirteen  (planted#1)" in line
+    assert "ninety-six" not in said, "there something works"
+    assert "best --study planted#2" in said
+    failed = summarize_many(search(tmp_path, "[{m: 13}]", trials=5))
+    assert (
+        "infeasible, as trial 0" in failed and "autotune best" not in failed and "autotune rule" not in failed
+    )
+
+
 def test_the_same_command_again_measures_nothing(tmp_path: Path) -> None:
     before = search(tmp_path, THREE)
     Planted.prepared.clear()

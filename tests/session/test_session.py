@@ -109,6 +109,12 @@ def test_what_is_gone_from_a_space_does_not_count_for_the_budget(
     assert any(t.configuration["x"] > 4 for t in before.trials)
     after = search(spec(tmp_path, high=4), trials=30)
     assert sum(t.configuration["x"] <= 4 for t in after.trials) == 30
+    said = summarize(after)
+    assert (
+        f"{len(after.trials)} trials (30 in the space as it is now)" in said and "ended by: 30 trials" in said
+    )
+    assert "--trials 60" in said, "those that are gone count for no budget"
+    assert "as it is now" not in summarize(before)
 
 
 def test_a_winner_that_its_space_forbids_is_no_answer(

@@ -1,0 +1,89 @@
+"""Whether trials fail for a reason that no configuration can mend, so that trying on is of no use.
+
+Hidden limits can make the first dozens of tries fail, all of them with the same words. So a search ends only
+where each trial of its study has failed by one and the same *mistake* (:mod:`autotune.measure.mistakes`), the
+default included, in configurations that differ in every knob. Of other failures it only says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from autotune.measure.outcome import MISTAKE
+from autotune.session.liveness import lives
+from autotune.session.observing import Finished
+from autotune.space.configuration import Configuration
+from autotune.status import Status
+from autotune.store.records import StudyRecord
+from autotune.store.store import Store
+
+MISTAKEN = "the same mistake in every trial"
+"""The reason of a search that ended for it."""
+
+ENOUGH = 10
+"""Failures that show it: a mistake that only half of the configurations come to is taken for one of all in
+one search of a thousand."""
+
+
+@dataclass
+class SameFailure:
+    """Hears of every result of a study. ``default``: what has to be among them, where it is feasible."""
+
+    default: Configuration | None
+    _tried: list[Configuration] = field(default_factory=list)
+    _mistakes: set[str] = field(default_factory=set)
+    _statuses: set[Status] = field(default_factory=set)
+
+    def hear(self, trial: Finished) -> None:
+        """A trial has ended; one that was lost is none."""
+        if len(self._statuses) > 1 or Status.OK in self._statuses:
+            return  # nothing more can come of it
+        self._tried.append(trial.configuration)
+        self._statuses.add(trial.status)
+        self._mistakes.add(str(trial.facts.get(MISTAKE, "")))
+
+    @property
+    def mistake(self) -> str:
+        """What has failed them all, once that is sure; else empty."""
+        alone = len(self._mistakes) == 1 and self._all_failed
+        return next(iter(self._mistakes)) if alone and self._differ else ""
+
+    @property
+    def doubt(self) -> str:
+        """What to tell the user where all have failed alike, for whatever reason; else empty."""
+        if not self._all_failed:
+            return ""
+        among = ", the default among them," if self.default in self._tried else ""
+        return (
+            f"the first {len(self._tried)} trials{among} all ended as {next(iter(self._statuses))}. "
+            "If no configuration can mend that, end the search with Ctrl-C"
+        )
+
+    @property
+    def _all_failed(self) -> bool:
+        """Enough of them, all with one status."""
+        alike = len(self._statuses) == 1 and next(iter(self._statuses)).failed
+        return alike and len(self._tried) >= ENOUGH
+
+    @property
+    def _differ(self) -> bool:
+        """Whether the default is among them and each knob has had several values, if constraints let it."""
+        if self.default is not None and self.default not in self._tried:
+            return False
+        knobs = {name for configuration in self._tried for name in configuration}
+        varied = all(len({c.get(name) for c in self._tried}) > 1 for name in knobs)
+        return varied or len(self._tried) >= 2 * ENOUGH
+
+
+def only_mistake(store: Store, study: StudyRecord) -> str:
+    """The first mistake of a study in which every trial has failed by one; empty for any other, and while a
+    search goes on in it."""
+    counts = store.study(study.id).counts
+    ended = {status for status, count in counts.items() if count and Status(status).finished}
+    if ended != {Status.CRASHED} or any(
+        session.finished_at is None and lives(session) is not False for session in store.sessions(study.id)
+    ):
+        return ""
+    trials = store.trials(study.id, status=Status.CRASHED)
+    mistakes = [str(trial.facts.get(MISTAKE, "")) for trial in trials]
+    return mistakes[0] if all(mistakes) else ""

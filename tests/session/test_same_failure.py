@@ -1,0 +1,203 @@
+"""When a search ends because all of its trials fail alike, and when it must not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import autotune
+from autotune.measure.outcome import MISTAKE
+from autotune.report.summary import summarize
+from autotune.session.progress import Progress
+from autotune.session.same_failure import ENOUGH, MISTAKEN, SameFailure
+from autotune.space.configuration import Configuration
+from autotune.space.reader import parse_family, parse_spec
+from autotune.space.spec import StudySpec
+from autotune.status import Status
+from autotune.store.records import ResultRecord
+from autotune.store.store import Store
+
+DEFAULT = Configuration({"x": 0, "y": 0})
+NAME = "NameError: name 'xx' is not defined (objective.py, line 1)"
+
+
+def result(number: int, status: Status = Status.CRASHED, mistake: str = NAME, y: int = -1) -> ResultRecord:
+    configuration = Configuration({"x": number, "y": number if y < 0 else y})
+    facts = {MISTAKE: mistake} if mistake else {}
+    return ResultRecord(number, configuration, status, {}, {}, {}, None, facts)
+
+
+def heard(*results: ResultRecord, default: Configuration | None = DEFAULT) -> SameFailure:
+    failure = SameFailure(default)
+    for one in results:
+        failure.hear(one)
+    return failure
+
+
+def test_enough_trials_with_one_mistake_show_it() -> None:
+    results = [result(n) for n in range(ENOUGH)]
+    assert heard(*results).mistake == NAME
+    assert heard(*results[:-1]).mistake == ""
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        result(99, Status.OK, ""),
+        result(99, Status.PRUNED, ""),
+        result(99, Status.OUT_OF_MEMORY, ""),
+        result(99, mistake=""),
+        result(99, mistake="KeyError: 'x' (objective.py, line 1)"),
+    ],
+)
+def test_one_that_came_to_another_end_refutes_it(other: ResultRecord) -> None:
+    results = [result(n) for n in range(2 * ENOUGH)]
+    assert heard(*results, other).mistake == heard(other, *results).mistake == ""
+
+
+def test_the_default_must_be_among_them_where_it_is_feasible() -> None:
+    results = [result(n) for n in range(1, 3 * ENOUGH)]
+    assert heard(*results).mistake == ""
+    assert heard(*results, default=None).mistake == NAME
+
+
+def test_a_knob_that_was_never_turned_may_be_why() -> None:
+    results = [result(n, y=0) for n in range(2 * ENOUGH)]
+    assert heard(*results[:-1]).mistake == ""
+    assert heard(*results).mistake == NAME, "constraints hold it"
+
+
+@pytest.mark.parametrize("status", [status for status in Status if status.failed])
+def test_failures_that_may_be_limits_only_raise_doubt(status: Status) -> None:
+    results = [result(n, status, "") for n in range(10 * ENOUGH)]
+    failure = heard(*results)
+    assert failure.mistake == "" and f"the default among them, all ended as {status}" in failure.doubt
+    assert heard(*results[: ENOUGH - 1]).doubt == ""
+
+
+def test_some_that_are_wrong_and_some_that_run_out_of_memory_raise_none() -> None:
+    results = [result(n, Status.WRONG, "") for n in range(2 * ENOUGH)]
+    assert heard(*results, result(99, Status.OUT_OF_MEMORY, "")).doubt == ""
+    assert heard(*results, result(99, Status.OK, "")).doubt == ""
+
+
+# -- searches -------------------------------------------------------------------------------------
+
+SPACE = """
+autotune: 1
+name: bowl
+objective: objective.py:unused
+knobs:
+  x: {range: [0, 15], default: 0}
+  y: {range: [0, 15], default: 0}
+measure: {min_readings: 3, max_readings: 3, finalists: 2}
+budget: {trials: 60}
+"""
+
+
+class Heard(Progress):
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+
+class Bowl:
+    """Reads how deep it is in a file."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def __call__(self, x: int, y: int) -> float:
+        return float(self.file.read_text()) + x + (y - 7) ** 2
+
+
+def spec(folder: Path, text: str = SPACE) -> StudySpec:
+    (folder / "objective.py").write_text("def unused(x, y):\n    return 1.0\n")
+    return parse_spec(text, folder / "space.yaml", {})
+
+
+def search(folder: Path, objective: object, heard: Heard, **options: object) -> autotune.Result:
+    options = {"strategy": "random", "seed": 1, "store": folder / "study.db", **options}
+    return autotune.search(spec(folder), objective=objective, progress=heard, **options)  # type: ignore[arg-type]
+
+
+def test_a_mistake_ends_a_search_and_says_what_it_is(tmp_path: Path) -> None:
+    result = search(tmp_path, Bowl(tmp_path / "depth.txt"), Heard())
+    assert result.best is None and result.reason == MISTAKEN
+    assert ENOUGH <= sum(result.statuses.values()) < 2 * ENOUGH
+    said = summarize(result, space="space.yaml")
+    assert "all trials failed by the same mistake" in said
+    assert "depth.txt' (" in said and "autotune search space.yaml  #" in said
+    assert result.to_document()["reason"] == MISTAKEN
+
+
+def test_once_it_is_mended_the_search_begins_with_nothing_against_the_default(tmp_path: Path) -> None:
+    file, notes = tmp_path / "depth.txt", Heard()
+    failed = search(tmp_path, Bowl(file), Heard())
+    file.write_text("3")
+    mended = search(tmp_path, Bowl(file), notes)
+    assert mended.study.id != failed.study.id and not mended.failures
+    assert mended.speedup is not None and mended.reason == "60 trials"
+    assert any(
+        note.startswith(f"a new study, because all trials of {failed.study.label}") for note in notes.notes
+    )
+    again = search(tmp_path, Bowl(file), Heard(), trials=70)
+    assert again.study.id == mended.study.id
+
+
+def test_a_search_that_was_interrupted_in_a_mistake_begins_anew_as_well(tmp_path: Path) -> None:
+    file = tmp_path / "depth.txt"
+    failed = search(tmp_path, Bowl(file), Heard(), trials=2)
+    assert failed.failures == {"crashed": 2}
+    file.write_text("3")
+    assert search(tmp_path, Bowl(file), Heard(), trials=20).study.id != failed.study.id
+
+
+def test_mistakes_beside_a_success_stay_in_their_study(tmp_path: Path) -> None:
+    file = tmp_path / "depth.txt"
+    file.write_text("3")
+    first = search(tmp_path, Bowl(file), Heard(), trials=5)
+    file.unlink()
+    broken = search(tmp_path, Bowl(file), Heard(), trials=40)
+    assert broken.study.id == first.study.id and broken.reason == "40 trials"
+
+
+def limited(x: int, y: int) -> float:
+    if x < 14:
+        raise RuntimeError("invalid argument")
+    return 1.0 + y
+
+
+def test_a_hidden_limit_that_most_configurations_break_ends_nothing(tmp_path: Path) -> None:
+    notes = Heard()
+    result = search(tmp_path, limited, notes)
+    assert result.reason == "60 trials"
+    assert [note for note in notes.notes if "all ended as crashed" in note and "Ctrl-C" in note]
+
+
+def test_of_several_workloads_each_ends_by_itself(tmp_path: Path) -> None:
+    text = SPACE.replace("knobs:", "workloads: [{n: 1}, {n: 2}]\nknobs:")
+    spec(tmp_path)
+    family = parse_family(text, tmp_path / "space.yaml")
+
+    def of_two(x: int, y: int, workload: dict[str, int]) -> float:
+        return float(x + y) if workload["n"] == 2 else float({}["missing"])
+
+    result = autotune.search_many(family, objective=of_two, store=tmp_path / "s.db", strategy="random")
+    one, two = (sum(r.statuses.values()) for r in result.results)
+    assert one < 2 * ENOUGH and one + two == 60 and result.results[1].best is not None
+
+    with Store.open(str(tmp_path / "s.db")) as store:
+        assert len(store.studies()) == 2
+
+
+def test_the_same_mistake_on_all_workloads_ends_the_search(tmp_path: Path) -> None:
+    text = SPACE.replace("knobs:", "workloads: [{n: 1}, {n: 2}]\nknobs:")
+    spec(tmp_path)
+    family = parse_family(text, tmp_path / "space.yaml")
+    result = autotune.search_many(family, objective=Bowl(tmp_path / "none"), store=tmp_path / "s.db")
+    assert result.reason == MISTAKEN and not result.succeeded
+    assert sum(sum(r.statuses.values()) for r in result.results) < 4 * ENOUGH
