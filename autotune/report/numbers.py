@@ -19,31 +19,35 @@ def say_value(value: float, unit: str = "", digits: int = 4) -> str:
     """``4.123 ms`` for 0.004123 s; ``12.3 Gflop/s``; a plain number where there is no unit."""
     if not math.isfinite(value):
         return str(value)
-    if unit == "s":
-        scale, name = next((pair for pair in _SECONDS if abs(value) >= pair[0]), _SECONDS[-1])
-        return f"{value / scale:.{digits}g} {name}" if value else "0 s"
-    if unit.partition("/")[0].lower() in _PREFIXED:
-        for scale, prefix in _PREFIXES:
-            if abs(value) >= scale:
-                return f"{value / scale:.{digits}g} {prefix}{unit}"
-    plain = f"{value:,.0f}" if 10**digits <= abs(value) < 1e15 else f"{value:.{digits}g}"
-    return f"{plain} {unit}".rstrip()
+    scale, name = _scale(value, unit)
+    return f"{_plain(value / scale, digits)} {name}".rstrip()
 
 
 def say_gain(estimate: float, low: float, high: float, unit: str = "") -> str:
-    """``0.12 MB [0.1 MB, 0.14 MB]``: a difference with its interval."""
-    return f"{say_value(estimate, unit)} [{say_value(low, unit)}, {say_value(high, unit)}]"
+    """``0.12 MB [0.1, 0.14]``: a value, or a difference, with its interval."""
+    scale, name = _scale(estimate or max(abs(low), abs(high)), unit)
+    value, *ends = (_plain(one / scale) for one in (estimate, low, high))
+    return f"{f'{value} {name}'.rstrip()} [{', '.join(ends)}]"
 
 
 def say_estimate(estimate: Estimate, unit: str = "") -> str:
-    """``4.12 ms [4.10, 4.15]``; the value alone where there is no interval."""
-    value = say_value(estimate.value, unit)
-    if estimate.n < 2 or not (math.isfinite(estimate.low) and math.isfinite(estimate.high)):
-        return value
-    if unit == "s" and estimate.value:
-        scale, _ = next((p for p in _SECONDS if abs(estimate.value) >= p[0]), _SECONDS[-1])
-        return f"{value} [{estimate.low / scale:.4g}, {estimate.high / scale:.4g}]"
-    return f"{value} [{say_value(estimate.low, unit)}, {say_value(estimate.high, unit)}]"
+    """``4.12 ms [4.1, 4.15]``; the value alone where there is no interval."""
+    if estimate.n < 2 or not all(map(math.isfinite, (estimate.value, estimate.low, estimate.high))):
+        return say_value(estimate.value, unit)
+    return say_gain(estimate.value, estimate.low, estimate.high, unit)
+
+
+def _scale(value: float, unit: str) -> tuple[float, str]:
+    """By what to divide a number for people to read it, and the unit that it has then."""
+    if unit == "s" and value:
+        return next((pair for pair in _SECONDS if abs(value) >= pair[0]), _SECONDS[-1])
+    if unit.partition("/")[0].lower() in _PREFIXED:
+        return next(((scale, p + unit) for scale, p in _PREFIXES if abs(value) >= scale), (1.0, unit))
+    return 1.0, unit
+
+
+def _plain(value: float, digits: int = 4) -> str:
+    return f"{value:,.0f}" if 10**digits <= abs(value) < 1e15 else f"{value:.{digits}g}"
 
 
 def say_count(count: int, one: str, many: str = "") -> str:
