@@ -5,9 +5,12 @@
 A network of scikit-learn (`MLPClassifier`, `partial_fit`) learns its digits for up to 27 epochs: width,
 learning rate, penalty, batch size, momentum and activation are searched, and the loss on a third of the data
 that it never trains on is minimised. A run ends when a complete trial is as good as the best in a hundred
-drawn at random, or when it has used as many epochs as 60 complete trials. What is counted are epochs, so that
-the figures do not depend on the machine. A curve is trained once, by whichever run comes to it first, and
-remembered for the others.
+drawn at random, or when it has used as many epochs as 60 complete trials. What is counted are epochs. A curve
+is trained once, by whichever run comes to it first, and remembered for the others.
+
+Once trainings are stopped, ``bayes`` counts the seconds that a step takes, which say little here, where most
+curves are remembered. So its runs differ from time to time, those of the same seed too. ``training`` compares
+whole searches in equal time, with all trained for real.
 """
 
 from __future__ import annotations
@@ -215,7 +218,7 @@ def main() -> None:
             f"{_environment()} {options.seeds} seeds. Target: a complete trial with a loss of {good:.4f},"
             f" which {DRAWN // ONE_IN} of {DRAWN} random configurations attain. At most {BUDGET} epochs; one"
             " that did not get there counts as that many. Percentages are of `none` with `bayes`."
-            " `optuna-successive-halving` has the rule of `asha`, and decides the same.",
+            " `optuna-successive-halving` has the rule of `asha`: what lies between the two is chance.",
             "",
             *table(results, options.seeds),
             "",
