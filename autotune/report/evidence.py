@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from autotune.measure.outcome import TIMELINE
 from autotune.report.knob_views import KnobView, knob_views
 from autotune.search.contract import Observation
+from autotune.session.ledger import searches_of
 from autotune.space.configuration import Configuration
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
@@ -55,6 +56,7 @@ class Evidence:
     """By the number of the trial."""
     verdicts: tuple[VerdictRecord, ...]
     sessions: tuple[SessionRecord, ...]
+    """The searches, without replays and verifications."""
     last_finished: Mapping[int, float]
     """When the last trial of each session that finished any did so."""
     segment: SegmentRecord | None
@@ -127,7 +129,7 @@ def load_evidence(place: Place = None, study: str | int | None = None) -> Eviden
             all_trials=frame,
             configurations=configurations,
             verdicts=tuple(store.verdicts(record.id)),
-            sessions=tuple(store.sessions(record.id)),
+            sessions=searches_of(store, record.id),
             last_finished=store.last_finished(record.id),
             segment=store.latest_segment(record.id),
             environment=_environment(store, record.environment_hash),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from autotune.report.evidence import Place, opened
+from autotune.session.ledger import searches_of
 from autotune.session.result import Result, load_answer
 from autotune.space.spec import say_workload
 from autotune.status import Status
@@ -46,7 +48,7 @@ def studies(place: Place = None, names: list[str] | None = None) -> pd.DataFrame
 
 def _row(store: Store, study: StudyRecord) -> dict[str, Any]:
     result = load_answer(store, study)
-    sessions = store.sessions(study.id)
+    sessions = searches_of(store, study.id)
     statuses = result.statuses
     in_flight = sum(statuses.get(status.value, 0) for status in (Status.WAITING, Status.RUNNING))
     budget = (sessions[-1].settings.get("budget") or {}).get("trials") if sessions else None
@@ -75,7 +77,7 @@ def _row(store: Store, study: StudyRecord) -> dict[str, Any]:
     }
 
 
-def _state(sessions: list[SessionRecord], in_flight: int) -> str:
+def _state(sessions: Sequence[SessionRecord], in_flight: int) -> str:
     if not sessions:
         return "empty"
     if in_flight:

@@ -33,7 +33,7 @@ from autotune.session.sources import lessons
 from autotune.space.configuration import Configuration
 from autotune.space.spec import StudySpec
 from autotune.status import Status
-from autotune.store.records import NewAsk, NewTrial, TrialRecord
+from autotune.store.records import NewAsk, NewTrial, SessionRecord, TrialRecord
 from autotune.store.store import Store
 
 VERIFIED = "verified"
@@ -291,11 +291,15 @@ def _order_told(trial: TrialRecord) -> int:
     return -1 if trial.told is None else trial.told
 
 
+def searches_of(store: Store, study_id: int) -> tuple[SessionRecord, ...]:
+    """The sessions that searched, without those of ``replay`` and ``verify``."""
+    return tuple(s for s in store.sessions(study_id) if VERIFIED not in s.settings)
+
+
 def seconds_searched(store: Store, study_id: int) -> float:
     """Seconds that earlier sessions searched; one that was killed counts to its last finished trial."""
     last = store.last_finished(study_id)
-    searches = [s for s in store.sessions(study_id) if VERIFIED not in s.settings]
-    return sum(_duration(s.started_at, last.get(s.id)) for s in searches)
+    return sum(_duration(s.started_at, last.get(s.id)) for s in searches_of(store, study_id))
 
 
 def _duration(started: float, finished: float | None) -> float:
