@@ -272,7 +272,8 @@ class Run:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        self._say_what_was_not_asked()
+        if error is None:  # one that was broken off may not have got to all its knobs
+            self._say_what_was_not_asked()
         stopped = self._stopped and error is not None and _is_stop(error)
         self.close(None if stopped else error)
         return stopped

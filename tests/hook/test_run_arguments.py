@@ -64,6 +64,16 @@ def test_set_that_no_knob_took_is_said(
     assert "did you mean 'width'" in said
 
 
+def test_a_script_that_failed_is_not_told_that_it_has_no_knobs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    with pytest.raises(ValueError, match="the knob 'lr' cannot be 'x'"), autotune.run("train") as run:
+        parsed(run, "--set", "lr=x")
+        run.knob("lr", default=0.1)
+    assert "did nothing" not in capsys.readouterr().err
+
+
 def test_a_knob_both_set_and_searched_is_an_error(search: Search) -> None:
     search(lr=0.5)
     with pytest.raises(InputError, match="a search is choosing the knob 'lr'"), autotune.run("train") as run:
