@@ -8,12 +8,15 @@ Whole processes, interleaved; `python -c pass` beside them, since that is what n
 from __future__ import annotations
 
 import argparse
+import os
 import platform
 import statistics
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+from autotune.provenance.device import device_facts
 
 COMMANDS = {
     "python -c pass": [sys.executable, "-c", "pass"],
@@ -34,6 +37,8 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
+    facts, load = device_facts(), os.getloadavg()[0]
+    machine = f"{facts['name']}, {facts['cores']} cores"
     taken: dict[str, list[float]] = {name: [] for name in COMMANDS}
     for run in range(options.runs + 1):
         for name, command in COMMANDS.items():
@@ -43,7 +48,8 @@ def main() -> None:
     lines = [
         "# Starting",
         "",
-        f"`python -m benchmarks.startup --runs {options.runs}`, Python {platform.python_version()}",
+        f"`python -m benchmarks.startup --runs {options.runs}`, Python {platform.python_version()}; "
+        f"{machine}, load average {load:.1f} before the run.",
         "",
         "| command | median s | min | max |",
         "|---|---|---|---|",
