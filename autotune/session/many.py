@@ -196,27 +196,30 @@ class ManySession:
             if ledger.best is not None:
                 defend(spec, executor, ledger, progress, "the search of all workloads ended")
 
-        self._measure(place, finale)
+        self._measure(place, finale, "the finalists")
 
     def _measure_across(self, place: int, wanted: Sequence[Candidate]) -> None:
         """All winners for one workload, unless that is known."""
         study = self._studies[place]
         known = is_current(self.store, study, wanted)
         if wanted and not (known and self._of_its_space(place, self.store.verdicts(study.id)[-1])):
-            self._measure(place, partial(measure_across, wanted=wanted))
+            self._measure(place, partial(measure_across, wanted=wanted), "the winners of all workloads")
 
     def _of_its_space(self, place: int, verdict: VerdictRecord) -> bool:
         """Whether a verdict was reached in the space that the workload has now, with its default."""
         return space_of(self.store, verdict) == self.family.specs[place].space.hash
 
-    def _measure(self, place: int, finale: Callable[[StudySpec, Executor, Ledger, Progress], None]) -> None:
-        """Run ``finale`` for one workload. Nothing is proposed, so no source needs to be found."""
+    def _measure(
+        self, place: int, finale: Callable[[StudySpec, Executor, Ledger, Progress], None], who: str
+    ) -> None:
+        """Run ``finale`` of ``who`` for one workload. Nothing is proposed, so no source needs to be found."""
         spec = self.family.specs[place]
         time = spec.budget.time and spec.budget.time / len(self._searched)
         early = spec.search.early_stopping
         search = SearchSettings("random", spec.search.seed, transfer=False, early_stopping=early)
         spec = replace(spec, search=search, budget=Budget(time=time))
-        progress = SharedProgress(self.progress, self.family.label(place), spec.budget, Spent(), self._said)
+        label = self.family.label(place)
+        progress = SharedProgress(self.progress, label, spec.budget, Spent(), self._said, who)
         with self._may_fail(place), closing(self.make_executor(spec)) as executor, executor.aside():
             ledger = Ledger(
                 spec,

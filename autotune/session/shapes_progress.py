@@ -14,12 +14,21 @@ from autotune.space.spec import Budget
 class SharedProgress(Progress):
     """Passes on to ``progress`` what one session of a family says.
 
-    ``label`` names its workload; ``others`` is what the other workloads have spent. A note is said once a
-    workload.
+    ``label`` names its workload; ``others`` is what the other workloads have spent; ``again`` is who is
+    measured again. A note is said once a workload.
     """
 
-    def __init__(self, progress: Progress, label: str, budget: Budget, others: Spent, said: set[str]) -> None:
+    def __init__(
+        self,
+        progress: Progress,
+        label: str,
+        budget: Budget,
+        others: Spent,
+        said: set[str],
+        again: str = "the finalists",
+    ) -> None:
         self._progress = progress
+        self._again = again
         self._label = label
         self._budget = budget
         self._others = others
@@ -44,7 +53,7 @@ class SharedProgress(Progress):
         self._progress.tick(Spent(trials, seconds, spent.since_improvement), running)
 
     def defending(self, entrants: tuple[str, ...], seconds: float) -> None:
-        self._progress.note(f"{self._label}: the finale")
+        self._progress.note(f"{self._label}: {self._again}")
         self._progress.defending(entrants, seconds)
 
     def defended(self, rounds: int) -> None:

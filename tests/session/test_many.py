@@ -78,6 +78,13 @@ def test_later_workloads_learn_from_earlier_ones_and_need_fewer_tries(tmp_path: 
     assert not any("a new study" in note for note in heard.notes)
 
 
+def test_it_is_said_who_is_measured_again(tmp_path: Path) -> None:
+    heard = Heard()
+    search(tmp_path, THREE, trials=30, progress=heard)
+    again = [note for note in heard.notes if note.startswith("m 16: ")]
+    assert again == ["m 16: the finalists", "m 16: the winners of all workloads"]
+
+
 def test_the_matrix_has_every_winner_on_every_workload(tmp_path: Path) -> None:
     workloads = "[{m: 64}, {m: 16}, {m: 256}, {m: 128, held_out: true}]"
     result = search(tmp_path, workloads, trials=90, strategy="bayes")
