@@ -45,6 +45,12 @@ def test_a_function_is_called_with_the_knobs(load: Load) -> None:
     assert not objective.prepares
 
 
+def test_a_parameter_that_a_configuration_lacks_is_named(load: Load) -> None:
+    objective = load("def measure(a, b, c): return a * b * c", knobs=("a", "b", "c"))
+    with pytest.raises(TypeError, match=r"needs 'b', 'c', and .* a 'when' a default, b=None say"):
+        reading(objective, a=4)
+
+
 @pytest.mark.parametrize("name", ["configuration", "config"])
 def test_a_function_of_the_configuration(load: Load, name: str) -> None:
     objective = load(f"def measure({name}): return {name}['a'] + 1", knobs=("a", "b"))
