@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 import click
 
 from autotune.measure.outcome import Outcome
+from autotune.measure.telling import headline
 from autotune.report.numbers import say_count, say_estimate, say_seconds
 from autotune.session.budget import Spent
 from autotune.session.progress import Best, Opening, Progress
@@ -68,13 +69,13 @@ class LineProgress(Progress):
     ) -> None:
         self._done += 1
         if outcome.status.failed:
-            self.failures.append(f"trial {number} {outcome.status}: {_first_line(outcome.message)}")
+            self.failures.append(f"trial {number} {outcome.status}: {_headline(outcome.message)}")
             if outcome.status not in self._seen:
                 self._seen.add(outcome.status)
                 self.write(self.failures[-1])
         if outcome.status is Status.PRUNED:
             self._pruned += 1
-            self.last_pruned = f"trial {number} pruned: {_first_line(outcome.message)}"
+            self.last_pruned = f"trial {number} pruned: {_headline(outcome.message)}"
             if self._pruned == 1:
                 self.write(self.last_pruned)
         if best is not None and (self.best is None or best.trial != self.best.trial):
@@ -147,5 +148,5 @@ def terminal_progress() -> Iterator[Progress]:
         yield TerminalProgress()
 
 
-def _first_line(text: str) -> str:
-    return text.strip().splitlines()[0][:120] if text.strip() else "no message"
+def _headline(message: str) -> str:
+    return headline(message)[:120] or "no message"

@@ -56,6 +56,7 @@ from autotune.measure.reports import SILENT, Reporter
 from autotune.measure.run_listener import RunListener
 from autotune.measure.run_protocol import VARIABLE as RUN_VARIABLE
 from autotune.measure.shared_folder import BuildStamp, alone_at
+from autotune.measure.telling import telling_line
 from autotune.space.configuration import Configuration
 from autotune.space.placeholders import fill, names
 from autotune.space.spec import CommandObjective, MetricSpec
@@ -357,19 +358,9 @@ def _mark_as_old(file: Path) -> None:
 
 
 def _last_words(ended: Finished) -> str:
-    """The last line that it wrote to stderr, or else to stdout, to be put after a message.
-
-    What ``make`` says in the end is only that something failed: the line before says what.
-    """
-    for text in (ended.stderr, ended.stdout):
-        lines = text.strip().splitlines()
-        telling = [line for line in lines if not _MAKE_FAILED.match(line)] or lines
-        if telling:
-            return f": {telling[-1].strip()[:300]}"
-    return ""
-
-
-_MAKE_FAILED = re.compile(r"(g?make|ninja)(\[\d+\])?: (\*\*\*|build stopped|Target .* not remade)|\s*$")
+    """The line of stderr, or else of stdout, that tells most, to be put after a message."""
+    found = telling_line(ended.stderr) or telling_line(ended.stdout)
+    return f": {found[:300]}" if found else ""
 
 
 # -- what the command is told ---------------------------------------------------------------------
