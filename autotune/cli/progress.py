@@ -98,7 +98,8 @@ class LineProgress(Progress):
         if self._pruned:
             parts.append(f"{self._pruned} pruned")
         rate = self._done / max(time.monotonic() - self._began, 1e-9)
-        parts.append(f"{rate:.2g} trials/s")
+        if self._done:
+            parts.append(f"{rate:.2g} trials/s")
         left = self.seconds_left(spent, rate)
         if left is not None:
             parts.append(f"{say_seconds(left)} left")
@@ -130,6 +131,16 @@ def terminal_progress() -> Iterator[Progress]:
 
     console = Console(stderr=True, highlight=False)
 
+    class Elapsed:
+        """How long the finale has taken, worked out whenever it is drawn: nobody ticks meanwhile."""
+
+        def __init__(self, most: float) -> None:
+            self._most, self._began = most, time.monotonic()
+
+        def __rich__(self) -> Text:
+            taken = say_seconds(time.monotonic() - self._began)
+            return Text(f"{taken} of up to {say_seconds(self._most)}", style="bold")
+
     class TerminalProgress(LineProgress):
         def write(self, text: str) -> None:
             with suppress(OSError):
@@ -140,8 +151,12 @@ def terminal_progress() -> Iterator[Progress]:
             lines += [Text(f"  {told}", style="dim") for told in (*self.failures, self.last_pruned) if told]
             live.update(Group(*lines))
 
+        def defending(self, entrants: tuple[str, ...], seconds: float) -> None:
+            live.update(Elapsed(seconds), refresh=True)
+            super().defending(entrants, seconds)
+
         def defended(self, rounds: int) -> None:
-            live.update(Text(""))
+            live.update(Text(""), refresh=True)
             super().defended(rounds)
 
     with Live(console=console, transient=True, refresh_per_second=4) as live:
