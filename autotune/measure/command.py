@@ -263,8 +263,7 @@ class CommandRunner(Objective):
             case "wall":
                 return {next(m.name for m in self.metrics if m.goal): ended.seconds}
             case "pattern":
-                found = _by_patterns(self.spec.patterns, ended)
-                where = "by its pattern"
+                found, where = _by_patterns(self.spec.patterns, ended), ""
             case "file":
                 assert file is not None
                 found, where = _from_file(file), f"in {self.spec.metrics_file}"
@@ -276,8 +275,11 @@ class CommandRunner(Objective):
         values = {m.name: _look_up(found, m.name) for m in self.metrics}
         missing = [m.name for m in self.metrics if values[m.name] is None and is_needed(m)]
         if missing:
-            known = ", ".join(map(str, found)) or "nothing"
-            said = f"no metric {', '.join(map(repr, missing))} {where}; there is {known}"
+            named, known = ", ".join(map(repr, missing)), ", ".join(map(str, found)) or "nothing"
+            said = f"no metric {named} {where}; there is {known}"
+            if self.spec.metrics_from == "pattern":
+                words = _last_words(ended) or ": it printed nothing"
+                said = f"the pattern of the metric {named} matches nothing that it printed{words}"
             raise CommandCrashed(said, ended, missing_metric(found, said))
         return {name: _number(name, value, ended) for name, value in values.items() if value is not None}
 

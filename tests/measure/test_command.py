@@ -135,6 +135,16 @@ def test_patterns_take_the_last_match_in_stdout_then_stderr(tmp_path: Path) -> N
     assert measure(objective) == {"time": 0.25, "error": 0.01}
 
 
+def test_a_pattern_that_matches_nothing_is_said_with_what_was_printed(tmp_path: Path) -> None:
+    patterns = {"time": r"took (\S+) s"}
+    objective = runner(tmp_path, "echo", "elapsed", "{tile} us", metrics_from="pattern", patterns=patterns)
+    with pytest.raises(CommandCrashed, match=r"pattern of the metric 'time' .* printed: elapsed 8 us$"):
+        measure(objective, tile=8)
+    silent = runner(tmp_path, "true", metrics_from="pattern", patterns=patterns)
+    with pytest.raises(CommandCrashed, match=r"matches nothing that it printed: it printed nothing$"):
+        measure(silent)
+
+
 def test_the_wall_clock(tmp_path: Path) -> None:
     objective = runner(tmp_path, "sleep", "0.2", metrics_from="wall")
     assert 0.2 <= measure(objective)["time"] < 5
