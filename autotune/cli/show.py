@@ -145,7 +145,8 @@ def say_study(document: dict[str, Any], store_option: str = "", *, failures: boo
     if document["remark"]:
         lines.append(document["remark"])
     best = {row["trial"] for row in document["front"]}
-    lines.append(f"best by {name}:" + ("  (*: on the front)" if best else ""))
+    if document["top"]:
+        lines.append(f"best by {name}:" + ("  (*: on the front)" if best else ""))
     for row in document["top"]:
         mark = "*" if row["trial"] in best else " "
         value = say_value(row["metrics"][name]["value"], unit)
