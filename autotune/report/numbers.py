@@ -78,14 +78,18 @@ def say_ratio(estimate: float, low: float, high: float) -> str:
     """``1.42x [1.4, 1.44]``; ``2.3x [at least 1.4]`` where one end is not known: two wild rounds, say."""
     has_low, has_high = low > 1 / UNKNOWN_RATIO, high < UNKNOWN_RATIO
     if has_low and has_high:
-        known = f"{_plain(low, 3)}, {_plain(high, 3)}"
+        known = f"{_times(low)}, {_times(high)}"
     elif has_low or has_high:
-        known = f"at least {_plain(low, 3)}" if has_low else f"at most {_plain(high, 3)}"
+        known = f"at least {_times(low)}" if has_low else f"at most {_times(high)}"
     else:
         known = "too few rounds to say"
     return f"{say_times(estimate)} [{known}]"
 
 
 def say_times(ratio: float) -> str:
-    """``1.42x``, ``1,460x``."""
-    return f"{_plain(ratio, 3)}x"
+    """``1.42x``, ``1,460x``; ``1.15e+10x``."""
+    return f"{_times(ratio)}x"
+
+
+def _times(ratio: float) -> str:
+    return _plain(ratio, 3) if ratio < UNKNOWN_RATIO else f"{ratio:.3g}"

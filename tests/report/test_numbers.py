@@ -54,6 +54,7 @@ def test_durations_and_ratios() -> None:
     assert [say_seconds(s) for s in (45, 720, 12600)] == ["45 s", "12 min", "3.5 h"]
     assert say_ratio(1.4211, 1.4, 1.44) == "1.42x [1.4, 1.44]"
     assert say_ratio(1456.2, 999.7, 12345.6) == "1,456x [1,000, 12,346]"
+    assert say_ratio(1.15e10, 1.14e10, 1.16e10) == "1.15e+10x [at least 1.14e+10]"
 
 
 @pytest.mark.parametrize(
