@@ -13,6 +13,7 @@ import click
 from autotune.measure.outcome import Outcome
 from autotune.measure.telling import headline
 from autotune.report.numbers import say_count, say_estimate, say_seconds
+from autotune.report.text import visible
 from autotune.session.budget import Spent
 from autotune.session.progress import Best, Opening, Progress
 from autotune.space.configuration import Configuration
@@ -62,7 +63,7 @@ class LineProgress(Progress):
         self.write(f"study {opening.study}{replayed}: strategy {opening.strategy}{count}{earlier}")
 
     def note(self, text: str) -> None:
-        self.write(f"note: {text}")
+        self.write(f"note: {visible(text)}")
 
     def finished(
         self, number: int, configuration: Configuration, outcome: Outcome, best: Best | None
@@ -164,4 +165,5 @@ def terminal_progress() -> Iterator[Progress]:
 
 
 def _headline(message: str) -> str:
-    return headline(message)[:120] or "no message"
+    """What a program says may hold what acts on a terminal: that is written out."""
+    return visible(headline(message)[:120]) or "no message"

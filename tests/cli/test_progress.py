@@ -43,3 +43,13 @@ def test_while_finalists_are_measured_again_the_line_says_how_long(tmp_path: Pat
     _, _, defending = said.partition("measuring again")
     assert " s of up to" in defending
     assert "in flight" not in defending and " left" not in defending
+
+
+def test_what_a_program_says_does_not_act_on_the_terminal(tmp_path: Path) -> None:
+    (tmp_path / "objective.py").write_text(
+        "def measure(tile):\n    if tile == 1: raise ValueError('\\x1b[2Jgone')\n    return 1.0 + tile\n"
+    )
+    (tmp_path / "space.yaml").write_text(SPACE)
+    said = on_a_terminal(tmp_path, "search", "space.yaml", "--store", "quick.db")
+    assert "\x1b[2J" not in said
+    assert said.count("ValueError: \\x1b[2Jgone") >= 2, "while it ran, and in the end"
