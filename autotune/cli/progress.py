@@ -11,7 +11,9 @@ from contextlib import contextmanager, suppress
 import click
 
 from autotune.measure.outcome import Outcome
+from autotune.measure.telling import headline
 from autotune.report.numbers import say_count, say_estimate, say_seconds
+from autotune.report.text import visible
 from autotune.session.budget import Spent
 from autotune.session.progress import Best, Opening, Progress
 from autotune.space.configuration import Configuration
@@ -61,20 +63,20 @@ class LineProgress(Progress):
         self.write(f"study {opening.study}{replayed}: strategy {opening.strategy}{count}{earlier}")
 
     def note(self, text: str) -> None:
-        self.write(f"note: {text}")
+        self.write(f"note: {visible(text)}")
 
     def finished(
         self, number: int, configuration: Configuration, outcome: Outcome, best: Best | None
     ) -> None:
         self._done += 1
         if outcome.status.failed:
-            self.failures.append(f"trial {number} {outcome.status}: {_first_line(outcome.message)}")
+            self.failures.append(f"trial {number} {outcome.status}: {_headline(outcome.message)}")
             if outcome.status not in self._seen:
                 self._seen.add(outcome.status)
                 self.write(self.failures[-1])
         if outcome.status is Status.PRUNED:
             self._pruned += 1
-            self.last_pruned = f"trial {number} pruned: {_first_line(outcome.message)}"
+            self.last_pruned = f"trial {number} pruned: {_headline(outcome.message)}"
             if self._pruned == 1:
                 self.write(self.last_pruned)
         if best is not None and (self.best is None or best.trial != self.best.trial):
@@ -97,7 +99,8 @@ class LineProgress(Progress):
         if self._pruned:
             parts.append(f"{self._pruned} pruned")
         rate = self._done / max(time.monotonic() - self._began, 1e-9)
-        parts.append(f"{rate:.2g} trials/s")
+        if self._done:
+            parts.append(f"{rate:.2g} trials/s")
         left = self.seconds_left(spent, rate)
         if left is not None:
             parts.append(f"{say_seconds(left)} left")
@@ -129,6 +132,16 @@ def terminal_progress() -> Iterator[Progress]:
 
     console = Console(stderr=True, highlight=False)
 
+    class Elapsed:
+        """How long the finale has taken, worked out whenever it is drawn: nobody ticks meanwhile."""
+
+        def __init__(self, most: float) -> None:
+            self._most, self._began = most, time.monotonic()
+
+        def __rich__(self) -> Text:
+            taken = say_seconds(time.monotonic() - self._began)
+            return Text(f"{taken} of up to {say_seconds(self._most)}", style="bold")
+
     class TerminalProgress(LineProgress):
         def write(self, text: str) -> None:
             with suppress(OSError):
@@ -139,13 +152,18 @@ def terminal_progress() -> Iterator[Progress]:
             lines += [Text(f"  {told}", style="dim") for told in (*self.failures, self.last_pruned) if told]
             live.update(Group(*lines))
 
+        def defending(self, entrants: tuple[str, ...], seconds: float) -> None:
+            live.update(Elapsed(seconds), refresh=True)
+            super().defending(entrants, seconds)
+
         def defended(self, rounds: int) -> None:
-            live.update(Text(""))
+            live.update(Text(""), refresh=True)
             super().defended(rounds)
 
     with Live(console=console, transient=True, refresh_per_second=4) as live:
         yield TerminalProgress()
 
 
-def _first_line(text: str) -> str:
-    return text.strip().splitlines()[0][:120] if text.strip() else "no message"
+def _headline(message: str) -> str:
+    """What a program says may hold what acts on a terminal: that is written out."""
+    return visible(headline(message)[:120]) or "no message"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from autotune.cli.main import DONE, INTERRUPTED, NOTHING_SUCCEEDED
-from autotune.cli.options import Duration, find_space, json_option, print_json, same_store, store_option
+from autotune.cli.options import Duration, echo, find_space, json_option, print_json, same_store, store_option
 
 if TYPE_CHECKING:
     from autotune.session.many import ManySession
@@ -77,7 +77,7 @@ def command(
         from autotune.report.summary import summarize
 
         options = {"space": shlex.quote(space), "program": _program(), "store_option": same_store(store)}
-        click.echo(summarize(result, **options, budget=spec.budget))
+        echo(summarize(result, **options, budget=spec.budget))
     return exit_code(result, session.stopped)
 
 
@@ -87,7 +87,7 @@ def _tell_many(result: ManyResult, stopped: bool, store: str | None, as_json: bo
     else:
         from autotune.report.shapes import summarize_many
 
-        click.echo(summarize_many(result, program=_program(), store_option=same_store(store)))
+        echo(summarize_many(result, program=_program(), store_option=same_store(store)))
     if stopped or result.reason == "interrupted":
         return INTERRUPTED
     return DONE if result.succeeded else NOTHING_SUCCEEDED

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from autotune.cli.options import echo, json_option, print_json, same_store, store_option, study_option
+from autotune.measure.telling import headline
 
 if TYPE_CHECKING:
     from autotune.session.result import Result
@@ -144,7 +145,8 @@ def say_study(document: dict[str, Any], store_option: str = "", *, failures: boo
     if document["remark"]:
         lines.append(document["remark"])
     best = {row["trial"] for row in document["front"]}
-    lines.append(f"best by {name}:" + ("  (*: on the front)" if best else ""))
+    if document["top"]:
+        lines.append(f"best by {name}:" + ("  (*: on the front)" if best else ""))
     for row in document["top"]:
         mark = "*" if row["trial"] in best else " "
         value = say_value(row["metrics"][name]["value"], unit)
@@ -154,8 +156,7 @@ def say_study(document: dict[str, Any], store_option: str = "", *, failures: boo
         lines.append(f"failed: {failed}" + ("" if failures else "  (--failures lists them)"))
     if failures:
         for row in document["failed"]:
-            first = row["message"].strip().splitlines()[0][:100] if row["message"].strip() else ""
-            lines.append(f"  #{row['trial']:<5} {row['status']:14} {first}")
+            lines.append(f"  #{row['trial']:<5} {row['status']:14} {headline(row['message'])[:100]}")
     label = f"{document['study']}#{document['study_id']}{store_option}"
     lines.append(f"one trial: autotune trial NUMBER --study {label}")
     return "\n".join(lines)

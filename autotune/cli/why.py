@@ -137,6 +137,7 @@ def _knob(value: object) -> str:
 
 
 def _outcome(story: Story) -> list[str]:
+    from autotune.report.numbers import say_times
     from autotune.report.text import one_line
 
     trial = story.trial
@@ -144,7 +145,7 @@ def _outcome(story: Story) -> list[str]:
     if trial.message.strip():
         said.append(one_line(trial.message))
     if story.improved is not None and story.knew is not None and story.knew.incumbent is not None:
-        ratio = "" if story.gain is None else f", {story.gain:.3g}x"
+        ratio = "" if story.gain is None else f", {say_times(story.gain)}"
         said.append(f"{'better' if story.improved else 'no better'} than the best known then{ratio}")
     if story.came_of_it:
         from autotune.report.story import DESCENDANTS

@@ -56,6 +56,7 @@ from autotune.measure.reports import SILENT, Reporter
 from autotune.measure.run_listener import RunListener
 from autotune.measure.run_protocol import VARIABLE as RUN_VARIABLE
 from autotune.measure.shared_folder import BuildStamp, alone_at
+from autotune.measure.telling import telling_line
 from autotune.space.configuration import Configuration
 from autotune.space.placeholders import fill, names
 from autotune.space.spec import CommandObjective, MetricSpec
@@ -262,8 +263,7 @@ class CommandRunner(Objective):
             case "wall":
                 return {next(m.name for m in self.metrics if m.goal): ended.seconds}
             case "pattern":
-                found = _by_patterns(self.spec.patterns, ended)
-                where = "by its pattern"
+                found, where = _by_patterns(self.spec.patterns, ended), ""
             case "file":
                 assert file is not None
                 found, where = _from_file(file), f"in {self.spec.metrics_file}"
@@ -275,8 +275,11 @@ class CommandRunner(Objective):
         values = {m.name: _look_up(found, m.name) for m in self.metrics}
         missing = [m.name for m in self.metrics if values[m.name] is None and is_needed(m)]
         if missing:
-            known = ", ".join(map(str, found)) or "nothing"
-            said = f"no metric {', '.join(map(repr, missing))} {where}; there is {known}"
+            named, known = ", ".join(map(repr, missing)), ", ".join(map(str, found)) or "nothing"
+            said = f"no metric {named} {where}; there is {known}"
+            if self.spec.metrics_from == "pattern":
+                words = _last_words(ended) or ": it printed nothing"
+                said = f"the pattern of the metric {named} matches nothing that it printed{words}"
             raise CommandCrashed(said, ended, missing_metric(found, said))
         return {name: _number(name, value, ended) for name, value in values.items() if value is not None}
 
@@ -357,19 +360,9 @@ def _mark_as_old(file: Path) -> None:
 
 
 def _last_words(ended: Finished) -> str:
-    """The last line that it wrote to stderr, or else to stdout, to be put after a message.
-
-    What ``make`` says in the end is only that something failed: the line before says what.
-    """
-    for text in (ended.stderr, ended.stdout):
-        lines = text.strip().splitlines()
-        telling = [line for line in lines if not _MAKE_FAILED.match(line)] or lines
-        if telling:
-            return f": {telling[-1].strip()[:300]}"
-    return ""
-
-
-_MAKE_FAILED = re.compile(r"(g?make|ninja)(\[\d+\])?: (\*\*\*|build stopped|Target .* not remade)|\s*$")
+    """The line of stderr, or else of stdout, that tells most, to be put after a message."""
+    found = telling_line(ended.stderr) or telling_line(ended.stdout)
+    return f": {found[:300]}" if found else ""
 
 
 # -- what the command is told ---------------------------------------------------------------------

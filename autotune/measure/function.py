@@ -38,6 +38,11 @@ class FunctionObjective(Objective):
         super().__init__(context)
         self.function = function
         self._parameters = _parameters(function)
+        self._required = [p.name for p in (self._parameters or {}).values() if _is_required(p)]
+
+    @property
+    def _name(self) -> str:
+        return getattr(self.function, "__name__", repr(self.function))
 
     def measure(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float] | float | None:
         return self.function(**self._arguments(loaded))
@@ -47,7 +52,7 @@ class FunctionObjective(Objective):
         parameters = self._parameters
         if not knobs or parameters is None or self._takes_whole(knobs):
             return []
-        name = getattr(self.function, "__name__", repr(self.function))
+        name = self._name
         named = [p for p in parameters.values() if p.kind in _BY_NAME]
         takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
         problems = []
@@ -88,7 +93,15 @@ class FunctionObjective(Objective):
             arguments.setdefault(WORKLOAD, self.context.workload)
         if self._parameters and REPORT in self._parameters:
             arguments.setdefault(REPORT, self.report)
+        if missing := [name for name in self._required if name not in arguments]:
+            names = ", ".join(map(repr, missing))
+            hint = f"give a knob with a 'when' a default, {missing[0]}=None say"
+            raise TypeError(f"{self._name}() needs {names}, and this configuration has none: {hint}")
         return arguments
+
+
+def _is_required(parameter: inspect.Parameter) -> bool:
+    return parameter.kind in _BY_NAME and parameter.default is inspect.Parameter.empty
 
 
 def _parameters(function: MeasureFunction) -> Mapping[str, inspect.Parameter] | None:

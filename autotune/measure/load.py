@@ -10,6 +10,7 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
+import os
 import sys
 import traceback
 from collections.abc import Collection, Iterator, Sequence
@@ -117,7 +118,7 @@ def load_target(spec: PythonObjective) -> Any:
 
 
 def _import_file(file: Path) -> ModuleType:
-    name = f"autotune_objective_{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:8]}"
+    name = f"autotune_objective_{file.stem}_{hashlib.sha256(os.fsencode(file)).hexdigest()[:8]}"
     loader = importlib.util.spec_from_file_location(name, file)
     if loader is None or loader.loader is None:
         raise InputError(Problem(f"{file} is no Python file", expected=EXAMPLE))

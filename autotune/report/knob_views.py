@@ -111,7 +111,7 @@ def feature_columns(knob: KnobView, column: Sequence[Any]) -> Floats:
     place of each item, an assignment a number an item.
     """
     if knob.items:
-        return np.array(_places(knob, column), dtype=np.float64).reshape(len(column), -1)
+        return np.array(_places(knob, column), dtype=np.float64).reshape(len(column), len(knob.items))
     place = positions(knob, column)
     if knob.ordered or len(knob.values) == 2:
         return place[:, None]

@@ -47,7 +47,8 @@ def _scale(value: float, unit: str) -> tuple[float, str]:
 
 
 def _plain(value: float, digits: int = 4) -> str:
-    return f"{value:,.0f}" if 10**digits <= abs(value) < 1e15 else f"{value:.{digits}g}"
+    short = f"{value:.{digits}g}"
+    return f"{value:,.0f}" if "e+" in short and abs(value) < 1e15 else short
 
 
 def say_count(count: int, one: str, many: str = "") -> str:
@@ -77,9 +78,18 @@ def say_ratio(estimate: float, low: float, high: float) -> str:
     """``1.42x [1.4, 1.44]``; ``2.3x [at least 1.4]`` where one end is not known: two wild rounds, say."""
     has_low, has_high = low > 1 / UNKNOWN_RATIO, high < UNKNOWN_RATIO
     if has_low and has_high:
-        known = f"{low:.3g}, {high:.3g}"
+        known = f"{_times(low)}, {_times(high)}"
     elif has_low or has_high:
-        known = f"at least {low:.3g}" if has_low else f"at most {high:.3g}"
+        known = f"at least {_times(low)}" if has_low else f"at most {_times(high)}"
     else:
         known = "too few rounds to say"
-    return f"{estimate:.3g}x [{known}]"
+    return f"{say_times(estimate)} [{known}]"
+
+
+def say_times(ratio: float) -> str:
+    """``1.42x``, ``1,460x``; ``1.15e+10x``."""
+    return f"{_times(ratio)}x"
+
+
+def _times(ratio: float) -> str:
+    return _plain(ratio, 3) if ratio < UNKNOWN_RATIO else f"{ratio:.3g}"

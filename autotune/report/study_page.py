@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from autotune import __version__
 from autotune.measure.outcome import Estimate
 from autotune.report.evidence import Evidence, load_evidence
-from autotune.report.numbers import UNKNOWN_RATIO, say_gain, say_ratio, say_seconds, say_value
+from autotune.report.numbers import UNKNOWN_RATIO, say_gain, say_ratio, say_seconds, say_times, say_value
 from autotune.report.page import Answer, Page, Section
 from autotune.report.study_findings import how_found, how_steady, what_failed, where_time_went, which_knobs
 from autotune.report.study_origin import how_to_repeat, origin, trials_table
@@ -86,14 +86,15 @@ def _value(result: Result) -> str:
 def _times(result: Result, speedup: Comparison) -> str:
     time_like = result.metric.unit == "s" and result.metric.goal == "minimize"
     word = "faster" if time_like else f"better {result.metric.name}"
-    return f"{speedup.estimate:.3g}x {word}"
+    return f"{say_times(speedup.estimate)} {word}"
 
 
 def _how_sure(result: Result, speedup: Comparison) -> str:
     known = say_ratio(speedup.estimate, speedup.low, speedup.high).partition(" ")[2]
     where = "from recorded readings" if result.study.replayed else "measured again, interleaved"
     certain = speedup.low > 1 / UNKNOWN_RATIO and speedup.high < UNKNOWN_RATIO
-    interval = f"between {speedup.low:.3g}x and {speedup.high:.3g}x" if certain else known.strip("[]")
+    between = f"between {say_times(speedup.low)} and {say_times(speedup.high)}"
+    interval = between if certain else known.strip("[]")
     return f"than {speedup.against}; {interval} with {result.confidence:.0%} confidence, {where}"
 
 

@@ -84,7 +84,7 @@ def _front(result: Result) -> list[str]:
     goals = [goal.name for goal in result.goals]
     if len(goals) < 2:
         return []
-    others = f"{len(result.front)} configurations that none beats in {' and '.join(goals)}"
+    others = f"{say_count(len(result.front), 'configuration')} that none beats in {' and '.join(goals)}"
     return [f"{'front':14} {others}", f"{'':14} (the winner, and what was measured again, is by {goals[0]})"]
 
 

@@ -176,6 +176,10 @@ def _arguments(node: YamlNode, title: str, check: _PlaceholderCheck) -> tuple[st
             words = tuple(shlex.split(node.value))
         except ValueError as error:
             raise wrong(node, title, "a text that a shell can split", str(error).lower()) from None
+        if left := _for_a_shell(node.value):
+            message = f"{title} has a {left!r}, and no shell runs it: the program would be given it"
+            hint = f"where the program is to be given it, quote it: '{left}'"
+            raise InputError(Problem(message, node.where, '[sh, -c, "..."] for what a shell is to run', hint))
     elif isinstance(node, YamlList):
         problems = Problems()
         words = tuple(_argument(item, f"{title}[{i}]", check, problems) for i, item in enumerate(node.items))
@@ -185,6 +189,18 @@ def _arguments(node: YamlNode, title: str, check: _PlaceholderCheck) -> tuple[st
     if not words or not words[0]:
         raise wrong(node, title, "a program to run")
     return words
+
+
+_SHELL_WORD = re.compile(r"\|\|?|&&?|;|[012]?>>?|<|[12]?>&[12]")
+
+
+def _for_a_shell(text: str) -> str:
+    """The first unquoted word of ``text`` that only a shell understands, such as ``|``; or nothing."""
+    try:
+        words = shlex.split(text, posix=False)  # keeps the quotes
+    except ValueError:  # it reads an escaped quote as the beginning of a text
+        return ""
+    return next((word for word in words if _SHELL_WORD.fullmatch(word)), "")
 
 
 def _argument(node: YamlNode, title: str, check: _PlaceholderCheck, problems: Problems) -> str:

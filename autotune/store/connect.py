@@ -62,7 +62,9 @@ def reader(engine: sa.Engine) -> sa.Engine:
 
 
 def _open_sqlite(file: Path | None, *, readonly: bool) -> sqlite3.Connection:
-    target = ":memory:" if file is None else f"file:{quote(str(file))}?{_mode(file, readonly=readonly)}"
+    target = ":memory:"
+    if file is not None:
+        target = f"file:{quote(os.fsencode(file))}?{_mode(file, readonly=readonly)}"
     connection = sqlite3.connect(
         target,
         uri=file is not None,

@@ -190,3 +190,5 @@ def test_nothing_feasible_exits_with_3(tmp_path: Path) -> None:
     )
     done = autotune(tmp_path, "search", "space.yaml", "--store", "study.db")
     assert done.returncode == 3 and "never" in done.stdout + done.stderr
+    shown = autotune(tmp_path, "show", "--study", "never", "--store", "study.db").stdout
+    assert "failed: 3" in shown and "best by" not in shown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -132,6 +133,16 @@ def test_patterns_take_the_last_match_in_stdout_then_stderr(tmp_path: Path) -> N
         patterns={"time": r"took (\S+) s", "error": r"error (\S+)"},
     )
     assert measure(objective) == {"time": 0.25, "error": 0.01}
+
+
+def test_a_pattern_that_matches_nothing_is_said_with_what_was_printed(tmp_path: Path) -> None:
+    patterns = {"time": r"took (\S+) s"}
+    objective = runner(tmp_path, "echo", "elapsed", "{tile} us", metrics_from="pattern", patterns=patterns)
+    with pytest.raises(CommandCrashed, match=r"pattern of the metric 'time' .* printed: elapsed 8 us$"):
+        measure(objective, tile=8)
+    silent = runner(tmp_path, "true", metrics_from="pattern", patterns=patterns)
+    with pytest.raises(CommandCrashed, match=r"matches nothing that it printed: it printed nothing$"):
+        measure(silent)
 
 
 def test_the_wall_clock(tmp_path: Path) -> None:
@@ -302,6 +313,14 @@ def test_private_results_are_prepared_once_and_ahead(tmp_path: Path) -> None:
     one, two = map(objective.load, prepared)
     assert [objective.measure(loaded, RNG)["time"] for loaded in (one, two, one)] == [1.0, 2.0, 1.0]
     assert (tmp_path / "log").read_text() == "1\n2\n"
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc")
+def test_what_a_compiler_names_is_said_without_its_source_and_notes(tmp_path: Path) -> None:
+    (tmp_path / "bench.c").write_text("int main(void) { undeclared = 3; return 1; }\n")
+    objective = runner(tmp_path, "true", prepare=("gcc", "-o", "bench", "bench.c"))
+    with pytest.raises(Infeasible, match=r"failed with exit code 1: bench\.c:1:18: error: .undeclared."):
+        measure(objective, tile=9)
 
 
 def test_a_compiler_that_refuses_is_infeasible(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import sys
 from collections.abc import Callable
@@ -42,6 +43,12 @@ def test_a_function_is_called_with_the_knobs(load: Load) -> None:
     assert reading(objective, a=4, b=3) == 12
     assert reading(objective, a=4) == 8, "an inactive knob keeps the function's default"
     assert not objective.prepares
+
+
+def test_a_parameter_that_a_configuration_lacks_is_named(load: Load) -> None:
+    objective = load("def measure(a, b, c): return a * b * c", knobs=("a", "b", "c"))
+    with pytest.raises(TypeError, match=r"needs 'b', 'c', and .* a 'when' a default, b=None say"):
+        reading(objective, a=4)
 
 
 @pytest.mark.parametrize("name", ["configuration", "config"])
@@ -111,6 +118,12 @@ def test_two_files_of_one_name_do_not_mix(load: Load, tmp_path: Path) -> None:
     first = load("def measure(a): return 1")
     second = load("def measure(a): return 2", file="other/objective.py")
     assert (reading(first, a=0), reading(second, a=0)) == (1, 2)
+
+
+def test_a_folder_whose_name_is_no_utf8(load: Load, tmp_path: Path) -> None:
+    name = os.fsdecode(b"caf\xe9")
+    (tmp_path / name).mkdir()
+    assert reading(load("def measure(a): return a", file=f"{name}/objective.py"), a=3) == 3
 
 
 def test_a_module_on_the_path(tmp_path: Path) -> None:

@@ -73,3 +73,9 @@ def test_one_value_throughout_is_said(tmp_path: Path) -> None:
     for size in range(1, 31):
         written.trial({"size": size}, 1.0)
     assert "the same value" in importance(load_evidence(written.store)).attrs["remark"]
+
+
+def test_where_nothing_succeeded_nothing_is_said_to_matter(tmp_path: Path) -> None:
+    written = Written(tmp_path, KNOBS)
+    written.trial({"size": 1, "order": ("i", "j", "k")}, None, Status.CRASHED)
+    assert "too few trials" in importance(load_evidence(written.store)).attrs["remark"]

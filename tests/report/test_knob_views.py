@@ -42,6 +42,7 @@ def test_features_have_a_column_for_each_thing_to_know() -> None:
     assert feature_columns(MODE, ["a", "b", "c"]).tolist() == np.eye(3).tolist()
     assert feature_columns(ORDER, [("j", "i")]).tolist() == [[1.0, 0.0]]
     assert feature_columns(PLACE, [{"x": 0, "y": 1}, None]).shape == (2, 2)
+    assert [feature_columns(knob, []).shape for knob in (ORDER, PLACE, TILE)] == [(0, 2), (0, 2), (0, 1)]
 
 
 def test_a_knob_that_only_trials_have_is_a_choice() -> None:

@@ -31,6 +31,7 @@ from autotune.report.numbers import (
         (2500.0, "ms", "2500 ms"),
         (1234567.8, "kB", "1,234,568 kB"),
         (-12345.6, "%", "-12,346 %"),
+        (9999.7, "rows/s", "10,000 rows/s"),
         (1e20, "", "1e+20"),
         (0.25, "", "0.25"),
         (float("nan"), "s", "nan"),
@@ -52,6 +53,8 @@ def test_an_interval_has_the_unit_of_its_value() -> None:
 def test_durations_and_ratios() -> None:
     assert [say_seconds(s) for s in (45, 720, 12600)] == ["45 s", "12 min", "3.5 h"]
     assert say_ratio(1.4211, 1.4, 1.44) == "1.42x [1.4, 1.44]"
+    assert say_ratio(1456.2, 999.7, 12345.6) == "1,456x [1,000, 12,346]"
+    assert say_ratio(1.15e10, 1.14e10, 1.16e10) == "1.15e+10x [at least 1.14e+10]"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,10 @@ def test_the_default_and_its_variable(monkeypatch: pytest.MonkeyPatch, tmp_path:
         assert store.url == f"sqlite:///{tmp_path}/mine.db"
 
 
-@pytest.mark.parametrize("name", ["a b.db", "100%.db", "what?.db", "#1.db", "ünï.db", "file:x.db"])
+NO_UTF8 = os.fsdecode(b"caf\xe9.db")
+
+
+@pytest.mark.parametrize("name", ["a b.db", "100%.db", "what?.db", "#1.db", "ünï.db", NO_UTF8, "file:x.db"])
 def test_odd_names(name: str, tmp_path: Path) -> None:
     with Store.open(tmp_path / name):
         assert (tmp_path / name).is_file()

@@ -1,0 +1,36 @@
+"""Which line, of all that a program or a compiler has said, tells why it failed."""
+
+from __future__ import annotations
+
+import re
+
+_PLACE = r".+[:(]\d+\)?|[\w+./-]+"
+"""``bench.c:6:15``, ``kernel.cu(12)``, or a program such as ``cc1``."""
+_COMPILER_ERROR = re.compile(rf"({_PLACE}): (fatal )?error: |error(\[\w+\])?: ")
+"""GCC and Clang follow an error with its source, carets and notes, and with errors that come of it."""
+
+_ONLY_THAT_IT_FAILED = re.compile(
+    r"""(g?make|ninja)(\[\d+\])?:\ (\*\*\*|build\ stopped|Target\ .*\ not\ remade)
+        |collect2:\ error:\ ld\ returned
+        |(clang[\w+.-]*:\ )?error:\ (linker\ command\ failed|aborting\ due\ to|could\ not\ compile)
+        |\s*$""",
+    re.VERBOSE,
+)
+"""What make, a linker's driver and cargo say in the end: the lines before say what."""
+
+
+def telling_line(text: str) -> str:
+    """The first error that a compiler names, else the last line that says more than that something failed.
+
+    Empty where there is no line at all.
+    """
+    lines = text.strip().splitlines()
+    telling = [line for line in lines if not _ONLY_THAT_IT_FAILED.match(line)] or lines
+    errors = (line for line in telling if _COMPILER_ERROR.match(line))
+    return next(errors, telling[-1] if telling else "").strip()
+
+
+def headline(message: str) -> str:
+    """The line of a trial's message that stands for it: a compiler's first error, else the first line."""
+    lines = message.strip().splitlines()
+    return next((line.strip() for line in lines if _COMPILER_ERROR.match(line)), lines[0] if lines else "")
