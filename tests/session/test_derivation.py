@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from autotune.errors import InputError
 from autotune.provenance.environment import Environment, capture
 from autotune.search.contract import Proposal
 from autotune.search.registry import missing_packages, strategy_names
+from autotune.session.api import search
 from autotune.session.asktell import AskedTrial, AskTell
 from autotune.session.derivation import Derivation, derive
 from autotune.session.ledger import VERIFIED
@@ -326,3 +328,27 @@ def test_a_study_without_trials_follows(tmp_path: Path, searches: Callable[[int]
     three = searches(1)
     three.begin(spec_of(tmp_path, "random"))
     assert derived(three.file).follows
+
+
+REPLAY = """
+autotune: 1
+name: recorded
+replay: recorded.json
+metrics: {time: {goal: minimize, unit: s}}
+knobs: {x: {values: [1, 2, 3, 4]}, y: {values: [1, 2, 3, 4]}}
+measure: {finalists: 0}
+budget: {trials: 8}
+"""
+
+
+def test_a_replay_follows_from_the_recording_that_the_store_has_kept(tmp_path: Path) -> None:
+    places = [(x, y) for x in range(1, 5) for y in range(1, 5) if (x, y) != (4, 4)]
+    cache = {f"{x},{y}": {"x": x, "y": y, "time": float(x * y), "times": [float(x * y)]} for x, y in places}
+    recording = tmp_path / "recorded.json"
+    recording.write_text(
+        json.dumps({"tune_params_keys": ["x", "y"], "tune_params": {"x": [1, 2, 3, 4]}, "cache": cache})
+    )
+    (tmp_path / "space.yaml").write_text(REPLAY)
+    search(tmp_path / "space.yaml", store=tmp_path / "study.db", strategy="evolution")
+    recording.unlink()
+    assert derived(tmp_path / "study.db").follows
