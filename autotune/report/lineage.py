@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -211,9 +212,12 @@ class _Family:
 
     def offspring(self, study: StudyRecord, trial: TrialRecord) -> list[Node]:
         everything = self.store.trials(study.id)
-        made = self._made_of(
-            study, trial, [t for t in everything if t.purpose == "search"], {trial.number}, 0
-        )
+        made_from: defaultdict[str, list[TrialRecord]] = defaultdict(list)
+        for other in everything:
+            if other.purpose == "search":
+                for digest in set(_named(other)):
+                    made_from[digest].append(other)
+        made = self._made_of(study, trial, made_from, {trial.number}, 0)
         again = {session.id for session in self.store.sessions(study.id) if VERIFIED in session.settings}
         repeats = [
             self.trial(study, other, "replayed as" if other.session_id in again else "measured again as")
@@ -231,15 +235,16 @@ class _Family:
         self,
         study: StudyRecord,
         trial: TrialRecord,
-        searched: Sequence[TrialRecord],
+        made_from: Mapping[str, Sequence[TrialRecord]],
         seen: set[int],
         depth: int,
     ) -> list[Node]:
+        """``made_from``: the trials that were made from each configuration, by its hash."""
         found = []
-        for other in searched:
-            if trial.hash in _named(other) and other.number not in seen and depth < DEEPEST:
+        for other in made_from.get(trial.hash, ()) if depth < DEEPEST else ():
+            if other.number not in seen:
                 seen.add(other.number)
-                below = self._made_of(study, other, searched, seen, depth + 1)
+                below = self._made_of(study, other, made_from, seen, depth + 1)
                 found.append(self.trial(study, other, "made into", _capped(below)))
         return found
 
