@@ -11,7 +11,6 @@ import pickle
 import socket
 import sys
 import time
-import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 
 CALLED = "call"
 """The phase of a rank that has been called and has given no sign of its own yet."""
-
-_MOST_MESSAGE = 2000
 
 
 @dataclass(frozen=True)
@@ -174,11 +171,8 @@ def _answer(rank: Rank, call: Call) -> Done | Raised:
 
 def _raised(error: BaseException) -> Raised:
     from autotune.measure.group_messages import Raised
-    from autotune.measure.objective import Signal, WrongAnswer
     from autotune.measure.raised import failed
 
     at = time.monotonic()
     found = failed(error)
-    metrics = dict(error.metrics) if isinstance(error, WrongAnswer) else {}
-    trace = "" if isinstance(error, Signal) else "".join(traceback.format_exception(error))
-    return Raised(str(found.status), found.message[:_MOST_MESSAGE], at, found.stderr or trace, metrics)
+    return Raised(str(found.status), found.message, at, found.stderr, dict(found.metrics))
