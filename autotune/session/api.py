@@ -140,9 +140,8 @@ def ask_tell(
 ) -> AskTell:
     """A session whose trials the caller runs; see :mod:`autotune.session.asktell`."""
     spec = load_spec(space, strategy=strategy, seed=seed)
-    return AskTell(
-        spec, Store.open(None if store is None else str(store)), capture_environment(spec), fresh=fresh
-    )
+    environment = capture_environment(spec)
+    return AskTell(spec, Store.open(None if store is None else str(store)), environment, fresh=fresh)
 
 
 def capture_environment(spec: StudySpec) -> Environment:
