@@ -117,37 +117,45 @@ class Ledger:
         """
         self.catch_up()
         chosen = [self._to_retry.pop(0) for _ in range(min(n, len(self._to_retry)))]
-        if worker is not None:
-            for trial in chosen:
-                self.started(trial.id, worker)
-        while len(chosen) < n:
-            knew, wanted = len(self.strategy.told), n - len(chosen)
-            ask = NewAsk(self.strategy.asks, wanted, self._trials_known, self._results_known)
-            proposals = self.strategy.ask(wanted)
-            if not proposals:
-                break
-            new = [
-                NewTrial(
-                    configuration=p.configuration,
-                    purpose="search",
-                    strategy=str(p.reason.get("strategy", self.strategy.name)),
-                    reason=p.reason,
-                    ask=ask.number,
-                    knew=knew,
-                )
-                for p in proposals
-            ]
-            written = self.store.propose(
-                self.study.record.id, self.session_id, self.study.segment.id, new, ask=ask, worker=worker
-            )
-            # None: another session of this study was quicker; the strategy will hear of it.
-            own = [trial for trial in written if trial is not None]
-            chosen += own
-            self._counted.update(trial.number for trial in own)
-            if own and own[0].number == self._trials_known:  # else another session's are to be heard of
-                self._trials_known = own[-1].number + 1
+        try:
+            if worker is not None:
+                for trial in chosen:
+                    self.started(trial.id, worker)
+            while len(chosen) < n and (own := self._ask_strategy(n - len(chosen), worker)) is not None:
+                chosen += own
+        except BaseException:
+            self._to_retry = chosen + self._to_retry  # the store has them as this session's: they come next
+            raise
         self._running.update((trial.id, trial) for trial in chosen)
         return chosen
+
+    def _ask_strategy(self, wanted: int, worker: str | None) -> list[TrialRecord] | None:
+        """What the strategy proposes and no other session has; ``None`` where it proposes nothing."""
+        ask = NewAsk(self.strategy.asks, wanted, self._trials_known, self._results_known)
+        knew = len(self.strategy.told)
+        proposals = self.strategy.ask(wanted)
+        if not proposals:
+            return None
+        new = [
+            NewTrial(
+                configuration=p.configuration,
+                purpose="search",
+                strategy=str(p.reason.get("strategy", self.strategy.name)),
+                reason=p.reason,
+                ask=ask.number,
+                knew=knew,
+            )
+            for p in proposals
+        ]
+        written = self.store.propose(
+            self.study.record.id, self.session_id, self.study.segment.id, new, ask=ask, worker=worker
+        )
+        # None: another session of this study was quicker; the strategy will hear of it.
+        own = [trial for trial in written if trial is not None]
+        self._counted.update(trial.number for trial in own)
+        if own and own[0].number == self._trials_known:  # else another session's are to be heard of
+            self._trials_known = own[-1].number + 1
+        return own
 
     def started(self, trial_id: int, worker: str) -> None:
         self.store.start(trial_id, worker, LEASE_SECONDS)

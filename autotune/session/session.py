@@ -64,11 +64,11 @@ class Session:
             study = open_study(self.spec, self.store, self.environment, fresh=self.fresh, goes_on=self.part)
             ledger = Ledger(self.spec, self.store, study, self.environment, part=self.part)
             reason = "crashed"
-            self._stopping = make_stopping(self.spec, self.store, study.record.id, ledger.session_id)
-            if self._stopping is not None:
-                self.executor.listener = self._stopping.hear
-            self.executor.remember(ledger.known_codes())
             try:
+                self._stopping = make_stopping(self.spec, self.store, study.record.id, ledger.session_id)
+                if self._stopping is not None:
+                    self.executor.listener = self._stopping.hear
+                self.executor.remember(ledger.known_codes())
                 self._announce(ledger)
                 reason = self._search(ledger)
                 if self._stopped:
