@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from autotune.errors import AutotuneError, InputError, Problem
+from autotune.errors import InputError, Problem
 from autotune.hook.here import Here, this_device
 from autotune.hook.recipes import Known, Recipe
 from autotune.hook.stale import changes, source_changed
@@ -148,10 +148,7 @@ def _environment(store: Store, study: StudyRecord) -> Mapping[str, Any]:
     verdicts = store.verdicts(study.id)
     made_by = verdicts[-1].session_id if verdicts else -1
     session = next((s for s in store.sessions(study.id) if s.id == made_by), None)
-    try:
-        return store.environment(session.environment_hash if session else study.environment_hash)
-    except AutotuneError:
-        return {}
+    return store.environment(session.environment_hash if session else study.environment_hash)
 
 
 def _changed(

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from autotune.errors import InputError
 from autotune.measure.significance import paired_shift
 from autotune.report.difference import Contrast, Differences, by_runs, incomparable, pairs_of
 from autotune.report.difference_trials import code_pairs, environment_pairs
@@ -44,7 +43,9 @@ def diff_studies(store: Store, one: StudyRecord, other: StudyRecord) -> Differen
             "trials": pairs_of(one.counts, other.counts),
             "winner": differing(*best),
             "code": code_pairs(store, store.latest_segment(one.id), store.latest_segment(other.id)),
-            "environment": environment_pairs(_environment(store, one), _environment(store, other)),
+            "environment": environment_pairs(
+                store.environment(one.environment_hash), store.environment(other.environment_hash)
+            ),
         },
         contrasts=() if remarks else tuple(_contrasts(store, *results)),
         remarks=remarks,
@@ -76,13 +77,6 @@ def _settings(study: StudyRecord) -> dict[str, Any]:
     return {
         f"{part}.{name}": value for part in parts for name, value in (study.document.get(part) or {}).items()
     }
-
-
-def _environment(store: Store, study: StudyRecord) -> Mapping[str, Any]:
-    try:
-        return store.environment(study.environment_hash)
-    except InputError:
-        return {}
 
 
 def _contrasts(store: Store, one: Result, other: Result) -> Iterator[Contrast]:

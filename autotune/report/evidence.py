@@ -130,17 +130,8 @@ def load_evidence(place: Place = None, study: str | int | None = None) -> Eviden
             sessions=tuple(store.sessions(record.id)),
             last_finished=store.last_finished(record.id),
             segment=store.latest_segment(record.id),
-            environment=_environment(store, record.environment_hash),
+            environment=store.environment(record.environment_hash),
         )
-
-
-def _environment(store: Store, digest: str) -> Mapping[str, Any]:
-    from autotune.errors import InputError
-
-    try:
-        return store.environment(digest) if digest else {}
-    except InputError:
-        return {}
 
 
 SPANS = ("prepare_began", "prepare_ended", "check_began", "check_ended", "measure_began", "measure_ended")

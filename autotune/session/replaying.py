@@ -224,13 +224,9 @@ def _default(
 
 
 def environment_of(store: Store, trial: TrialRecord) -> Mapping[str, Any]:
-    """That of a trial, else of its session; nothing where its description did not arrive."""
+    """That of a trial, else of its session."""
     session = next((s for s in store.sessions(trial.study_id) if s.id == trial.session_id), None)
-    digest = trial.environment_hash or (session.environment_hash if session else "")
-    try:
-        return store.environment(digest) if digest else {}
-    except InputError:
-        return {}
+    return store.environment(trial.environment_hash or (session.environment_hash if session else ""))
 
 
 def _changed_source(spec: StudySpec, segment: SegmentRecord) -> str:

@@ -438,6 +438,7 @@ class Store:
             contents.insert_environment(connection, digest, document, self._clock())
 
     def environment(self, digest: str) -> Mapping[str, Any]:
+        """The description of that hash; empty where none is recorded or it did not arrive with its study."""
         with self._database.read() as connection:
             return contents.read_environment(connection, digest)
 
