@@ -300,11 +300,9 @@ def _order_told(trial: TrialRecord) -> int:
 
 
 def seconds_searched(store: Store, study_id: int) -> float:
-    """Seconds that earlier sessions searched; one that was killed counts to its last finished trial."""
-    last = store.last_finished(study_id)
-    searches = [s for s in store.sessions(study_id) if VERIFIED not in s.settings]
-    return sum(_duration(s.started_at, last.get(s.id)) for s in searches)
+    """Seconds that earlier sessions searched: from the start of each to the end of its last search trial.
 
-
-def _duration(started: float, finished: float | None) -> float:
-    return 0.0 if finished is None else max(finished - started, 0.0)
+    What they measured again after that, to defend a winner, is not counted.
+    """
+    last = store.last_finished(study_id, purpose="search")
+    return sum(max(last[s.id] - s.started_at, 0.0) for s in store.sessions(study_id) if s.id in last)

@@ -350,10 +350,10 @@ class Store:
         with self._database.read() as connection:
             return lookup.numbers_of(connection, study_id, hashes)
 
-    def last_finished(self, study_id: int) -> dict[int, float]:
-        """When the last trial of each session that finished any did so, by the session's id."""
+    def last_finished(self, study_id: int, purpose: str | None = None) -> dict[int, float]:
+        """When the last trial (of that purpose) of each session that finished any did so, by session id."""
         with self._database.read() as connection:
-            return lookup.last_finished(connection, study_id)
+            return lookup.last_finished(connection, study_id, purpose)
 
     def results_from(self, study_id: int, first: int) -> tuple[int, list[ResultRecord]]:
         """What search trials came to, from the place ``first`` in the order of results on.

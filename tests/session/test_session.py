@@ -15,7 +15,7 @@ from autotune.report.summary import summarize
 from autotune.search.contract import Proposal
 from autotune.session import session
 from autotune.session.api import capture_environment
-from autotune.session.ledger import Ledger
+from autotune.session.ledger import Ledger, seconds_searched
 from autotune.session.opening import open_study
 from autotune.session.result import best_trials, load_answer
 from autotune.space.reader import parse_spec
@@ -375,3 +375,15 @@ def test_lost_trials_are_handed_out_although_a_proposal_failed(tmp_path: Path) -
         again = ledger.propose(2)
         assert again[0].id == lost.id and len(again) == 2
         ledger.close("closed")
+
+
+def test_measuring_the_finalists_again_is_no_time_of_searching(
+    tmp_path: Path, search: Callable[..., autotune.Result]
+) -> None:
+    result = search(trials=5)
+    searched = [trial.finished_at for trial in result.trials if trial.purpose == "search"]
+    with Store.open(tmp_path / "study.db") as store:
+        study = store.study()
+        assert len(store.trials(study.id, purpose="final")) > 0
+        (session,) = store.sessions(study.id)
+        assert seconds_searched(store, study.id) == max(searched) - session.started_at
