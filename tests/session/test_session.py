@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from autotune.search.contract import Proposal
 from autotune.session import session
 from autotune.session.api import capture_environment
 from autotune.session.ledger import Ledger, seconds_searched
-from autotune.session.opening import open_study
+from autotune.session.opening import Identity, open_study
 from autotune.session.result import best_trials, load_answer
 from autotune.space.reader import parse_spec
 from autotune.space.spec import Budget, StudySpec
@@ -387,3 +387,10 @@ def test_measuring_the_finalists_again_is_no_time_of_searching(
         assert len(store.trials(study.id, purpose="final")) > 0
         (session,) = store.sessions(study.id)
         assert seconds_searched(store, study.id) == max(searched) - session.started_at
+
+
+def test_a_part_that_earlier_studies_did_not_have_differs_only_where_it_says_something() -> None:
+    now = Identity("python a.py:A", "s", "{}", "[]", "m")
+    earlier = {part: text for part, text in asdict(now).items() if part != "resource"}
+    assert now.differences(earlier) == {}
+    assert replace(now, resource="27 epochs").differences(earlier) == {"resource": ["", "27 epochs"]}
