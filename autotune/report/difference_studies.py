@@ -132,9 +132,11 @@ def _shared(own: Sequence[TrialRecord], its: Sequence[TrialRecord], goal: Metric
         for trials in (own, its)
     )
     common = [(first[digest], second[digest]) for digest in first if digest in second]
-    if len(common) < FEWEST or min(min(pair) for pair in common) <= 0:
+    if len(common) < FEWEST:
         why = f"{len(common)} configurations were measured in both, and {FEWEST} are needed"
         return incomparable(name, goal.unit, why)
+    if min(map(min, common)) <= 0:
+        return incomparable(name, goal.unit, f"there is no ratio to a {goal.name} of 0 or less")
     sign = 1.0 if goal.goal == "minimize" else -1.0
     shift = paired_shift([sign * math.log(a / b) for a, b in common], 0.95)
     ratio = (math.exp(shift[0]), math.exp(shift[1]), math.exp(shift[2]))
