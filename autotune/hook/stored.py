@@ -119,7 +119,7 @@ def _verdict(store: Store, study: StudyRecord) -> _Won | None:
         return None
     last = verdicts[-1]
     speedup = last.document.get("speedup")
-    goal = _goal(study)
+    goal = study.goals[0]
     fields = {
         "configuration": last.document["configuration"],
         "metric": _metric(goal, last.document.get("metrics", {}).get(goal.name)),
@@ -134,7 +134,7 @@ def _verdict(store: Store, study: StudyRecord) -> _Won | None:
 
 def _best_so_far(store: Store, study: StudyRecord) -> _Won | None:
     """The best trial of a search that was not measured again."""
-    goal = _goal(study)
+    goal = study.goals[0]
     trial = next(iter(best_trials(store, study, goal, 1)), None)
     if trial is None:
         return None
@@ -147,10 +147,6 @@ def _best_so_far(store: Store, study: StudyRecord) -> _Won | None:
         "tuned": _day(trial.finished_at or study.created_at),
     }
     return fields, store.environment(trial.environment_hash or study.environment_hash)
-
-
-def _goal(study: StudyRecord) -> MetricSpec:
-    return next(MetricSpec(**metric) for metric in study.metrics if metric["goal"])
 
 
 def _metric(goal: MetricSpec, measured: Mapping[str, Any] | None) -> Metric | None:

@@ -27,8 +27,9 @@ def diff_studies(store: Store, one: StudyRecord, other: StudyRecord) -> Differen
     results = (load_result(store, one), load_result(store, other))
     best = (result.best or Configuration({}) for result in results)
     remarks = []
-    if _goal(one).name != _goal(other).name or _goal(one).goal != _goal(other).goal:
-        remarks.append(f"they measure different things: {_goal(one).name} and {_goal(other).name}")
+    mine, its = one.goals[0], other.goals[0]
+    if (mine.name, mine.goal) != (its.name, its.goal):
+        remarks.append(f"they measure different things: {mine.name} and {its.name}")
     if one.replayed != other.replayed:
         remarks.append("one was measured, the other comes from a recording")
     return Differences(
@@ -50,10 +51,6 @@ def diff_studies(store: Store, one: StudyRecord, other: StudyRecord) -> Differen
         contrasts=() if remarks else tuple(_contrasts(store, *results)),
         remarks=remarks,
     )
-
-
-def _goal(study: StudyRecord) -> MetricSpec:
-    return next(MetricSpec(**metric) for metric in study.metrics if metric["goal"])
 
 
 def _facts(study: StudyRecord) -> dict[str, Any]:

@@ -115,7 +115,7 @@ def load_evidence(place: Place = None, study: str | int | None = None) -> Eviden
     """
     with opened(place) as store:
         record = store.study(study)
-        goals = tuple(MetricSpec(**m) for m in record.metrics if m["goal"])
+        goals = record.goals
         configurations: dict[int, Mapping[str, Any]] = {}
         frame = _frame(store, record, goals[0], configurations)
         seen = dict.fromkeys(name for c in configurations.values() for name in c)

@@ -17,7 +17,7 @@ from autotune.session.ledger import VERIFIED
 from autotune.session.opening import are_kin
 from autotune.session.sources import SETTING
 from autotune.space.configuration import Configuration
-from autotune.space.spec import MetricSpec, say_workload
+from autotune.space.spec import say_workload
 from autotune.store.records import StudyRecord, TrialRecord, VerdictRecord
 from autotune.store.store import Store
 
@@ -171,7 +171,7 @@ class _Family:
     def trial(
         self, study: StudyRecord, trial: TrialRecord, relation: str, children: Sequence[Node] = ()
     ) -> Node:
-        goal = next(MetricSpec(**metric) for metric in study.metrics if metric["goal"])
+        goal = study.goals[0]
         estimate = trial.metrics.get(goal.name)
         said = str(trial.status)
         if estimate is not None and not trial.status.failed:
@@ -264,12 +264,12 @@ def _won_by(verdict: VerdictRecord, trial: TrialRecord) -> bool:
 def _verdict(study: StudyRecord, verdict: VerdictRecord) -> Node:
     document = verdict.document
     speedup = document.get("speedup")
-    goal = next(metric for metric in study.metrics if metric["goal"])
-    measured = (document.get("metrics") or {}).get(goal["name"])
+    goal = study.goals[0]
+    measured = (document.get("metrics") or {}).get(goal.name)
     said = []
     if measured:
         value = Estimate(measured["value"], measured["low"], measured["high"], measured["n"])
-        said.append(f"{goal['name']} {say_estimate(value, goal['unit'])}")
+        said.append(f"{goal.name} {say_estimate(value, goal.unit)}")
     if speedup:
         ratio = say_ratio(speedup["estimate"], speedup["low"], speedup["high"])
         said.append(f"{ratio} over {speedup['against']}")

@@ -28,7 +28,7 @@ from autotune.session.paced import Past, series_of
 from autotune.session.replicates import Interval
 from autotune.session.verification import Keeper, spec_for, verify
 from autotune.space.configuration import Configuration
-from autotune.space.spec import MetricSpec, StudySpec
+from autotune.space.spec import StudySpec
 from autotune.status import Status
 from autotune.store.records import SegmentRecord, StudyRecord, TrialRecord
 from autotune.store.store import Store
@@ -143,7 +143,7 @@ def claim_of(store: Store, study: StudyRecord, trial: TrialRecord, spec: StudySp
 
     The runs of the trial's own configuration are left out: its result is what is doubted.
     """
-    goal = next(MetricSpec(**metric) for metric in study.metrics if metric["goal"])
+    goal = study.goals[0]
     repeats = own_results(store, study.id)
     estimate = trial.metrics.get(goal.name)
     return Claim(
