@@ -62,6 +62,11 @@ class Evidence:
     environment: Mapping[str, Any]
     """The one that the study began in; empty where it is not in the store."""
 
+    def end_of(self, session: SessionRecord) -> float:
+        """When it was closed, or finished its last trial where it was not; never before it began."""
+        ended = session.finished_at or self.last_finished.get(session.id, 0.0)
+        return max(ended, session.started_at)
+
     @property
     def metric(self) -> MetricSpec:
         """The first goal."""
