@@ -34,14 +34,10 @@ from autotune.space.configuration import Configuration
 from autotune.space.spec import StudySpec
 from autotune.status import Status
 from autotune.store.records import NewAsk, NewTrial, TrialRecord
-from autotune.store.store import Store
+from autotune.store.store import LEASE_SECONDS, Store
 
 VERIFIED = "verified"
 """The setting that tells a session that measured an answer again from one that searched."""
-
-LEASE_SECONDS = 60.0
-"""How long a trial may stay without a sign of life before another session takes it for lost, unless that can
-see that its process lives."""
 
 
 class Ledger:
@@ -62,7 +58,7 @@ class Ledger:
         self.study = study
         self.metric = spec.goals[0]
         self.best: Best | None = None
-        self.failure = SameFailure(_default_of(spec))
+        self.failure = SameFailure(default_of(spec))
         self.earlier = 0
         self._environment = environment
         self._since_improvement = 0
@@ -158,14 +154,14 @@ class Ledger:
         return own
 
     def started(self, trial_id: int, worker: str) -> None:
-        self.store.start(trial_id, worker, LEASE_SECONDS)
+        self.store.start(trial_id, worker)
 
     def renew(self) -> None:
         """Tell the store that the trials in flight are alive; cheap, call it often."""
         now = time.monotonic()
         if self._running and now - self._renewed > LEASE_SECONDS / 4:
             self._renewed = now
-            self.store.renew(list(self._running), LEASE_SECONDS)
+            self.store.renew(list(self._running))
 
     # -- finishing -----------------------------------------------------------------------------
 
@@ -287,8 +283,8 @@ class Ledger:
             self._since_improvement = 0
 
 
-def _default_of(spec: StudySpec) -> Configuration | None:
-    """``None`` where constraints forbid it."""
+def default_of(spec: StudySpec) -> Configuration | None:
+    """The default configuration; ``None`` where constraints forbid it."""
     try:
         return spec.space.default()
     except InputError:

@@ -64,7 +64,8 @@ from autotune.store.reports import ReportRecord
 __all__ = ["LEASE_SECONDS", "Store", "default_url"]
 
 LEASE_SECONDS = 60.0
-"""How long a trial that was handed out may stay without a sign of life, unless told otherwise."""
+"""How long a trial that was handed out may stay without a sign of life before another session takes it for
+lost, unless that session can see that its process lives."""
 
 _TRIALS_AT_ONCE = 1000
 """Of how many trials the readings are fetched together."""
