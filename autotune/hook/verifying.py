@@ -75,7 +75,7 @@ def verify_study(url: str | None, name: str | None) -> Verified | None:
 
 
 def _readings(store: Store, study: StudyRecord, recipe: Recipe) -> Sequence[Reading]:
-    """Those that its winner won by: of the finale, else of the search."""
+    """The readings of the winner's last trial: of the finale, or of the search where there was none."""
     digest = Configuration(recipe.configuration).hash
     own = [trial for trial in own_results(store, study.id) if trial.hash == digest]
     return store.readings(own[-1].id) if own else ()

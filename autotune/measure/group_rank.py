@@ -74,11 +74,11 @@ class Rank:
     _since: float = 0.0
 
     def beat(self, phase: str = "", step: int | None = None, within: float = 0.0) -> None:
-        """A sign of life: from now on in ``phase`` (empty: in the same one), at ``step``. The next one comes
-        ``within`` so many seconds, where that is longer than the group is patient.
+        """Give a sign of life: the rank is now in ``phase`` (empty: in the same one as before), at ``step``.
 
-        Phases called ``wait`` or ``communicate``, or that begin so, are no work of the rank itself: who is
-        slow is judged by the others.
+        ``within``: seconds until the next sign, where the function needs longer than the group's ``stall``.
+        Time in phases whose names begin with ``wait`` or ``communicate`` is not counted as work when the slow
+        ranks are named.
         """
         if step is not None:
             self.step = step

@@ -218,7 +218,7 @@ def _compared(ask: AskRecord, derived: Sequence[Proposal], known: Known) -> Depa
 
 
 def _difference(trial: TrialRecord | None, follows: Proposal | None) -> str:
-    """What of a trial is not as it follows; empty where all is."""
+    """In what a recorded trial differs from the proposal that follows; empty where it does not."""
     if trial is None:
         return "its row is missing"
     if follows is None:

@@ -52,7 +52,7 @@ class Ledger:
         *,
         part: bool = False,
     ) -> None:
-        """``part``: the search goes on after the budget is spent, so that its end is not the strategy's."""
+        """``part``: the session is a slice of a larger search, so that its budget is not the strategy's."""
         self.spec = spec
         self.store = store
         self.study = study

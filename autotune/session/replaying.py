@@ -230,7 +230,7 @@ def environment_of(store: Store, trial: TrialRecord) -> Mapping[str, Any]:
 
 
 def _changed_source(spec: StudySpec, segment: SegmentRecord) -> str:
-    """That the objective's files are not those of the segment, or not there; empty where they are."""
+    """A sentence where the objective's files are missing or differ from the segment's; else empty."""
     recorded = str(segment.document.get("source_hash", ""))
     now = snapshot(source_files(spec.objective))
     if now.source_hash == recorded:
