@@ -36,8 +36,9 @@ def look_up(
         if asked and exact:
             return _best(name, asked, here, "exact", exact, None), places.files, before
     file = places.store_file
-    files = (*places.files, *((file, file.with_name(file.name + "-wal")) if file else ()))
-    before = signature(files)
+    stored = (file, file.with_name(file.name + "-wal")) if file else ()
+    files = (*places.files, *stored)
+    before = (*before, *signature(stored)[1:])  # the signature of all, each as it was before it was read
     known = filed.and_then(_stored(places, name))
     if name not in known.spaces:
         known = known.and_then(_ready(name))

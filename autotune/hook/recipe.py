@@ -98,7 +98,7 @@ def forget() -> None:
 
 _Key = tuple[Any, ...]
 
-_KEPT: dict[_Key, tuple[Best, float, list[type] | None]] = {}
+_KEPT: dict[_Key, tuple[Best, float, list[Any] | None]] = {}
 """Answers, until when they need no second look, and the types of the facts where those must be compared."""
 _SIGNED: dict[_Key, tuple[Signature, tuple[Path, ...]]] = {}
 """The files that an answer came of, as they stood before they were read."""
@@ -120,7 +120,8 @@ def _answer(
     variables = _SET.get(b"AUTOTUNE_RECIPES"), _SET.get(b"AUTOTUNE_STORE")
     key: _Key = (name, recipes, store, *variables, *((fact, _hashable(facts[fact])) for fact in facts))
     # To a dictionary True is 1, and to a workload it is not.
-    types = [*map(type, (workload or {}).values())] if any(value in (0, 1) for _, value in key[5:]) else None
+    has_either = any(_has_0_or_1(value) for _, value in key[5:])
+    types = [*map(_types, (workload or {}).values())] if has_either else None
     kept, signed = _KEPT.get(key), _SIGNED.get(key)
     if kept is not None and signed is not None and kept[2] == types and signature(signed[1]) == signed[0]:
         best = kept[0]
@@ -150,3 +151,15 @@ def _hashable(value: Any) -> Any:
     if isinstance(value, Mapping):
         return tuple(sorted((name, _hashable(one)) for name, one in value.items()))
     return tuple(map(_hashable, value)) if isinstance(value, (list, tuple)) else value
+
+
+def _has_0_or_1(fact: Any) -> bool:
+    """Whether a fact, as :func:`_hashable` gives it, is or holds 0, 1 or a flag."""
+    return any(map(_has_0_or_1, fact)) if isinstance(fact, tuple) else fact in (0, 1)
+
+
+def _types(fact: Any) -> Any:
+    """The type of a fact; of a list or a group of named facts, those of what is in it."""
+    if isinstance(fact, Mapping):
+        return {name: _types(one) for name, one in fact.items()}
+    return [*map(_types, fact)] if isinstance(fact, (list, tuple)) else type(fact)

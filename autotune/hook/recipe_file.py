@@ -73,7 +73,7 @@ def write_known(file: Path, new: Known, hint: str = "name another file") -> Know
 
 
 def place_in_file(recipe: Recipe) -> tuple[Any, ...]:
-    """What recipes are sorted by."""
+    """The sort key of a recipe in its file."""
     values = recipe.case.values
     said = [f"{v:020}" if isinstance(v, int) else json.dumps(v) for v in values.values()]
     return recipe.name, recipe.device, said, sorted(recipe.case.types.items())
@@ -127,7 +127,7 @@ def _inline(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Maps that are frozen."""
+    """A frozen map as one that :mod:`json` knows."""
     return dict(value)
 
 
@@ -159,7 +159,7 @@ READY = "autotune:"
 
 
 def _relative(folder: Path, path: str) -> str:
-    """From the file of recipes on, so that it holds in another checkout too."""
+    """The path relative to the folder of the recipe file, so that it holds in another checkout too."""
     if not os.path.isabs(path):  # noqa: PTH117
         return path
     for part in ("objectives", "searchspaces"):

@@ -90,7 +90,7 @@ def leaves(tree: Tree) -> Iterator[Leaf]:
 
 
 def leaf_for(tree: Tree, workload: Mapping[str, Any]) -> Leaf:
-    """Where ``workload`` comes to."""
+    """The leaf that the conditions of ``tree`` lead ``workload`` to."""
     while isinstance(tree, Branch):
         tree = tree.then if tree.condition.holds(workload) else tree.otherwise
     return tree

@@ -185,7 +185,9 @@ class Stop:
 
 
 def meeting(steps: Sequence[int], strides: Sequence[int]) -> int | None:
-    """The first step ahead of all at which each rank will be that goes on by its stride; ``None``: no such.
+    """The first step ahead of all ranks that each will come to, advancing by its own stride.
+
+    ``None`` where there is none, or none near enough.
 
     >>> meeting([7, 8], [1, 1])
     9

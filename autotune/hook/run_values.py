@@ -68,5 +68,5 @@ def as_number(name: str, value: Any) -> float:
     """The metric as a number, for which a tensor's device is waited for. ``TypeError`` for no number."""
     try:
         return float(value)
-    except (TypeError, ValueError, RuntimeError) as error:
+    except (TypeError, ValueError, OverflowError, RuntimeError) as error:
         raise TypeError(f"the metric {name!r} must be a number, not {value!r:.80}: {error}") from None

@@ -8,7 +8,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from autotune.errors import InputError
 from autotune.hook.case import DEVICE, TYPES, Case, plain
 from autotune.hook.here import device_of
 from autotune.hook.recipe_document import FORMAT, MARK, read_document, to_document
@@ -120,7 +119,7 @@ def _verdict(store: Store, study: StudyRecord) -> _Won | None:
         return None
     last = verdicts[-1]
     speedup = last.document.get("speedup")
-    goal = _goal(study)
+    goal = study.goals[0]
     fields = {
         "configuration": last.document["configuration"],
         "metric": _metric(goal, last.document.get("metrics", {}).get(goal.name)),
@@ -130,12 +129,12 @@ def _verdict(store: Store, study: StudyRecord) -> _Won | None:
         "tuned": _day(last.created_at),
     }
     session = next((s for s in store.sessions(study.id) if s.id == last.session_id), None)
-    return fields, _environment(store, session.environment_hash if session else "")
+    return fields, store.environment(session.environment_hash if session else "")
 
 
 def _best_so_far(store: Store, study: StudyRecord) -> _Won | None:
     """The best trial of a search that was not measured again."""
-    goal = _goal(study)
+    goal = study.goals[0]
     trial = next(iter(best_trials(store, study, goal, 1)), None)
     if trial is None:
         return None
@@ -147,11 +146,7 @@ def _best_so_far(store: Store, study: StudyRecord) -> _Won | None:
         "is_default": trial.reason.get("kind") == "default",
         "tuned": _day(trial.finished_at or study.created_at),
     }
-    return fields, _environment(store, trial.environment_hash or study.environment_hash)
-
-
-def _goal(study: StudyRecord) -> MetricSpec:
-    return next(MetricSpec(**metric) for metric in study.metrics if metric["goal"])
+    return fields, store.environment(trial.environment_hash or study.environment_hash)
 
 
 def _metric(goal: MetricSpec, measured: Mapping[str, Any] | None) -> Metric | None:
@@ -159,14 +154,6 @@ def _metric(goal: MetricSpec, measured: Mapping[str, Any] | None) -> Metric | No
         return None
     low, high = measured["low"], measured["high"]
     return Metric(goal.name, measured["value"], low, high, goal.unit, goal.goal or "minimize")
-
-
-def _environment(store: Store, digest: str) -> Mapping[str, Any]:
-    """Nothing where its description did not arrive."""
-    try:
-        return store.environment(digest) if digest else {}
-    except InputError:
-        return {}
 
 
 def _sources(store: Store, study: StudyRecord) -> dict[str, bytes]:

@@ -137,7 +137,7 @@ class TunedKernel:
         return case, INTERPRETER if self._interpreted else _device_name(tensor)
 
     def _defaults(self) -> dict[str, Any]:
-        """Of the key's parameters."""
+        """The defaults of the kernel's parameters that are in the key, by name."""
         inner = self.fn
         while not inspect.isfunction(inner):
             inner = inner.fn
@@ -279,7 +279,7 @@ def _several_devices() -> bool:
 
 
 def _index(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> int | None:
-    """Of the device that the first tensor is on."""
+    """The index of the device that the first tensor among the arguments is on."""
     for value in (*args, *kwargs.values()):
         if hasattr(value, "get_device"):
             index: int = value.get_device()

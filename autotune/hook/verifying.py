@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from autotune.errors import AutotuneError, InputError, Problem
+from autotune.errors import InputError, Problem
 from autotune.hook.here import Here, this_device
 from autotune.hook.recipes import Known, Recipe
 from autotune.hook.stale import changes, source_changed
@@ -75,7 +75,7 @@ def verify_study(url: str | None, name: str | None) -> Verified | None:
 
 
 def _readings(store: Store, study: StudyRecord, recipe: Recipe) -> Sequence[Reading]:
-    """Those that its winner won by: of the finale, else of the search."""
+    """The readings of the winner's last trial: of the finale, or of the search where there was none."""
     digest = Configuration(recipe.configuration).hash
     own = [trial for trial in own_results(store, study.id) if trial.hash == digest]
     return store.readings(own[-1].id) if own else ()
@@ -148,10 +148,7 @@ def _environment(store: Store, study: StudyRecord) -> Mapping[str, Any]:
     verdicts = store.verdicts(study.id)
     made_by = verdicts[-1].session_id if verdicts else -1
     session = next((s for s in store.sessions(study.id) if s.id == made_by), None)
-    try:
-        return store.environment(session.environment_hash if session else study.environment_hash)
-    except AutotuneError:
-        return {}
+    return store.environment(session.environment_hash if session else study.environment_hash)
 
 
 def _changed(

@@ -224,8 +224,7 @@ def _write_environments(store: Store, digests: list[str], writer: _Writer) -> di
     writer.begin(ENVIRONMENTS)
     for digest in sorted(digests):
         machines[digest] = "a machine of which the description did not arrive"
-        with suppress(InputError):
-            document = store.environment(digest)
+        if document := store.environment(digest):
             machines[digest] = device_of(document) or "a machine without a name"
             writer.line(encode({"hash": digest, "document": document}).encode())
     writer.end()

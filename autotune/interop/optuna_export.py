@@ -47,7 +47,7 @@ def export_study(store: Store, study: StudyRecord, where: str) -> tuple[str, int
     from sqlalchemy.exc import SQLAlchemyError
 
     trials = [t for t in store.trials(study.id, purpose="search") if t.status.finished]
-    goals = [MetricSpec(**metric) for metric in study.metrics if metric["goal"]]
+    goals = study.goals
     distributions = distributions_of(study, trials)
     curves = _curves(store, study, goals[0].name)
     optuna.logging.set_verbosity(optuna.logging.WARNING)

@@ -7,7 +7,8 @@ import struct
 from collections.abc import Iterator
 
 _SAYS_WHENCE = (".note", ".comment", ".debug", ".nv_debug", ".line", ".symtab", ".strtab", ".shstrtab")
-"""Beginnings of the names of sections that hold build ids, versions, paths, lines and local names."""
+"""Prefixes of the names of sections that say where code comes from (build ids, versions, paths, lines, local
+names) and not what it does: they are left out of the hash."""
 
 _NO_BITS = 8
 """The type of a section that takes memory and no place in the file (ELF specification, sh_type)."""
@@ -16,7 +17,7 @@ _NO_BITS = 8
 def code_fingerprint(content: bytes) -> str:
     """16 hexadecimal digits; equal for shared libraries, or cubins, whose code and data are the same.
 
-    What is no 64-bit little-endian ELF file, or a broken one, is hashed as it is.
+    Any content that is not a whole 64-bit little-endian ELF file is hashed byte for byte.
     """
     code = hashlib.sha256()
     try:

@@ -20,13 +20,14 @@ from typing import Any
 
 from autotune.measure.group_awake import KeptAwake
 from autotune.measure.group_board import Board
-from autotune.measure.group_device import Device, cores_here, make_limits, spread, sweep_device_groups
+from autotune.measure.group_device import Device, make_limits, spread, sweep_device_groups
 from autotune.measure.group_failures import NetworkLost, RankState, slow_ranks, verdict, waits
 from autotune.measure.group_messages import Call, Done, Entered, Go, Raised, Work
 from autotune.measure.group_network import Joined, Loopback, Network
 from autotune.measure.group_process import RankProcess
 from autotune.measure.group_rank import CALLED
 from autotune.measure.ownership import make_scratch
+from autotune.measure.pinning import allowed_here
 
 STALL_SECONDS = 7.0
 """Without a sign of life for so long, a rank hangs."""
@@ -196,7 +197,7 @@ class ProcessGroup:
         self._made += 1
         board = Board.make(self.world)
         life = _Life([], Board(board, self.world), make_scratch("meeting"))
-        devices = spread(self.devices, cores_here())
+        devices = spread(self.devices, allowed_here())
         try:
             for number, (device, port) in enumerate(
                 zip(devices, self.network.ports(self.world), strict=True)

@@ -7,16 +7,21 @@ died. Where none can be made a cap is a limit of the process, and a quota is *mi
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from autotune.measure.limits import GroupCap, MemoryCap, ProcessCap, make_cap, remove_group, sweep_groups
-from autotune.measure.ownership import PREFIX, is_abandoned, owned_name
-from autotune.provenance.cgroup import Group, find_group
-from autotune.provenance.system import System
+from autotune.measure.limits import (
+    GroupCap,
+    MemoryCap,
+    ProcessCap,
+    make_cap,
+    parents,
+    remove_group,
+    sweep_groups,
+)
+from autotune.measure.ownership import owned_name
 
 _QUOTA_1 = "cpu.cfs_quota_us"
 """The file of a quota in version 1."""
@@ -128,12 +133,8 @@ def quota_works() -> str:
 
 def sweep_device_groups() -> None:
     """Kill what is left in the groups of dead owners, and remove the groups."""
-    sweep_groups()
-    for parent, _ in _parents():
-        with suppress(OSError):
-            for folder in list(parent.glob(f"{PREFIX}*")):
-                if is_abandoned(folder.name):
-                    remove_group(folder)
+    sweep_groups("memory")
+    sweep_groups("cpu")
 
 
 def _make_quota(cpu: float, name: str, cap: MemoryCap | None) -> Path | None:
@@ -141,7 +142,7 @@ def _make_quota(cpu: float, name: str, cap: MemoryCap | None) -> Path | None:
         return cap.folder if _set_quota(cap.folder, 2, cpu) else None
     # The name of the cap's group: where version 1 has both controllers in one tree, it is the same group.
     own = cap.folder.name if isinstance(cap, GroupCap) else owned_name(name)
-    for parent, version in _parents():
+    for parent, version in parents("cpu"):
         folder = parent / own
         with suppress(OSError):
             folder.mkdir(exist_ok=True)
@@ -163,25 +164,3 @@ def _set_quota(folder: Path, version: int, cpu: float) -> bool:
     except OSError:
         return False
     return True
-
-
-def _parents() -> Iterator[tuple[Path, int]]:
-    """The groups in which one with a quota may be made, the best first."""
-    group = find_group(System(), "cpu")
-    if group is None:
-        return
-    if group.version == 1:
-        yield Path(group.folder), 1
-        return
-    yield from ((Path(folder), 2) for folder in group.upwards() if _passes_on(group, folder))
-
-
-def _passes_on(group: Group, folder: str) -> bool:
-    with suppress(OSError):
-        return "cpu" in Path(folder, "cgroup.subtree_control").read_text().split()
-    return False
-
-
-def cores_here() -> tuple[int, ...]:
-    """The hardware threads that this process may use."""
-    return tuple(sorted(os.sched_getaffinity(0)))

@@ -11,7 +11,6 @@ import pickle
 import socket
 import sys
 import time
-import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 
 CALLED = "call"
 """The phase of a rank that has been called and has given no sign of its own yet."""
-
-_MOST_MESSAGE = 2000
 
 
 @dataclass(frozen=True)
@@ -77,11 +74,11 @@ class Rank:
     _since: float = 0.0
 
     def beat(self, phase: str = "", step: int | None = None, within: float = 0.0) -> None:
-        """A sign of life: from now on in ``phase`` (empty: in the same one), at ``step``. The next one comes
-        ``within`` so many seconds, where that is longer than the group is patient.
+        """Give a sign of life: the rank is now in ``phase`` (empty: in the same one as before), at ``step``.
 
-        Phases called ``wait`` or ``communicate``, or that begin so, are no work of the rank itself: who is
-        slow is judged by the others.
+        ``within``: seconds until the next sign, where the function needs longer than the group's ``stall``.
+        Time in phases whose names begin with ``wait`` or ``communicate`` is not counted as work when the slow
+        ranks are named.
         """
         if step is not None:
             self.step = step
@@ -174,11 +171,8 @@ def _answer(rank: Rank, call: Call) -> Done | Raised:
 
 def _raised(error: BaseException) -> Raised:
     from autotune.measure.group_messages import Raised
-    from autotune.measure.objective import Signal, WrongAnswer
     from autotune.measure.raised import failed
 
     at = time.monotonic()
     found = failed(error)
-    metrics = dict(error.metrics) if isinstance(error, WrongAnswer) else {}
-    trace = "" if isinstance(error, Signal) else "".join(traceback.format_exception(error))
-    return Raised(str(found.status), found.message[:_MOST_MESSAGE], at, found.stderr or trace, metrics)
+    return Raised(str(found.status), found.message, at, found.stderr, dict(found.metrics))

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autotune.measure.ownership import PREFIX, is_abandoned, owned_name
-from autotune.provenance.cgroup import Group, find_group
+from autotune.provenance.cgroup import find_group
 from autotune.provenance.system import System
 
 
@@ -89,7 +89,7 @@ MemoryCap = GroupCap | ProcessCap
 
 def make_cap(size: int, name: str) -> MemoryCap:
     """A cap of ``size`` bytes: by a control group of its own where this process may make one."""
-    for parent, version in _parents():
+    for parent, version in parents("memory"):
         try:
             # A name that nobody has: this process may have several workers that go by ``name``.
             folder = Path(tempfile.mkdtemp(prefix=owned_name(f"{name}-"), dir=parent))
@@ -104,9 +104,9 @@ def make_cap(size: int, name: str) -> MemoryCap:
     return ProcessCap(size)
 
 
-def sweep_groups() -> None:
-    """Kill what is left in the groups of dead sessions, and remove the groups."""
-    for parent, _ in _parents():
+def sweep_groups(controller: str = "memory") -> None:
+    """Kill what is left in the groups that dead owners made for that controller, and remove the groups."""
+    for parent, _ in parents(controller):
         with suppress(OSError):
             for folder in list(parent.glob(f"{PREFIX}*")):
                 if is_abandoned(folder.name):
@@ -114,20 +114,20 @@ def sweep_groups() -> None:
                     remove_group(folder)
 
 
-def _parents() -> Iterator[tuple[Path, int]]:
-    """The groups in which one with a memory limit may be made, the best first."""
-    group = find_group(System(), "memory")
+def parents(controller: str) -> Iterator[tuple[Path, int]]:
+    """``(folder, version)`` of the groups in which one with that controller may be made, the best first."""
+    group = find_group(System(), controller)
     if group is None:
         return
     if group.version == 1:
         yield Path(group.folder), 1
         return
-    yield from ((Path(folder), 2) for folder in group.upwards() if _passes_memory_on(group, folder))
+    yield from ((Path(folder), 2) for folder in group.upwards() if _passes_on(controller, folder))
 
 
-def _passes_memory_on(group: Group, folder: str) -> bool:
+def _passes_on(controller: str, folder: str) -> bool:
     try:
-        return "memory" in Path(folder, "cgroup.subtree_control").read_text().split()
+        return controller in Path(folder, "cgroup.subtree_control").read_text().split()
     except OSError:
         return False
 

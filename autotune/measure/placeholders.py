@@ -60,8 +60,8 @@ def yaml_value(value: Value) -> str:
 
 
 def yaml_key(name: str) -> str:
-    """A name as a key of YAML; quoted where YAML 1.1 would take it for a flag."""
-    return _key(name)
+    """A name as a key of YAML or TOML; quoted where YAML 1.1 takes it for a flag, or TOML for no bare key."""
+    return name if name.isascii() and name.lower() not in _FLAG_WORDS else _quoted(name)
 
 
 def _json(configuration: Mapping[str, Value]) -> str:
@@ -69,11 +69,11 @@ def _json(configuration: Mapping[str, Value]) -> str:
 
 
 def _yaml(configuration: Mapping[str, Value]) -> str:
-    return _lines(configuration, ": ", ": ")
+    return _lines(configuration, ": ")
 
 
 def _toml(configuration: Mapping[str, Value]) -> str:
-    return _lines(configuration, " = ", " = ")
+    return _lines(configuration, " = ")
 
 
 def _env(configuration: Mapping[str, Value]) -> str:
@@ -89,10 +89,10 @@ _WRITERS: Mapping[str, Callable[[Mapping[str, Value]], str]] = {
 }
 
 
-def _lines(configuration: Mapping[str, Value], equals: str, inside: str) -> str:
-    """One line a knob, in the notation that YAML's flow style and TOML share but for the sign between."""
+def _lines(configuration: Mapping[str, Value], equals: str) -> str:
+    """One line a knob, in the notation that YAML's flow style and TOML share but for the sign ``equals``."""
     return "".join(
-        f"{_key(name)}{equals}{_literal(value, inside)}\n" for name, value in configuration.items()
+        f"{yaml_key(name)}{equals}{_literal(value, equals)}\n" for name, value in configuration.items()
     )
 
 
@@ -111,11 +111,6 @@ def _literal(value: Value, equals: str) -> str:
         items = (f"{_quoted(key)}{equals}{_literal(item, equals)}" for key, item in value.items())
         return "{" + ", ".join(items) + "}"
     return _quoted(value)
-
-
-def _key(name: str) -> str:
-    """A knob's name as a key; quoted where YAML 1.1 takes it for a flag, or TOML for no bare key."""
-    return name if name.isascii() and name.lower() not in _FLAG_WORDS else _quoted(name)
 
 
 def _quoted(text: str) -> str:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from autotune.errors import InputError
-from autotune.measure.target import target_file
+from autotune.measure.target import split_target, target_file
 from autotune.provenance.code import local_imports
 from autotune.provenance.files import is_file
 from autotune.space.spec import (
@@ -41,12 +41,6 @@ def source_files(objective: ObjectiveSpec) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(path.resolve() for path in found))
 
 
-def split_target(target: str) -> tuple[str, str]:
-    """``("path.py", "Name")`` or ``("package.module", "Name")``; the name is empty where there is none."""
-    place, _, name = target.rpartition(":")
-    return (place, name) if place else (name, "")
-
-
 def python_file(objective: PythonObjective) -> Path | None:
     """The file that the target is defined in; ``None`` where there is none."""
     try:
@@ -59,7 +53,7 @@ def _of_python(objective: PythonObjective) -> list[Path]:
     file = python_file(objective)
     if file is None:
         return []
-    _, name = split_target(objective.target)
+    _, name = split_target(objective)
     declared = [file.parent / source for source in declared_sources(file, name)]
     return [file, *declared, *local_imports(file)]
 

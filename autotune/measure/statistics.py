@@ -192,15 +192,17 @@ def _ranks(n: int, confidence: float) -> tuple[int, float] | None:
 
     ``None`` where not even the smallest and the largest of ``n`` readings do.
     """
-    ways, below = 2**n, 0
-    outer = inner = 1.0
-    for d in range(1, n // 2 + 2):
-        below += math.comb(n, d - 1)
-        outer, inner = inner, 1 - 2 * (below / ways)
-        if inner < confidence:
-            break
-    d -= 1  # the last rank whose interval still holds the confidence; ``inner`` is that of the next
-    if d == 0:
+    # From the middle outwards, where the interval lies: of n ranks about sqrt(n) are looked at.
+    ways, d = 2**n, n // 2 + 1
+    term = math.comb(n, d - 1)  # of 2**n equally likely cases so many have d - 1 readings below the median
+    below = ways // 2 if n % 2 else (ways + term) // 2  # and so many fewer than d
+    outer = inner = 1 - 2 * (below / ways)
+    while outer < confidence:
+        below -= term
+        d -= 1
+        term = term * d // (n - d + 1)
+        outer, inner = 1 - 2 * (below / ways), outer
+    if d == 0:  # ``outer`` is what rank d holds, the last that holds enough, and ``inner`` what d + 1 holds
         return None
     share = (outer - confidence) / (outer - inner)
     return d, (n - d) * share / (d + (n - 2 * d) * share)

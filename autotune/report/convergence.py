@@ -124,8 +124,7 @@ def _seconds(evidence: Evidence, own: pd.DataFrame) -> Floats:
     before, base = 0.0, {}
     for session in evidence.sessions:
         base[session.id] = before - session.started_at
-        ended = session.finished_at or evidence.last_finished.get(session.id, session.started_at)
-        before += max(ended - session.started_at, 0.0)
+        before += evidence.end_of(session) - session.started_at
     shift = own["session"].map(base).to_numpy(dtype=np.float64)
     return np.maximum(own["finished"].to_numpy(dtype=np.float64) + shift, 0.0)
 

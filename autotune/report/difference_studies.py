@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from autotune.errors import InputError
 from autotune.measure.significance import paired_shift
 from autotune.report.difference import Contrast, Differences, by_runs, incomparable, pairs_of
 from autotune.report.difference_trials import code_pairs, environment_pairs
@@ -28,8 +27,9 @@ def diff_studies(store: Store, one: StudyRecord, other: StudyRecord) -> Differen
     results = (load_result(store, one), load_result(store, other))
     best = (result.best or Configuration({}) for result in results)
     remarks = []
-    if _goal(one).name != _goal(other).name or _goal(one).goal != _goal(other).goal:
-        remarks.append(f"they measure different things: {_goal(one).name} and {_goal(other).name}")
+    mine, its = one.goals[0], other.goals[0]
+    if (mine.name, mine.goal) != (its.name, its.goal):
+        remarks.append(f"they measure different things: {mine.name} and {its.name}")
     if one.replayed != other.replayed:
         remarks.append("one was measured, the other comes from a recording")
     return Differences(
@@ -44,15 +44,13 @@ def diff_studies(store: Store, one: StudyRecord, other: StudyRecord) -> Differen
             "trials": pairs_of(one.counts, other.counts),
             "winner": differing(*best),
             "code": code_pairs(store, store.latest_segment(one.id), store.latest_segment(other.id)),
-            "environment": environment_pairs(_environment(store, one), _environment(store, other)),
+            "environment": environment_pairs(
+                store.environment(one.environment_hash), store.environment(other.environment_hash)
+            ),
         },
         contrasts=() if remarks else tuple(_contrasts(store, *results)),
         remarks=remarks,
     )
-
-
-def _goal(study: StudyRecord) -> MetricSpec:
-    return next(MetricSpec(**metric) for metric in study.metrics if metric["goal"])
 
 
 def _facts(study: StudyRecord) -> dict[str, Any]:
@@ -76,13 +74,6 @@ def _settings(study: StudyRecord) -> dict[str, Any]:
     return {
         f"{part}.{name}": value for part in parts for name, value in (study.document.get(part) or {}).items()
     }
-
-
-def _environment(store: Store, study: StudyRecord) -> Mapping[str, Any]:
-    try:
-        return store.environment(study.environment_hash)
-    except InputError:
-        return {}
 
 
 def _contrasts(store: Store, one: Result, other: Result) -> Iterator[Contrast]:
@@ -138,9 +129,11 @@ def _shared(own: Sequence[TrialRecord], its: Sequence[TrialRecord], goal: Metric
         for trials in (own, its)
     )
     common = [(first[digest], second[digest]) for digest in first if digest in second]
-    if len(common) < FEWEST or min(min(pair) for pair in common) <= 0:
+    if len(common) < FEWEST:
         why = f"{len(common)} configurations were measured in both, and {FEWEST} are needed"
         return incomparable(name, goal.unit, why)
+    if min(map(min, common)) <= 0:
+        return incomparable(name, goal.unit, f"there is no ratio to a {goal.name} of 0 or less")
     sign = 1.0 if goal.goal == "minimize" else -1.0
     shift = paired_shift([sign * math.log(a / b) for a, b in common], 0.95)
     ratio = (math.exp(shift[0]), math.exp(shift[1]), math.exp(shift[2]))

@@ -62,8 +62,8 @@ def _remarks(one: StudyRecord, other: StudyRecord) -> Iterator[str]:
 
 
 def _shared_goals(one: StudyRecord, other: StudyRecord) -> list[MetricSpec]:
-    goals = [[MetricSpec(**metric) for metric in study.metrics if metric["goal"]] for study in (one, other)]
-    return [goal for goal in goals[0] if any((g.name, g.goal) == (goal.name, goal.goal) for g in goals[1])]
+    theirs = {(goal.name, goal.goal) for goal in other.goals}
+    return [goal for goal in one.goals if (goal.name, goal.goal) in theirs]
 
 
 def _contrast(

@@ -64,6 +64,11 @@ class Evidence:
     environment: Mapping[str, Any]
     """The one that the study began in; empty where it is not in the store."""
 
+    def end_of(self, session: SessionRecord) -> float:
+        """When it was closed, or finished its last trial where it was not; never before it began."""
+        ended = session.finished_at or self.last_finished.get(session.id, 0.0)
+        return max(ended, session.started_at)
+
     @property
     def metric(self) -> MetricSpec:
         """The first goal."""
@@ -117,7 +122,7 @@ def load_evidence(place: Place = None, study: str | int | None = None) -> Eviden
     """
     with opened(place) as store:
         record = store.study(study)
-        goals = tuple(MetricSpec(**m) for m in record.metrics if m["goal"])
+        goals = record.goals
         configurations: dict[int, Mapping[str, Any]] = {}
         frame = _frame(store, record, goals[0], configurations)
         seen = dict.fromkeys(name for c in configurations.values() for name in c)
@@ -132,17 +137,8 @@ def load_evidence(place: Place = None, study: str | int | None = None) -> Eviden
             sessions=searches_of(store, record.id),
             last_finished=store.last_finished(record.id),
             segment=store.latest_segment(record.id),
-            environment=_environment(store, record.environment_hash),
+            environment=store.environment(record.environment_hash),
         )
-
-
-def _environment(store: Store, digest: str) -> Mapping[str, Any]:
-    from autotune.errors import InputError
-
-    try:
-        return store.environment(digest) if digest else {}
-    except InputError:
-        return {}
 
 
 SPANS = ("prepare_began", "prepare_ended", "check_began", "check_ended", "measure_began", "measure_ended")

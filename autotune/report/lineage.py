@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -16,7 +17,7 @@ from autotune.session.ledger import VERIFIED
 from autotune.session.opening import are_kin
 from autotune.session.sources import SETTING
 from autotune.space.configuration import Configuration
-from autotune.space.spec import MetricSpec, say_workload
+from autotune.space.spec import say_workload
 from autotune.store.records import StudyRecord, TrialRecord, VerdictRecord
 from autotune.store.store import Store
 
@@ -170,7 +171,7 @@ class _Family:
     def trial(
         self, study: StudyRecord, trial: TrialRecord, relation: str, children: Sequence[Node] = ()
     ) -> Node:
-        goal = next(MetricSpec(**metric) for metric in study.metrics if metric["goal"])
+        goal = study.goals[0]
         estimate = trial.metrics.get(goal.name)
         said = str(trial.status)
         if estimate is not None and not trial.status.failed:
@@ -211,9 +212,12 @@ class _Family:
 
     def offspring(self, study: StudyRecord, trial: TrialRecord) -> list[Node]:
         everything = self.store.trials(study.id)
-        made = self._made_of(
-            study, trial, [t for t in everything if t.purpose == "search"], {trial.number}, 0
-        )
+        made_from: defaultdict[str, list[TrialRecord]] = defaultdict(list)
+        for other in everything:
+            if other.purpose == "search":
+                for digest in set(_named(other)):
+                    made_from[digest].append(other)
+        made = self._made_of(study, trial, made_from, {trial.number}, 0)
         again = {session.id for session in self.store.sessions(study.id) if VERIFIED in session.settings}
         repeats = [
             self.trial(study, other, "replayed as" if other.session_id in again else "measured again as")
@@ -231,15 +235,16 @@ class _Family:
         self,
         study: StudyRecord,
         trial: TrialRecord,
-        searched: Sequence[TrialRecord],
+        made_from: Mapping[str, Sequence[TrialRecord]],
         seen: set[int],
         depth: int,
     ) -> list[Node]:
+        """``made_from``: the trials that were made from each configuration, by its hash."""
         found = []
-        for other in searched:
-            if trial.hash in _named(other) and other.number not in seen and depth < DEEPEST:
+        for other in made_from.get(trial.hash, ()) if depth < DEEPEST else ():
+            if other.number not in seen:
                 seen.add(other.number)
-                below = self._made_of(study, other, searched, seen, depth + 1)
+                below = self._made_of(study, other, made_from, seen, depth + 1)
                 found.append(self.trial(study, other, "made into", _capped(below)))
         return found
 
@@ -259,12 +264,12 @@ def _won_by(verdict: VerdictRecord, trial: TrialRecord) -> bool:
 def _verdict(study: StudyRecord, verdict: VerdictRecord) -> Node:
     document = verdict.document
     speedup = document.get("speedup")
-    goal = next(metric for metric in study.metrics if metric["goal"])
-    measured = (document.get("metrics") or {}).get(goal["name"])
+    goal = study.goals[0]
+    measured = (document.get("metrics") or {}).get(goal.name)
     said = []
     if measured:
         value = Estimate(measured["value"], measured["low"], measured["high"], measured["n"])
-        said.append(f"{goal['name']} {say_estimate(value, goal['unit'])}")
+        said.append(f"{goal.name} {say_estimate(value, goal.unit)}")
     if speedup:
         ratio = say_ratio(speedup["estimate"], speedup["low"], speedup["high"])
         said.append(f"{ratio} over {speedup['against']}")

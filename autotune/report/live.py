@@ -64,7 +64,8 @@ class LiveView:
         return self._study(store, study)
 
     def _study(self, store: Store, study: StudyRecord) -> Shown:
-        looks = (dict(study.counts), len(store.verdicts(study.id)))
+        sessions = [(session.id, session.finished_at) for session in store.sessions(study.id)]
+        looks = (dict(study.counts), sessions, len(store.verdicts(study.id)))
         with self._lock:  # two browsers do not make the same page twice
             found = self._made.get(study.id)
             if found is None or found[0] != looks:

@@ -52,8 +52,8 @@ def spend(evidence: Evidence) -> pd.DataFrame:
     most_lanes = 1
     for session in evidence.sessions:
         trials = own[own["session"] == session.id]
-        ended = session.finished_at or evidence.last_finished.get(session.id, session.started_at)
-        seconds = max(ended - session.started_at, 0.0)
+        ended = evidence.end_of(session)
+        seconds = ended - session.started_at
         wall += seconds
         lanes = _lanes(trials)
         most_lanes = max(most_lanes, len(lanes))

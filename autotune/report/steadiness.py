@@ -20,7 +20,7 @@ MOST_REPLICATES = 100
 CONTEXT = {
     "sm_clock_mhz": "GPU clock, MHz",
     "temperature_c": "GPU temperature, °C",
-    "power_w": "GPU power, W",
+    "power_watts": "GPU power, W",
     "frequency_mhz": "CPU clock, MHz",
     "pace_us": "time of a fixed piece of work on the core, µs",
     "cpu_stall": "share of the time that tasks waited for a CPU",

@@ -105,7 +105,7 @@ class Story:
 def tell(store: Store, trial: TrialRecord) -> Story:
     """The story of a trial, from what the store knows."""
     study = store.study(trial.study_id)
-    goal = next(MetricSpec(**metric) for metric in study.metrics if metric["goal"])
+    goal = study.goals[0]
     everything = store.trials(study.id)
     searched = [other for other in everything if other.purpose == "search"]
     reasons = reasons_of(store, study, trial)

@@ -106,7 +106,7 @@ def _facts(subject: Subject) -> Iterator[tuple[str, str]]:
     failed = sum(result.failures.values())
     yield "trials", f"{total:,}" + (f", {failed:,} failed" if failed else "")
     if evidence.sessions and not evidence.study.replayed:
-        yield "searched", say_seconds(sum(_lengths(evidence)))
+        yield "searched", say_seconds(sum(evidence.end_of(s) - s.started_at for s in evidence.sessions))
     settings = evidence.sessions[-1].settings if evidence.sessions else {}
     if strategy := (settings.get("search") or {}).get("strategy"):
         yield "strategy", str(strategy)
@@ -114,12 +114,6 @@ def _facts(subject: Subject) -> Iterator[tuple[str, str]]:
     if processor:
         yield "machine", processor
     yield "begun", say_time(evidence.study.created_at)
-
-
-def _lengths(evidence: Evidence) -> Iterator[float]:
-    for session in evidence.sessions:
-        ended = session.finished_at or evidence.last_finished.get(session.id, session.started_at)
-        yield max(ended - session.started_at, 0.0)
 
 
 def _machine(evidence: Evidence) -> str:

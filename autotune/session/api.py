@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from autotune.measure.callables import describe_callable
 from autotune.measure.compile_cache import cache_folder
-from autotune.measure.objective import Objective
 from autotune.provenance.environment import Environment, capture
 from autotune.search.registry import strategy_class
 from autotune.session.asktell import AskTell
-from autotune.session.executor import Executor, make_executor
+from autotune.session.executor import Executor, Measurable, make_executor
 from autotune.session.loading import load_family, load_spec
 from autotune.session.many import ManySession
 from autotune.session.progress import Progress
@@ -23,8 +20,6 @@ from autotune.session.session import Session
 from autotune.session.shapes_result import ManyResult
 from autotune.space.spec import Family, StudySpec
 from autotune.store.store import Store
-
-Measurable = type[Objective] | Objective | Callable[..., Any]
 
 
 def search(
@@ -140,9 +135,8 @@ def ask_tell(
 ) -> AskTell:
     """A session whose trials the caller runs; see :mod:`autotune.session.asktell`."""
     spec = load_spec(space, strategy=strategy, seed=seed)
-    return AskTell(
-        spec, Store.open(None if store is None else str(store)), capture_environment(spec), fresh=fresh
-    )
+    environment = capture_environment(spec)
+    return AskTell(spec, Store.open(None if store is None else str(store)), environment, fresh=fresh)
 
 
 def capture_environment(spec: StudySpec) -> Environment:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -51,7 +52,10 @@ class AskedTrial:
 
 
 class AskTell:
-    """A session whose trials the caller runs. Close it, or use ``with``: open trials are given back."""
+    """A session whose trials the caller runs. Close it, or use ``with``: open trials are given back.
+
+    It owns ``store``, and closes it also where the session cannot begin.
+    """
 
     def __init__(
         self, spec: StudySpec, store: Store, environment: Environment, *, fresh: bool = False
@@ -59,16 +63,18 @@ class AskTell:
         self._lock = threading.RLock()
         """A strategy that learns while it is asked proposes nonsense."""
         self._spec = spec
-        self._store = store
-        self._study = open_study(spec, store, environment, fresh=fresh)
-        self._ledger = Ledger(spec, store, self._study, environment)
-        self._closed = False
         self._reporters: dict[int, Reporter] = {}
-        self._stopping = make_stopping(spec, store, self._study.record.id, self._ledger.session_id)
-        if self._stopping is not None and self._stopping.pauses:
-            self.close()
-            message = "this policy of early_stopping pauses trials, which ask and tell cannot run on"
-            raise InputError(Problem(message, expected="asha, none, or one of Optuna's pruners"))
+        with ExitStack() as opened:
+            opened.callback(store.close)
+            self._store = store
+            self._study = open_study(spec, store, environment, fresh=fresh)
+            self._ledger = Ledger(spec, store, self._study, environment)
+            opened.callback(self._ledger.close, "closed")
+            self._stopping = make_stopping(spec, store, self._study.record.id, self._ledger.session_id)
+            if self._stopping is not None and self._stopping.pauses:
+                message = "this policy of early_stopping pauses trials, which ask and tell cannot run on"
+                raise InputError(Problem(message, expected="asha, none, or one of Optuna's pruners"))
+            self._opened = opened.pop_all()
 
     def ask(self, n: int = 1) -> list[AskedTrial]:
         """Up to ``n`` trials; fewer where the space is exhausted. They are ``running`` from now on."""
@@ -145,10 +151,7 @@ class AskTell:
     def close(self) -> None:
         """End the session; trials that were asked for and not told become lost, to be tried again."""
         with self._lock:
-            if not self._closed:
-                self._closed = True
-                self._ledger.close("closed")
-                self._store.close()
+            self._opened.close()  # harmless when repeated
 
     def __enter__(self) -> Self:
         return self

@@ -51,7 +51,7 @@ class State:
 
 
 def state_of(readings: Sequence[Reading]) -> State:
-    """Of the readings that count and have a context."""
+    """The state over the readings that have a context and were not discarded."""
     contexts = [r.context for r in readings if r.context and not r.discarded]
     timed = [c for c in contexts if c.get("wall", 0.0) > 0.0]
     shares = {
@@ -81,7 +81,7 @@ def pressures(then: State, now: State) -> Iterator[str]:
 def common_shift(
     then: Mapping[str, Interval], now: Mapping[str, Interval], precision: float
 ) -> Iterator[str]:
-    """That the default has moved as well, and so the machine; or that it has not."""
+    """Whether the default changed as well: then the machine changed, and not the configuration alone."""
     names = ("metric", "default")
     if not all(name in side for name in names for side in (then, now)):
         return

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import math
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -142,7 +143,10 @@ class Known:
     def __init__(self, trials: Mapping[int, TrialRecord]) -> None:
         self.trials = trials
         self.hashes = {trial.hash for trial in trials.values()}
-        self._told = sorted((t for t in trials.values() if t.told is not None), key=lambda t: t.told or 0)
+        self._numbers = sorted(trials)
+        placed = sorted((t.told, t.number) for t in trials.values() if t.told is not None)
+        self._places = [place for place, _ in placed]
+        self._finished = [trials[number] for _, number in placed]
 
     def proposed(self, first: int, past: int, space: Space) -> Iterator[Configuration]:
         """What the trials from number ``first`` to ``past - 1`` try, by number."""
@@ -153,14 +157,13 @@ class Known:
 
     def told(self, first: int, past: int, space: Space) -> Iterator[TrialRecord]:
         """The results at the places ``first`` to ``past - 1``, in the order of finishing."""
-        for trial in self._told:
-            if first <= (trial.told or 0) < past and trial.configuration in space:
+        for trial in self._finished[bisect_left(self._places, first) : bisect_left(self._places, past)]:
+            if trial.configuration in space:
                 yield trial
 
     def in_flight(self, ask: AskRecord) -> int:
         """How many trials had been proposed and not told at that ask."""
-        proposed = sum(number < ask.trials_known for number in self.trials)
-        return proposed - sum((trial.told or 0) < ask.results_known for trial in self._told)
+        return bisect_left(self._numbers, ask.trials_known) - bisect_left(self._places, ask.results_known)
 
 
 def _strategy(store: Store, study: StudyRecord, session: SessionRecord) -> Strategy:
@@ -215,7 +218,7 @@ def _compared(ask: AskRecord, derived: Sequence[Proposal], known: Known) -> Depa
 
 
 def _difference(trial: TrialRecord | None, follows: Proposal | None) -> str:
-    """What of a trial is not as it follows; empty where all is."""
+    """In what a recorded trial differs from the proposal that follows; empty where it does not."""
     if trial is None:
         return "its row is missing"
     if follows is None:

@@ -25,7 +25,7 @@ def doubts(
     """What speaks against the record up to trial ``number``, then what has changed since that session."""
     earlier = [trial for trial in trials if trial.number <= number]
     session = next(s for s in store.sessions(study.id) if s.id == session_id)
-    environment = store.environment(session.environment_hash) if session.environment_hash else {}
+    environment = store.environment(session.environment_hash)
     found = (
         *_missing(store, study, number),
         *(f"the store was edited: {said}" for trial in earlier for said in _inconsistent(store, trial)),

@@ -149,7 +149,7 @@ Measurable = type[Objective] | Objective | Callable[..., Any]
 
 
 def nothing() -> None:
-    """Done while something else is waited for, where there is nothing to do."""
+    """Do nothing: the default for what is done while a worker starts."""
 
 
 def make_executor(

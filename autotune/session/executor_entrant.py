@@ -50,7 +50,7 @@ class WorkerEntrant(Entrant):
         self._worker = factory.start(cores, FINALE, {**(environment or {}), **own})
 
     def wait(self) -> None:
-        """Until its process has loaded the objective."""
+        """Wait until its process has loaded the objective; a failure is in :attr:`failure`."""
         started = self._worker.wait()
         if isinstance(started, Death):
             message = start_failure(started)

@@ -26,12 +26,12 @@ class Lane:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """For the workers that measure here."""
+        """Environment variables of the workers that measure here."""
         return {} if self.gpu is None else {VISIBLE: self.gpu.visible}
 
     @property
     def facts(self) -> Mapping[str, object]:
-        """Of a trial that was measured here."""
+        """What is recorded with a trial that was measured here."""
         return {} if self.gpu is None else {"gpu": self.gpu.key}
 
     def close(self) -> None:
@@ -58,7 +58,7 @@ def cores_of(lanes: Sequence[Lane]) -> Cores:
 
 
 def remark_on(lanes: Sequence[Lane], wanted_gpus: int) -> str:
-    """What the user should know of where is measured; empty where all is as asked for."""
+    """What the user should know of the cores and GPUs; empty where all are as asked for."""
     remarks = [lane.place.remark for lane in lanes[:1] if lane.place.remark]
     claims = [lane.gpu for lane in lanes if lane.gpu is not None]
     if wanted_gpus and not claims:

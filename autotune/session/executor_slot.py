@@ -113,13 +113,13 @@ class Slot(Generic[Job]):
         return came
 
     def take(self) -> Job:
-        """The job, which is the caller's again."""
+        """Take the job out of the slot, which is free for another one then."""
         assert self.job is not None
         job, self.job = self.job, None
         return job
 
     def stop(self) -> None:
-        """End the worker, if there is one; what it was at stays to be taken."""
+        """End the worker, if there is one. Its job stays in the slot until :meth:`take`."""
         if self.worker is not None:
             self.worker.close()
             self.worker = None

@@ -234,7 +234,7 @@ class WorkerExecutor(Executor):
         return bool(waiting or any(slot.job for slot in self._slots))
 
     def _all_waiting(self) -> list[Flight]:
-        """What no worker is at, which waits no more."""
+        """Take every flight that no worker has begun with out of the queues."""
         waiting = [*self._to_prepare, *self._to_check, *self._to_measure, *self._same_code.release()]
         for queue in (self._to_prepare, self._to_check, self._to_measure):
             queue.clear()
@@ -384,7 +384,7 @@ class WorkerExecutor(Executor):
         self._events.append(Finished(flight.ticket.trial_id, flight.with_timeline(outcome)))
 
     def _taken(self, slot: Slot[Flight]) -> Flight:
-        """The flight that the slot's worker was at, with when that was."""
+        """Take the flight out of the slot, and note in it when and where the slot's worker had it."""
         flight = slot.take()
         lane = (self._preparers if slot.role == PREPARE else self._measurers).index(slot)
         flight.note(slot.role, slot.began, time.time(), lane)
@@ -395,7 +395,7 @@ class WorkerExecutor(Executor):
         self._events += [Finished(flight.ticket.trial_id, lost) for flight in flights]
 
     def _wait(self, seconds: float) -> None:
-        """Until a worker has something to say, or has run out of time."""
+        """Wait until a worker sends something or passes its deadline, for up to ``seconds``."""
         poll = select.poll()
         deadlines = [time.monotonic() + (LOOK_AGAIN_SECONDS if self._waits_for_turn else seconds)]
         for slot in self._slots:

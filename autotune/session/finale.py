@@ -220,7 +220,7 @@ def read_in_rounds(spec: StudySpec, contenders: Sequence[Contender], limits: Rou
 
 
 def _most_rounds(contenders: Sequence[Contender], most: int) -> int:
-    """No more than there are different readings of whoever has the fewest: a recording is a short tape."""
+    """How many rounds there are readings for: a replay has no more than were recorded of each contender."""
     entrants = [c.entrant for c in contenders if c.entrant is not None and c.failure is None]
     limits = [e.most_readings for e in entrants if e.most_readings is not None]
     return min([most, *limits])
@@ -270,7 +270,7 @@ def _failed(contender: Contender, failure: Outcome) -> Outcome:
 
 
 def _cut_short(contender: Contender) -> Outcome:
-    """What came of one while the rounds were not over: nothing that counts, unless it had failed."""
+    """The outcome of a contender where the finale was cut short: its failure if it failed, else ``lost``."""
     lost = Outcome(Status.LOST, message="the re-measurement was cut short")
     return _failed(contender, contender.failure or lost)
 

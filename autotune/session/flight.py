@@ -46,12 +46,12 @@ class Flight:
         )
 
     def note(self, role: str, began: float, ended: float, lane: int) -> None:
-        """A worker was at it, in seconds since the epoch."""
+        """Note that a worker of this role had it, from ``began`` to ``ended`` in seconds since the epoch."""
         stage = CHECK if role == PREPARE and PREPARE in self.timeline else role
         self.timeline[stage] = [round(began, 4), round(ended, 4), lane]
 
     def whole(self, last: Outcome) -> Outcome:
-        """The outcome of its last stage with what those before it took, said and found."""
+        """The outcome of the last stage, joined with phases, output and facts of the stages before."""
         for before in (self.check, self.preparation):
             if before is not None:
                 last = _joined(before, last)

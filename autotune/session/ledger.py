@@ -34,14 +34,10 @@ from autotune.space.configuration import Configuration
 from autotune.space.spec import StudySpec
 from autotune.status import Status
 from autotune.store.records import NewAsk, NewTrial, SessionRecord, TrialRecord
-from autotune.store.store import Store
+from autotune.store.store import LEASE_SECONDS, Store
 
 VERIFIED = "verified"
 """The setting that tells a session that measured an answer again from one that searched."""
-
-LEASE_SECONDS = 60.0
-"""How long a trial may stay without a sign of life before another session takes it for lost, unless that can
-see that its process lives."""
 
 
 class Ledger:
@@ -56,13 +52,13 @@ class Ledger:
         *,
         part: bool = False,
     ) -> None:
-        """``part``: the search goes on after the budget is spent, so that its end is not the strategy's."""
+        """``part``: the session is a slice of a larger search, so that its budget is not the strategy's."""
         self.spec = spec
         self.store = store
         self.study = study
         self.metric = spec.goals[0]
         self.best: Best | None = None
-        self.failure = SameFailure(_default_of(spec))
+        self.failure = SameFailure(default_of(spec))
         self.earlier = 0
         self._environment = environment
         self._since_improvement = 0
@@ -117,47 +113,55 @@ class Ledger:
         """
         self.catch_up()
         chosen = [self._to_retry.pop(0) for _ in range(min(n, len(self._to_retry)))]
-        if worker is not None:
-            for trial in chosen:
-                self.started(trial.id, worker)
-        while len(chosen) < n:
-            knew, wanted = len(self.strategy.told), n - len(chosen)
-            ask = NewAsk(self.strategy.asks, wanted, self._trials_known, self._results_known)
-            proposals = self.strategy.ask(wanted)
-            if not proposals:
-                break
-            new = [
-                NewTrial(
-                    configuration=p.configuration,
-                    purpose="search",
-                    strategy=str(p.reason.get("strategy", self.strategy.name)),
-                    reason=p.reason,
-                    ask=ask.number,
-                    knew=knew,
-                )
-                for p in proposals
-            ]
-            written = self.store.propose(
-                self.study.record.id, self.session_id, self.study.segment.id, new, ask=ask, worker=worker
-            )
-            # None: another session of this study was quicker; the strategy will hear of it.
-            own = [trial for trial in written if trial is not None]
-            chosen += own
-            self._counted.update(trial.number for trial in own)
-            if own and own[0].number == self._trials_known:  # else another session's are to be heard of
-                self._trials_known = own[-1].number + 1
+        try:
+            if worker is not None:
+                for trial in chosen:
+                    self.started(trial.id, worker)
+            while len(chosen) < n and (own := self._ask_strategy(n - len(chosen), worker)) is not None:
+                chosen += own
+        except BaseException:
+            self._to_retry = chosen + self._to_retry  # the store has them as this session's: they come next
+            raise
         self._running.update((trial.id, trial) for trial in chosen)
         return chosen
 
+    def _ask_strategy(self, wanted: int, worker: str | None) -> list[TrialRecord] | None:
+        """What the strategy proposes and no other session has; ``None`` where it proposes nothing."""
+        ask = NewAsk(self.strategy.asks, wanted, self._trials_known, self._results_known)
+        knew = len(self.strategy.told)
+        proposals = self.strategy.ask(wanted)
+        if not proposals:
+            return None
+        new = [
+            NewTrial(
+                configuration=p.configuration,
+                purpose="search",
+                strategy=str(p.reason.get("strategy", self.strategy.name)),
+                reason=p.reason,
+                ask=ask.number,
+                knew=knew,
+            )
+            for p in proposals
+        ]
+        written = self.store.propose(
+            self.study.record.id, self.session_id, self.study.segment.id, new, ask=ask, worker=worker
+        )
+        # None: another session of this study was quicker; the strategy will hear of it.
+        own = [trial for trial in written if trial is not None]
+        self._counted.update(trial.number for trial in own)
+        if own and own[0].number == self._trials_known:  # else another session's are to be heard of
+            self._trials_known = own[-1].number + 1
+        return own
+
     def started(self, trial_id: int, worker: str) -> None:
-        self.store.start(trial_id, worker, LEASE_SECONDS)
+        self.store.start(trial_id, worker)
 
     def renew(self) -> None:
         """Tell the store that the trials in flight are alive; cheap, call it often."""
         now = time.monotonic()
         if self._running and now - self._renewed > LEASE_SECONDS / 4:
             self._renewed = now
-            self.store.renew(list(self._running), LEASE_SECONDS)
+            self.store.renew(list(self._running))
 
     # -- finishing -----------------------------------------------------------------------------
 
@@ -279,8 +283,8 @@ class Ledger:
             self._since_improvement = 0
 
 
-def _default_of(spec: StudySpec) -> Configuration | None:
-    """``None`` where constraints forbid it."""
+def default_of(spec: StudySpec) -> Configuration | None:
+    """The default configuration; ``None`` where constraints forbid it."""
     try:
         return spec.space.default()
     except InputError:
@@ -297,10 +301,9 @@ def searches_of(store: Store, study_id: int) -> tuple[SessionRecord, ...]:
 
 
 def seconds_searched(store: Store, study_id: int) -> float:
-    """Seconds that earlier sessions searched; one that was killed counts to its last finished trial."""
-    last = store.last_finished(study_id)
-    return sum(_duration(s.started_at, last.get(s.id)) for s in searches_of(store, study_id))
+    """Seconds that earlier sessions searched: from the start of each to the end of its last search trial.
 
-
-def _duration(started: float, finished: float | None) -> float:
-    return 0.0 if finished is None else max(finished - started, 0.0)
+    What they measured again after that, to defend a winner, is not counted.
+    """
+    last = store.last_finished(study_id, purpose="search")
+    return sum(max(last[s.id] - s.started_at, 0.0) for s in searches_of(store, study_id) if s.id in last)

@@ -56,7 +56,7 @@ def _started(pid: int) -> float:
 
 
 def _numbering() -> dict[str, str]:
-    """In which machine, since which start of it, and in which container a process's number counts."""
+    """What makes a process id unique: the machine, its boot and the PID namespace (container)."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return {"boot": boot, "numbers": str(Path("/proc/self/ns/pid").readlink())}

@@ -106,7 +106,7 @@ class ManySession:
                 self._note(text)
 
     def _search(self) -> str:
-        """Until the budget is spent; why it ended."""
+        """Search until the budget is spent, and say why the search ended."""
         budget, searched = self.family.specs[0].budget, self._searched
         order = [searched[i] for i in order_of([self.family.specs[place].workload for place in searched])]
         for place in order:
@@ -199,7 +199,7 @@ class ManySession:
         self._measure(place, finale, "the finalists")
 
     def _measure_across(self, place: int, wanted: Sequence[Candidate]) -> None:
-        """All winners for one workload, unless that is known."""
+        """Measure the winners of all workloads on one of them, unless that was done."""
         study = self._studies[place]
         known = is_current(self.store, study, wanted)
         if wanted and not (known and self._of_its_space(place, self.store.verdicts(study.id)[-1])):
@@ -285,7 +285,7 @@ def _bests(trials: Sequence[TrialRecord], goal: MetricSpec) -> Iterator[float]:
 
 
 def _why(budget: Budget, standings: Mapping[int, Standing]) -> str:
-    """Why there is nothing more to give."""
+    """Why no workload gets any more of the budget."""
     if budget.trials is not None and sum(s.tries for s in standings.values()) >= budget.trials:
         return f"{budget.trials} trials"
     if budget.time is not None and sum(s.seconds for s in standings.values()) >= budget.time:

@@ -63,7 +63,7 @@ class Identity:
         return {
             part: [earlier.get(part, ""), value]
             for part, value in asdict(self).items()
-            if earlier.get(part) != value
+            if earlier.get(part, "") != value  # an older document lacks the parts that came since
         }
 
 

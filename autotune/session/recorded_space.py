@@ -8,6 +8,7 @@ from pathlib import Path
 from autotune.errors import InputError
 from autotune.errors import Problem as Fault
 from autotune.measure.replay import limit_to_recording
+from autotune.session.frozen import SOURCE
 from autotune.space.from_document import space_from_document
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec, ReplayObjective, StudySpec
@@ -47,14 +48,20 @@ def _document(store: Store, study: StudyRecord, digest: str) -> Document:
 
 
 def _limited(store: Store, study: StudyRecord, space: Space) -> Space:
-    """``space`` with the rows of the recording that the study replays."""
+    """``space`` with the rows of the recording that the study replays.
+
+    The recording is the one file that such a study has for a source: taken from the store where that has
+    kept it, else from where the file was.
+    """
     segment = store.latest_segment(study.id)
-    [frozen] = segment.document["files"] if segment else [{}]
-    metrics = tuple(MetricSpec(**metric) for metric in study.metrics)
+    if segment is None:
+        return space
+    [frozen] = segment.document["files"]
+    name, metrics = str(frozen["name"]), tuple(MetricSpec(**metric) for metric in study.metrics)
     with tempfile.TemporaryDirectory() as folder:
-        if segment is not None and (digest := segment.artifacts.get(frozen["name"])):
-            file = Path(folder) / frozen["name"]
+        if digest := segment.artifacts.get(SOURCE + name):
+            file = Path(folder) / Path(name).name
             file.write_bytes(store.artifact(digest))
         else:
-            file = Path(segment.document["folder"] if segment else "") / frozen.get("name", "")
+            file = Path(segment.document["folder"]) / name
         return limit_to_recording(StudySpec(study.name, space, ReplayObjective(file), metrics)).space

@@ -28,7 +28,7 @@ from autotune.session.paced import Past, series_of
 from autotune.session.replicates import Interval
 from autotune.session.verification import Keeper, spec_for, verify
 from autotune.space.configuration import Configuration
-from autotune.space.spec import MetricSpec, StudySpec
+from autotune.space.spec import StudySpec
 from autotune.status import Status
 from autotune.store.records import SegmentRecord, StudyRecord, TrialRecord
 from autotune.store.store import Store
@@ -143,7 +143,7 @@ def claim_of(store: Store, study: StudyRecord, trial: TrialRecord, spec: StudySp
 
     The runs of the trial's own configuration are left out: its result is what is doubted.
     """
-    goal = next(MetricSpec(**metric) for metric in study.metrics if metric["goal"])
+    goal = study.goals[0]
     repeats = own_results(store, study.id)
     estimate = trial.metrics.get(goal.name)
     return Claim(
@@ -224,17 +224,13 @@ def _default(
 
 
 def environment_of(store: Store, trial: TrialRecord) -> Mapping[str, Any]:
-    """That of a trial, else of its session; nothing where its description did not arrive."""
+    """That of a trial, else of its session."""
     session = next((s for s in store.sessions(trial.study_id) if s.id == trial.session_id), None)
-    digest = trial.environment_hash or (session.environment_hash if session else "")
-    try:
-        return store.environment(digest) if digest else {}
-    except InputError:
-        return {}
+    return store.environment(trial.environment_hash or (session.environment_hash if session else ""))
 
 
 def _changed_source(spec: StudySpec, segment: SegmentRecord) -> str:
-    """That the objective's files are not those of the segment, or not there; empty where they are."""
+    """A sentence where the objective's files are missing or differ from the segment's; else empty."""
     recorded = str(segment.document.get("source_hash", ""))
     now = snapshot(source_files(spec.objective))
     if now.source_hash == recorded:

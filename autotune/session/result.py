@@ -77,7 +77,7 @@ class Result:
     @property
     def goals(self) -> tuple[MetricSpec, ...]:
         """The metrics with a goal, the first of which judges :attr:`best`."""
-        return tuple(MetricSpec(**m) for m in self.study.metrics if m["goal"])
+        return self.study.goals
 
     @property
     def front(self) -> tuple[TrialRecord, ...]:
@@ -159,7 +159,7 @@ def load_result(store: Store, study: StudyRecord, reason: str = "") -> Result:
 
 def load_answer(store: Store, study: StudyRecord, reason: str = "") -> Result:
     """The same without the trials, which of a long study take seconds to read."""
-    metric = next(MetricSpec(**m) for m in study.metrics if m["goal"])
+    metric = study.goals[0]
     statuses = dict(sorted(store.study(study.id).counts.items()))
     verdicts = store.verdicts(study.id)
     if verdicts and stands(store, study, verdicts[-1]):

@@ -61,7 +61,7 @@ class SameFailure:
 
     @property
     def _all_failed(self) -> bool:
-        """Enough of them, all with one status."""
+        """Whether there are enough trials, and all failed with the same status."""
         alike = len(self._statuses) == 1 and next(iter(self._statuses)).failed
         return alike and len(self._tried) >= ENOUGH
 

@@ -64,11 +64,11 @@ class Session:
             study = open_study(self.spec, self.store, self.environment, fresh=self.fresh, goes_on=self.part)
             ledger = Ledger(self.spec, self.store, study, self.environment, part=self.part)
             reason = "crashed"
-            self._stopping = make_stopping(self.spec, self.store, study.record.id, ledger.session_id)
-            if self._stopping is not None:
-                self.executor.listener = self._stopping.hear
-            self.executor.remember(ledger.known_codes())
             try:
+                self._stopping = make_stopping(self.spec, self.store, study.record.id, ledger.session_id)
+                if self._stopping is not None:
+                    self.executor.listener = self._stopping.hear
+                self.executor.remember(ledger.known_codes())
                 self._announce(ledger)
                 reason = self._search(ledger)
                 if self._stopped:
@@ -155,7 +155,7 @@ class Session:
         self.progress.tick(ledger.spent, self._running(ledger))
 
     def _finish(self, ledger: Ledger, trial_id: int, outcome: Outcome) -> None:
-        """A run has ended; its trial may only be paused."""
+        """Record the end of a run, unless its trial is only paused."""
         settled = outcome if self._stopping is None else self._stopping.settle(trial_id, outcome)
         if settled is not None:
             self._record(ledger, trial_id, settled)
@@ -217,7 +217,7 @@ class Session:
             self.progress.note(text)
 
     def _worth_defending(self, ledger: Ledger) -> bool:
-        """Not when nothing succeeded, nor again when nothing was tried in this space since the verdict."""
+        """Whether to measure finalists: a trial succeeded, and something is new since the last verdict."""
         if ledger.best is None or self.spec.measure.finalists == 0:
             return False
         verdicts = self.store.verdicts(ledger.study.record.id)

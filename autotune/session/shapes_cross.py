@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from autotune.errors import InputError
 from autotune.session.executor import Executor
 from autotune.session.finale import DEFAULT, Contender, remeasure, succeeded
-from autotune.session.ledger import Ledger
+from autotune.session.ledger import Ledger, default_of
 from autotune.session.progress import Progress
 from autotune.session.result import stands
 from autotune.session.rounds import seconds_a_reading
@@ -86,7 +85,7 @@ def measure_across(
 ) -> None:
     """Measure the default and ``wanted`` for the workload of ``spec``, and store what came of it."""
     contenders: list[Contender] = []
-    default = _default(spec)
+    default = default_of(spec)
     if default is not None:
         contenders.append(Contender(DEFAULT, default))
     allowed = [one for one in wanted if one.configuration in spec.space]
@@ -100,10 +99,3 @@ def measure_across(
     }
     reading = seconds_a_reading(spec, succeeded(spec, ledger))
     remeasure(spec, executor, ledger, progress, contenders, reading, said)
-
-
-def _default(spec: StudySpec) -> Configuration | None:
-    try:
-        return spec.space.default()
-    except InputError:
-        return None

@@ -87,7 +87,7 @@ def load_matrix(store: Store, studies: Sequence[StudyRecord]) -> Matrix:
 
     Columns are the default, the winners of the studies, and what stands beside them in a cross measurement.
     """
-    metric = next(MetricSpec(**m) for m in studies[0].metrics if m["goal"])
+    metric = studies[0].goals[0]
     last = [verdicts[-1] if (verdicts := store.verdicts(study.id)) else None for study in studies]
     measured = [_measured(store, s, verdict) for s, verdict in zip(studies, last, strict=True)]
     trials = (trial for row in measured for trial in row)

@@ -147,12 +147,12 @@ def _identity(study: StudyRecord) -> Mapping[str, Any]:
 
 
 def _knobs(study: StudyRecord) -> dict[str, str]:
-    """The sort of each knob, by name."""
+    """The kind of each knob (:func:`_sort`), by name."""
     return {name: _sort(knob) for name, knob in study.document.get("space", {}).get("knobs", {}).items()}
 
 
 def _sort(domain: Mapping[str, object]) -> str:
-    """What a knob's values are: another range of numbers is still numbers, and texts are none."""
+    """The kind of a knob's domain. All ranges of numbers are one kind, whatever their bounds."""
     return next((sort for sort in ("choices", "flag", "permutation", "assign") if sort in domain), "numbers")
 
 

@@ -74,7 +74,7 @@ def judge(spec: StudySpec, standings: Sequence[Standing]) -> dict[str, Any]:
 
 
 def _over_default(judgement: Judgement, default: Standing | None, won: Standing) -> Ratio | None:
-    """The winner against the default. Where the default stays, it is as fast as itself."""
+    """The speed-up of the winner over the default: exactly 1 where the default is the winner."""
     if default is None or not default.values:
         return None
     if won is default:

@@ -73,7 +73,7 @@ def measure_again(
 def _measured(
     spec: StudySpec, claim: Claim, executor: Executor, keep: Keep | None, wanted: int
 ) -> Iterator[Run]:
-    """As many runs as are wanted; of a failure one, and none after one that fails."""
+    """As many runs as are wanted; a single one of a recorded failure, and none after a run that fails."""
     for _ in range(1 if claim.status.failed else wanted):
         contenders = _contenders(spec, claim)
         rounds, outcomes = read_again(spec, executor, contenders, Rounds.of(spec).split(wanted))

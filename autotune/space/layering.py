@@ -92,7 +92,8 @@ def build(puzzle: Puzzle, limit: int = LIMIT) -> Diagram:
     most, left = limit, in_all
     for variable in order:
         size = puzzle.sizes[variable]
-        if states.count * size > min(most, left) and states.remembered:
+        edges = states.count * size
+        if edges and edges > min(most, left) and states.remembered:  # no edges, no states to merge
             most = left = min(int(limit * RELAXED), in_all // len(order))
             merged = states.relax(max(most // size, 1))
             if layers:

@@ -51,7 +51,7 @@ class BriefTrial:
 
 
 _FIELDS = tuple(BriefTrial.__dataclass_fields__)
-_METRICS, _MESSAGE = _FIELDS.index("metrics"), _FIELDS.index("message")
+_METRICS = _FIELDS.index("metrics")
 
 
 def _column(name: str) -> sa.ColumnElement[Any]:

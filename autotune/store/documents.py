@@ -26,7 +26,7 @@ def encode(document: object) -> str:
         return "{}"
     try:
         return _ENCODER.encode(document)
-    except (TypeError, ValueError):  # a key that is no text, or a circle
+    except (TypeError, ValueError, RecursionError):  # a key that is no text, a circle, or too deep or long
         return json.dumps(_sanitised(document), separators=(",", ":"))
 
 
@@ -50,15 +50,20 @@ def _plain(value: object) -> object:
 def _sanitised(value: object, depth: int = 20) -> object:
     """A copy with text keys that ends at ``depth``, for what :mod:`json` itself refuses."""
     if depth == 0:
-        return repr(value)[:200]
+        return "..."
     if isinstance(value, Mapping):
         return {str(key): _sanitised(item, depth - 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_sanitised(item, depth - 1) for item in value]
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        return hex(value)
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     return _sanitised(_plain(value), depth - 1)
 
+
+_MOST_BITS = 2000
+"""Of whole numbers; longer ones Python may refuse to write in decimal (``sys.set_int_max_str_digits``)."""
 
 _ENCODER = json.JSONEncoder(separators=(",", ":"), default=_plain)
 _DECODER = json.JSONDecoder()

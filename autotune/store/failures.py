@@ -30,7 +30,9 @@ class Trouble:
 
     def error(self, address: Address, detail: str = "") -> StoreError:
         said = f" ({detail})" if detail else ""
-        return StoreError(f"the store {address.where} {self.what}{said}. {self.safe} {self.then}")
+        return StoreError(
+            " ".join(filter(None, (f"the store {address.where} {self.what}{said}.", self.safe, self.then)))
+        )
 
 
 _AGAIN = "run the same command again: it goes on where it stood."

@@ -167,10 +167,12 @@ def readings_in(connection: sa.Connection, trial_ids: Sequence[int]) -> list[tup
     ]
 
 
-def last_finished(connection: sa.Connection, study_id: int) -> dict[int, float]:
-    """When the last trial of each session that finished any did so, by the session's id."""
+def last_finished(connection: sa.Connection, study_id: int, purpose: str | None = None) -> dict[int, float]:
+    """When the last trial (of that purpose) of each session that finished any did so, by the session's id."""
     t = trials.c
     query = sa.select(t.session_id, sa.func.max(t.finished_at)).group_by(t.session_id)
+    if purpose is not None:
+        query = query.where(t.purpose == purpose)
     found = connection.execute(query.where(t.study_id == study_id, t.finished_at.is_not(None)))
     return {row[0]: row[1] for row in found}
 

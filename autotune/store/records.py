@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from autotune.measure.outcome import Estimate
 from autotune.space.configuration import Configuration
+from autotune.space.spec import MetricSpec
 from autotune.status import Status
 
 Document = Mapping[str, Any]
@@ -69,6 +70,11 @@ class StudyRecord:
     created_at: float
     counts: Mapping[str, int] = field(default_factory=dict)
     """How many search trials stand in each status; a status that no trial has is left out."""
+
+    @property
+    def goals(self) -> tuple[MetricSpec, ...]:
+        """The metrics with a goal, at least one; the first is what trials are judged by."""
+        return tuple(MetricSpec(**metric) for metric in self.metrics if metric["goal"])
 
     @property
     def label(self) -> str:

@@ -8,8 +8,8 @@
        │  ▲──── verdicts   │
        └─────── trials ────┘◀── readings, reports  recipes        (imported: of studies in other stores)
 
-This module describes the newest version for the statements; the tables themselves are made by the
-migrations alone, and a test holds the two against each other.
+This module describes the newest version: a new SQLite file gets its tables from here, every other database
+from the migrations, and a test holds the two against each other.
 
 Environments and artefacts are content-addressed and named by hash without a foreign key: a result is never
 refused because the description of its machine did not arrive.

@@ -64,7 +64,8 @@ from autotune.store.reports import ReportRecord
 __all__ = ["LEASE_SECONDS", "Store", "default_url"]
 
 LEASE_SECONDS = 60.0
-"""How long a trial that was handed out may stay without a sign of life, unless told otherwise."""
+"""How long a trial that was handed out may stay without a sign of life before another session takes it for
+lost, unless that session can see that its process lives."""
 
 _TRIALS_AT_ONCE = 1000
 """Of how many trials the readings are fetched together."""
@@ -350,10 +351,10 @@ class Store:
         with self._database.read() as connection:
             return lookup.numbers_of(connection, study_id, hashes)
 
-    def last_finished(self, study_id: int) -> dict[int, float]:
-        """When the last trial of each session that finished any did so, by the session's id."""
+    def last_finished(self, study_id: int, purpose: str | None = None) -> dict[int, float]:
+        """When the last trial (of that purpose) of each session that finished any did so, by session id."""
         with self._database.read() as connection:
-            return lookup.last_finished(connection, study_id)
+            return lookup.last_finished(connection, study_id, purpose)
 
     def results_from(self, study_id: int, first: int) -> tuple[int, list[ResultRecord]]:
         """What search trials came to, from the place ``first`` in the order of results on.
@@ -438,6 +439,7 @@ class Store:
             contents.insert_environment(connection, digest, document, self._clock())
 
     def environment(self, digest: str) -> Mapping[str, Any]:
+        """The description of that hash; empty where none is recorded or it did not arrive with its study."""
         with self._database.read() as connection:
             return contents.read_environment(connection, digest)
 

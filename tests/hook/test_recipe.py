@@ -17,6 +17,7 @@ import pytest
 import autotune
 from autotune.errors import InputError, StoreError
 from autotune.hook import recipe as module
+from autotune.hook.places import Places
 from autotune.hook.recipe_file import write_known
 from autotune.hook.recipes import Known
 from autotune.hook.stored import import_known, known_in
@@ -359,6 +360,36 @@ def test_true_is_not_one(store: Store) -> None:
     for _ in range(2):
         assert autotune.recipe("gemm", {"causal": True}).configuration["tile"] == 2
         assert autotune.recipe("gemm", {"causal": 1}).configuration["tile"] == 4
+
+
+def test_true_is_not_one_in_a_list_either(store: Store) -> None:
+    add_study(store, workload={"flags": [True, False]}, tile=2)
+    add_study(store, workload={"flags": [1, 0]}, tile=4)
+    for kind in (list, tuple):
+        for _ in range(2):
+            assert autotune.recipe("gemm", {"flags": kind((True, False))}).configuration["tile"] == 2
+            assert autotune.recipe("gemm", {"flags": kind((1, 0))}).configuration["tile"] == 4
+
+
+def test_a_file_that_is_written_while_it_is_read_is_read_again(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "EVERY_SECONDS", -1.0)  # looked at each time
+    add_study(store, workload={"n": 512}, tile=4)
+    file = filed(store, tmp_path / "recipes.json")
+    monkeypatch.setenv("AUTOTUNE_STORE", str(tmp_path / "none.db"))
+    read = Places.filed
+
+    def read_and_written(places: Places) -> Known:
+        known = read(places)
+        if len(known.recipes) == 1:
+            add_study(store, tile=8)
+            filed(store, file)
+        return known
+
+    monkeypatch.setattr(Places, "filed", read_and_written)
+    assert autotune.recipe("gemm", {"n": 1024}, recipes=file).kind == "nearest"
+    assert autotune.recipe("gemm", {"n": 1024}, recipes=file).configuration["tile"] == 8
 
 
 def test_what_is_new_in_the_store_is_noticed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

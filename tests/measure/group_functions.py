@@ -70,6 +70,8 @@ def fault(rank: Rank, what: str) -> str:
             raise Diverged("the loss is nan")
         case "wrong":
             raise WrongAnswer("not the sum", {"error": 0.5})
+        case "wrong beyond words":
+            raise WrongAnswer("not the sum", {"error": 0.5, "why": lambda: None})  # type: ignore[dict-item]
         case "unpicklable":
             return lambda: None  # type: ignore[return-value]
         case "eat memory":

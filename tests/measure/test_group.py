@@ -76,6 +76,9 @@ def test_details_of_a_failure_are_kept(pair: ProcessGroup) -> None:
     with pytest.raises(WrongAnswer) as wrong:
         pair.run(functions.fault, "wrong")
     assert wrong.value.metrics == {"error": 0.5}
+    with pytest.raises(WrongAnswer, match="not the sum") as beyond:
+        pair.run(functions.fault, "wrong beyond words")
+    assert beyond.value.metrics == {"error": 0.5}
     with pytest.raises(RankDied) as raised:
         pair.run(functions.fault, "raise")
     assert "group_functions.py" in raised.value.stderr

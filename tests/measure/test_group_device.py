@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -55,3 +56,31 @@ def test_what_a_killed_owner_left_is_removed() -> None:
     assert len(left) == 2 and all(folder.is_dir() for folder in left)
     sweep_device_groups()
     assert not any(folder.exists() for folder in left)
+
+
+@needs_quota
+def test_what_a_killed_owner_left_running_below_its_quota_is_killed() -> None:
+    code = (
+        "import os, subprocess\n"
+        "from autotune.measure.group_device import Device, make_limits\n"
+        "limits = make_limits(Device(cpu=0.5), 'left')\n"
+        "left = subprocess.Popen(['sleep', '600'], stdout=2, preexec_fn=limits.enter_quota)\n"
+        "print(left.pid, limits.quota, flush=True)\n"
+        "os.kill(os.getpid(), 9)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=False)
+    pid, folder = said.stdout.split()
+    sweep_device_groups()
+    deadline = time.monotonic() + 10
+    while (alive := _alive(int(pid))) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    sweep_device_groups()
+    assert not alive and not Path(folder).exists()
+
+
+def _alive(pid: int) -> bool:
+    """Whether it runs: who has ended and was not yet waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autotune.measure.significance import Contestant, Ratio, paired_shift, speedup, winner
+from autotune.measure.significance import (
+    MOST_AVERAGED,
+    Contestant,
+    Ratio,
+    _signed_rank,
+    paired_shift,
+    speedup,
+    winner,
+)
 
 NOISES = {
     "normal": lambda rng, n: 1 + 0.01 * rng.normal(size=n),
@@ -189,3 +198,22 @@ def test_picking_from_more_widens_the_interval(values: list[float], among: int) 
 def test_fewer_than_two_rounds_are_refused(bad: tuple[list[float], list[float]]) -> None:
     with pytest.raises(ValueError, match="two rounds"):
         speedup(*bad)
+
+
+def test_an_interval_over_many_pairs_takes_little_memory_and_is_the_same() -> None:
+    """The averages of all pairs of 20,000 differences alone would take 1.6 GB."""
+    rng = np.random.default_rng(4)
+    differences = rng.normal(0.1, 1.0, size=MOST_AVERAGED + 1)
+    found = paired_shift(list(differences), 0.95)
+    first, second = np.triu_indices(len(differences))
+    averages = np.sort((differences[first] + differences[second]) / 2)
+    rank = _signed_rank(len(differences), 0.95)
+    expected = float(np.median(averages)), float(averages[rank - 1]), float(averages[-rank])
+    assert found == pytest.approx(expected, rel=1e-14)
+    assert paired_shift([0.5] * (MOST_AVERAGED + 1), 0.95) == (0.5, 0.5, 0.5)
+
+    tracemalloc.start()
+    middle, low, high = paired_shift(list(rng.normal(0.1, 1.0, size=20_000)), 0.95)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert low < middle < high and most < 50e6

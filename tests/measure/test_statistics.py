@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -191,3 +192,20 @@ def test_independent_readings_are_seldom_suspected() -> None:
 @pytest.mark.parametrize("values", [[], [1.0], [1.0, 2.0, 3.0], [1.0] * 20, [math.nan] * 20])
 def test_too_little_for_suspicion(values: list[float]) -> None:
     assert suspicions(values) == ()
+
+
+@pytest.mark.parametrize("n", [*range(6, 40), 200, 501])
+def test_the_interval_ends_at_the_ranks_of_the_binomial_distribution(n: int) -> None:
+    found = estimate(list(range(n)))
+    held = [1 - 2 * stats.binom.cdf(d - 1, n, 0.5) for d in range(n // 2 + 1)]
+    last = max(d for d, confidence in enumerate(held) if confidence >= 0.95)
+    assert last - 1 <= found.low < last and n - last - 1 < found.high <= n - last
+
+
+def test_many_readings_are_estimated_at_once() -> None:
+    """As many as latencies of requests; to count all ranks out took minutes."""
+    began = time.process_time()
+    found = estimate(list(range(50_001)))
+    assert time.process_time() - began < 5
+    half = stats.norm.ppf(0.975) * math.sqrt(50_001) / 2
+    assert found.value == 25_000 and (found.high - found.low) / 2 == pytest.approx(half, rel=0.01)

@@ -15,6 +15,7 @@ from autotune.report.comparison import (
     regressions,
     what_transfers,
 )
+from autotune.report.difference_studies import diff_studies
 from autotune.report.overview import comparable, outcomes, running, studies
 from autotune.status import Status
 from autotune.store.store import Store
@@ -93,3 +94,14 @@ def test_a_store_without_studies(tmp_path: Path) -> None:
     with Store.open(tmp_path / "none.db") as store:
         assert studies(store).empty and running(store).empty and outcomes(store).empty
         assert comparable(store) == []
+
+
+@pytest.mark.parametrize(
+    ("factors", "how"), [((1.0, 2.0), "10 configurations that both"), ((0.0, 1.0), "no ratio")]
+)
+def test_what_two_studies_share_is_compared_or_said_why_not(
+    tmp_path: Path, factors: tuple[float, float], how: str
+) -> None:
+    with two(tmp_path, factors) as store:
+        found = diff_studies(store, store.study("1"), store.study("2"))
+    assert how in found.contrasts[-1].how

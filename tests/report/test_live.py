@@ -15,6 +15,7 @@ import autotune
 from autotune.report.live import LiveView
 from autotune.report.live_server import COOKIE, LiveServer, Shown
 from autotune.space.reader import parse_spec
+from autotune.store.store import Store
 
 SPACE = """
 autotune: 1
@@ -83,6 +84,19 @@ def test_a_page_is_made_anew_only_when_the_study_changed(place: str, tmp_path: P
     assert "2001-09-09" in first and view("/study/1", False).html == first
     searched(place, tmp_path, 5)
     assert "2033-05-18" in view("/study/1", False).html
+
+
+def test_a_page_is_made_anew_when_a_session_begins_or_ends(place: str, tmp_path: Path) -> None:
+    times = iter([1e9, 2e9, 3e9])
+    view = LiveView(place, clock=lambda: next(times))
+    assert "2001-09-09" in view("/study/1", False).html
+    with Store.open(place) as store:
+        study = store.study()
+        session = store.open_session(study.id, {}, study.environment_hash, 1, "host")
+    assert "2033-05-18" in view("/study/1", False).html
+    with Store.open(place) as store:
+        store.close_session(session, "interrupted")
+    assert "2065-01-24" in view("/study/1", False).html
 
 
 def test_who_may_ask(place: str) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from autotune.measure.gpu.conditions import Conditions
+from autotune.measure.outcome import Estimate, Outcome, Reading
 from autotune.report.evidence import load_evidence
 from autotune.report.relations import pair, parallel
 from autotune.report.standing import finale, front
@@ -51,6 +53,16 @@ def test_readings_lie_about_their_trials_median(tmp_path: Path) -> None:
     assert frame["at"].is_monotonic_increasing and frame["at"].iloc[0] == 0.0
     assert 0.0 < frame.attrs["noise"] < 0.1
     assert {"cpu_stall", "frequency_mhz"} <= set(frame.columns)
+
+
+def test_what_a_gpu_says_beside_its_readings_is_shown(tmp_path: Path) -> None:
+    context = Conditions(sm_clock_mhz=1410, temperature_c=55, power_watts=300.0).numbers()
+    written = Written(tmp_path)
+    trial, _ = written.begin({"tile": 1})
+    reading = Reading("time", 1.0, 0.0, "", {"wall": 0.4, **context})
+    written.store.finish(trial, Outcome(Status.OK, {"time": Estimate(1.0, 1.0, 1.0, 1)}, (reading,)))
+    frame = steadiness(written.store, load_evidence(written.store))
+    assert set(context) <= set(frame.columns)
 
 
 def test_from_the_winner_back(tmp_path: Path) -> None:

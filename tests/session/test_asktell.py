@@ -13,6 +13,7 @@ import pytest
 
 import autotune
 from autotune.errors import StoreError
+from autotune.session import asktell
 from autotune.session.asktell import AskedTrial
 from autotune.status import Status
 from autotune.store.store import Store
@@ -153,3 +154,36 @@ def test_threads_may_share_a_session(tmp_path: Path) -> None:
         numbers = [number for some in pool.map(work, range(60)) for number in some]
         assert sorted(numbers) == list(range(60))
         assert session.result().statuses == {"ok": 60}
+
+
+@pytest.fixture
+def closed(monkeypatch: pytest.MonkeyPatch) -> list[Store]:
+    """The stores that were closed."""
+    stores: list[Store] = []
+    close = Store.close
+    monkeypatch.setattr(Store, "close", lambda store: (stores.append(store), close(store))[1])
+    return stores
+
+
+def test_what_begins_and_fails_leaves_neither_store_nor_session_open(
+    tmp_path: Path, closed: list[Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise StoreError("the reports cannot be read")
+
+    monkeypatch.setattr(asktell, "make_stopping", broken)
+    with pytest.raises(StoreError, match="cannot be read"):
+        opened(tmp_path)
+    assert len(closed) == 1
+    with Store.open(tmp_path / "study.db") as store:
+        (session,) = store.sessions(store.study().id)
+    assert session.finished_at is not None
+
+
+def test_a_session_whose_end_cannot_be_written_closes_its_store(tmp_path: Path, closed: list[Store]) -> None:
+    file, away = tmp_path / "study.db", tmp_path / "elsewhere.db"
+    session = opened(tmp_path)
+    file.rename(away)
+    with pytest.raises(StoreError, match="moved"):
+        session.close()
+    assert len(closed) == 1

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import autotune
-from autotune.errors import InputError
+from autotune.errors import InputError, StoreError
 from autotune.report.summary import summarize
+from autotune.search.contract import Proposal
+from autotune.session import session
+from autotune.session.api import capture_environment
+from autotune.session.ledger import Ledger, seconds_searched
+from autotune.session.opening import Identity, open_study
 from autotune.session.result import best_trials, load_answer
 from autotune.space.reader import parse_spec
 from autotune.space.spec import Budget, StudySpec
@@ -333,3 +338,59 @@ def test_ask_and_tell(tmp_path: Path) -> None:
     with Store.open(str(tmp_path / "study.db")) as store:
         statuses = [str(t.status) for t in store.trials(store.study("bowl").id)]
     assert sorted(statuses) == ["diverged", "infeasible", "lost", "ok"]
+
+
+def test_a_session_that_fails_as_it_begins_is_not_left_open(
+    tmp_path: Path, search: Callable[..., autotune.Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise StoreError("the reports cannot be read")
+
+    monkeypatch.setattr(session, "make_stopping", broken)
+    with pytest.raises(StoreError, match="cannot be read"):
+        search(trials=1)
+    with Store.open(tmp_path / "study.db") as store:
+        (ended,) = store.sessions(store.study().id)
+    assert (ended.finished_at is not None, ended.reason) == (True, "crashed")
+
+
+def test_lost_trials_are_handed_out_although_a_proposal_failed(tmp_path: Path) -> None:
+    given = spec(tmp_path)
+    environment = capture_environment(given)
+    with Store.open(tmp_path / "study.db") as store:
+        study = open_study(given, store, environment)
+        first = Ledger(given, store, study, environment)
+        (lost,) = first.propose()
+        first.close("interrupted")
+        ledger = Ledger(given, store, study, environment)
+        ask = ledger.strategy.ask
+
+        def broken(n: int = 1) -> list[Proposal]:
+            raise StoreError("not now")
+
+        ledger.strategy.ask = broken  # type: ignore[method-assign]
+        with pytest.raises(StoreError):
+            ledger.propose(2)
+        ledger.strategy.ask = ask  # type: ignore[method-assign]
+        again = ledger.propose(2)
+        assert again[0].id == lost.id and len(again) == 2
+        ledger.close("closed")
+
+
+def test_measuring_the_finalists_again_is_no_time_of_searching(
+    tmp_path: Path, search: Callable[..., autotune.Result]
+) -> None:
+    result = search(trials=5)
+    searched = [trial.finished_at for trial in result.trials if trial.purpose == "search"]
+    with Store.open(tmp_path / "study.db") as store:
+        study = store.study()
+        assert len(store.trials(study.id, purpose="final")) > 0
+        (session,) = store.sessions(study.id)
+        assert seconds_searched(store, study.id) == max(searched) - session.started_at
+
+
+def test_a_part_that_earlier_studies_did_not_have_differs_only_where_it_says_something() -> None:
+    now = Identity("python a.py:A", "s", "{}", "[]", "m")
+    earlier = {part: text for part, text in asdict(now).items() if part != "resource"}
+    assert now.differences(earlier) == {}
+    assert replace(now, resource="27 epochs").differences(earlier) == {"resource": ["", "27 epochs"]}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -149,3 +151,8 @@ def test_what_was_chosen_stands_in_the_settings(search: Callable[..., tuple], tm
         learned = lessons(spec(tmp_path, 2), store, study)
         assert [len(source.observations) for source in learned.sources] == [15]
         assert learned.sources[0].facts["device"]
+    with closing(sqlite3.connect(tmp_path / "study.db")) as connection, connection:
+        connection.execute("DELETE FROM environments")
+    with Store.open(tmp_path / "study.db") as store:
+        learned = lessons(spec(tmp_path, 2), store, store.study("bowl"))
+        assert learned.sources[0].facts["device"] == "", "the description of the machine did not arrive"

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from autotune.space.columns import column
@@ -117,6 +117,7 @@ def at_most(total: int) -> object:
 
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=5), st.integers(-1, 12), st.integers(1, 40))
+@example([4, 4], -1, 1)  # nothing is left, and more edges than may be were made before
 def test_a_sum_is_counted_whatever_the_limit(sizes: list[int], total: int, limit: int) -> None:
     paths = {row for row in product(*map(range, sizes)) if sum(row) <= total}
     exact = build(puzzle(sizes, at_most(total)))

@@ -20,8 +20,9 @@ class TestContents:
     def test_unknown_hashes(self, store: Store) -> None:
         with pytest.raises(InputError, match="no artefact"):
             store.artifact("0" * 64)
-        with pytest.raises(InputError, match="no environment"):
-            store.environment("0" * 64)
+
+    def test_an_environment_that_did_not_arrive_is_empty(self, store: Store) -> None:
+        assert store.environment("0" * 64) == store.environment("") == {}
 
     def test_environments_are_kept_once(self, store: Store) -> None:
         document = {"machine": {"cpu": "x", "cores": 2}, "packages": {"numpy": "2.0"}}

@@ -41,3 +41,14 @@ def test_clean_text_can_be_stored(text: str) -> None:
     cleaned.encode()
     assert "\0" not in cleaned
     assert clean(cleaned) == cleaned
+
+
+def test_what_json_refuses_is_written_in_other_words() -> None:
+    nested: list[object] = []
+    for _ in range(100_000):
+        nested = [nested]
+    assert decode(encode({"a": nested, "b": 1}))["b"] == 1
+    assert decode(encode({"a": 10**5000, "b": 1}))["b"] == 1
+    circle: dict[object, object] = {1: "one"}
+    circle["self"] = circle
+    assert decode(encode(circle))["1"] == "one"

@@ -58,6 +58,16 @@ class TestLookup:
         store.start(third.id, "w")
         assert store.last_finished(b.study.id) == {b.session: began + 5}
 
+    def test_when_each_session_last_searched(self, store: Store, clock: Clock) -> None:
+        b = bench(store)
+        searched, measured_again = b.trial(1), b.trial(1, "final")
+        began = clock.now
+        for trial in (searched, measured_again):
+            clock.advance(3)
+            store.finish(trial.id, outcome())
+        assert store.last_finished(b.study.id, purpose="search") == {b.session: began + 3}
+        assert store.last_finished(b.study.id) == {b.session: began + 6}
+
 
 class TestResults:
     def test_each_is_heard_of_once_in_the_order_of_finishing(self, store: Store) -> None:

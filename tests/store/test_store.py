@@ -11,6 +11,8 @@ import pytest
 
 from autotune.errors import StoreError
 from autotune.status import Status
+from autotune.store import failures
+from autotune.store.address import read_address
 from autotune.store.store import Store
 from tests.store import postgres
 from tests.store.build import bench, new_trial, outcome
@@ -86,3 +88,9 @@ class TestServer:
         with Store.open(url, readonly=True) as store, pytest.raises(StoreError, match="may not be written"):
             store._database._readonly = False  # as though nothing but the server stood in the way
             store.propose(b.study.id, b.session, b.segment, [new_trial(1)])
+
+
+@pytest.mark.parametrize("trouble", [t for t in vars(failures).values() if isinstance(t, failures.Trouble)])
+def test_each_trouble_is_said_without_gaps(trouble: failures.Trouble) -> None:
+    said = str(trouble.error(read_address("sqlite://")))
+    assert "  " not in said
