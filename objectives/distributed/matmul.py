@@ -20,10 +20,11 @@ import numpy as np
 import testbed
 from matmul_plan import LAYOUTS, WORLD, Plan, blocks
 
-from autotune.measure.group_device import Device, Link, cores_here
+from autotune.measure.group_device import Device, Link
 from autotune.measure.group_network import Network
 from autotune.measure.group_objective import GroupObjective
 from autotune.measure.objective import Baseline, Context, OutOfMemory, WrongAnswer
+from autotune.measure.pinning import allowed_here
 from autotune.measure.readings import Sample
 
 MOST_SEED = 2**31
@@ -42,7 +43,7 @@ class DistributedMatmul(GroupObjective):
         if "bandwidth" in workload:
             link = Link(float(workload["bandwidth"]), float(workload.get("latency", 0.0)))
         cpu = workload.get("cpu")
-        self.devices = (Device(cores_here(), None if cpu is None else float(cpu), None, link),) * WORLD
+        self.devices = (Device(allowed_here(), None if cpu is None else float(cpu), None, link),) * WORLD
 
     def network(self, devices: Sequence[Device]) -> Network:
         return testbed.network_for(devices)

@@ -31,10 +31,11 @@ from placement_oracle import truth
 from placement_partition import Profile, equal_split, pipedream
 from placement_plan import Plan
 
-from autotune.measure.group_device import Device, Link, cores_here
+from autotune.measure.group_device import Device, Link
 from autotune.measure.group_network import Network
 from autotune.measure.group_objective import GroupObjective
 from autotune.measure.objective import Baseline, Context, Infeasible, OutOfMemory, WrongAnswer
+from autotune.measure.pinning import allowed_here
 from autotune.measure.readings import Sample
 
 MOST_SEED = 2**31
@@ -108,7 +109,7 @@ class Placement(GroupObjective):
                 raise OutOfMemory(
                     f"the device {name!r} took {part.peak / 2**20:.4g} MiB, and has {cap:.4g} MiB"
                 )
-        return Sample(metrics, facts={**self._on.facts, **ran.facts, "cores": len(cores_here())})
+        return Sample(metrics, facts={**self._on.facts, **ran.facts, "cores": len(allowed_here())})
 
     def _run(self, work: Any, *arguments: Any) -> Any:
         return self._on.run(work, self.sizes, *arguments)
@@ -162,7 +163,7 @@ def _device(described: Mapping[str, Any], workload: Mapping[str, Any]) -> Device
     if "bandwidth" in described:
         link = Link(float(described["bandwidth"]), float(described.get("latency", 0.0)))
     return Device(
-        cores=cores_here(),
+        cores=allowed_here(),
         cpu=None if cpu is None else float(cpu),
         memory=None if cap is None else int((runtime + 2 * float(cap)) * 2**20),
         link=link,
