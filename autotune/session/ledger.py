@@ -306,4 +306,4 @@ def seconds_searched(store: Store, study_id: int) -> float:
     What they measured again after that, to defend a winner, is not counted.
     """
     last = store.last_finished(study_id, purpose="search")
-    return sum(max(last[s.id] - s.started_at, 0.0) for s in searches_of(store, study_id) if s.id in last)
+    return sum(max(last[s.id] - s.started_at, 0.0) for s in store.sessions(study_id) if s.id in last)
