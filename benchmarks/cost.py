@@ -38,8 +38,8 @@ from autotune.search.contract import Observation, Option, Problem
 from autotune.search.registry import make_strategy
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
+from benchmarks.recorded_spaces import recorded_space, recordings, space_name
 from benchmarks.running import one_thread_each
-from benchmarks.search_efficiency import recorded_space, recordings, space_name
 
 TRIES = 220
 NEAR = 1.05

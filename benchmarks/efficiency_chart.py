@@ -18,9 +18,9 @@ from statistics import mean
 
 from autotune.errors import AutotuneError
 from autotune.measure.recording import read_recording
+from benchmarks.recorded_spaces import recordings
 from benchmarks.report_efficiency import Cell, judged
 from benchmarks.score import Judge
-from benchmarks.search_efficiency import recordings
 
 LEFT, RIGHT, TOP, ROW, WIDTH = 210, 60, 34, 24, 780
 LEAST = -0.6

@@ -19,6 +19,7 @@ import numpy as np
 from autotune.measure.recording import Recording, read_recording
 from autotune.search.contract import Observation, Source
 from autotune.space.space import Space
+from benchmarks.recorded_spaces import recorded_space, space_name
 
 MISLEADING = ("", "negated", "shuffled")
 SEEDS = 20
@@ -58,8 +59,6 @@ def _kernel(path: Path) -> str:
 def _source(
     path: Path, tries: int, seed: int, run: Callable[[Any], Mapping[str, Any]], search: Any
 ) -> Source:
-    from benchmarks.search_efficiency import recorded_space, space_name
-
     recording = read_recording(path)
     space = recorded_space(recording)
     names = [knob.name for knob in space.knobs]

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from autotune.measure.recording import Recording, read_recording
-from benchmarks.search_efficiency import recordings
+from benchmarks.recorded_spaces import recordings
 
 WITHIN = 1.05
 HEADER = """\

@@ -50,8 +50,8 @@ from autotune.session.verdict import Standing, judge
 from autotune.space.configuration import Configuration
 from autotune.space.space import Space
 from autotune.space.spec import MeasureSettings, MetricSpec, ReplayObjective, SearchSettings, StudySpec
+from benchmarks.recorded_spaces import recorded_space, recordings, space_name
 from benchmarks.running import one_thread_each
-from benchmarks.search_efficiency import recorded_space, recordings, space_name
 
 TRIES = 220
 MOST = 32

@@ -22,8 +22,8 @@ import numpy as np
 
 from autotune.errors import AutotuneError
 from autotune.measure.recording import read_recording
+from benchmarks.recorded_spaces import recordings
 from benchmarks.score import Judge
-from benchmarks.search_efficiency import recordings
 
 Line = Mapping[str, Any]
 

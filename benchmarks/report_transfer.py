@@ -20,9 +20,9 @@ from typing import Any
 
 from autotune.errors import AutotuneError
 from autotune.measure.recording import read_recording
+from benchmarks.recorded_spaces import recordings
 from benchmarks.report_efficiency import versions
 from benchmarks.score import Judge, Judgement
-from benchmarks.search_efficiency import recordings
 
 Line = Mapping[str, Any]
 Verdicts = Mapping[int, Judgement]

@@ -46,13 +46,13 @@ from autotune.errors import AutotuneError
 from autotune.measure.recording import Entry, Recording, read_recording
 from autotune.search.contract import Observation, Problem, Proposal
 from autotune.search.registry import make_strategy, strategy_names
-from autotune.space.configuration import Value, plain
-from autotune.space.knobs import Choice, Flag, OrderedValues
+from autotune.space.configuration import plain
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from benchmarks.known_elsewhere import MISLEADING, Elsewhere
 from benchmarks.peers import recorded
 from benchmarks.peers.client import Found, PeerError, find, is_peer
+from benchmarks.recorded_spaces import recorded_space, recordings, space_name
 from benchmarks.running import append_lines, one_thread_each
 from benchmarks.score import Judge
 
@@ -60,7 +60,6 @@ TRIES = 220
 """The largest budget at which searches on recorded spaces are judged."""
 OWN = "own:"
 """Before a name: autotune's strategy, where a peer has the same name."""
-ENDINGS = (".json.gz", ".json")
 
 
 @dataclass(frozen=True)
@@ -83,39 +82,6 @@ class Search:
     def label(self) -> str:
         name = self.strategy if self.elsewhere is None else f"{self.strategy}+{self.elsewhere.label}"
         return name if self.flight == 1 else f"{name}@{self.flight}"
-
-
-def space_name(recording: Path) -> str:
-    """The file's name without its ending."""
-    ending = next((e for e in ENDINGS if recording.name.endswith(e)), "")
-    return recording.name.removesuffix(ending)
-
-
-def recordings(folder: Path, only: str = "") -> list[tuple[str, Path]]:
-    """The recordings in ``folder`` with their names; ``only`` those named, separated by commas."""
-    wanted = [name for name in only.split(",") if name]
-    paths = sorted(p for p in folder.iterdir() if p.name.endswith(ENDINGS) and ".t4." not in p.name)
-    return [(space_name(p), p) for p in paths if not wanted or space_name(p) in wanted]
-
-
-def recorded_space(recording: Recording) -> Space:
-    """The space in which exactly the recorded configurations exist.
-
-    A knob with a single value carries no information and is left out. Numbers are taken to be ordered;
-    texts, and flags written as true and false, are choices.
-    """
-    knobs = [_knob(name, values) for name, values in recording.knobs.items() if len(values) > 1]
-    names = [knob.name for knob in knobs]
-    rows = [{name: entry.configuration[name] for name in names} for entry in recording.entries]
-    return Space(knobs).limited_to(rows)
-
-
-def _knob(name: str, values: tuple[Value, ...]) -> Choice | Flag | OrderedValues:
-    if all(isinstance(value, bool) for value in values):
-        return Flag(name)
-    if any(isinstance(value, str) for value in values):
-        return Choice(name, values)
-    return OrderedValues(name, tuple(sorted(values)))  # type: ignore[type-var]
 
 
 @lru_cache(maxsize=1)

@@ -41,8 +41,8 @@ from autotune.space.configuration import Configuration
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
+from benchmarks.recorded_spaces import recorded_space, recordings
 from benchmarks.running import one_thread_each
-from benchmarks.search_efficiency import recorded_space, recordings
 
 AFTER = (50, 100, 200)
 """Tries after which the front is looked at."""

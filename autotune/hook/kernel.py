@@ -75,7 +75,8 @@ def kernel(
 
     def decorate(function: Any) -> TunedKernel:
         from autotune.hook.kernel_space import KernelSpace
-        from autotune.hook.tuned import Settings, TunedKernel
+        from autotune.hook.settings import Settings
+        from autotune.hook.tuned import TunedKernel
 
         python, names = _inside(function)
         for what, given in (("key", keys), ("written", outputs)):

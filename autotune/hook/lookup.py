@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from autotune.errors import AutotuneError, InputError, Problem, nearest
 from autotune.hook.asked import Asked, complete
+from autotune.hook.best import Best, How
 from autotune.hook.choosing import default, nearest_recipe
 from autotune.hook.fixed import Fixed
 from autotune.hook.here import Here, this_device
 from autotune.hook.places import Places, Signature, signature
-from autotune.hook.recipe import Best, How
 from autotune.hook.recipes import Known, KnownSpace, Recipe
 from autotune.hook.say_how import say_default, say_recipe
 from autotune.hook.stale import changes

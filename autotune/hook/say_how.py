@@ -10,8 +10,8 @@ from autotune.hook.asked import Asked
 from autotune.hook.recipes import Recipe, Speedup
 
 if TYPE_CHECKING:
+    from autotune.hook.best import How
     from autotune.hook.here import Here
-    from autotune.hook.recipe import How
 
 
 def say_recipe(kind: How, recipe: Recipe, distance: float, asked: Asked, here: Here) -> str:

@@ -7,13 +7,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from autotune.hook.call import KernelCall
 from autotune.hook.call_objective import CallObjective, launch_options
 from autotune.hook.case import DEVICE, TYPES, Case, plain
 from autotune.hook.choosing import default
 from autotune.hook.recipes import Metric, Recipe, Speedup
+from autotune.hook.settings import Settings
 from autotune.hook.tuning import Budget
 from autotune.measure.objective import Context
 from autotune.session.api import open_session
@@ -21,9 +21,6 @@ from autotune.session.result import Result
 from autotune.space import spec as specs
 from autotune.space.configuration import FrozenMap
 from autotune.store.store import Store
-
-if TYPE_CHECKING:
-    from autotune.hook.tuned import Settings
 
 FINALISTS = 3
 

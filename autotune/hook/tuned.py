@@ -7,9 +7,7 @@ import inspect
 import json
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autotune.errors import AutotuneError
@@ -20,6 +18,7 @@ from autotune.hook.kernel_checks import check_knobs
 from autotune.hook.kernel_space import KernelSpace
 from autotune.hook.recipe_file import read_recipes, write_recipe
 from autotune.hook.recipes import Recipe
+from autotune.hook.settings import Settings
 from autotune.hook.tuning import ASKED, Budget, asked
 
 if TYPE_CHECKING:
@@ -32,21 +31,6 @@ _NUMBERS = frozenset({int, float, bool})
 
 INTERPRETER = "Triton's interpreter"
 """Stands for a device: what takes how long there says nothing of a GPU."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What was said in the decorator."""
-
-    name: str
-    key: tuple[str, ...]
-    recipes: Path
-    source: str
-    written: tuple[str, ...]
-    tolerance: float | None
-    asks: bool
-    """Whether a call may tune where somebody asks for it."""
-    budget: Budget
 
 
 class TunedKernel:

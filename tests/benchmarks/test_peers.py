@@ -12,11 +12,11 @@ import pytest
 from autotune.measure.recording import Recording, read_recording
 from autotune.space.knobs import Choice, Flag, FloatRange, IntegerRange, OrderedValues
 from autotune.space.space import Space
-from benchmarks import search_efficiency
 from benchmarks.peers import recorded
 from benchmarks.peers.client import Client, PeerError, find
 from benchmarks.peers.contract import Condition, Knob, Worst
 from benchmarks.peers.described import described
+from benchmarks.recorded_spaces import recorded_space
 
 MIXED = Space(
     [
@@ -159,7 +159,7 @@ def recording(tmp_path: Path) -> Recording:
 
 @pytest.mark.parametrize("replace", [False, True])
 def test_only_new_recorded_configurations_are_tries(recording: Recording, replace: bool) -> None:
-    space = search_efficiency.recorded_space(recording)
+    space = recorded_space(recording)
     tried, seconds = recorded.search(find("optuna-tpe", (sys.executable,)), recording, space, 0, 8, replace)
     keys = [tuple(sorted(values.items())) for values in tried]
     assert len(set(keys)) == len(keys) == 8 and seconds > 0

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from autotune.measure.recording import read_recording
+from benchmarks.recorded_spaces import recordings
 from benchmarks.report_efficiency import judged, table
 from benchmarks.score import LEAST, MOST, Judge
-from benchmarks.search_efficiency import recordings
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "recorded"
 
