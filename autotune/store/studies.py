@@ -72,11 +72,25 @@ def look_up_study(connection: sa.Connection, wanted: str | int | None) -> StudyR
         )
     chosen = _choose([(row.id, row.name) for row in known], wanted)
     if chosen is None:
-        names = list(dict.fromkeys(row.name for row in reversed(known)))
-        expected = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
-        hint = nearest(str(wanted).partition("#")[0], names)
-        raise InputError(Problem(f"there is no study {wanted!r} in this store", expected=expected, hint=hint))
+        raise InputError(_unknown([(row.id, row.name) for row in known], str(wanted)))
     return list_studies(connection, studies.c.id == chosen)[0]
+
+
+_MOST_NAMED = 6
+
+
+def _unknown(known: Sequence[tuple[int, str]], wanted: str) -> Problem:
+    """There is no such study: which there are, by their ids where it is the id that is wrong, the newest first."""
+    name = wanted.partition("#")[0]
+    labels = [f"{own}#{number}" for number, own in reversed(known)]
+    names = list(dict.fromkeys(own for _, own in reversed(known)))
+    if name in names:
+        labels = [f"{own}#{number}" for number, own in reversed(known) if own == name]
+    by_id = name in names or wanted.removeprefix("#").isdigit()
+    found = labels if by_id else names
+    expected = ", ".join(found[:_MOST_NAMED]) + (", ..." if len(found) > _MOST_NAMED else "")
+    hint = "" if by_id else nearest(name, names)
+    return Problem(f"there is no study {wanted!r} in this store", expected=expected, hint=hint)
 
 
 def _choose(known: Sequence[tuple[int, str]], wanted: str | int | None) -> int | None:
