@@ -80,16 +80,15 @@ _MOST_NAMED = 6
 
 
 def _unknown(known: Sequence[tuple[int, str]], wanted: str) -> Problem:
-    """There is no such study: which there are, by their ids where it is the id that is wrong, the newest first."""
-    name = wanted.partition("#")[0]
-    labels = [f"{own}#{number}" for number, own in reversed(known)]
-    names = list(dict.fromkeys(own for _, own in reversed(known)))
-    if name in names:
-        labels = [f"{own}#{number}" for number, own in reversed(known) if own == name]
-    by_id = name in names or wanted.removeprefix("#").isdigit()
-    found = labels if by_id else names
+    """There is no such study. Those that there are, newest first; by their ids where an id is wrong."""
+    name, newest_first = wanted.partition("#")[0], list(reversed(known))
+    names = list(dict.fromkeys(own for _, own in newest_first))
+    if name in names or wanted.removeprefix("#").isdigit():
+        hint = ""
+        found = [f"{own}#{i}" for i, own in newest_first if own == name or name not in names]
+    else:
+        hint, found = nearest(name, names), names
     expected = ", ".join(found[:_MOST_NAMED]) + (", ..." if len(found) > _MOST_NAMED else "")
-    hint = "" if by_id else nearest(name, names)
     return Problem(f"there is no study {wanted!r} in this store", expected=expected, hint=hint)
 
 
