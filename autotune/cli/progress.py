@@ -87,9 +87,9 @@ class LineProgress(Progress):
         now = time.monotonic()
         if now - self._written >= LINE_SECONDS:
             self._written = now
-            self.write(self.status(spent))
+            self.write(self.status(spent, running))
 
-    def status(self, spent: Spent) -> str:
+    def status(self, spent: Spent, running: int) -> str:
         """``42/200 trials, best 4.1 ms, 0.8 trials/s, 2 min left``."""
         budget = self.opening.budget if self.opening else None
         total = f"/{budget.trials}" if budget and budget.trials else ""
@@ -101,20 +101,24 @@ class LineProgress(Progress):
         rate = self._done / max(time.monotonic() - self._began, 1e-9)
         if self._done:
             parts.append(f"{rate:.2g} trials/s")
-        left = self.seconds_left(spent, rate)
-        if left is not None:
-            parts.append(f"{say_seconds(left)} left")
+        if left := self.left(spent, running, rate):
+            parts.append(left)
         return ", ".join(parts)
 
-    def seconds_left(self, spent: Spent, rate: float) -> float | None:
-        """Whichever limit of the budget is nearer; ``None`` while nothing is known."""
+    def left(self, spent: Spent, running: int, rate: float) -> str:
+        """By whichever limit of the budget is nearer; empty while nothing is known.
+
+        Trials that wait for their turn on a core count as spent, and have their time before them.
+        """
         budget = self.opening.budget if self.opening else None
-        if budget is None:
-            return None
-        ends = [] if budget.time is None else [budget.time - spent.seconds]
-        if budget.trials is not None and rate > 0:
-            ends.append((budget.trials - spent.trials) / rate)
-        return max(min(ends), 0.0) if ends else None
+        ends: list[float] = []
+        if budget is not None and budget.time is not None:
+            ends.append(budget.time - spent.seconds)
+        if budget is not None and budget.trials is not None and rate > 0:
+            ends.append((max(budget.trials - spent.trials, 0) + running) / rate)
+        if not ends:
+            return ""
+        return f"{say_seconds(min(ends))} left" if min(ends) > 0 else "finishing"
 
     def defending(self, entrants: tuple[str, ...], seconds: float) -> None:
         self.write(f"measuring again, interleaved: {', '.join(entrants)} (up to {say_seconds(seconds)})")
@@ -148,7 +152,7 @@ def terminal_progress() -> Iterator[Progress]:
                 console.print(Text(text))
 
         def tick(self, spent: Spent, running: int) -> None:
-            lines = [Text(f"{self.status(spent)}, {running} in flight", style="bold")]
+            lines = [Text(f"{self.status(spent, running)}, {running} in flight", style="bold")]
             lines += [Text(f"  {told}", style="dim") for told in (*self.failures, self.last_pruned) if told]
             live.update(Group(*lines))
 

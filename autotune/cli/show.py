@@ -111,20 +111,23 @@ def say_studies(document: dict[str, Any], store_option: str = "") -> str:
     from collections import Counter
     from datetime import datetime
 
+    from autotune.report.numbers import say_count
     from autotune.space.spec import say_workload
 
     if not document["studies"]:
         return f"no study in {document['store']}; start with: autotune search gemm-c{store_option}"
-    lines = [f"{document['store']}"]
     several = Counter(study["study"] for study in document["studies"])
+    rows = []
     for study in document["studies"]:
         created = datetime.fromtimestamp(study["created"]).astimezone().strftime("%Y-%m-%d %H:%M")
         label = "  REPLAYED" if study["replayed"] else ""
         # What tells studies of one name apart is most often the workload.
         apart = f"  {say_workload(study['workload'])}" if several[study["study"]] > 1 else ""
-        line = f"  {study['study']}#{study['id']:<5} {created}  {study['trials']:>6} trials{label}{apart}"
-        lines.append(line.rstrip())
-    return "\n".join(lines)
+        count, word = say_count(study["trials"], "trial").split()
+        rows.append((f"{study['study']}#{study['id']}", created, count, f"{word:6}{label}{apart}"))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [f"  {row[0]:<{widths[0]}}  {row[1]}  {row[2]:>{widths[2]}} {row[3]}" for row in rows]
+    return "\n".join([f"{document['store']}", *(line.rstrip() for line in lines)])
 
 
 def say_study(document: dict[str, Any], store_option: str = "", *, failures: bool) -> str:

@@ -26,6 +26,7 @@ from autotune.measure.run_protocol import (
     FORMAT,
     LARGEST_BYTES,
     OWNER,
+    READ,
     socket_address,
 )
 
@@ -70,6 +71,8 @@ class Link:
                 self._connect()
         except OSError as error:
             self._lose(f"the search cannot be reached ({error})")
+        if not self.open:
+            self._leave_word()
 
     @property
     def board(self) -> str:
@@ -107,6 +110,11 @@ class Link:
         self._claim = claim
         self.words[OWNER] = self._pid
         self.role = "reporter"
+
+    def _leave_word(self) -> None:
+        """The search may otherwise think that its knobs reached nobody."""
+        with suppress(OSError):
+            os.close(os.open(f"{self._folder}/{READ}", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
     def _connect(self) -> None:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)

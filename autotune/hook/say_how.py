@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from autotune.hook.here import Here
 
 
+_READABLE = 1e6
+"""Ratios from here on are said by their first digits and how many there are."""
+
+
 def say_recipe(kind: How, recipe: Recipe, distance: float, asked: Asked, here: Here) -> str:
     """The sentence for a recipe: for what it was measured, where, how sure it is, and by which study."""
     device = f"this device ({recipe.device})"
@@ -49,9 +53,15 @@ def _study(recipe: Recipe) -> str:
 
 
 def say_speedup(speedup: Speedup) -> str:
-    """``1.42x [1.40, 1.44]``."""
-    high = f"{speedup.high:.3g}" if math.isfinite(speedup.high) else "..."
-    return f"{speedup.estimate:.3g}x [{speedup.low:.3g}, {high}]"
+    """``1.42x [1.4, 1.44]``, ``1,460x [1,400, 1,520]``."""
+    high = _say_ratio(speedup.high) if math.isfinite(speedup.high) else "..."
+    return f"{_say_ratio(speedup.estimate)}x [{_say_ratio(speedup.low)}, {high}]"
+
+
+def _say_ratio(ratio: float) -> str:
+    """In full as long as people can read that."""
+    short = f"{ratio:.3g}"
+    return f"{float(short):,.0f}" if "e+" in short and ratio < _READABLE else short
 
 
 def say_workload(recipe: Recipe, asked: Asked) -> str:

@@ -72,11 +72,7 @@ class TunedKernel:
 
     def _chosen(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """The knobs of a call. This is what a launch costs more than Triton's own."""
-        given = len(args)
-        call = [args[place] if place < given else kwargs.get(name) for place, name in self._places]
-        call += [None if type(value) in _NUMBERS else getattr(value, "dtype", None) for value in args]
-        if kwargs:
-            call += [(name, getattr(value, "dtype", None)) for name, value in kwargs.items()]
+        call = call_key(self._places, args, kwargs)
         if self._several_devices:
             call.append(_index(args, kwargs))
         seen = tuple(call)
@@ -223,6 +219,24 @@ class TunedKernel:
         if result.best is not None:
             write_recipe(self.settings.recipes, recipe_of(result, case, device, self.settings))
         return result
+
+
+def call_key(
+    places: tuple[tuple[int, str], ...], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> list[Any]:
+    """What tells calls apart: the arguments at ``places``, and of all the types of numbers and of elements.
+
+    Without the former ``1``, ``True`` and ``1.0`` would be one call, for they are equal.
+    """
+    given = len(args)
+    call = [args[place] if place < given else kwargs.get(name) for place, name in places]
+    call += [kind if (kind := type(value)) in _NUMBERS else getattr(value, "dtype", None) for value in args]
+    if kwargs:
+        call += [
+            (name, kind if (kind := type(value)) in _NUMBERS else getattr(value, "dtype", None))
+            for name, value in kwargs.items()
+        ]
+    return call
 
 
 def _matching(recipes: tuple[Recipe, ...], name: str, device: str) -> list[Recipe]:

@@ -37,7 +37,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -48,17 +48,20 @@ import numpy as np
 
 from autotune.errors import InputError
 from autotune.measure.command_problems import is_needed, problems
+from autotune.measure.handing import missed_knobs
 from autotune.measure.mistakes import missing_metric, mistake_in, mistake_of_program
 from autotune.measure.objective import Context, Infeasible, Objective, Signal, WrongAnswer
+from autotune.measure.outcome import UNREACHED
 from autotune.measure.placeholders import config_document, placeholder_values
 from autotune.measure.program import Finished, run_program
+from autotune.measure.readings import Sample
 from autotune.measure.reports import SILENT, Reporter
 from autotune.measure.run_listener import RunListener
 from autotune.measure.run_protocol import VARIABLE as RUN_VARIABLE
 from autotune.measure.shared_folder import BuildStamp, alone_at
 from autotune.measure.telling import telling_line
 from autotune.space.configuration import Configuration
-from autotune.space.placeholders import fill, names
+from autotune.space.placeholders import fill
 from autotune.space.spec import CommandObjective, MetricSpec
 from autotune.status import Status
 
@@ -76,9 +79,12 @@ class CommandCrashed(Signal):
 
     status = Status.CRASHED
 
-    def __init__(self, message: str, ended: Finished | None = None, mistake: str = "") -> None:
+    def __init__(
+        self, message: str, ended: Finished | None = None, mistake: str = "", *, sure: bool = False
+    ) -> None:
         super().__init__(message)
         self.mistake = mistake
+        self.sure = sure
         self.exit_code = ended.exit_code if ended else None
         self.signal = ended.signal if ended else None
         self.stderr = ended.stderr if ended else ""
@@ -132,8 +138,12 @@ class CommandRunner(Objective):
                 raise WrongAnswer(f"the check failed with {ended.how}{_last_words(ended)}")
         return {}
 
-    def measure(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float]:
-        """Run the command once and read its metrics."""
+    def measure(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float] | Sample:
+        """Run the command once and read its metrics.
+
+        Where no knob of the configuration got to it, it has measured nothing: that is a mistake, for sure.
+        Where only some did not, the facts name them: there may be knobs that serve rules alone.
+        """
         file = self.spec.base / self.spec.metrics_file if self.spec.metrics_from == "file" else None
         with self._prepared(loaded), nullcontext() if file is None else alone_at(file):
             if file is not None:
@@ -146,9 +156,11 @@ class CommandRunner(Objective):
                 said = f"{self.spec.arguments[0]}: {ended.how}{_last_words(ended)}"
                 crash = CommandCrashed(said, ended, mistake_of_program(ended, self.spec.arguments))
                 raise listener.failure() or crash
-            if silent := listener.never_asked(_not_handed(self.spec, loaded.configuration)):
-                raise CommandCrashed(silent, ended)
-            return self._metrics(ended, file, listener.heard.values)
+            missed = missed_knobs(self.spec, loaded.configuration, listener, self._read_before(loaded))
+            if missed.mistake:
+                raise CommandCrashed(missed.mistake, ended, missed.mistake, sure=missed.none_arrived)
+            metrics = self._metrics(ended, file, listener.heard.values)
+            return Sample(metrics, facts={UNREACHED: list(missed.knobs)}) if missed.knobs else metrics
 
     # -- running -------------------------------------------------------------------------------
 
@@ -163,6 +175,10 @@ class CommandRunner(Objective):
         """What a program that opens :func:`autotune.run` finds."""
         return RunListener(self.context.cache / "runs", run.configuration, report)
 
+    def _read_before(self, run: Run) -> Path:
+        """A file that is there once ``prepare`` or ``check`` has read the knobs, in whatever worker."""
+        return self.context.cache / "runs" / f"{run.configuration.hash}.read"
+
     def _execute(
         self,
         run: Run,
@@ -176,7 +192,10 @@ class CommandRunner(Objective):
         """
         if listener is None:
             with self._listener(run) as knobs_only:
-                return self._execute(run, command, rng, knobs_only)
+                ended = self._execute(run, command, rng, knobs_only)
+            if knobs_only.was_read:
+                self._read_before(run).touch()
+            return ended
         reports = listener.report.steps is not None
         run.folder.mkdir(parents=True, exist_ok=True)
         environment = {**os.environ, FOLDER_VARIABLE: str(run.folder), RUN_VARIABLE: listener.document}
@@ -366,15 +385,6 @@ def _last_words(ended: Finished) -> str:
 
 
 # -- what the command is told ---------------------------------------------------------------------
-
-
-def _not_handed(spec: CommandObjective, knobs: Iterable[str]) -> list[str]:
-    """Of ``knobs``, those that the command has neither as an argument or variable nor in its config file."""
-    if spec.config_file and not spec.config_text:
-        return []
-    texts = (*spec.arguments, *spec.environment.values(), spec.config_text)
-    handed = {name for text in texts for name, _ in names(text)}
-    return [name for name in knobs if name not in handed]
 
 
 def _mentions_folder(spec: CommandObjective) -> bool:

@@ -17,9 +17,13 @@ from autotune.measure.program import Finished
 from autotune.space.configuration import Configuration
 
 _KINDS = (NameError, ImportError, SyntaxError, KeyError, FileNotFoundError, PermissionError)
-"""A name, module, key or file that is not there, or is misspelt."""
+"""A name, module, key or file that is not there, or is misspelt. Beside these, what is called or combined
+in a way that it cannot be: a TypeError."""
 
-_NAMES = ("UnboundLocalError", "ModuleNotFoundError", "IndentationError", "TabError")
+_OF_NONE = "NoneType"
+"""How Python calls the type of ``None`` in its messages."""
+
+_NAMES = ("TypeError", "UnboundLocalError", "ModuleNotFoundError", "IndentationError", "TabError")
 _LAST_LINE = re.compile(rf"({'|'.join((*(kind.__name__ for kind in _KINDS), *_NAMES))}): ")
 _PLACE = re.compile(r'  File "(.+)", line \d+')
 
@@ -49,7 +53,14 @@ def _is_mistake(error: BaseException) -> bool:
         return False
     if isinstance(error, AttributeError):  # that ``None`` has no such attribute may follow from a limit
         return isinstance(error.obj, (ModuleType, Objective, Configuration))
+    if isinstance(error, TypeError):  # so may one about ``None``, or that a result is not of our liking
+        return _OF_NONE not in str(error) and not _raised_by_us(error)
     return isinstance(error, _KINDS)
+
+
+def _raised_by_us(error: BaseException) -> bool:
+    frames = list(traceback.walk_tb(error.__traceback__))
+    return bool(frames) and str(frames[-1][0].f_globals.get("__name__", "")).startswith("autotune.")
 
 
 def mistake_of_program(ended: Finished, command: Sequence[str]) -> str:
@@ -58,10 +69,14 @@ def mistake_of_program(ended: Finished, command: Sequence[str]) -> str:
     if ended.exit_code in _SHELL_EXITS:
         return f"{command[0]}: {ended.how}: {lines[-1].strip()}" if lines else f"{command[0]}: {ended.how}"
     places = [line for line in lines if _PLACE.match(line)]
-    if ended.exit_code != 1 or not places or not _LAST_LINE.match(lines[-1]):
+    if ended.exit_code != 1 or not places or not _LAST_LINE.match(lines[-1]) or _is_of_none(lines[-1]):
         return ""
     file, _, line = places[-1].strip().removeprefix("File ").partition(", ")
     return f"{lines[-1]} ({Path(file.strip(chr(34))).name}, {line.partition(',')[0]})"
+
+
+def _is_of_none(line: str) -> bool:
+    return line.startswith("TypeError") and _OF_NONE in line
 
 
 def missing_metric(found: Mapping[str, object], message: str) -> str:

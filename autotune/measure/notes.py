@@ -32,7 +32,11 @@ class SharedNotes:
     def make() -> int:
         """A new descriptor of shared memory."""
         descriptor = os.memfd_create("autotune-notes", os.MFD_CLOEXEC)
-        os.ftruncate(descriptor, SIZE)
+        try:
+            os.ftruncate(descriptor, SIZE)
+        except BaseException:
+            os.close(descriptor)
+            raise
         return descriptor
 
     def clear(self) -> None:

@@ -43,6 +43,8 @@ class Signal(Exception):  # noqa: N818 - no error, but an answer
     signal: int | None = None
     mistake: str = ""
     """See :data:`autotune.measure.outcome.MISTAKE`."""
+    sure: bool = False
+    """See :data:`autotune.measure.outcome.SURE`."""
 
 
 class Infeasible(Signal):

@@ -10,6 +10,12 @@ from autotune.status import Status
 CODE = "code"
 """In the facts of a trial: the fingerprint of the code that it ran."""
 
+SURE = "sure"
+"""In the facts of a trial that failed by a mistake: true where that cannot lie in its configuration."""
+
+UNREACHED = "unreached"
+"""In the facts of a trial of a command: the names of the knobs that never got to it."""
+
 RESOURCES = "resources"
 """In the facts of a trial: what its code takes, a number by name (registers, say)."""
 

@@ -86,7 +86,10 @@ class PreparedData:
         return self.folder / key[:2] / key
 
     def _open(self, key: str) -> Arrays | None:
-        """The entry; ``None`` where there is none, or a damaged one, which is removed."""
+        """The entry; ``None`` where there is none, or a damaged one, which is removed.
+
+        One that cannot be read now (too many open files, an error of the disk) may be whole, and stays.
+        """
         entry = self._path(key)
         if not entry.exists():
             return None
@@ -95,8 +98,10 @@ class PreparedData:
             if manifest["key"] != key:
                 raise ValueError("another entry")
             arrays = {name: _checked(entry / f"{name}.npy", sha) for name, sha in manifest["arrays"].items()}
-        except (OSError, ValueError, KeyError, TypeError):
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
             shutil.rmtree(entry, ignore_errors=True)
+            return None
+        except OSError:
             return None
         with suppress(OSError):
             os.utime(entry)  # it was used just now

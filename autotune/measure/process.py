@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from enum import Enum
 from pathlib import Path
@@ -127,46 +127,48 @@ class Worker:
         self._death: Death | None = None
         self._said: list[Ended | Output] = []
         self._machine_kills = _machine_kills()
-        self._errors = os.memfd_create("autotune-guardian", os.MFD_CLOEXEC)
         self._launch(environment or {}, guardian_cores)
         self._channel.send(setup)
 
     def _launch(self, environment: Mapping[str, str], guardian_cores: tuple[int, ...]) -> None:
-        try:
-            notes = SharedNotes.make()
-            control, guardian_end = socket.socketpair()
-            channel, worker_end = socket.socketpair()
-        except OSError as error:  # a limit on files or on their size
-            raise AutotuneError(f"no worker process could be started: {error}") from error
+        with ExitStack() as ours, ExitStack() as given:
+            try:
+                self._errors = os.memfd_create("autotune-guardian", os.MFD_CLOEXEC)
+                ours.callback(os.close, self._errors)
+                notes = SharedNotes.make()
+                given.callback(os.close, notes)
+                control, guardian_end = _pair(ours, given)
+                channel, worker_end = _pair(ours, given)
+                self._notes = SharedNotes(notes)
+                ours.callback(self._notes.close)
+                birth = self._birth(guardian_end, worker_end, notes, guardian_cores)
+                self._process = subprocess.Popen(
+                    [sys.executable, "-c", _BOOTSTRAP, _as_json(birth)],
+                    env={**os.environ, **environment},
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=self._errors,
+                    pass_fds=(birth.control, birth.channel, birth.notes),
+                    start_new_session=True,
+                )
+            except OSError as error:  # a limit on files, on their size or on processes
+                raise AutotuneError(f"no worker process could be started: {error}") from error
+            self._control, self._channel = Channel(control), Channel(channel)
+            ours.pop_all()  # it lives: they are closed when it ends
+
+    def _birth(
+        self, control: socket.socket, channel: socket.socket, notes: int, guardian_cores: tuple[int, ...]
+    ) -> Birth:
         cap = self.setup.cap
-        birth = Birth(
+        return Birth(
             session=os.getpid(),
-            control=guardian_end.fileno(),
-            channel=worker_end.fileno(),
+            control=control.fileno(),
+            channel=channel.fileno(),
             notes=notes,
             cores=self.setup.cores,
             guardian_cores=guardian_cores,
             group=str(cap.folder) if isinstance(cap, GroupCap) else "",
         )
-        try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", _BOOTSTRAP, _as_json(birth)],
-                env={**os.environ, **environment},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=self._errors,
-                pass_fds=(birth.control, birth.channel, birth.notes),
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise AutotuneError(f"no worker process could be started: {error}") from error
-        finally:
-            guardian_end.close()
-            worker_end.close()
-            self._notes = SharedNotes(notes)
-            os.close(notes)
-            self._control = Channel(control)
-            self._channel = Channel(channel)
 
     # -- asking and answering ------------------------------------------------------------------
 
@@ -322,6 +324,14 @@ class Worker:
 
     def _has_ended(self) -> bool:
         return any(isinstance(message, Ended) for message in self._said)
+
+
+def _pair(ours: ExitStack, given: ExitStack) -> tuple[socket.socket, socket.socket]:
+    """Our end of a connection, and the one that is given away."""
+    own, other = socket.socketpair()
+    ours.callback(own.close)
+    given.callback(other.close)
+    return own, other
 
 
 def _as_json(birth: Birth) -> str:

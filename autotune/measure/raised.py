@@ -31,6 +31,7 @@ class Failed(Exception):  # noqa: N818
         signal: int | None = None,
         metrics: Mapping[str, float] = MappingProxyType({}),
         mistake: str = "",
+        sure: bool = False,
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -40,6 +41,7 @@ class Failed(Exception):  # noqa: N818
         self.signal = signal
         self.metrics = metrics
         self.mistake = mistake
+        self.sure = sure
 
 
 def failed(error: BaseException) -> Failed:
@@ -48,8 +50,9 @@ def failed(error: BaseException) -> Failed:
         message = describe(error, with_type=False)
         metrics = _numbers(error.metrics) if isinstance(error, WrongAnswer) else {}
         stderr = writable(str(error.stderr))
+        mistake = writable(error.mistake)
         return Failed(
-            error.status, message, stderr, error.exit_code, error.signal, metrics, writable(error.mistake)
+            error.status, message, stderr, error.exit_code, error.signal, metrics, mistake, error.sure
         )
     if (found := classify(error)) is not None:
         return Failed(found.status, f"{found.name} ({describe(error)})", _trace(error))

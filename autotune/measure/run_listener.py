@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import mmap
+import os
 import shutil
 import socket
 import tempfile
@@ -26,6 +27,7 @@ from autotune.measure.run_protocol import (
     FORMAT,
     LARGEST_BYTES,
     ORDER,
+    READ,
     socket_address,
 )
 from autotune.measure.stopped import Stopped
@@ -35,6 +37,9 @@ GRACE_SECONDS = 10.0
 """A program that was told to stop is given this, or twice its longest time between two reports."""
 
 LOOK_SECONDS = 0.2
+
+NEVER = 0
+"""When the document was accessed last, until somebody reads it."""
 
 _AT_ONCE = 10_000
 """Packets that are taken before something else has its turn."""
@@ -73,6 +78,8 @@ class RunListener:
         parent.mkdir(parents=True, exist_ok=True)
         self.heard = Heard()
         self.stopped: Stopped | None = None
+        self.was_read = False
+        """Whether somebody had the knobs: known once this context is left."""
         self.report = report
         self._folder = Path(tempfile.mkdtemp(prefix="run-", dir=parent))
         try:
@@ -126,6 +133,7 @@ class RunListener:
     ) -> None:
         for connection in self._connections:
             connection.close()
+        self.was_read = self._was_read()
         self._server.close()
         self._board.close()
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -157,6 +165,18 @@ class RunListener:
             " {name}; where it has a meaning only sometimes, say so in the space by when:"
             + "".join(f"; {hint}" for hint in hints if hint)
         )
+
+    def _was_read(self) -> bool:
+        """By a run that was opened, by one that cannot reach us, or by any other reader.
+
+        The last shows itself by the time of access, which some file systems do not keep.
+        """
+        if self.heard.runs or (self._folder / READ).exists():
+            return True
+        try:
+            return (self._folder / DOCUMENT).stat().st_atime_ns > NEVER
+        except OSError:  # the program has cleared the folder away: who knows what it did before
+            return True
 
     # -- hearing -------------------------------------------------------------------------------
 
@@ -236,7 +256,9 @@ class RunListener:
             "steps": curve.steps if curve else None,
             "decide_at": list(curve.decide_at or ()) if curve else [],
         }
-        (self._folder / DOCUMENT).write_text(json.dumps(document))
+        file = self._folder / DOCUMENT
+        file.write_text(json.dumps(document))
+        os.utime(file, ns=(NEVER, NEVER))
 
 
 def _numbers(values: Mapping[str, Any]) -> dict[str, float]:

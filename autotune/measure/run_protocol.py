@@ -6,6 +6,7 @@ For each start of the program the worker makes a folder and names the document i
     run.json   worker ─▶ program   the knobs, and when a report is wanted at once
     socket     program ─▶ worker   one JSON object a packet: hello, report, end
     board      worker ─▶ program   shared memory: the order to stop; and what the ranks tell each other
+    read       program ─▶ worker   an empty file: it has the knobs, though it says nothing
 
 Only the standard library is imported, and little of it: this is loaded in training scripts.
 """
@@ -22,6 +23,7 @@ FORMAT = 1
 DOCUMENT = "run.json"
 SOCKET = "socket"
 BOARD = "board"
+READ = "read"
 
 LARGEST_BYTES = 1 << 18
 """Of a packet. The kernel's own limit may be lower."""

@@ -19,7 +19,7 @@ from autotune.measure.gathering import NoNotes, Notes, Trial
 from autotune.measure.memory import PeakMemory
 from autotune.measure.mistakes import MissingMetricError
 from autotune.measure.objective import Baseline, Code, Objective
-from autotune.measure.outcome import CODE, MISTAKE, RESOURCES, Estimate, Outcome, Reading
+from autotune.measure.outcome import CODE, MISTAKE, RESOURCES, SURE, Estimate, Outcome, Reading
 from autotune.measure.pace import Pace
 from autotune.measure.raised import Failed
 from autotune.measure.readings import Clock, Sample, named_values, plain_context, plain_facts
@@ -342,6 +342,7 @@ class Runner:
             metrics = trial.checked | stood if failure.status is Status.WRONG else {}
             if failure.mistake:
                 trial.facts[MISTAKE] = failure.mistake
+                trial.facts |= {SURE: True} if failure.sure else {}
             return trial.outcome(
                 failure.status,
                 failure.message,

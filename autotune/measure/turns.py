@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -26,16 +27,36 @@ from autotune.measure.pinning import Cores, allowed_here, choose_cores, siblings
 VARIABLE = "AUTOTUNE_LOCKS"
 """The folder of the locks; all searches on a machine are to have the same."""
 
+_USUAL = (Path("/run/lock"), Path("/dev/shm"), Path("/tmp"))
+"""The same for all users. The first two are gone after a reboot."""
+
 LOOK_AGAIN_SECONDS = 0.01
 """How often one who waits for a turn looks whether it has come."""
 
 
 def locks_folder() -> Path:
-    """Where the locks are: as the variable says, else the first of the usual places that can be written."""
+    """Where the locks are: as the variable says, else the first of the usual places that all users share.
+
+    What only root may write to is left aside by root as well: the others would lock somewhere else.
+    """
     if given := os.environ.get(VARIABLE, "").strip():
         return Path(given)
-    usual = (Path("/run/lock"), Path("/dev/shm"))  # the same for all users, and gone after a reboot
-    return next((p for p in usual if os.access(p, os.W_OK | os.X_OK)), Path(tempfile.gettempdir()))
+    return shared_folder(_USUAL) or Path(tempfile.gettempdir())
+
+
+def shared_folder(places: Sequence[Path]) -> Path | None:
+    """The first folder in which everybody may make files, and nobody may remove those of others."""
+    return next((place for place in places if _is_shared(place)), None)
+
+
+def _is_shared(place: Path) -> bool:
+    try:
+        mode = place.stat().st_mode
+    except OSError:
+        return False
+    open_to_all = stat.S_ISVTX | stat.S_IWOTH | stat.S_IXOTH
+    # The second is no tautology: a file system may be read only.
+    return mode & open_to_all == open_to_all and os.access(place, os.W_OK | os.X_OK)
 
 
 class FileLock:
@@ -172,8 +193,11 @@ def find_place(wanted: int, folder: Path | None = None, gpu: str = "") -> Place:
 
 
 def _open(path: Path) -> int | None:
-    """Read only, which a lock does not mind: the file may be another user's."""
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+    """Read only, which a lock does not mind: the file may be another user's. Nothing is read from it.
+
+    No link is followed, and a pipe that somebody has put there is not waited for.
+    """
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     for more in (0, os.O_CREAT | os.O_EXCL, 0):
         try:
             file = os.open(path, flags | more, 0o644)

@@ -83,6 +83,8 @@ class Answer:
     """How sure, and against what."""
     good: bool
     """Whether something was won and defended."""
+    goes_on: bool = False
+    """Whether ``beside`` goes on with the words of ``big``: *than the default*."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ _ACTIVE = re.compile(r"([\\`*_{}\[\]<>#|~$@&!])")
 def markdown(page: Page) -> str:
     """The answer, and the sections that are marked ``short``; figures as the tables behind them."""
     lines = [f"## {_safe(page.title)}: {_safe(page.answer.big)}", ""]
-    lines += [f"**{_safe(page.answer.kind)}**: {_safe(page.answer.beside)}", ""]
+    said = f"{page.answer.big} {page.answer.beside}" if page.answer.goes_on else page.answer.beside
+    lines += [f"**{_safe(page.answer.kind)}**: {_safe(said)}", ""]
     for warning in page.warnings:
         lines += [f"> {_safe(warning)}", ""]
     if page.facts:

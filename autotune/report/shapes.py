@@ -57,7 +57,8 @@ def _line(result: Result, held_out: bool) -> str:
         standing = f"better than the default by {by}"
     else:
         standing = "" if result.defended else "not measured again"
-    return f"{value:>12}  {trials:>10}  {standing}  ({result.study.label})".replace("    (", "  (")
+    columns = (f"{value:>12}", f"{trials:>10}", standing, f"({result.study.label})")
+    return "  ".join(column for column in columns if column)
 
 
 def _why_nothing_works(result: Result) -> list[str]:

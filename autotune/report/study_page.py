@@ -67,7 +67,8 @@ def answer_of(result: Result) -> Answer:
     if result.speedup is None:
         beside = f"{result.remark or 'there is no default to compare with'}; measured again, interleaved"
         return Answer("winner", _value(result), beside, good=True)
-    return Answer("winner", _times(result, result.speedup), _how_sure(result, result.speedup), good=True)
+    times, beside = _times(result, result.speedup), _how_sure(result, result.speedup)
+    return Answer("winner", times, beside, good=True, goes_on=True)
 
 
 def _undefended(result: Result) -> Answer:

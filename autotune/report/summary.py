@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from textwrap import shorten
 
-from autotune.measure.outcome import MISTAKE, SAME_CODE_AS
+from autotune.measure.outcome import MISTAKE, SAME_CODE_AS, SURE
 from autotune.report.numbers import say_count, say_estimate, say_gain, say_ratio, say_value
 from autotune.report.throughput import disagreement
 from autotune.session.result import EXHAUSTED, INTERRUPTED, Comparison, Result
@@ -154,11 +154,12 @@ def _why_failed(result: Result) -> list[str]:
 
 def _mistake(result: Result) -> list[str]:
     """The mistake that ended the search, where it is, and what to do if it is none."""
-    where = next(str(trial.facts[MISTAKE]) for trial in result.trials if MISTAKE in trial.facts)
-    return [
-        f"{'mistake':14} {shorten(where, 240, placeholder=' ...')}",
-        f"{'':14} (if it is a limit of configurations, say so: raise autotune.Infeasible, or exit with 78)",
-    ]
+    facts = next(trial.facts for trial in result.trials if MISTAKE in trial.facts)
+    said = [f"{'mistake':14} {shorten(str(facts[MISTAKE]), 240, placeholder=' ...')}"]
+    if not facts.get(SURE):
+        limit = "(if it is a limit of configurations, say so: raise autotune.Infeasible, or exit with 78)"
+        said.append(f"{'':14} {limit}")
+    return said
 
 
 def _next(result: Result, space: str, program: str, store_option: str, budget: Budget) -> list[str]:

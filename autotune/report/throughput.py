@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from autotune.report.numbers import say_value
+from autotune.report.numbers import say_times, say_value
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
 from autotune.store.records import TrialRecord
@@ -46,8 +46,8 @@ def _by_time(fastest: TrialRecord, reached: Sequence[TrialRecord]) -> str:
     if times <= 1 + SAME:
         return ""
     return (
-        f"{_fast(fastest)}, but takes {times:.3g}x as long to the target as trial {soonest.number}, which has"
-        f" {_rate(soonest)}"
+        f"{_fast(fastest)}, but takes {say_times(times)} as long to the target as trial {soonest.number},"
+        f" which has {_rate(soonest)}"
     )
 
 

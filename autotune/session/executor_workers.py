@@ -14,30 +14,30 @@ from __future__ import annotations
 import os
 import select
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from autotune.errors import AutotuneError
-from autotune.measure.capture import tail_text
 from autotune.measure.limits import sweep_groups
 from autotune.measure.messages import Checked, Decided, Measured, Prepared, Setup
 from autotune.measure.objective import Baseline, Context
 from autotune.measure.outcome import Outcome
 from autotune.measure.ownership import make_scratch
 from autotune.measure.pinning import pin
-from autotune.measure.postmortem import after_memory_kill, may_be_spoilt, outcome_of, start_failure
+from autotune.measure.postmortem import outcome_of, start_failure
 from autotune.measure.process import Death
 from autotune.measure.reports import whole_run
 from autotune.measure.turns import LOOK_AGAIN_SECONDS
 from autotune.session.executor import Entrant, Event, Executor, Finished, Started, Ticket, nothing
 from autotune.session.executor_entrant import WorkerEntrant
 from autotune.session.executor_lane import Lane, cores_of, find_lanes, remark_on
+from autotune.session.executor_settling import must_end, settled
 from autotune.session.executor_slot import MEASURE, PREPARE, Slot, WorkerFactory
+from autotune.session.executor_waiting import Waiting
 from autotune.session.flight import Flight
-from autotune.session.same_code import Known, SameCode
+from autotune.session.same_code import Known
 from autotune.space.configuration import Configuration, Value
 from autotune.space.spec import StudySpec
 from autotune.status import Status
@@ -55,6 +55,20 @@ and its trials perhaps as well: that time is none of theirs."""
 
 MOST_FAILED_STARTS = 3
 """A machine may be out of memory or processes for a moment; an objective that kills its process stays so."""
+
+
+def _setup(spec: StudySpec, device: Mapping[str, Value], compiled: Path | None) -> Setup:
+    """What each worker is told, with a new folder for what they compile."""
+    context = Context(spec.workload, device, make_scratch(spec.name), spec.search.seed, compiled)
+    return Setup(
+        spec.objective,
+        context,
+        spec.metrics,
+        spec.measure,
+        tuple(knob.name for knob in spec.space.knobs),
+        curve=whole_run(spec),
+        share=spec.budget.share,
+    )
 
 
 class WorkerExecutor(Executor):
@@ -82,39 +96,29 @@ class WorkerExecutor(Executor):
         sweep_groups()
         self.spec = spec
         self.settings = spec.measure
-        self._lanes = find_lanes(spec.measure) if lanes is None else lanes
-        self.cores = cores_of(self._lanes)
-        self.remark = remark_on(self._lanes, spec.measure.gpus)
-        context = Context(spec.workload, device, make_scratch(spec.name), spec.search.seed, compiled)
-        setup = Setup(
-            spec.objective,
-            context,
-            spec.metrics,
-            spec.measure,
-            tuple(knob.name for knob in spec.space.knobs),
-            curve=whole_run(spec),
-            share=spec.budget.share,
-        )
-        self._factory = WorkerFactory(setup, self.cores)
-        self._measurers = [
-            Slot[Flight](self._factory, lane.place.cores.measuring, MEASURE, lane.environment)
-            for lane in self._lanes
-        ]
+        self._waiting = Waiting()
+        self._measurers: list[Slot[Flight]] = []
         self._preparers: list[Slot[Flight]] = []
-        self._to_prepare: deque[Flight] = deque()
-        self._to_check: deque[Flight] = deque()
-        self._to_measure: deque[Flight] = deque()
-        self._same_code: SameCode[Flight] = SameCode()
         self._events: list[Event] = []
         self._entrants: list[WorkerEntrant] = []
-        self._closed = False
-        try:
+        self._closing = ExitStack()
+        self._lanes = find_lanes(spec.measure) if lanes is None else lanes
+        with ExitStack() as failed:
+            failed.callback(self.close)
+            for lane in self._lanes:
+                self._closing.callback(lane.close)
+            self.cores = cores_of(self._lanes)
+            self.remark = remark_on(self._lanes, spec.measure.gpus)
+            self._factory = WorkerFactory(_setup(spec, device, compiled), self.cores)
+            self._closing.callback(self._factory.close)
+            self._measurers += [
+                Slot[Flight](self._factory, lane.place.cores.measuring, MEASURE, lane.environment)
+                for lane in self._lanes
+            ]
             self._measurers[0].fill()
             meanwhile()
             self._ready = self._measurers[0].ready()
-        except BaseException:
-            self.close()
-            raise
+            failed.pop_all()
         wanted = (
             min(len(self.cores.preparing), MOST_PREPARERS) if prepare_workers is None else prepare_workers
         )
@@ -128,7 +132,7 @@ class WorkerExecutor(Executor):
     # -- the contract --------------------------------------------------------------------------
 
     def remember(self, known: Mapping[str, Known]) -> None:
-        self._same_code = SameCode(known)
+        self._waiting.remember(known)
 
     @contextmanager
     def aside(self) -> Iterator[None]:
@@ -141,7 +145,7 @@ class WorkerExecutor(Executor):
 
     def submit(self, ticket: Ticket) -> None:
         flight = Flight(ticket)
-        (self._to_prepare if self._preparers else self._to_measure).append(flight)
+        (self._waiting.to_prepare if self._preparers else self._waiting.to_measure).append(flight)
 
     def poll(self, timeout: float) -> list[Event]:
         until = time.monotonic() + timeout
@@ -149,7 +153,7 @@ class WorkerExecutor(Executor):
             for slot in self._slots:
                 self._attend(slot)
             for lane, measurer in self._measuring:
-                if measurer.job is None and (lane.turn.held or not self._to_measure):
+                if measurer.job is None and (lane.turn.held or not self._waiting.to_measure):
                     lane.turn.end()  # others may wait for it
             self._dispatch()
             now = time.monotonic()
@@ -159,7 +163,7 @@ class WorkerExecutor(Executor):
             self._wait(until - now)
 
     def cancel(self) -> None:
-        self._lose("given up before it was finished", self._all_waiting())
+        self._lose("given up before it was finished", self._waiting.take_all())
         for slot in self._slots:
             if slot.job is not None:
                 self._lose("given up before it was finished", [slot.take()])
@@ -167,8 +171,8 @@ class WorkerExecutor(Executor):
 
     def reload(self) -> None:
         """What is being measured is measured to its end with the code that it was prepared by."""
-        stale = self._all_waiting()
-        self._same_code = SameCode()
+        stale = self._waiting.take_all()
+        self._waiting.forget_codes()
         stale += [slot.take() for slot in self._preparers if slot.job]
         self._lose("the objective's source has changed", stale)
         for slot in self._preparers:
@@ -207,16 +211,11 @@ class WorkerExecutor(Executor):
         return list(made)
 
     def close(self) -> None:
-        if self._closed:
-            return
-        self._closed = True
         for slot in self._slots:
             slot.stop()
         for entrant in self._entrants:
             entrant.close()
-        self._factory.close()
-        for lane in self._lanes:
-            lane.close()
+        self._closing.close()  # the folders of compiled files, then the cores
 
     # -- one step ------------------------------------------------------------------------------
 
@@ -230,15 +229,7 @@ class WorkerExecutor(Executor):
 
     @property
     def _in_flight(self) -> bool:
-        waiting = self._to_prepare or self._to_check or self._to_measure
-        return bool(waiting or any(slot.job for slot in self._slots))
-
-    def _all_waiting(self) -> list[Flight]:
-        """Take every flight that no worker has begun with out of the queues."""
-        waiting = [*self._to_prepare, *self._to_check, *self._to_measure, *self._same_code.release()]
-        for queue in (self._to_prepare, self._to_check, self._to_measure):
-            queue.clear()
-        return waiting
+        return bool(self._waiting or any(slot.job for slot in self._slots))
 
     def _dispatch(self) -> None:
         """Hand waiting trials to idle workers; start workers that are missing."""
@@ -246,13 +237,13 @@ class WorkerExecutor(Executor):
             for _, measurer in self._measuring:
                 measurer.fill()
         for slot in self._preparers:
-            if self._to_prepare or self._to_check:
+            if self._waiting.for_preparers:
                 slot.fill()
             if slot.free:
                 self._prepare_or_check(slot)
         for lane, measurer in self._measuring:
-            if self._to_measure and measurer.free and lane.turn.begin():
-                flight = self._to_measure.popleft()
+            if self._waiting.to_measure and measurer.free and lane.turn.begin():
+                flight = self._waiting.to_measure.popleft()
                 if flight.preparation is None:
                     self._events.append(Started(flight.ticket.trial_id, measurer.name))
                 request = flight.measure_request(self.settings.timeout, self.incumbent)
@@ -260,17 +251,17 @@ class WorkerExecutor(Executor):
 
     def _prepare_or_check(self, slot: Slot[Flight]) -> None:
         """Give a preparer what is nearest to being measured."""
-        if self._to_check:
-            flight = self._to_check.popleft()
+        if self._waiting.to_check:
+            flight = self._waiting.to_check.popleft()
             slot.give(flight, flight.check_request, self.settings.timeout)
-        elif self._to_prepare:
-            flight = self._to_prepare.popleft()
+        elif self._waiting.to_prepare:
+            flight = self._waiting.to_prepare.popleft()
             self._events.append(Started(flight.ticket.trial_id, slot.name))
             slot.give(flight, flight.prepare_request, self.settings.prepare_timeout)
 
     @property
     def _waits_for_turn(self) -> bool:
-        return bool(self._to_measure) and any(measurer.free for measurer in self._measurers)
+        return bool(self._waiting.to_measure) and any(measurer.free for measurer in self._measurers)
 
     def _attend(self, slot: Slot[Flight]) -> None:
         """Take what a worker has to say."""
@@ -298,9 +289,11 @@ class WorkerExecutor(Executor):
 
     def _answered(self, slot: Slot[Flight], answer: Prepared | Checked | Measured) -> tuple[Flight, Outcome]:
         """The flight that a worker has done its part of, and how that ended."""
-        outcome = self._settled(slot, answer.outcome, answer.leftovers)
+        where = self._lanes[self._measurers.index(slot)].facts if slot in self._measurers else None
+        outcome = settled(slot, answer.outcome, answer.leftovers, where)
         flight = self._taken(slot)
-        self._retire(slot, outcome, answer.leftovers)
+        if must_end(slot, outcome, answer.leftovers, self.spec.goals[0].name):
+            slot.stop()
         return flight, outcome
 
     def _prepared(self, slot: Slot[Flight], answer: Prepared) -> None:
@@ -312,16 +305,10 @@ class WorkerExecutor(Executor):
         self._admit(flight, outcome)
 
     def _admit(self, flight: Flight, preparation: Outcome) -> None:
-        """Let a prepared trial wait to be measured, unless its code was, or is about to be."""
-        if flight.ticket.curve is None:
-            flight.same_code = self._same_code
-            if known := self._same_code.known(preparation):
-                self._end(flight, known.shared(preparation))
-                return
-            if self._same_code.waits(preparation, flight):
-                return
-        ahead = self._ready.checks_ahead and flight.ticket.curve is None and flight.check is None
-        (self._to_check if ahead else self._to_measure).append(flight)
+        """Let a prepared trial wait for its turn; or end, where its code was measured already."""
+        known = self._waiting.admit(flight, preparation, self._ready.checks_ahead)
+        if known is not None:
+            self._end(flight, known)
 
     def _checked(self, slot: Slot[Flight], answer: Checked) -> None:
         flight, outcome = self._answered(slot, answer)
@@ -329,7 +316,7 @@ class WorkerExecutor(Executor):
             self._finish(flight, outcome)
             return
         flight.check = outcome
-        self._to_measure.append(flight)
+        self._waiting.to_measure.append(flight)
 
     def _measured(self, slot: Slot[Flight], answer: Measured) -> None:
         self._finish(*self._answered(slot, answer))
@@ -344,34 +331,6 @@ class WorkerExecutor(Executor):
             if slot.failed_starts == MOST_FAILED_STARTS:
                 raise AutotuneError(start_failure(death))
         # Else it died between two trials, and the next one gets another.
-
-    def _settled(self, slot: Slot[Flight], outcome: Outcome, leftovers: bool) -> Outcome:
-        """The outcome with what only this side knows: output, cores, a child killed for memory."""
-        facts = dict(outcome.facts)
-        if leftovers:
-            facts["leftovers"] = "processes that it left behind were killed"
-        if slot.cores:
-            facts["cores"] = list(slot.cores)
-        if slot in self._measurers:
-            facts |= self._lanes[self._measurers.index(slot)].facts
-        cap = slot.worker.setup.cap if slot.worker is not None else None
-        if (
-            slot.worker is not None
-            and cap is not None
-            and outcome.status.failed
-            and slot.worker.memory_kills()
-        ):
-            outcome = after_memory_kill(outcome, cap.bytes)
-        # A program's last words are in what its worker printed, too.
-        said = "" if outcome.stderr.strip() in slot.output else outcome.stderr
-        stderr = tail_text("\n".join(filter(None, [slot.output, said])).encode())
-        return replace(outcome, facts=facts, stderr=stderr, worker=slot.name)
-
-    def _retire(self, slot: Slot[Flight], outcome: Outcome, leftovers: bool) -> None:
-        killed = slot.worker is not None and slot.worker.memory_kills() > 0
-        spoilt = may_be_spoilt(outcome, self.spec.goals[0].name)
-        if leftovers or killed or slot.ends_when_idle or spoilt:
-            slot.stop()
 
     def _finish(self, flight: Flight, outcome: Outcome) -> None:
         self._end(flight, flight.whole(outcome))

@@ -101,6 +101,7 @@ class Ledger:
             environment.hash,
             os.getpid(),
             socket.gethostname(),
+            environment.to_document(),
         )
         self._restore()
 

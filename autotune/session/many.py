@@ -11,7 +11,6 @@ store alone, so a family that was interrupted goes on where it stood.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
@@ -22,7 +21,7 @@ from autotune.provenance.environment import Environment
 from autotune.session.budget import Spent
 from autotune.session.executor import Executor
 from autotune.session.finale import defend
-from autotune.session.ledger import Ledger, seconds_searched
+from autotune.session.ledger import Ledger
 from autotune.session.opening import open_study
 from autotune.session.progress import Progress
 from autotune.session.result import INTERRUPTED, load_result, space_of
@@ -33,7 +32,8 @@ from autotune.session.shapes_cross import Candidate, candidates, is_current, mea
 from autotune.session.shapes_matrix import load_matrix
 from autotune.session.shapes_progress import SharedProgress
 from autotune.session.shapes_result import ManyResult
-from autotune.space.spec import Budget, Family, MetricSpec, SearchSettings, StudySpec
+from autotune.session.shapes_standing import Follower
+from autotune.space.spec import Budget, Family, SearchSettings, StudySpec
 from autotune.status import Status
 from autotune.store.records import StudyRecord, TrialRecord, VerdictRecord
 from autotune.store.store import Store
@@ -59,6 +59,8 @@ class ManySession:
     _failures: dict[int, AutotuneError] = field(default_factory=dict)
     _closed: set[int] = field(default_factory=set)
     """The places of workloads in which nothing more can be tried."""
+    _followers: dict[int, Follower] = field(default_factory=dict)
+    """By place."""
     _mistaken: set[int] = field(default_factory=set)
     """Of those, where every trial failed by the same mistake."""
     _said: set[str] = field(default_factory=set)
@@ -121,13 +123,10 @@ class ManySession:
         return INTERRUPTED
 
     def _standing(self, place: int) -> Standing:
-        trials = self._tried(place)
-        return Standing(
-            bests=tuple(_bests(trials, self.family.specs[place].goals[0])),
-            tries=len(trials),
-            seconds=seconds_searched(self.store, self._studies[place].id),
-            closed=place in self._closed,
-        )
+        if place not in self._followers:
+            study = self._studies[place]
+            self._followers[place] = Follower(self.store, study.id, self.family.specs[place])
+        return self._followers[place].standing(closed=place in self._closed)
 
     def _tried(self, place: int) -> list[TrialRecord]:
         """The search trials of one workload that its space still has: as in any session, no others count."""
@@ -150,7 +149,7 @@ class ManySession:
             patience=self.family.specs[place].budget.patience,
         )
         self._search_one(place, budget, Spent(sum(o.tries for o in others), sum(o.seconds for o in others)))
-        if len(self._tried(place)) == own.tries or place in self._mistaken:
+        if self._standing(place).tries == own.tries or place in self._mistaken:
             self._closed.add(place)
 
     def _search_one(self, place: int, budget: Budget, others: Spent) -> None:
@@ -269,19 +268,6 @@ class ManySession:
             failures={self.family.label(place): str(error) for place, error in self._failures.items()},
             reason=reason,
         )
-
-
-def _bests(trials: Sequence[TrialRecord], goal: MetricSpec) -> Iterator[float]:
-    """The logarithm of the best so far, smaller is better, after each trial that has ended, in that order."""
-    ended = sorted((t for t in trials if t.status.finished), key=lambda t: (t.told is None, t.told))
-    sign = 1.0 if goal.goal == "minimize" else -1.0
-    best = math.inf
-    for trial in ended:
-        if trial.status is Status.OK and goal.name in trial.metrics:
-            value = trial.metrics[goal.name].value
-            # A metric that may be 0 or less has no logarithm: there every gain counts as the hope alone.
-            best = min(best, sign * math.log(value) if value > 0 else 0.0)
-        yield best
 
 
 def _why(budget: Budget, standings: Mapping[int, Standing]) -> str:

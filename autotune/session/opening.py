@@ -134,7 +134,6 @@ def open_study(
     sources = source_files(spec.objective)
     source = snapshot(sources)
     identity = identify(spec, source.source_hash, environment.machine_key)
-    store.put_environment(environment.hash, environment.to_document())
     notes: list[str] = []
     record = _find_or_begin(spec, store, environment, identity, notes, fresh=fresh, goes_on=goes_on)
     document = _document(spec, identity)
@@ -205,7 +204,10 @@ def _find_or_begin(
         parent_id=earlier[-1].id if earlier else None,
         differs=differs,
     )
-    record, is_new = (store.create_study(new), True) if fresh else store.find_or_create_study(new)
+    described = environment.to_document()
+    record, is_new = (
+        (store.create_study(new, described), True) if fresh else store.find_or_create_study(new, described)
+    )
     if is_new and differs:
         notes.append(
             f"a new study, because not all is as in study {earlier[-1].label}: "
@@ -216,7 +218,7 @@ def _find_or_begin(
             f"a new study, because all trials of {record.label} failed by a mistake, which says nothing of"
             f" their configurations: {mistake}"
         )
-        record = store.create_study(replace(new, parent_id=record.id))
+        record = store.create_study(replace(new, parent_id=record.id), described)
     return record
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import optuna
 
 from autotune.search.quiet import quiet
-from autotune.session.rules import GO, Decision, Rule, Verdict
+from autotune.session.rules import GO, Decision, Rule, Verdict, say_steps
 from autotune.space.spec import EarlyStopping, MetricSpec
 
 _NAMES = {
@@ -85,7 +85,9 @@ class OptunaRule(Rule):
     def decide(self, number: int, step: int) -> Decision:
         if not self._pruned.get(number) or step < self._settings.min:
             return GO
-        return Decision(Verdict.STOP, f"{self._settings.policy} at {step} {self._settings.resource}")
+        return Decision(
+            Verdict.STOP, f"{self._settings.policy} at {say_steps(step, self._settings.resource)}"
+        )
 
     def ended(self, number: int, value: float | None) -> None:
         self.joined(number)

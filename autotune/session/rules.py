@@ -8,6 +8,7 @@ from that alone, so that a session that is resumed decides as one that was never
 from __future__ import annotations
 
 import math
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -31,6 +32,14 @@ class Decision:
 
 
 GO = Decision(Verdict.GO)
+
+
+def say_steps(steps: int, resource: str) -> str:
+    """``3 epochs``, ``1 epoch``: the resource is named in the plural."""
+    return f"{steps} {_ENDING.sub('', resource) if steps == 1 else resource}"
+
+
+_ENDING = re.compile(r"(?<=ch|sh|ss)es$|(?<=[^s])s$")
 
 
 @dataclass(frozen=True)

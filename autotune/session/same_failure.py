@@ -2,14 +2,15 @@
 
 Hidden limits can make the first dozens of tries fail, all of them with the same words. So a search ends only
 where each trial of its study has failed by one and the same *mistake* (:mod:`autotune.measure.mistakes`), the
-default included, in configurations that differ in every knob. Of other failures it only says so.
+default included, in configurations that differ in every knob. One that for sure lies in no configuration, as
+where no knob gets to the program, ends it sooner. Of other failures it only says so.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from autotune.measure.outcome import MISTAKE
+from autotune.measure.outcome import MISTAKE, SURE
 from autotune.session.liveness import lives
 from autotune.session.observing import Finished
 from autotune.space.configuration import Configuration
@@ -24,6 +25,9 @@ ENOUGH = 10
 """Failures that show it: a mistake that only half of the configurations come to is taken for one of all in
 one search of a thousand."""
 
+ENOUGH_SURE = 3
+"""The same of a mistake that is sure: a program may end too soon once, or twice, with an exit code of 0."""
+
 
 @dataclass
 class SameFailure:
@@ -33,6 +37,8 @@ class SameFailure:
     _tried: list[Configuration] = field(default_factory=list)
     _mistakes: set[str] = field(default_factory=set)
     _statuses: set[Status] = field(default_factory=set)
+    _sure: bool = True
+    """So far as there are mistakes at all."""
 
     def hear(self, trial: Finished) -> None:
         """A trial has ended; one that was lost is none."""
@@ -41,12 +47,15 @@ class SameFailure:
         self._tried.append(trial.configuration)
         self._statuses.add(trial.status)
         self._mistakes.add(str(trial.facts.get(MISTAKE, "")))
+        self._sure = self._sure and trial.facts.get(SURE) is True
 
     @property
     def mistake(self) -> str:
         """What has failed them all, once that is sure; else empty."""
-        alone = len(self._mistakes) == 1 and self._all_failed
-        return next(iter(self._mistakes)) if alone and self._differ else ""
+        if len(self._mistakes) != 1 or not self._alike:
+            return ""
+        shown = len(self._tried) >= ENOUGH_SURE if self._sure else self._all_failed and self._differ
+        return next(iter(self._mistakes)) if shown else ""
 
     @property
     def doubt(self) -> str:
@@ -60,10 +69,14 @@ class SameFailure:
         )
 
     @property
+    def _alike(self) -> bool:
+        """Whether all failed with the same status."""
+        return len(self._statuses) == 1 and next(iter(self._statuses)).failed
+
+    @property
     def _all_failed(self) -> bool:
         """Whether there are enough trials, and all failed with the same status."""
-        alike = len(self._statuses) == 1 and next(iter(self._statuses)).failed
-        return alike and len(self._tried) >= ENOUGH
+        return self._alike and len(self._tried) >= ENOUGH
 
     @property
     def _differ(self) -> bool:

@@ -163,10 +163,10 @@ class Keeper:
     def _begin(self, run: Run) -> Store:
         store = Store.open(self._url)
         try:
-            store.put_environment(self._environment.hash, self._environment.to_document())
             settings = {VERIFIED: [c.label for c in run.contenders]}
             own = (self._environment.hash, os.getpid(), socket.gethostname())
-            self._session = store.open_session(self._study.id, settings, *own)
+            described = self._environment.to_document()
+            self._session = store.open_session(self._study.id, settings, *own, described)
         except BaseException:
             store.close()
             raise

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Dialect
@@ -31,11 +31,29 @@ def prepare(content: bytes, kind: str) -> Packed:
     return Packed(content_hash(content), kind, len(content), encoding, stored)
 
 
-def missing(connection: sa.Connection, hashes: Iterable[str]) -> set[str]:
+_PRUNING = int.from_bytes(b"autotune")
+"""What writers of contents share, and who deletes loose ones has alone: any number that nobody else takes.
+It comes before every other lock of a transaction, so that nobody waits for each other."""
+_LOOSE_STAYS = Prepared(sa.select(sa.func.pg_advisory_xact_lock_shared(sa.literal(_PRUNING, sa.BigInteger))))
+
+_KNOWN = Prepared(sa.select(artifacts.c.hash).where(artifacts.c.hash == sa.bindparam("hash")))
+
+
+def keep_loose(direct: Direct) -> None:
+    """Until the transaction ends nobody deletes what nothing refers to yet. On SQLite a writer is alone."""
+    if direct.dialect.name == "postgresql":
+        _LOOSE_STAYS.rows(direct, {})
+
+
+def delete_alone(connection: sa.Connection) -> None:
+    """Until the transaction ends nobody begins to refer to contents."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(sa.literal(_PRUNING, sa.BigInteger))))
+
+
+def missing(direct: Direct, hashes: Iterable[str]) -> list[str]:
     """Those of ``hashes`` that the store does not hold yet."""
-    wanted = set(hashes)
-    query = sa.select(artifacts.c.hash).where(artifacts.c.hash.in_(sorted(wanted)))
-    return wanted - set(connection.scalars(query))
+    return [digest for digest in hashes if _KNOWN.row(direct, {"hash": digest}) is None]
 
 
 _INSERT_ARTIFACT = Prepared(
@@ -46,8 +64,35 @@ _INSERT_ARTIFACT = Prepared(
 def insert_artifacts(direct: Direct, packed: Sequence[Packed], now: float) -> None:
     """Store what is not there yet; sorted, so that two writers cannot wait for each other."""
     if packed:
+        keep_loose(direct)
         ordered = sorted(packed, key=lambda p: p.hash)
         _INSERT_ARTIFACT.run_for_each(direct, [vars(p) | {"created_at": now} for p in ordered])
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files to be stored, by hash, those that the store lacked a moment ago already packed."""
+
+    plain: Mapping[str, tuple[bytes, str]]
+    """Content and kind."""
+    packed: Mapping[str, Packed]
+
+    @classmethod
+    def of(cls, files: Mapping[str, bytes], lacked: Callable[[Iterable[str]], Iterable[str]]) -> Self:
+        """``files`` by kind. ``lacked`` says which hashes the store does not hold."""
+        plain = {content_hash(content): (content, kind) for kind, content in files.items()}
+        return cls(plain, {digest: prepare(*plain[digest]) for digest in (lacked(plain) if plain else ())})
+
+    def insert(self, direct: Direct, now: float) -> None:
+        """Store them, as part of the transaction that refers to them.
+
+        One that was there when we looked may have been deleted since, because nothing referred to it.
+        """
+        if not self.plain:
+            return
+        keep_loose(direct)
+        gone = missing(direct, [digest for digest in self.plain if digest not in self.packed])
+        insert_artifacts(direct, [*self.packed.values(), *(prepare(*self.plain[d]) for d in gone)], now)
 
 
 def read_artifact(connection: sa.Connection, digest: str) -> bytes:
@@ -67,8 +112,18 @@ def kind_of(connection: sa.Connection, digest: str) -> str | None:
 def insert_environment(
     connection: sa.Connection, digest: str, document: Mapping[str, Any], now: float
 ) -> None:
+    keep_loose(Direct.through(connection))
     row = {"hash": digest, "document": document, "created_at": now}
     connection.execute(_insert_once(connection.dialect, environments), row)
+
+
+def describe(
+    connection: sa.Connection, digest: str, environment: Mapping[str, Any] | None, now: float
+) -> None:
+    """Keep an environment, if it is given, as part of the transaction that refers to it: else it might be
+    deleted in between."""
+    if environment is not None:
+        insert_environment(connection, digest, environment, now)
 
 
 def read_environment(connection: sa.Connection, digest: str) -> Mapping[str, Any]:

@@ -9,7 +9,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from autotune.measure.outcome import Report
+from autotune.store.prepared import Direct
 from autotune.store.schema import reports, trials
+from autotune.store.studies import lock_study
 
 
 @dataclass(frozen=True)
@@ -17,7 +19,7 @@ class ReportRecord:
     """A report, and the trial that made it."""
 
     id: int
-    """Counts up over the whole store. A later report has a higher one, but for writers at the same moment."""
+    """Counts up over the whole store. Whoever sees a report of a study sees all of it with a lower one."""
     trial_id: int
     number: int
     """The trial's number in its study."""
@@ -25,6 +27,11 @@ class ReportRecord:
 
 
 _INSERT = sa.insert(reports)
+_STUDY_OF = (
+    sa.select(trials.c.study_id)
+    .where(trials.c.id == sa.bindparam("trial_id"))
+    .with_for_update(read=True, key_share=True)
+)
 _SELECT: sa.Select[Any] = sa.select(
     reports.c.id, reports.c.trial_id, trials.c.number, reports.c.step, reports.c.at, reports.c.metrics
 ).join(trials, trials.c.id == reports.c.trial_id)
@@ -36,8 +43,21 @@ _OF_TRIAL = _SELECT.where(reports.c.trial_id == sa.bindparam("trial_id")).order_
 
 def add(connection: sa.Connection, trial_id: int, made: Sequence[Report]) -> None:
     """Keep reports of a running trial, in the order in which they were made."""
+    if connection.dialect.name == "postgresql":
+        _keep_order(connection, trial_id)
     rows = [{"trial_id": trial_id, "step": r.step, "at": r.at, "metrics": dict(r.metrics)} for r in made]
     connection.execute(_INSERT, rows)
+
+
+def _keep_order(connection: sa.Connection, trial_id: int) -> None:
+    """Hold the trial's study until the transaction ends.
+
+    PostgreSQL gives ids out as rows are written, and shows rows as transactions end: without this a reader
+    who goes on from the highest id would miss a lower one that came to stand after it.
+    """
+    study_id = connection.scalar(_STUDY_OF, {"trial_id": trial_id})  # first the trial, as who finishes it
+    if study_id is not None:
+        lock_study(Direct.through(connection), study_id)
 
 
 def since(connection: sa.Connection, study_id: int, after: int) -> list[ReportRecord]:

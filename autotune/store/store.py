@@ -127,16 +127,21 @@ class Store:
 
     # -- studies -------------------------------------------------------------------------------
 
-    def create_study(self, new: NewStudy) -> StudyRecord:
+    def create_study(self, new: NewStudy, environment: Mapping[str, Any] | None = None) -> StudyRecord:
+        """``environment``: the description that goes by its ``environment_hash``, kept with it."""
         with self._database.write() as connection:
+            contents.describe(connection, new.environment_hash, environment, self._clock())
             return studies.create_study(connection, new, self._clock())
 
-    def find_or_create_study(self, new: NewStudy) -> tuple[StudyRecord, bool]:
+    def find_or_create_study(
+        self, new: NewStudy, environment: Mapping[str, Any] | None = None
+    ) -> tuple[StudyRecord, bool]:
         """The newest study of this name and key, or a new one; and whether it is new.
 
         One step: of two searches that begin at once, one makes the study and the other joins it.
         """
         with self._database.write() as connection:
+            contents.describe(connection, new.environment_hash, environment, self._clock())
             return studies.find_or_create_study(connection, new, self._clock())
 
     def studies(self, name: str | None = None) -> list[StudyRecord]:
@@ -177,10 +182,10 @@ class Store:
         self, study_id: int, document: Mapping[str, Any], artifacts: Mapping[str, bytes], reason: str
     ) -> SegmentRecord:
         """Freeze the objective's source: ``document`` describes it, ``artifacts`` are its files by role."""
-        packed = self._pack(artifacts)
+        files = self._pack(artifacts)
         hashes = {role: content_hash(content) for role, content in artifacts.items()}
         with self._database.write() as connection:
-            contents.insert_artifacts(Direct.through(connection), packed, self._clock())
+            files.insert(Direct.through(connection), self._clock())
             return studies.open_segment(connection, study_id, document, hashes, reason, self._clock())
 
     def latest_segment(self, study_id: int) -> SegmentRecord | None:
@@ -192,10 +197,17 @@ class Store:
             return studies.read_segment(connection, segment_id)
 
     def open_session(
-        self, study_id: int, settings: Mapping[str, Any], environment_hash: str, pid: int, host: str
+        self,
+        study_id: int,
+        settings: Mapping[str, Any],
+        environment_hash: str,
+        pid: int,
+        host: str,
+        environment: Mapping[str, Any] | None = None,
     ) -> int:
-        """Note that a run of the loop begins; its id."""
+        """Note that a run of the loop begins, in the ``environment`` that goes by that hash; its id."""
         with self._database.write() as connection:
+            contents.describe(connection, environment_hash, environment, self._clock())
             return studies.open_session(
                 connection,
                 self._clock(),
@@ -278,13 +290,12 @@ class Store:
         """
         if outcome.status in (Status.WAITING, Status.RUNNING):
             raise ValueError(f"a trial cannot finish as {outcome.status}")
-        packed = self._pack(outcome.artifacts)
+        files = self._pack(outcome.artifacts)
         hashes = {role: content_hash(content) for role, content in outcome.artifacts.items()}
         with self._database.write_directly() as direct:
             now = self._clock()
-            told = trials.finish(direct, trial_id, outcome, environment_hash or "", hashes, now)
-            contents.insert_artifacts(direct, packed, now)
-            return told
+            files.insert(direct, now)
+            return trials.finish(direct, trial_id, outcome, environment_hash or "", hashes, now)
 
     def expire(self, study_id: int, now: float, *, alive: Collection[int] = ()) -> list[TrialRecord]:
         """Unfinished trials whose lease is out at ``now`` become lost; each is returned to one caller.
@@ -422,10 +433,10 @@ class Store:
 
     def put_artifact(self, content: bytes, kind: str) -> str:
         """Keep a file's content once; its hash (SHA-256)."""
-        packed = self._pack({kind: content})
-        if packed:
+        files = self._pack({kind: content})
+        if files.packed:
             with self._database.write_directly() as direct:
-                contents.insert_artifacts(direct, packed, self._clock())
+                files.insert(direct, self._clock())
         return content_hash(content)
 
     def artifact(self, digest: str) -> bytes:
@@ -505,6 +516,7 @@ class Store:
     def delete(self, study_ids: Sequence[int] = (), session_ids: Sequence[int] = ()) -> pruning.Loose:
         """Delete studies and sessions with all that is of them, and what nothing refers to then."""
         with self._database.write() as connection:
+            contents.delete_alone(connection)
             pruning.delete_sessions(connection, session_ids)
             for study_id in study_ids:
                 pruning.delete_study(connection, study_id)
@@ -522,11 +534,11 @@ class Store:
 
     # -- files -----------------------------------------------------------------------------------
 
-    def _pack(self, files: Mapping[str, bytes]) -> list[contents.Packed]:
-        """Those of ``files`` (by kind) that the store lacks, compressed before any transaction begins."""
-        if not files:
-            return []
-        by_hash = {content_hash(content): (content, kind) for kind, content in files.items()}
-        with self._database.read() as connection:
-            wanted = contents.missing(connection, by_hash)
-        return [contents.prepare(*by_hash[digest]) for digest in wanted]
+    def _pack(self, files: Mapping[str, bytes]) -> contents.Files:
+        """Compress those of ``files`` (by kind) that the store lacks, before any transaction begins."""
+
+        def lacked(hashes: Iterable[str]) -> list[str]:
+            with self._database.read_directly() as direct:
+                return contents.missing(direct, hashes)
+
+        return contents.Files.of(files, lacked)

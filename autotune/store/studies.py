@@ -72,11 +72,24 @@ def look_up_study(connection: sa.Connection, wanted: str | int | None) -> StudyR
         )
     chosen = _choose([(row.id, row.name) for row in known], wanted)
     if chosen is None:
-        names = list(dict.fromkeys(row.name for row in reversed(known)))
-        expected = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
-        hint = nearest(str(wanted).partition("#")[0], names)
-        raise InputError(Problem(f"there is no study {wanted!r} in this store", expected=expected, hint=hint))
+        raise InputError(_unknown([(row.id, row.name) for row in known], str(wanted)))
     return list_studies(connection, studies.c.id == chosen)[0]
+
+
+_MOST_NAMED = 6
+
+
+def _unknown(known: Sequence[tuple[int, str]], wanted: str) -> Problem:
+    """There is no such study. Those that there are, newest first; by their ids where an id is wrong."""
+    name, newest_first = wanted.partition("#")[0], list(reversed(known))
+    names = list(dict.fromkeys(own for _, own in newest_first))
+    if name in names or wanted.removeprefix("#").isdigit():
+        hint = ""
+        found = [f"{own}#{i}" for i, own in newest_first if own == name or name not in names]
+    else:
+        hint, found = nearest(name, names), names
+    expected = ", ".join(found[:_MOST_NAMED]) + (", ..." if len(found) > _MOST_NAMED else "")
+    return Problem(f"there is no study {wanted!r} in this store", expected=expected, hint=hint)
 
 
 def _choose(known: Sequence[tuple[int, str]], wanted: str | int | None) -> int | None:

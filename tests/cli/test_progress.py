@@ -9,6 +9,13 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
+
+from autotune.cli.progress import LineProgress
+from autotune.session.budget import Spent
+from autotune.session.progress import Opening
+from autotune.space.spec import Budget, MetricSpec
+
 SPACE = """
 autotune: 1
 name: quick
@@ -53,3 +60,22 @@ def test_what_a_program_says_does_not_act_on_the_terminal(tmp_path: Path) -> Non
     said = on_a_terminal(tmp_path, "search", "space.yaml", "--store", "quick.db")
     assert "\x1b[2J" not in said
     assert said.count("ValueError: \\x1b[2Jgone") >= 2, "while it ran, and in the end"
+
+
+@pytest.mark.parametrize(
+    ("budget", "spent", "running", "said"),
+    [
+        (Budget(), Spent(4, 5.0), 1, ""),
+        (Budget(time=60.0), Spent(4, 15.0), 1, "45 s left"),
+        (Budget(time=60.0), Spent(4, 61.0), 1, "finishing"),
+        (Budget(trials=10), Spent(4), 1, "14 s left"),
+        (Budget(trials=10), Spent(10), 3, "6 s left"),  # all proposed, and three wait for a core
+        (Budget(trials=10), Spent(11), 0, "finishing"),
+    ],
+)
+def test_what_waits_for_its_turn_has_its_time_before_it(
+    budget: Budget, spent: Spent, running: int, said: str
+) -> None:
+    progress = LineProgress()
+    progress.opened(Opening("s", MetricSpec("time", "minimize", "s"), "auto", budget, None, 0, False))
+    assert progress.left(spent, running, rate=0.5) == said

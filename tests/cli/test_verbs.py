@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from autotune.cli.main import VERBS
+from autotune.cli.show import say_studies
 from tests.cli.conftest import autotune
 
 
@@ -77,6 +78,18 @@ def test_show_lists_studies_and_one_study(folder: Path) -> None:
     one = document(folder, "show", "--study", "small", "--store", "study.db")
     assert one["top"][0]["metrics"]["time"]["value"] <= one["top"][-1]["metrics"]["time"]["value"]
     assert {row["status"] for row in one["failed"]} <= {"infeasible", "crashed"}
+
+
+def test_studies_stand_in_columns() -> None:
+    fields = {"created": 0.0, "replayed": False, "workload": {}}
+    studies = [
+        {"study": "gemm", "id": 7, "trials": 1, **fields},
+        {"study": "a-long-name", "id": 1234567, "trials": 12345, **fields},
+    ]
+    first, *lines = say_studies({"store": "s.db", "studies": studies}).splitlines()
+    assert first == "s.db" and lines[1].endswith("12,345 trials")
+    assert lines[0].index("19") == lines[1].index("19") == len("  a-long-name#1234567  "), "or 1970"
+    assert len(lines[0]) == len(lines[1]) - 1 and lines[0].endswith(" 1 trial")
 
 
 def test_trial_shows_everything(folder: Path) -> None:

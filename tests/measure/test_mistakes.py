@@ -17,6 +17,7 @@ from autotune.measure.mistakes import mistake_in, mistake_of_program
 from autotune.measure.objective import Context, Infeasible
 from autotune.measure.outcome import MISTAKE
 from autotune.measure.program import Finished
+from autotune.measure.readings import named_values
 from autotune.measure.runner import Runner
 from autotune.space.configuration import Configuration
 from autotune.space.spec import CommandObjective, MeasureSettings, MetricSpec
@@ -43,6 +44,8 @@ def raised(what: Callable[[], object]) -> BaseException:
         lambda: Configuration({"tile": 8})["tyle"],
         lambda: Path("no/such/file").read_text(),
         lambda: Configuration({"tile": 8}).tile,  # type: ignore[attr-defined]
+        lambda: range(8 / 2),  # type: ignore[arg-type]
+        lambda: math.sqrt(),  # type: ignore[call-arg]
     ],
 )
 def test_what_is_not_there_is_a_mistake(what: Callable[[], object]) -> None:
@@ -54,6 +57,8 @@ def test_what_is_not_there_is_a_mistake(what: Callable[[], object]) -> None:
     "what",
     [
         lambda: None.launch,  # type: ignore[attr-defined]
+        lambda: None * 2,  # type: ignore[operator]
+        lambda: named_values("out of registers", "time"),
         lambda: [1][2],
         lambda: int("x"),
         lambda: 1 // 0,
@@ -107,12 +112,15 @@ def test_a_program_in_python_names_its_mistake_in_its_traceback() -> None:
     ending = "ModuleNotFoundError: No module named 'jsn'"
     said = mistake_of_program(ended(1, TRACEBACK.format(last=ending)), ["python3"])
     assert said == f"{ending} (bench.py, line 1)"
+    ending = "TypeError: 'float' object cannot be interpreted as an integer"
+    assert mistake_of_program(ended(1, TRACEBACK.format(last=ending)), ["python3"]).startswith(ending)
 
 
 @pytest.mark.parametrize(
     ("exit_code", "stderr"),
     [
         (1, TRACEBACK.format(last="RuntimeError: CUDA error: invalid argument")),
+        (1, TRACEBACK.format(last="TypeError: 'NoneType' object is not subscriptable")),
         (1, "KeyError: tile"),
         (2, TRACEBACK.format(last="KeyError: 'tile'")),
         (1, ""),

@@ -51,6 +51,17 @@ def test_what_is_handed_out_is_shared_and_cannot_be_changed(cache: PreparedData)
     assert isinstance(found, np.memmap) and not found.flags.writeable
 
 
+def test_an_entry_that_cannot_be_read_now_stays(cache: PreparedData) -> None:
+    cache.arrays(numbers, raw="abc")
+    [file, _] = files(cache)
+    aside = file.rename(cache.folder / "aside.npy")
+    file.symlink_to(file)  # whoever opens it is told of too many links, as it might be of too many files
+    assert cache.arrays(numbers, raw="abc")["y"].tolist() == [1, 2, 3]
+    file.unlink()
+    aside.rename(file)
+    cache.arrays(never, raw="abc")
+
+
 def test_other_parts_are_another_entry(cache: PreparedData) -> None:
     cache.arrays(numbers, raw="abc")
     other = cache.arrays(lambda: {"x": np.zeros(2)}, raw="abd")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import resource
 import select
 import signal
 import subprocess
@@ -13,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from autotune.errors import InputError
+from autotune.errors import AutotuneError, InputError
 from autotune.measure.limits import GroupCap, ProcessCap, make_cap
 from autotune.measure.messages import Measure, Measured, Ready, Setup
 from autotune.measure.objective import Context
@@ -65,6 +67,29 @@ def start(setup: Callable[..., Setup]) -> Iterator[Start]:
 def ask(worker: Worker, x: int, seconds: float = 60) -> object:
     worker.ask(Measure(Configuration({"x": x}), None, 1, seconds), seconds)
     return worker.wait()
+
+
+def descriptors() -> set[int]:
+    """Those of this process that are open."""
+    return {int(file.name) for file in Path("/proc/self/fd").iterdir()}
+
+
+def test_one_that_cannot_be_started_leaves_nothing_open(setup: Callable[..., Setup]) -> None:
+    failed = 0
+    _, hard = limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    gc.collect()
+    before = descriptors()
+    for spare in range(12):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (len(descriptors()) + spare, hard))
+        try:
+            Worker(setup()).close()
+        except AutotuneError as error:
+            assert "no worker process could be started" in str(error)
+            failed += 1
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        assert descriptors() == before
+    assert failed
 
 
 def test_it_answers_one_request_after_another(start: Start) -> None:

@@ -69,7 +69,7 @@ def test_a_knob_that_is_an_argument_need_not_be_asked_for(tmp_path: Path) -> Non
 
 
 def test_a_program_without_the_hook_is_as_it_was(tmp_path: Path) -> None:
-    assert measure(command(tmp_path, """print('{"loss": 2}')"""), lr=0.5) == {"loss": 2.0}
+    assert measure(command(tmp_path, """print('{"loss": 2}')""", "{lr}"), lr=0.5) == {"loss": 2.0}
 
 
 def test_memory_that_runs_out_is_no_crash(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import math
 import subprocess
 import sys
 import time
+import tracemalloc
 from collections.abc import Callable
 
 import numpy as np
@@ -16,6 +17,7 @@ from scipy import stats
 
 from autotune.measure.outcome import Estimate
 from autotune.measure.statistics import (
+    _risen,
     autocorrelation,
     drift,
     estimate,
@@ -166,6 +168,23 @@ def test_measuring_does_not_wait_for_scipy() -> None:
         "sys.exit('scipy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@given(st.lists(st.integers(0, 5), min_size=8, max_size=40))
+def test_kendalls_score_is_that_of_all_pairs(values: list[int]) -> None:
+    pairs = sum(np.sign(b - a) for i, a in enumerate(values) for b in values[i + 1 :])
+    assert _risen(np.array(values, dtype=float))[0] == pairs
+
+
+def test_many_readings_need_little_memory() -> None:
+    rng = np.random.default_rng(0)
+    rising = np.linspace(1.0, 1.2, 30_000) + rng.normal(0, 0.01, 30_000)
+    tracemalloc.start()
+    assert any("drifted up by" in text for text in suspicions(rising.tolist()))
+    assert drift(rising.tolist()) == pytest.approx(0.2 / 1.1, rel=0.05)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 100e6
 
 
 def test_drift_is_said() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from autotune.measure.pinning import allowed_here, choose_cores, siblings_here
-from autotune.measure.turns import VARIABLE, FileLock, Turn, find_place
+from autotune.measure.turns import VARIABLE, FileLock, Turn, find_place, shared_folder
 
 HOLD = """
 import json, sys
@@ -49,6 +49,30 @@ def test_a_search_takes_other_cores_than_the_one_before_as_long_as_there_are_som
         assert place.cores.shared or not taken & set(place.cores.measuring)
         assert bool(place.remark) == place.cores.shared
         place.close()
+
+
+def test_all_users_look_for_locks_in_the_same_folder(tmp_path: Path) -> None:
+    """Root as well, who may write to any."""
+    modes = {"own": 0o755, "group": 0o1775, "open": 0o777, "shared": 0o1777, "later": 0o1777}
+    for name, mode in modes.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name).chmod(mode)
+    places = [tmp_path / name for name in ("none", *modes)]
+    assert shared_folder(places) == tmp_path / "shared"
+    assert shared_folder(places[:4]) is None
+
+
+def test_a_link_or_a_pipe_in_the_place_of_a_lock_harms_nobody(tmp_path: Path) -> None:
+    (tmp_path / "victim").write_text("")
+    (tmp_path / "link").symlink_to(tmp_path / "victim")
+    os.mkfifo(tmp_path / "pipe")
+    victim = FileLock(tmp_path / "victim")
+    assert victim.take()
+    for name in ("link", "pipe"):
+        lock = FileLock(tmp_path / name)
+        assert lock.take()
+        lock.close()
+    victim.close()
 
 
 def test_where_there_are_no_locks_all_may_pass(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def test_a_whole_study_is_said_in_full(tmp_path: Path) -> None:
     assert "How steady the readings were" in text and "Where the time went" in text
     assert "autotune search" in text and "out-of-memory" in text
     assert len(Read(html).of("svg")) >= 7
-    assert "faster" in short and "| out\\-of" not in short
+    assert "**winner**: " in short and "x faster than the default; " in short and "| out\\-of" not in short
     assert len(html) < 1_000_000
 
 

@@ -16,8 +16,10 @@ from autotune.measure.load import load_objective
 from autotune.measure.objective import Baseline, Context
 from autotune.measure.outcome import TIMELINE, Estimate, Outcome
 from autotune.measure.ownership import owned_name
+from autotune.measure.turns import VARIABLE
 from autotune.session.executor import Executor, Finished, Started, Ticket, make_executor
 from autotune.session.executor_inline import InlineExecutor
+from autotune.session.executor_lane import find_lanes
 from autotune.session.executor_workers import SPARE, WorkerExecutor
 from autotune.space.reader import parse_spec
 from autotune.space.spec import StudySpec
@@ -324,6 +326,21 @@ def test_a_changed_source_is_used_from_then_on(tmp_path: Path) -> None:
         assert collect(executor, 1)[1][2].status == "lost"
         submit(executor, 2)
         assert collect(executor, 1)[1][2].metrics["time"].value > 1000
+
+
+def test_where_it_cannot_begin_its_cores_are_free_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    spec = spec_in(tmp_path)
+    with monkeypatch.context() as full:
+        full.setattr(tempfile, "tempdir", str(tmp_path / "no-such-folder"))
+        lanes = find_lanes(spec.measure)
+        with pytest.raises(FileNotFoundError):
+            WorkerExecutor(spec, {}, lanes=lanes)
+    [again] = find_lanes(spec.measure)
+    with closing(again):
+        assert again.place.cores == lanes[0].place.cores
 
 
 def test_an_objective_that_cannot_be_used_is_refused_at_once(tmp_path: Path) -> None:

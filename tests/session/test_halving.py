@@ -191,7 +191,7 @@ def test_a_bracket_that_nobody_joins_any_more_is_complete() -> None:
     assert rule.moves(closed=False).promoted == ()
     moves = rule.moves(closed=True)
     assert moves.promoted == (0,) and set(moves.stopped) == {1, 2, 3}
-    assert "2nd of 4 at 1 epochs" in moves.stopped[1]
+    assert "2nd of 4 at 1 epoch," in moves.stopped[1]
 
 
 def test_a_trial_that_failed_holds_nobody_up_and_is_not_replaced() -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import autotune
-from autotune.measure.outcome import MISTAKE
+from autotune.measure.outcome import MISTAKE, SURE
 from autotune.report.summary import summarize
 from autotune.session.progress import Progress
-from autotune.session.same_failure import ENOUGH, MISTAKEN, SameFailure
+from autotune.session.same_failure import ENOUGH, ENOUGH_SURE, MISTAKEN, SameFailure
 from autotune.space.configuration import Configuration
 from autotune.space.reader import parse_family, parse_spec
 from autotune.space.spec import StudySpec
@@ -22,9 +22,12 @@ DEFAULT = Configuration({"x": 0, "y": 0})
 NAME = "NameError: name 'xx' is not defined (objective.py, line 1)"
 
 
-def result(number: int, status: Status = Status.CRASHED, mistake: str = NAME, y: int = -1) -> ResultRecord:
+def result(
+    number: int, status: Status = Status.CRASHED, mistake: str = NAME, y: int = -1, sure: bool = False
+) -> ResultRecord:
     configuration = Configuration({"x": number, "y": number if y < 0 else y})
-    facts = {MISTAKE: mistake} if mistake else {}
+    facts: dict[str, object] = {MISTAKE: mistake} if mistake else {}
+    facts |= {SURE: True} if sure else {}
     return ResultRecord(number, configuration, status, {}, {}, {}, None, facts)
 
 
@@ -54,6 +57,13 @@ def test_enough_trials_with_one_mistake_show_it() -> None:
 def test_one_that_came_to_another_end_refutes_it(other: ResultRecord) -> None:
     results = [result(n) for n in range(2 * ENOUGH)]
     assert heard(*results, other).mistake == heard(other, *results).mistake == ""
+
+
+def test_one_that_is_sure_needs_fewer(tmp_path: Path) -> None:
+    results = [result(n, y=0, sure=True) for n in range(1, 1 + ENOUGH_SURE)]
+    assert heard(*results).mistake == NAME
+    assert heard(*results[:-1]).mistake == heard(*results[:-1], result(9)).mistake == ""
+    assert heard(*results, result(9, Status.OK, "")).mistake == ""
 
 
 def test_the_default_must_be_among_them_where_it_is_feasible() -> None:
@@ -201,3 +211,39 @@ def test_the_same_mistake_on_all_workloads_ends_the_search(tmp_path: Path) -> No
     result = autotune.search_many(family, objective=Bowl(tmp_path / "none"), store=tmp_path / "s.db")
     assert result.reason == MISTAKEN and not result.succeeded
     assert sum(sum(r.statuses.values()) for r in result.results) < 4 * ENOUGH
+
+
+# -- a program that no knob gets to ---------------------------------------------------------------
+
+BLIND = """
+autotune: 1
+name: blind
+command: [python3, bench.py]
+knobs:
+  x: {range: [0, 15], default: 0}
+  y: {range: [0, 15], default: 0}
+measure: {min_readings: 3, max_readings: 3, finalists: 2}
+budget: {trials: 60}
+"""
+
+
+def blind(folder: Path, heard: Heard, command: str) -> autotune.Result:
+    (folder / "bench.py").write_text("""print('{"time": 2}')\n""")
+    text = BLIND.replace("[python3, bench.py]", command)
+    study = parse_spec(text, folder / "space.yaml", {})
+    return autotune.search(study, progress=heard, store=folder / "study.db", strategy="random", seed=1)
+
+
+def test_it_ends_a_search_at_once(tmp_path: Path) -> None:
+    result = blind(tmp_path, Heard(), "[python3, bench.py]")
+    assert result.reason == MISTAKEN and result.best is None
+    assert ENOUGH_SURE <= sum(result.statuses.values()) < ENOUGH
+    said = summarize(result, space="space.yaml")
+    assert "no knob gets to the command" in said and "limit of configurations" not in said
+
+
+def test_one_knob_that_does_not_is_said_once(tmp_path: Path) -> None:
+    notes = Heard()
+    result = blind(tmp_path, notes, '[python3, bench.py, "{x}"]')
+    assert result.best is not None and result.reason == "60 trials"
+    assert len([note for note in notes.notes if "the knob 'y' never gets to the command" in note]) == 1

@@ -44,6 +44,18 @@ class TestStudies:
             store.study(wanted)
         assert "gemm" in caught.value.problems[0].expected
 
+    def test_names_the_ids_that_there_are(self, store: Store) -> None:
+        gemm = [store.create_study(new_study("gemm")).id for _ in range(2)]
+        other = store.create_study(new_study("other")).id
+        for wanted, expected in {
+            "gemm#99": [f"gemm#{i}" for i in reversed(gemm)],
+            "#99": [f"other#{other}", *(f"gemm#{i}" for i in reversed(gemm))],
+            "gem": ["other", "gemm"],
+        }.items():
+            with pytest.raises(InputError) as caught:
+                store.study(wanted)
+            assert caught.value.problems[0].expected == ", ".join(expected)
+
     def test_names_the_nearest_study(self, store: Store) -> None:
         store.create_study(new_study("hotspot"))
         store.create_study(new_study("gemm-c"))

@@ -1,0 +1,65 @@
+"""Which knobs reach a command.
+
+A knob reaches it where a text of the command names it as ``{knob}`` (an argument, also of ``prepare`` or
+``check``, a variable, the template of its config file), where the config file holds the whole configuration,
+or where a program that it starts has read the knobs that :func:`autotune.run` reads. Whether a program makes
+use of a knob that it was handed cannot be known. But one that was never handed was not tuned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from autotune.measure.run_listener import RunListener
+from autotune.space.configuration import Configuration
+from autotune.space.placeholders import names
+from autotune.space.spec import CommandObjective
+
+_NONE_ARRIVED = (
+    "no knob gets to the command: it has the {name} of none as an argument, a variable or in its config file,"
+    " and no program that it started asked for one by autotune.run"
+)
+"""The same words for each configuration, so that all trials show the same mistake."""
+
+
+@dataclass(frozen=True)
+class Missed:
+    """What came of handing a configuration to a command that has run."""
+
+    knobs: tuple[str, ...] = ()
+    """Those that never got to it."""
+    mistake: str = ""
+    """Why its trial says nothing; empty where it may say something."""
+    none_arrived: bool = False
+    """Whether that holds for every configuration, since the program knows none of its knobs."""
+
+
+def missed_knobs(
+    spec: CommandObjective, configuration: Configuration, listener: RunListener, read_before: Path
+) -> Missed:
+    """The knobs that the command, run beside ``listener``, was not handed.
+
+    ``read_before`` is there where its ``prepare`` or ``check`` has read the knobs.
+    """
+    left = unwritten(spec, configuration)
+    if not left or read_before.exists():
+        return Missed()
+    none_written = len(left) == len(configuration)
+    if silent := listener.never_asked(left):
+        asked_none = not set(left) & set(listener.heard.asked)
+        return Missed(tuple(left), silent, none_written and asked_none)
+    if listener.was_read:
+        return Missed()
+    return Missed(tuple(left), _NONE_ARRIVED if none_written else "", none_written)
+
+
+def unwritten(spec: CommandObjective, knobs: Iterable[str]) -> list[str]:
+    """Of ``knobs``, those that no text of the command and no config file hands over."""
+    if spec.config_file and not spec.config_text:
+        return []
+    commands = (*spec.arguments, *spec.prepare, *spec.check)
+    texts = (*commands, *spec.environment.values(), spec.config_text)
+    handed = {name for text in texts for name, _ in names(text)}
+    return [name for name in knobs if name not in handed]

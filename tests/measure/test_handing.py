@@ -1,0 +1,153 @@
+"""Each way in which knobs reach a command, and what is said where they do not: real processes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from autotune.hook.run_link import Link
+from autotune.measure.command import CommandCrashed, CommandRunner
+from autotune.measure.handing import unwritten
+from autotune.measure.objective import Context
+from autotune.measure.outcome import MISTAKE, SURE, UNREACHED, Outcome
+from autotune.measure.readings import Sample
+from autotune.measure.reports import SILENT
+from autotune.measure.run_listener import RunListener
+from autotune.measure.runner import Runner
+from autotune.space.configuration import Configuration
+from autotune.space.spec import CommandObjective, MeasureSettings, MetricSpec
+from autotune.status import Status
+
+METRICS = (MetricSpec("time", "minimize"),)
+RNG = np.random.default_rng(0)
+BOTH = Configuration({"tile": 8, "depth": 2})
+PRINT = """print('{"time": 2}')\n"""
+ASK = "import autotune\nwith autotune.run('bench') as run:\n    run.knob('tile', 1), run.knob('depth', 1)\n"
+
+
+def program(folder: Path, script: str = PRINT, *arguments: str, **fields: Any) -> CommandRunner:
+    (folder / "bench.py").write_text(script)
+    command = CommandObjective((sys.executable, "bench.py", *arguments), folder, **fields)
+    return CommandRunner(command, Context({"n": 1}, {}, folder / "cache"), METRICS)
+
+
+def measure(objective: CommandRunner, configuration: Configuration = BOTH) -> object:
+    loaded = objective.load(objective.prepare(configuration))
+    objective.check(loaded, RNG)
+    return objective.measure(loaded, RNG)
+
+
+def whole(objective: CommandRunner, configuration: Configuration = BOTH) -> Outcome:
+    return Runner(objective, METRICS, MeasureSettings(min_readings=2, max_readings=3)).measure(
+        lambda: configuration, 1
+    )
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"environment": {"TILE": "{tile}", "DEPTH": "{depth}"}},
+        {"environment": {"FLAGS": "-DTILE={tile} -DDEPTH={depth}"}, "prepare": ("true",)},
+        {"config_file": "bench.json"},
+        {"config_file": "bench.ini", "config_text": "{tile} {depth}"},
+        {"prepare": ("true", "{tile}", "{depth}")},
+        {"prepare": ("true", "{tile}"), "check": ("true", "{depth}")},
+    ],
+)
+def test_a_knob_may_be_written_anywhere(tmp_path: Path, fields: dict[str, Any]) -> None:
+    assert measure(program(tmp_path, **fields)) == {"time": 2.0}
+
+
+def test_a_program_that_gets_no_knob_measures_nothing(tmp_path: Path) -> None:
+    objective = program(tmp_path, PRINT, "{workload.n}")
+    with pytest.raises(CommandCrashed, match=r"^no knob gets to the command: .* autotune\.run$"):
+        measure(objective)
+    outcome = whole(objective)
+    assert outcome.status is Status.CRASHED and outcome.facts[SURE] is True
+    assert outcome.facts[MISTAKE] == outcome.message
+    assert whole(objective, Configuration({"tile": 8})).message == outcome.message
+
+
+def test_one_of_several_that_never_gets_there_is_named_in_the_facts(tmp_path: Path) -> None:
+    sample = measure(program(tmp_path, PRINT, "{tile}"))
+    assert isinstance(sample, Sample) and sample.facts == {UNREACHED: ["depth"]}
+    assert whole(program(tmp_path, PRINT, "{tile}")).facts[UNREACHED] == ["depth"]
+
+
+def test_a_program_may_ask_for_them(tmp_path: Path) -> None:
+    assert measure(program(tmp_path, ASK + PRINT)) == {"time": 2.0}
+
+
+@pytest.mark.parametrize("when", ["prepare", "check"])
+def test_so_may_one_that_runs_before_it(tmp_path: Path, when: str) -> None:
+    (tmp_path / "ask.py").write_text(ASK)
+    objective = program(tmp_path, PRINT, **{when: (sys.executable, "ask.py")})
+    assert measure(objective) == {"time": 2.0}
+
+
+def test_what_asked_in_another_worker_is_known(tmp_path: Path) -> None:
+    (tmp_path / "ask.py").write_text(ASK)
+    fields: dict[str, Any] = {
+        "prepare": (sys.executable, "ask.py"),
+        "environment": {"OUT": "$AUTOTUNE_FOLDER"},
+    }
+    preparer, measurer = program(tmp_path, **fields), program(tmp_path, **fields)
+    assert preparer.prepares
+    assert measurer.measure(measurer.load(preparer.prepare(BOTH)), RNG) == {"time": 2.0}
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "os.environ['RANK'], os.environ['WORLD_SIZE'] = '1', '2'\n",  # a rank that is not the first is silent
+        "os.remove(os.path.dirname(os.environ['AUTOTUNE_RUN']) + '/socket')\n",  # as on another machine
+    ],
+)
+def test_a_run_that_cannot_say_so_has_its_knobs_even_so(tmp_path: Path, before: str) -> None:
+    assert measure(program(tmp_path, "import os\n" + before + ASK + PRINT)) == {"time": 2.0}
+
+
+def test_a_run_that_is_silent_leaves_word(tmp_path: Path) -> None:
+    with RunListener(tmp_path, BOTH, SILENT) as listener:
+        link = Link(listener.document, reports=False)
+        os.utime(listener.document, ns=(0, 0))  # as a file system that keeps no times of access
+        link.close()
+    assert listener.was_read
+    with RunListener(tmp_path, BOTH, SILENT) as listener:
+        pass
+    assert not listener.was_read
+
+
+def test_a_program_may_read_the_document_itself(tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+    seen.write_text("x")
+    os.utime(seen, ns=(0, 0))
+    seen.read_text()
+    if seen.stat().st_atime_ns == 0:
+        pytest.skip("this file system keeps no times of access")
+    read = "import os\nopen(os.environ['AUTOTUNE_RUN']).read()\n"
+    assert measure(program(tmp_path, read + PRINT)) == {"time": 2.0}
+
+
+def test_one_that_asks_for_none_of_them_is_a_sure_mistake_and_one_that_asks_for_some_may_be(
+    tmp_path: Path,
+) -> None:
+    other = ASK.replace("'tile'", "'tiles'").replace("'depth'", "'deep'")
+    outcome = whole(program(tmp_path, other + PRINT))
+    assert "never asked for the knob" in str(outcome.facts[MISTAKE]) and outcome.facts[SURE] is True
+    outcome = whole(program(tmp_path, ASK.replace("'depth'", "'deep'") + PRINT))
+    assert outcome.facts[MISTAKE] == outcome.message and SURE not in outcome.facts
+    outcome = whole(program(tmp_path, other + PRINT, "{tile}"))
+    assert outcome.facts[MISTAKE] == outcome.message and SURE not in outcome.facts
+
+
+def test_placeholders_of_the_workload_and_the_config_file_are_no_knobs(tmp_path: Path) -> None:
+    command = CommandObjective(
+        ("x", "{workload.n}", "{config}"), tmp_path, config_file="x.ini", config_text="{tile}"
+    )
+    assert unwritten(command, ["n", "tile", "depth"]) == ["n", "depth"]
