@@ -46,7 +46,7 @@ def command(file: Path, output: Path | None, kernel: str, configs: str, force: b
         raise InputError(Problem(f"{file} is of no known kind", expected="a .py or a .json file"))
     text = converted.text()
     try:
-        space.write_text(text)
+        space.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError(Problem(f"cannot write {space}: {error.strerror or error}")) from error
     feasible, most = converted.checked().feasible, combinations(converted.knobs)

@@ -40,7 +40,7 @@ def space_from_document(
 
 
 def _device(facts: Mapping[str, Value]) -> dict[str, Any]:
-    """The facts of the device that rules used, by their dotted names, as the maps that they were taken from."""
+    """The facts of the device that rules used, by their dotted names, as the maps that they came from."""
     device: dict[str, Any] = {}
     for name in sorted(facts):  # a whole map comes before what is in it
         if name.startswith(DEVICE):

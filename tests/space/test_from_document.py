@@ -79,10 +79,17 @@ def test_a_kind_of_knob_from_elsewhere_is_refused() -> None:
         space_from_document(document)
 
 
-def test_facts_in_maps_of_a_device_come_along() -> None:
+@pytest.mark.parametrize(
+    "rules",
+    [
+        ["tile <= device.caps.tile"],
+        ["tile * device.caps.deep.er < device.sizes[1]", "tile * len(device.caps) < 8"],
+    ],
+)
+def test_facts_in_maps_of_a_device_come_along(rules: list[str]) -> None:
     space = Space(
         [OrderedValues("tile", (1, 2, 4))],
-        ["tile <= device.caps.tile", "tile * len(device.caps) < device.sizes[1]"],
+        rules,
         device={"caps": {"tile": 2, "deep": {"er": 1}}, "sizes": [1, 9]},
     )
     again = through_json(space)
