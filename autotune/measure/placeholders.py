@@ -60,7 +60,7 @@ def yaml_value(value: Value) -> str:
 
 
 def yaml_key(name: str) -> str:
-    """A name as a key of YAML or TOML; quoted where YAML 1.1 takes it for no text, or TOML for no bare key."""
+    """A name as a key of YAML or TOML; quoted where YAML 1.1 has another meaning for it, or TOML none."""
     return name if name.isascii() and name.lower() not in _WORDS else _quoted(name)
 
 
