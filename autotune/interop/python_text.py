@@ -28,7 +28,7 @@ def parsed(text: str, mode: Literal["exec"]) -> ast.Module: ...
 @overload
 def parsed(text: str, mode: Literal["eval"]) -> ast.Expression: ...
 def parsed(text: str, mode: Literal["exec", "eval"]) -> ast.AST:
-    """The tree of a source or expression; ``SyntaxError``, or ``ValueError`` (a NUL byte), where it is none."""
+    """The tree of a source or of an expression. ``SyntaxError``, or ``ValueError`` (a NUL byte), else."""
     try:
         return ast.parse(text, mode=mode)
     except (RecursionError, MemoryError):  # of Python's own parser: thousands of signs or brackets in a row
