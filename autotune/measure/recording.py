@@ -400,7 +400,8 @@ def _configuration(
 ) -> Configuration | None:
     missing = [name for name in knobs.names if name not in given]
     if missing:
-        reader.bad(label, f"lacks the knob {', '.join(map(repr, missing))}")
+        expected = "a value for each knob: a recording says of none when it exists"
+        reader.bad(label, f"lacks the knob {', '.join(map(repr, missing))}", expected)
         return None
     try:
         return knobs.configuration(given)

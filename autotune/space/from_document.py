@@ -30,11 +30,12 @@ def space_from_document(
     ``rows`` are those of a recorded space, of which a document has only the number. Compare
     :attr:`Space.hash` with the one that was stored beside the document to see that it is the very same.
     """
+    device = _device(document["facts"])
     return Space(
         [_knob(name, described) for name, described in document["knobs"].items()],
         document["constraints"],
         workload=document["workload"],
-        device=_device(document["facts"]),
+        device=device,
         rows=rows,
     )
 
