@@ -36,8 +36,9 @@ def regions(space: Space, name: str = "") -> list[Region]:
 
     An order is cut by its first item, an assignment by where the first item goes, a range into
     quarters. Without a name the knob is chosen: one that other knobs' existence hangs on, else a
-    choice, else what has the most values; where no knob always exists all of it is one region. Raises :class:`InputError` for a knob that does not always exist,
-    and where draws find nothing feasible in all of the space.
+    choice, else what has the most values; where no knob always exists, all of it is one region. Raises
+    :class:`InputError` for a knob that does not always exist, and where draws find nothing feasible in
+    all of the space.
     """
     knob = space.knob(name) if name else _telling(space)
     if knob is None:
