@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from autotune.cli.options import json_option, print_json
+from autotune.cli.options import echo, json_option, print_json
 from autotune.errors import InputError, Problem
 
 
@@ -63,8 +63,8 @@ def command(file: Path, output: Path | None, kernel: str, configs: str, force: b
         print_json(document)
         return 0
     number = "too many to count" if feasible.size is None else f"{feasible.size:,}"
-    click.echo(f"{space}: {len(converted.knobs)} knobs, {number} configurations of {most:,} combinations")
+    echo(f"{space}: {len(converted.knobs)} knobs, {number} configurations of {most:,} combinations")
     for note in converted.notes:
-        click.echo(f"note: {note}")
-    click.echo(f"next:  autotune check {shlex.quote(str(space))}")
+        echo(f"note: {note}")
+    echo(f"next:  autotune check {shlex.quote(str(space))}")
     return 0

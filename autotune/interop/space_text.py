@@ -85,6 +85,8 @@ class Converted:
                 check_name(name)
             except ValueError as error:
                 problems.append(Problem(str(error), Location(self.file), hint="rename it there"))
+        if not can_be_written(self.objective):
+            problems.append(Problem("its path is none that a space file can hold", Location(self.file)))
         if problems:
             raise InputError(problems)
         knobs = [_knob(name, tuple(values), self.default[name]) for name, values in self.knobs.items()]

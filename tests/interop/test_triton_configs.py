@@ -186,3 +186,10 @@ def test_sources_that_are_made_to_be_too_much_are_refused_at_once(tmp_path: Path
     with pytest.raises(InputError, match=r"A is \(\(.*\n.*a finite number") as raised:
         convert(write(tmp_path, source))
     assert len(str(raised.value)) < 1000
+
+
+def test_a_path_that_utf_8_does_not_have_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "\udcff"
+    folder.mkdir()
+    with pytest.raises(InputError, match="its path is none that a space file can hold"):
+        convert(write(folder, LISTED), output=tmp_path / "space.yaml").text()
