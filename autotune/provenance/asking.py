@@ -34,8 +34,8 @@ def start(
 def answer(process: subprocess.Popen[str], seconds: float) -> subprocess.CompletedProcess[str] | None:
     """What it wrote; ``None`` where it does not end in time: then it is killed, and its children with it.
 
-    A wrapper in shell that hangs is a shell that waits. Killed alone it would leave its child, which holds the
-    pipe, and whoever reads to the end of that would wait as long.
+    A wrapper in shell that hangs is a shell that waits. Killed alone it would leave its child, which holds
+    the pipe, and whoever reads to the end of that would wait as long.
     """
     try:
         output, errors = process.communicate(timeout=seconds)
