@@ -52,7 +52,7 @@ class Gemm(CompiledC):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.m, self.n, self.k = (int(context.workload[size]) for size in "mnk")
+        self.m, self.n, self.k = (context.size(size) for size in "mnk")
         if context.workload.get("dtype", "float32") != "float32":
             raise Infeasible(f"gemm-c computes in float32, not in {context.workload['dtype']}")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from autotune.cli.options import device_option, find_space, json_option, print_json, store_option
+from autotune.cli.options import device_option, echo, find_space, json_option, print_json, store_option
 
 if TYPE_CHECKING:
     from autotune.session.forecast import Forecast
@@ -42,7 +42,7 @@ def command(space: str, device: str | None, store: str | None, as_json: bool) ->
     if as_json:
         print_json(document)
     else:
-        click.echo(say(document))
+        echo(say(document))
     return 3 if document["feasible"] == 0 else 0
 
 
@@ -68,8 +68,8 @@ def _check_many(family: Family, as_json: bool) -> int:
         print_json({"space": family.name, "workloads": shown})
     else:
         for document, held_out in zip(documents, family.held_out, strict=True):
-            click.echo(f"{document['workload']}{' (held out)' if held_out else ''}")
-            click.echo("\n".join(f"  {line}" for line in say_space(document)))
+            echo(f"{document['workload']}{' (held out)' if held_out else ''}")
+            echo("\n".join(f"  {line}" for line in say_space(document)))
     return 3 if any(document["feasible"] == 0 for document in documents) else 0
 
 

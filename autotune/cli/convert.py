@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from autotune.cli.options import json_option, print_json
+from autotune.cli.options import echo, json_option, print_json
 from autotune.errors import InputError, Problem
 
 
@@ -46,7 +46,7 @@ def command(file: Path, output: Path | None, kernel: str, configs: str, force: b
         raise InputError(Problem(f"{file} is of no known kind", expected="a .py or a .json file"))
     text = converted.text()
     try:
-        space.write_text(text)
+        space.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError(Problem(f"cannot write {space}: {error.strerror or error}")) from error
     feasible, most = converted.checked().feasible, combinations(converted.knobs)
@@ -63,8 +63,8 @@ def command(file: Path, output: Path | None, kernel: str, configs: str, force: b
         print_json(document)
         return 0
     number = "too many to count" if feasible.size is None else f"{feasible.size:,}"
-    click.echo(f"{space}: {len(converted.knobs)} knobs, {number} configurations of {most:,} combinations")
+    echo(f"{space}: {len(converted.knobs)} knobs, {number} configurations of {most:,} combinations")
     for note in converted.notes:
-        click.echo(f"note: {note}")
-    click.echo(f"next:  autotune check {shlex.quote(str(space))}")
+        echo(f"note: {note}")
+    echo(f"next:  autotune check {shlex.quote(str(space))}")
     return 0

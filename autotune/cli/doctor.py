@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from autotune.cli.options import json_option, print_json
+from autotune.cli.options import echo, json_option, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ def command(seconds: float, as_json: bool) -> int:
     if as_json:
         print_json(document)
     else:
-        click.echo(say(document))
+        echo(say(document))
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -152,7 +153,15 @@ def _write_parquet(frame: pd.DataFrame, file: Path) -> None:
         import pyarrow as _  # noqa: F401
     except ImportError:
         raise InputError(Problem("Parquet needs pyarrow", hint="pip install pyarrow")) from None
-    frame.to_parquet(file, index=False)
+    frame.apply(_of_one_kind).to_parquet(file, index=False)
+
+
+def _of_one_kind(column: pd.Series[Any]) -> pd.Series[Any]:
+    """The values as JSON text where they are of several kinds, which no column of Parquet holds."""
+    kinds = {type(value) for value in column.dropna()}
+    if len(kinds) < 2 or kinds == {int, float}:
+        return column
+    return column.map(json.dumps, na_action="ignore")
 
 
 def _write_t4(store: Store, study: StudyRecord, file: Path) -> int:

@@ -66,7 +66,7 @@ def _recording(recording: Path, output: Path | None, force: bool, as_json: bool)
     if file.exists() and not force:
         raise InputError(Problem(f"{file} exists", hint="choose another -o, or say --force"))
     try:
-        file.write_text(space_document(recorded, recording, file))
+        file.write_text(space_document(recorded, recording, file), encoding="utf-8")
     except OSError as error:
         raise InputError(Problem(f"cannot write {file}: {error.strerror or error}")) from error
     failed = sum(entry.status.failed for entry in recorded.entries)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from autotune.cli.options import json_option, print_json, store_option, study_option
+from autotune.cli.options import echo, json_option, print_json, store_option, study_option
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +31,7 @@ def command(study: str | None, seed: int, store: str | None, as_json: bool) -> i
     if as_json:
         print_json(describe(evidence.study.label, evidence.metric.name, frame, pairs))
     else:
-        click.echo(say(evidence.study.label, evidence.metric.name, frame, pairs))
+        echo(say(evidence.study.label, evidence.metric.name, frame, pairs))
     return 0
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from autotune.cli.options import json_option, print_json
+from autotune.cli.options import echo, json_option, print_json
 from autotune.errors import InputError, Problem
 
 KINDS = {
@@ -46,8 +46,8 @@ def command(folder: Path, kind: str, force: bool, as_json: bool) -> int:
     if as_json:
         print_json({"files": [str(file) for file in files], "kind": kind})
     else:
-        click.echo("written: " + ", ".join(str(file) for file in files))
+        echo("written: " + ", ".join(str(file) for file in files))
         space = shlex.quote(str(files[0]))
-        click.echo(f"next:    autotune check {space}")
-        click.echo(f"         autotune search {space} --trials 30")
+        echo(f"next:    autotune check {space}")
+        echo(f"         autotune search {space} --trials 30")
     return 0

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 TRIAL = "the trial's id, STUDY:NUMBER, or its number with --study"
 
+MOST_DIGITS = 18
+"""Of a number that a database can count to."""
+
 RECIPE = "recipe:"
 
 
@@ -30,6 +33,8 @@ def find_trial(store: Store, word: str, study: str | None = None) -> TrialRecord
     name, colon, number = word.rpartition(":")
     if not number.isascii() or not number.isdigit():
         raise InputError(Problem(f"{word!r} is no trial", expected=TRIAL))
+    if len(number) > MOST_DIGITS:
+        raise InputError(Problem(f"there is no trial with a number of {len(number):,} digits"))
     if not colon and study is None:
         return store.trial(int(number))
     names = [said for said in (name if colon else None, study) if said is not None]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from autotune.cli.options import json_option, print_json, store_option, study_option
+from autotune.cli.options import echo, json_option, print_json, store_option, study_option
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +28,7 @@ def command(study: str | None, store: str | None, as_json: bool) -> int:
     if as_json:
         print_json(describe(frame))
     else:
-        click.echo(say(frame))
+        echo(say(frame))
     return 0
 
 

@@ -167,7 +167,12 @@ def _lines(
         known = decode(archive.read(LINES), LINES)
     except InputError:
         return {}
-    return known if isinstance(known, dict) else {}
+    named = known.items() if isinstance(known, dict) else ()
+    return {
+        name: lines
+        for name, lines in named
+        if isinstance(lines, list) and all(isinstance(line, str) for line in lines)
+    }
 
 
 def _altered_lines(archive: Archive, name: str, known: list[str]) -> Iterator[str]:

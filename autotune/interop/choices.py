@@ -35,7 +35,7 @@ class Choices:
         seen = set()
         for place, one in enumerate(objects):
             label = _label(one)
-            if key(label) in seen:
+            while key(label) in seen:
                 label = f"{label} ({place})"
             seen.add(key(label))
             labels.append(label)

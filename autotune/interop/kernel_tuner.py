@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from autotune.errors import InputError, Problem
-from autotune.interop.space_text import comment_lines, knob_lines
+from autotune.interop.space_text import can_be_written, comment_lines, knob_lines
 from autotune.measure.placeholders import yaml_key, yaml_value
 from autotune.measure.recording import Entry, Recording
 from autotune.space.syntax import check_name
+from autotune.space.yaml_nodes import shorten
 from autotune.status import Status
 
 TRIALS = 200
@@ -29,16 +30,18 @@ def space_document(recording: Recording, source: Path, file: Path) -> str:
     Raises :class:`InputError` for a recording whose knobs cannot be named in a space file, or none of
     whose configurations has a time.
     """
-    problems = list(_name_problems(recording))
+    problems = [*_name_problems(recording), *_value_problems(recording)]
     timed = [entry for entry in recording.entries if entry.status is Status.OK and entry.time is not None]
     if not timed:
         problems.append(
             Problem(f"no configuration of {recording.path} succeeded: there is nothing to replay")
         )
+    replayed = os.path.relpath(source.absolute(), file.absolute().parent)
+    if not can_be_written(replayed):
+        problems.append(Problem(f"{source} has a name that no space file can hold", hint="rename it"))
     if problems:
         raise InputError(problems)
     default = _typical(timed).configuration
-    replayed = os.path.relpath(source.absolute(), file.absolute().parent)
     lines = [
         *_comment(recording),
         "autotune: 1",
@@ -88,7 +91,8 @@ def _further_metrics(recording: Recording, timed: Sequence[Entry]) -> list[tuple
     """Other numbers that every success has and that a space file can name, with their unit."""
     common = [name for name in timed[0].metrics if all(name in entry.metrics for entry in timed)]
     usable = [name for name in common if _METRIC_NAME.fullmatch(name) and name not in recording.knobs]
-    return [(name, recording.units.get(name, "")) for name in usable]
+    units = {name: recording.units.get(name, "") for name in usable}
+    return [(name, unit if can_be_written(unit) else "") for name, unit in units.items()]
 
 
 def _name_problems(recording: Recording) -> list[Problem]:
@@ -98,4 +102,13 @@ def _name_problems(recording: Recording) -> list[Problem]:
             check_name(name)
         except ValueError as error:
             problems.append(Problem(f"{recording.path}: {error}", hint="rename it in the recording"))
+    return problems
+
+
+def _value_problems(recording: Recording) -> list[Problem]:
+    problems = []
+    for name, values in recording.knobs.items():
+        if wrong := [value for value in values if not can_be_written(value)]:
+            message = f"{recording.path}: {name} can be {shorten(repr(wrong[0]))}"
+            problems.append(Problem(message, expected="finite numbers, and texts that UTF-8 has"))
     return problems

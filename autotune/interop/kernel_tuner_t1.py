@@ -18,11 +18,12 @@ from typing import Any
 from autotune.errors import InputError, Location, Problem
 from autotune.interop.python_frame import Frame
 from autotune.interop.python_rules import rule_text
-from autotune.interop.python_text import Module
+from autotune.interop.python_text import Module, parsed
 from autotune.interop.space_text import Converted, can_be_written
 from autotune.space.configuration import Value
 from autotune.space.knob_values import key
 from autotune.space.space_file import load_text
+from autotune.space.yaml_nodes import shorten
 
 KINDS: Mapping[str, tuple[type, ...]] = {
     "int": (int,),
@@ -145,12 +146,12 @@ class _Reader:
             raise InputError(Problem("there are no Values", where, 'a text such as "[1, 2, 4]"'))
         words = re.sub(r"\b(true|false)\b", lambda word: word[0].capitalize(), written)
         try:
-            tree = ast.parse(words.strip(), mode="eval").body
+            tree = parsed(words.strip(), "eval").body
             found = self.module.value(tree)
             many = isinstance(found, (list, tuple, range, set))
             return Frame(self.module, {}).collect(tree, found) if many else [found]
         except (SyntaxError, ValueError, RecursionError) as error:
-            message = f"{written!r} is no Python: {getattr(error, 'msg', error)}"
+            message = f"{shorten(written)!r} is no Python: {getattr(error, 'msg', error)}"
             raise InputError(Problem(message, where)) from None
         except InputError as error:
             problem = error.problems[0]
@@ -190,7 +191,7 @@ class _Reader:
         name = str(kernel.get("KernelName") or self.file.stem)
         name = name if can_be_written(name) else self.file.stem
         size = kernel.get("ProblemSize")
-        plain = isinstance(size, list) and all(isinstance(x, int) for x in size)
+        plain = isinstance(size, list) and all(isinstance(x, int) and can_be_written(x) for x in size)
         notes = ["the kernel's arguments and launch are not taken over: the objective says them."]
         made = Converted(
             name=re.sub(r"[^\w.-]+", "-", name).strip("-.")[:100] or "kernel",

@@ -187,8 +187,13 @@ def parameters(trial: TrialRecord) -> dict[str, Any]:
 
 def _spread(knob: str, value: Value) -> list[tuple[str, Any]]:
     if isinstance(value, FrozenMap):
-        return [(f"{knob}[{item}]", place) for item, place in value.items()]
-    return [(knob, json.dumps(plain(value)) if isinstance(value, tuple) else value)]
+        return [(f"{knob}[{item}]", _category(place)) for item, place in value.items()]
+    return [(knob, _category(value))]
+
+
+def _category(value: Value) -> Any:
+    """As Optuna's storages can keep it: lists and maps by their text."""
+    return json.dumps(plain(value)) if isinstance(value, (tuple, FrozenMap)) else value
 
 
 def distributions_of(study: StudyRecord, trials: Sequence[TrialRecord]) -> dict[str, BaseDistribution]:
@@ -218,7 +223,8 @@ def _distribution(knob: Knob | None, tried: Sequence[Any]) -> BaseDistribution:
     if isinstance(knob, FloatRange) and numbers:
         low, high = min(knob.low, *tried), max(knob.high, *tried)
         return FloatDistribution(float(low), float(high), log=knob.scale == "log" and low > 0)
-    listed = [] if knob is None or not _is_listed(knob) else [plain(value) for value in knob.cells[0].values]
+    values = knob.cells[0].values if knob is not None and _is_listed(knob) else ()
+    listed = [_category(value) for value in values if not isinstance(value, FrozenMap)]
     known = {(type(value), value): None for value in [*listed, *tried]}
     choices = [value for _, value in known]
     if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in choices):
@@ -227,5 +233,5 @@ def _distribution(knob: Knob | None, tried: Sequence[Any]) -> BaseDistribution:
 
 
 def _is_listed(knob: Knob) -> bool:
-    """Whether a knob is one list of plain values: no permutation, no assignment."""
+    """Whether a knob is one list of values: no permutation, no assignment."""
     return len(knob.cells) == 1 and not knob.distinct and knob.cells[0].name == knob.name

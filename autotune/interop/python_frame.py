@@ -161,9 +161,11 @@ class Frame:
 
     def binary(self, node: ast.AST, op: ast.operator, left: Any, right: Any) -> Any:
         """A result that stays small; Python's own ``2 ** 10 ** 9`` would not end."""
-        many = [x for x in (left, right) if isinstance(x, (list, tuple, str))]
+        lengths = [len(x) for x in (left, right) if isinstance(x, (list, tuple, str, bytes))]
         times = [x for x in (left, right) if isinstance(x, int)]
-        big = isinstance(op, ast.Mult) and many and times and len(many[0]) * times[0] > MOST_ITEMS
+        big = sum(lengths) > MOST_ITEMS
+        if isinstance(op, ast.Mult) and lengths and times:
+            big = lengths[0] * times[0] > MOST_ITEMS
         if isinstance(op, (ast.Pow, ast.LShift)) and isinstance(left, int) and isinstance(right, int):
             big = abs(right) * (left.bit_length() if isinstance(op, ast.Pow) else 1) > MOST_BITS
         if big or any(isinstance(x, int) and x.bit_length() > MOST_BITS for x in (left, right)):

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from autotune.errors import InputError, Location, Problem, nearest
+from autotune.interop.python_text import parsed
 from autotune.space.configuration import Value
 from autotune.space.parser import parse
 from autotune.space.syntax import (
@@ -32,6 +33,7 @@ from autotune.space.syntax import (
     Unary,
     render,
 )
+from autotune.space.yaml_nodes import shorten
 
 LONGEST_RANGE = 100
 
@@ -56,7 +58,9 @@ _COMPARE: Mapping[type[ast.cmpop], ComparisonOperator] = {
     ast.Is: "==",
     ast.IsNot: "!=",
 }
-_C = ((re.compile(r"&&"), " and "), (re.compile(r"\|\|"), " or "), (re.compile(r"!(?!=)"), " not "))
+_TEXT = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
+_C = re.compile(rf"{_TEXT}|\s*(?:&&|\|\|)\s*|!(?!=)\s*", re.DOTALL)
+"""What stands for ``and``, ``or`` and ``not`` in C; and quoted texts, in which it means nothing."""
 
 
 def rule_text(text: str, knobs: Mapping[str, Sequence[Value]], where: Location) -> str:
@@ -65,24 +69,29 @@ def rule_text(text: str, knobs: Mapping[str, Sequence[Value]], where: Location) 
     ``where`` is the place at which ``text`` begins. Raises :class:`InputError` with the place of what has no
     counterpart.
     """
-    written = text.strip()
-    for sign, word in _C:
-        written = sign.sub(word, written)
-    if written != text.strip():
-        written = " ".join(written.split())
+    plain = text.strip()
+    written = _C.sub(_in_python, plain).strip()
     try:
-        tree = ast.parse(written.strip(), mode="eval").body
+        tree = parsed(written, "eval").body
     except (SyntaxError, ValueError) as error:
         column = (getattr(error, "offset", 0) or 1) - 1 if written == text else 0
         place = _moved(where, column)
-        message = f"{text!r} is no condition in Python: {getattr(error, 'msg', error)}"
+        message = f"{shorten(text)!r} is no condition in Python: {getattr(error, 'msg', error)}"
         raise InputError(Problem(message, place)) from None
-    exact = written == text
+    translation = _Translation(knobs, where if written == text else Location(where.file, where.line))
     try:
-        node = _Translation(knobs, where if exact else Location(where.file, where.line)).condition(tree)
+        if written != plain:
+            translation.refuse_loose_not(tree, written)
+        node = translation.condition(tree)
         return written if _same(written, node) else _without_brackets(render(node))
     except RecursionError:
         raise InputError(Problem("this condition is nested too deep", where)) from None
+
+
+def _in_python(found: re.Match[str]) -> str:
+    """What a match of :data:`_C` is in Python."""
+    sign = found[0].strip()
+    return {"&&": " and ", "||": " or ", "!": "not "}.get(sign, found[0])
 
 
 def _same(text: str, node: Node) -> bool:
@@ -111,6 +120,15 @@ class _Translation:
     def refuse(self, node: ast.AST, why: str, hint: str = "") -> InputError:
         place = _moved(self.where, getattr(node, "col_offset", 0))
         return InputError(Problem(f"{ast.unparse(node)!r} cannot be said in a rule: {why}", place, hint=hint))
+
+    def refuse_loose_not(self, tree: ast.expr, text: str) -> None:
+        """Raise :class:`InputError` for a ``!`` that C binds tighter than Python its ``not``: ``!a == b``."""
+        for node in ast.walk(tree):
+            if isinstance(node, ast.UnaryOp) and isinstance(node.operand, (ast.Compare, ast.BinOp)):
+                behind = text.encode()[node.col_offset + len("not") : node.operand.col_offset]
+                if isinstance(node.op, ast.Not) and b"(" not in behind:
+                    why = "in C the ! would be of its first operand alone"
+                    raise self.refuse(node, why, "put brackets around what it is to negate")
 
     def condition(self, node: ast.expr) -> Node:
         """``node`` where its truth is asked for."""
@@ -219,6 +237,8 @@ class _Translation:
                 return self.span(node, bounds)
             case "ceil", [ast.BinOp(left=left, op=ast.Div(), right=right)]:
                 return Call("ceildiv", (self.value(left), self.value(right)))
+            case "int", [ast.BinOp(op=ast.Div()) as quotient] if not self.never_negative(quotient):
+                raise self.refuse(node, "it rounds towards 0, and rules round down", "use //")
             case (("floor" | "int"), [ast.BinOp(left=left, op=ast.Div(), right=right)]):
                 return Binary("//", self.value(left), self.value(right))
             case "pow", [one, two]:
@@ -260,6 +280,19 @@ class _Translation:
             case "pow", [one, two]:
                 return self.is_whole(one) and self.is_count(two)
         return name in ("float", "abs", "min", "max") and all(map(self.is_whole, arguments))
+
+    def never_negative(self, node: ast.expr) -> bool:
+        """Whether a value is a number and not negative, as far as can be seen."""
+        match node:
+            case ast.BinOp(left=left, op=op, right=right):
+                safe = not isinstance(op, ast.Sub)
+                return safe and self.never_negative(left) and self.never_negative(right)
+            case ast.Call(args=arguments):
+                return _function(node) == "abs" or all(map(self.never_negative, arguments))
+            case ast.Constant(value=int() | float() as value):
+                return value >= 0
+        values = self.values_of(node)
+        return bool(values) and all(isinstance(value, (int, float)) and value >= 0 for value in values)
 
     def is_count(self, node: ast.expr) -> bool:
         """Whether a value is a whole number and not negative."""

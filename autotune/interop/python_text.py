@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal, overload
 
 from autotune.errors import InputError, Location, Problem
 from autotune.interop.python_frame import Closure, Frame, Return, Scope
@@ -21,6 +21,18 @@ UNDERSTOOD = "literals, ranges, comprehensions, and names and functions of this 
 
 Call = Callable[[ast.Call, list[Any], dict[str, Any]], Any]
 """Takes the node of a call, and the values of its arguments by position and by name."""
+
+
+@overload
+def parsed(text: str, mode: Literal["exec"]) -> ast.Module: ...
+@overload
+def parsed(text: str, mode: Literal["eval"]) -> ast.Expression: ...
+def parsed(text: str, mode: Literal["exec", "eval"]) -> ast.AST:
+    """The tree of a source or of an expression. ``SyntaxError``, or ``ValueError`` (a NUL byte), else."""
+    try:
+        return ast.parse(text, mode=mode)
+    except (RecursionError, MemoryError):  # of Python's own parser: thousands of signs or brackets in a row
+        raise SyntaxError("it is nested too deep") from None
 
 
 class Module:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import re
+import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,11 +17,14 @@ from autotune.space.space import Space
 from autotune.space.syntax import check_name
 
 WIDTH = 100
+NARROWEST = 20
+"""What is left for values beside a long name."""
 
 
 def comment_lines(text: str) -> list[str]:
-    """``text`` as lines of a comment."""
-    return [f"# {line}" for line in textwrap.wrap(" ".join(text.split()), WIDTH - 2)]
+    """``text`` as lines of a comment, with ``?`` for what no YAML may hold."""
+    plain = "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
+    return [f"# {line}" for line in textwrap.wrap(plain, WIDTH - 2)]
 
 
 def knob_lines(name: str, values: Sequence[Value], default: Value) -> list[str]:
@@ -33,7 +36,8 @@ def knob_lines(name: str, values: Sequence[Value], default: Value) -> list[str]:
     start = f"  {yaml_key(name)}: {{{kind}: ["
     text = ", ".join(map(yaml_value, values))
     # Texts may hold blanks, at which a line must not be broken.
-    rows = textwrap.wrap(text, WIDTH - len(start)) if kind == "values" else [text]
+    width = max(WIDTH - len(start), NARROWEST)
+    rows = textwrap.wrap(text, width, break_long_words=False) if kind == "values" else [text]
     lines = [" " * len(start) + row for row in rows]
     lines[0] = start + rows[0]
     lines[-1] += f"], default: {chosen}}}"
@@ -41,10 +45,14 @@ def knob_lines(name: str, values: Sequence[Value], default: Value) -> list[str]:
 
 
 def can_be_written(value: object) -> bool:
-    """Whether a space file can hold the number or text: no infinity, nothing that UTF-8 does not have."""
-    if isinstance(value, float):
-        return math.isfinite(value)
-    return not isinstance(value, str) or not re.search("[\ud800-\udfff]", value)
+    """Whether a space file can hold the value: no number that no float can hold, no text without UTF-8."""
+    if isinstance(value, (int, float)):
+        return -sys.float_info.max <= value <= sys.float_info.max  # also for integers that no float holds
+    if isinstance(value, str):
+        return not re.search("[\ud800-\udfff]", value)
+    if isinstance(value, Mapping):
+        return all(map(can_be_written, (*value, *value.values())))
+    return not isinstance(value, tuple) or all(map(can_be_written, value))
 
 
 def _is_number(value: Value) -> bool:
@@ -77,6 +85,8 @@ class Converted:
                 check_name(name)
             except ValueError as error:
                 problems.append(Problem(str(error), Location(self.file), hint="rename it there"))
+        if not can_be_written(self.objective):
+            problems.append(Problem("its path is none that a space file can hold", Location(self.file)))
         if problems:
             raise InputError(problems)
         knobs = [_knob(name, tuple(values), self.default[name]) for name, values in self.knobs.items()]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import os
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,11 +19,12 @@ from typing import Any, ClassVar, TypeGuard
 from autotune.errors import InputError, Location, Problem, nearest
 from autotune.interop.exact_rules import combinations, exact_rules
 from autotune.interop.python_frame import Closure
-from autotune.interop.python_text import Module
+from autotune.interop.python_text import Module, parsed
 from autotune.interop.space_text import Converted, can_be_written
 from autotune.space.configuration import Value
 from autotune.space.knob_values import key as value_key
 from autotune.space.space_file import load_text
+from autotune.space.yaml_nodes import shorten
 
 OPTIONS: Mapping[str, Value | None] = {"num_warps": 4, "num_stages": 3, "num_ctas": 1, "maxnreg": None}
 """What Triton takes where a configuration does not say; ``maxnreg: None`` is no limit, here written 0."""
@@ -101,7 +103,7 @@ class _Reader:
         self.file = file
         text = load_text(file)
         try:
-            tree = ast.parse(text)
+            tree = parsed(text, "exec")
         except SyntaxError as error:
             where = Location(str(file), error.lineno or 0, error.offset or 0)
             raise InputError(Problem(f"this is not Python: {error.msg}", where)) from None
@@ -233,7 +235,7 @@ class _Reader:
     def scalar(self, config: Config, name: str, value: Any) -> Value:
         if isinstance(value, (bool, int, float, str)) and can_be_written(value):
             return value
-        message = f"{name} is {value!r}"
+        message = f"{name} is {shorten(reprlib.repr(value))}"
         raise InputError(Problem(message, self.place(config.node), "a finite number, a flag or a text"))
 
     def place(self, node: ast.AST) -> Location:

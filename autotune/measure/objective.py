@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from numbers import Real
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -93,6 +94,19 @@ class Context:
     """Seeds fresh random inputs; another one for each trial and each round."""
     compiled: Path | None = None
     """The folder of :attr:`Objective.compile_cache`; ``None``: nothing is kept between searches."""
+
+    def size(self, name: str) -> int:
+        """A size of the workload: a whole number, 1 or more. Raises :class:`Infeasible` for anything else.
+
+        ``int`` alone takes 1.5 for 1, and the product of nothing is soon computed.
+        """
+        if name not in self.workload:
+            raise Infeasible(f"the workload has no {name!r}")
+        value = self.workload[name]
+        number = isinstance(value, Real) and not isinstance(value, bool)
+        if not number or not float(value).is_integer() or value < 1:
+            raise Infeasible(f"{name} should be a whole number, 1 or more, and is {value!r}")
+        return int(value)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 
 from autotune.space.configuration import FrozenMap, Value, freeze, plain
 
-_FLAG_WORDS = frozenset({"y", "n", "yes", "no", "on", "off"})
+_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 
 
 def as_text(value: Value) -> str:
@@ -60,8 +60,8 @@ def yaml_value(value: Value) -> str:
 
 
 def yaml_key(name: str) -> str:
-    """A name as a key of YAML or TOML; quoted where YAML 1.1 takes it for a flag, or TOML for no bare key."""
-    return name if name.isascii() and name.lower() not in _FLAG_WORDS else _quoted(name)
+    """A name as a key of YAML or TOML; quoted where YAML 1.1 has another meaning for it, or TOML none."""
+    return name if name.isascii() and name.lower() not in _WORDS else _quoted(name)
 
 
 def _json(configuration: Mapping[str, Value]) -> str:

@@ -269,7 +269,13 @@ class _KernelTuner(_Reader):
                     expected="'tune_params_keys', the names of the knobs, and 'tune_params', their values",
                 )
             )
-        return {key: values[key] if isinstance(values.get(key), list) else [] for key in keys}
+        declared = {key: values[key] if isinstance(values.get(key), list) else [] for key in keys}
+        for key, listed in declared.items():
+            try:
+                freeze(listed)
+            except TypeError as error:
+                raise InputError(Problem(f"{self.path}: 'tune_params' of {key!r}: {error}")) from None
+        return declared
 
     def _entry(self, key: str, entry: object, knobs: Knobs) -> Entry | None:
         label = f"the entry {key!r}"
@@ -394,7 +400,8 @@ def _configuration(
 ) -> Configuration | None:
     missing = [name for name in knobs.names if name not in given]
     if missing:
-        reader.bad(label, f"lacks the knob {', '.join(map(repr, missing))}")
+        expected = "a value for each knob: a recording says of none when it exists"
+        reader.bad(label, f"lacks the knob {', '.join(map(repr, missing))}", expected)
         return None
     try:
         return knobs.configuration(given)

@@ -16,13 +16,14 @@ import shlex
 import shutil
 import sqlite3
 import struct
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import CompletedProcess
 
+from autotune.provenance import asking
 from autotune.provenance.cgroup import Group, find_group
 from autotune.provenance.compiler import NoCompilerError, c_compiler
 from autotune.provenance.document import Documented
@@ -273,22 +274,13 @@ PROBES: tuple[Callable[[], Capability], ...] = (
 """In the order in which they are shown."""
 
 
-def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str] | str:
+def _run(command: Sequence[str]) -> CompletedProcess[str] | str:
     """The finished program, or the reason why it did not finish."""
     try:
-        return subprocess.run(
-            list(command),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return f"no answer within {_SECONDS:g} s"
+        done = asking.answer(asking.start(command), _SECONDS)
     except OSError as error:
         return str(error)
+    return f"no answer within {_SECONDS:g} s" if done is None else done
 
 
 def _version(command: Sequence[str]) -> str:
@@ -296,7 +288,7 @@ def _version(command: Sequence[str]) -> str:
     return shlex.join(command) if isinstance(done, str) or done.returncode else version_line(done.stdout)
 
 
-def _why(done: subprocess.CompletedProcess[str] | str, otherwise: str) -> str:
+def _why(done: CompletedProcess[str] | str, otherwise: str) -> str:
     if isinstance(done, str):
         return done
     lines = done.stderr.strip().splitlines()

@@ -7,7 +7,6 @@ import os
 import platform
 import re
 import shutil
-import subprocess
 import sys
 import sysconfig
 import time
@@ -15,7 +14,9 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from subprocess import Popen
 
+from autotune.provenance import asking
 from autotune.provenance.document import Documented
 from autotune.provenance.system import System, key_values
 
@@ -132,7 +133,7 @@ def _recorded_version(entry: Path) -> str:
 class VersionQueries:
     """Programs asked for their version, all at once, while the caller does something else."""
 
-    running: Mapping[str, subprocess.Popen[bytes]]
+    running: Mapping[str, Popen[str]]
     deadline: float
     found: dict[str, str] = field(default_factory=dict)
 
@@ -145,29 +146,17 @@ class VersionQueries:
             if path is None:
                 continue
             with suppress(OSError):  # on PATH and still not executable
-                running[program] = subprocess.Popen(
-                    [path, "--version"],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.STDOUT,
-                    env={**os.environ, "LC_ALL": "C"},
-                )
+                env = {**os.environ, "LC_ALL": "C"}
+                running[program] = asking.start([path, "--version"], errors_too=True, env=env)
         return cls(running, time.monotonic() + seconds)
 
     def result(self) -> dict[str, str]:
         """Program -> its version in one line; ``"unknown"`` for one that failed or took too long."""
         versions = {}
         for program, process in self.running.items():
-            try:
-                # One that hangs must not keep us from reading what the others have long written.
-                output, _ = process.communicate(timeout=max(0.1, self.deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.communicate()
-                versions[program] = "unknown"
-            else:
-                text = output.decode(errors="replace")
-                versions[program] = version_line(text) if process.returncode == 0 else "unknown"
+            # One that hangs must not keep us from reading what the others have long written.
+            said = asking.answer(process, max(0.1, self.deadline - time.monotonic()))
+            versions[program] = version_line(said.stdout) if said and not said.returncode else "unknown"
         return versions
 
 

@@ -77,6 +77,8 @@ class Evolution(Strategy):
     def _child(self, window: Sequence[Ranked], rng: np.random.Generator) -> Proposal | None:
         for attempt in range(ATTEMPTS):
             loss, parent = self._tournament(window, rng)
+            if not parent:  # of a space in which no knob exists here
+                return None
             child, kind = parent, "mutation"
             reason: dict[str, object] = {"parent": parent.hash, "parent_metric": self._sign * loss}
             if rng.random() < float(self.options["crossover"]):

@@ -36,10 +36,13 @@ def regions(space: Space, name: str = "") -> list[Region]:
 
     An order is cut by its first item, an assignment by where the first item goes, a range into
     quarters. Without a name the knob is chosen: one that other knobs' existence hangs on, else a
-    choice, else what has the most values. Raises :class:`InputError` for a knob that does not always exist,
-    and where draws find nothing feasible in all of the space.
+    choice, else what has the most values; where no knob always exists, all of it is one region. Raises
+    :class:`InputError` for a knob that does not always exist, and where draws find nothing feasible in
+    all of the space.
     """
     knob = space.knob(name) if name else _telling(space)
+    if knob is None:
+        return [Region("all", space)]
     if knob.when is not None:
         raise InputError(
             Problem(
@@ -69,15 +72,15 @@ def _can_be_sampled(space: Space) -> bool:
     return True
 
 
-def _telling(space: Space) -> Knob:
-    """The knob whose values say most about what kind of configuration it is, before anything is known."""
+def _telling(space: Space) -> Knob | None:
+    """The knob that always exists whose values say most about what kind of configuration it is."""
 
     def weight(knob: Knob) -> tuple[int, bool, int]:
         hanging = sum(other.when is not None and knob.name in other.when.knobs for other in space.knobs)
         choice = not knob.ordered and 1 < (knob.cardinality or 0) <= MOST
         return hanging, choice, knob.cardinality or 0
 
-    return max((knob for knob in space.knobs if knob.when is None), key=weight)
+    return max((knob for knob in space.knobs if knob.when is None), key=weight, default=None)
 
 
 def _conditions(knob: Knob) -> Iterator[tuple[str, Node]]:

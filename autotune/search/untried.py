@@ -67,7 +67,7 @@ def _by_index(
 ) -> Iterator[Configuration]:
     """Draw from the gaps between the indices of what is known."""
     feasible = space.feasible
-    used = sorted({feasible.index(c) for c in known if c in space})
+    used = sorted({number for c in known if (number := feasible.number(c)) is not None})
     size = feasible.size or 0
     while len(used) < size:
         gap = int(rng.integers(size - len(used)))

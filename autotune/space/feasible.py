@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from autotune.errors import AutotuneError, InputError
 from autotune.space.columns import SAFE_INT, Array
-from autotune.space.configuration import Value
+from autotune.space.configuration import Configuration, Value
 from autotune.space.factoring import factorise
 from autotune.space.factors import Estimate, Factor, RowsFactor, RuledFactor
 from autotune.space.knob import Knob
@@ -60,6 +60,7 @@ class FeasibleSet:
         self.cells: tuple[str, ...] = tuple(cell.name for knob in self.knobs for cell in knob.cells)
         """What the columns of :meth:`matrix` are: one a cell (a permutation has one a position)."""
         self._columns = _columns(self.knobs)
+        self._numbers: dict[str, int | None] = {}
         self.factors: tuple[Factor, ...] = (
             tuple(factorise(self.knobs, self.constraints, limit))
             if rows is None
@@ -144,6 +145,18 @@ class FeasibleSet:
                 raise ValueError(f"{dict(values)!r} is not in the feasible set")
             index = index * factor.bounds[1] + place
         return index
+
+    def number(self, configuration: Configuration) -> int | None:
+        """As :meth:`index`; ``None`` where it is not in the set.
+
+        Kept, since a search that nears the end of a set asks for those of all its trials, each time.
+        """
+        if configuration.hash not in self._numbers:
+            try:
+                self._numbers[configuration.hash] = self.index(configuration)
+            except ValueError:
+                self._numbers[configuration.hash] = None
+        return self._numbers[configuration.hash]
 
     def __iter__(self) -> Iterator[dict[str, Value]]:
         high = math.prod(self._candidates)

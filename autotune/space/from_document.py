@@ -30,14 +30,27 @@ def space_from_document(
     ``rows`` are those of a recorded space, of which a document has only the number. Compare
     :attr:`Space.hash` with the one that was stored beside the document to see that it is the very same.
     """
-    facts: Mapping[str, Value] = document["facts"]
+    device = _device(document["facts"])
     return Space(
         [_knob(name, described) for name, described in document["knobs"].items()],
         document["constraints"],
         workload=document["workload"],
-        device={n.removeprefix(DEVICE): value for n, value in facts.items() if n.startswith(DEVICE)},
+        device=device,
         rows=rows,
     )
+
+
+def _device(facts: Mapping[str, Value]) -> dict[str, Any]:
+    """The facts of the device that rules used, by their dotted names, as the maps that they came from."""
+    device: dict[str, Any] = {}
+    for name in sorted(facts):  # a whole map comes before what is in it
+        if name.startswith(DEVICE):
+            *folders, last = name.removeprefix(DEVICE).split(".")
+            inside = device
+            for folder in folders:
+                inside = inside.setdefault(folder, {})
+            inside[last] = facts[name]
+    return device
 
 
 def _knob(name: str, described: Mapping[str, Any]) -> Knob:

@@ -47,7 +47,7 @@ def distinct(what: str, given: object) -> tuple[Value, ...]:
 
 
 def scalars(what: str, given: object) -> tuple[Value, ...]:
-    """As :func:`_distinct`, for numbers, flags and texts only."""
+    """As :func:`distinct`, for numbers, flags and texts only."""
     values = distinct(what, given)
     for value in values:
         if not isinstance(value, (bool, int, float, str)):

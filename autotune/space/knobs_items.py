@@ -23,6 +23,12 @@ Places = NDArray[np.int64]
 class Items(Knob):
     """A knob of several cells: of many items it has too many neighbours to make them all."""
 
+    def canonical(self, value: object) -> Value:
+        try:
+            return self.join(self.split(freeze(value)))
+        except TypeError:
+            raise self._refuse(value) from None
+
     @property
     @abstractmethod
     def steps(self) -> int:
@@ -82,12 +88,6 @@ class Permutation(Items):
         if sorted(places) != list(range(len(self.items))):
             raise self._refuse(value)
         return places
-
-    def canonical(self, value: object) -> Value:
-        try:
-            return self.join(self.split(freeze(value)))
-        except TypeError:
-            raise self._refuse(value) from None
 
     def sample(self, rng: np.random.Generator) -> Value:
         return self.join([int(place) for place in rng.permutation(len(self.items))])
@@ -196,12 +196,6 @@ class Assignment(Items):
         if -1 in places:
             raise self._refuse(value)
         return places
-
-    def canonical(self, value: object) -> Value:
-        try:
-            return self.join(self.split(freeze(value)))
-        except TypeError:
-            raise self._refuse(value) from None
 
     def sample(self, rng: np.random.Generator) -> Value:
         return self.join([int(i) for i in rng.integers(len(self.options), size=len(self.items))])

@@ -199,6 +199,9 @@ class FloatRange(_Scaled):
             raise ValueError(f"step must be above 0, but it is {self.step}")
         if (self.high - self.low) / self.step >= MOST_GRID_VALUES:
             raise ValueError(f"a step of {self.step} makes over {MOST_GRID_VALUES:,} values: leave it out")
+        apart = math.ulp(max(abs(self.low), abs(self.high)))
+        if self.step < 2 * apart:  # two steps would round to the same value
+            raise ValueError(f"a step of {self.step} is too small here, where floats are {apart:g} apart")
 
     @cached_property
     def _grid(self) -> tuple[float, ...]:

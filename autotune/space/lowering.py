@@ -18,6 +18,7 @@ from autotune.space.syntax import (
     Name,
     Node,
     Unary,
+    children,
 )
 from autotune.space.terms import Term, Terms
 
@@ -49,19 +50,7 @@ def cells_of(tree: Node, knobs: Mapping[str, Knob]) -> set[tuple[str, int]]:
             return {(tree.name, place) for place in range(len(knobs[tree.name].cells))}
         case Item():
             return {(tree.knob, _position(knobs[tree.knob], tree.key))}
-        case Literal():
-            return set()
-        case Unary():
-            parts: tuple[Node, ...] = (tree.operand,)
-        case Binary():
-            parts = (tree.left, tree.right)
-        case Comparison() | Boolean():
-            parts = tree.operands
-        case Call():
-            parts = tree.arguments
-        case ListOf():
-            parts = tree.items
-    return {cell for part in parts for cell in cells_of(part, knobs)}
+    return {cell for part in children(tree) for cell in cells_of(part, knobs)}
 
 
 def _lower(node: Node, knobs: Mapping[str, Knob], cell: CellTerm, terms: Terms) -> Term:
@@ -120,8 +109,4 @@ def _count(
 
 def _position(knob: Knob, key: int | str) -> int:
     """The cell that ``knob[key]`` means: a position of a permutation, or the name of an item."""
-    return key if isinstance(key, int) else _names(knob).index(f"{knob.name}[{key!r}]")
-
-
-def _names(knob: Knob) -> list[str]:
-    return [cell.name for cell in knob.cells]
+    return key if isinstance(key, int) else [cell.name for cell in knob.cells].index(f"{knob.name}[{key!r}]")

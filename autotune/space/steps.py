@@ -109,6 +109,5 @@ def _around_default(knob: Knob) -> list[Value]:
     if len(knob.cells) != 1:
         return list(knob.neighbours(knob.default))
     (place,) = knob.split(knob.default)
-    values = knob.cells[0].values
-    near = range(max(place - REACH, 0), min(place + REACH + 1, len(values)))
-    return [values[index] for index in sorted(near, key=lambda index: abs(index - place))[1:]]
+    near = range(max(place - REACH, 0), min(place + REACH + 1, len(knob.cells[0].values)))
+    return [knob.join([index]) for index in sorted(near, key=lambda index: abs(index - place))[1:]]

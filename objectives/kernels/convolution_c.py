@@ -56,7 +56,7 @@ class Convolution(CompiledC):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         names = ("height", "width", "filter_height", "filter_width")
-        self.height, self.width, self.fh, self.fw = (int(context.workload[name]) for name in names)
+        self.height, self.width, self.fh, self.fw = (context.size(name) for name in names)
         if context.workload.get("dtype", "float32") != "float32":
             raise Infeasible(f"convolution-c computes in float32, not in {context.workload['dtype']}")
 

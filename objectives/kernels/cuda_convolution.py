@@ -34,8 +34,8 @@ class Convolution(CudaObjective):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.height, self.width = int(context.workload["height"]), int(context.workload["width"])
-        self.filter = int(context.workload["filter_height"]), int(context.workload["filter_width"])
+        self.height, self.width = context.size("height"), context.size("width")
+        self.filter = context.size("filter_height"), context.size("filter_width")
 
     # -- the problem -------------------------------------------------------------------------
 

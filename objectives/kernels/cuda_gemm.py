@@ -35,7 +35,7 @@ class Gemm(CudaObjective):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.m, self.n, self.k = (int(context.workload[size]) for size in "mnk")
+        self.m, self.n, self.k = (context.size(size) for size in "mnk")
 
     # -- the problem -------------------------------------------------------------------------
 

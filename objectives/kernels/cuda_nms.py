@@ -40,7 +40,7 @@ class Nms(CudaObjective):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.count = int(context.workload["boxes"])
+        self.count = context.size("boxes")
         self.threshold = float(context.workload["threshold"])
         if not (0 < self.threshold < 1 and (8 * self.threshold).is_integer()):
             raise Infeasible(f"the threshold must be a multiple of 1/8 between 0 and 1, not {self.threshold}")

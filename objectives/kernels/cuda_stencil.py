@@ -47,9 +47,7 @@ class Stencil(CudaObjective):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.height, self.width, self.steps = (
-            int(context.workload[name]) for name in ("height", "width", "steps")
-        )
+        self.height, self.width, self.steps = (context.size(name) for name in ("height", "width", "steps"))
         self._between: Tensor | None = None
 
     # -- the problem -------------------------------------------------------------------------

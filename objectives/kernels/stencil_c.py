@@ -44,9 +44,7 @@ class Stencil(CompiledC):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.height, self.width, self.steps = (
-            int(context.workload[name]) for name in ("height", "width", "steps")
-        )
+        self.height, self.width, self.steps = (context.size(name) for name in ("height", "width", "steps"))
         if context.workload.get("dtype", "float32") != "float32":
             raise Infeasible(f"stencil-c computes in float32, not in {context.workload['dtype']}")
 

@@ -88,7 +88,7 @@ class LayerNorm(TritonObjective):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.rows, self.columns = int(context.workload["rows"]), int(context.workload["columns"])
+        self.rows, self.columns = context.size("rows"), context.size("columns")
         self.dtype = float_type(context)
         self.tolerance = {"y": TOLERANCES[self.dtype], "mean": 1e-5, "deviation": 1e-5}
 

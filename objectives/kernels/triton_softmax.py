@@ -73,7 +73,7 @@ class Softmax(TritonObjective):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.rows, self.columns = int(context.workload["rows"]), int(context.workload["columns"])
+        self.rows, self.columns = context.size("rows"), context.size("columns")
         self.dtype = float_type(context)
         self.tolerance = TOLERANCES[self.dtype]
 

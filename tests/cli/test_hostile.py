@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
+from autotune.cli.check import command as check
 from autotune.cli.derive import command as derive
 from autotune.cli.diff import command as diff
+from autotune.cli.importance import command as importance
 from autotune.cli.lineage import command as lineage
 from autotune.cli.show import command as show
+from autotune.cli.spend import command as spend
 from autotune.cli.trial import command as trial
 from autotune.cli.why import command as why
 from autotune.measure.outcome import Outcome
@@ -75,6 +78,8 @@ def store(tmp_path: Path) -> Path:
         (lineage, (2,)),
         (diff, (1, 2)),
         (diff, (2, 3)),
+        (spend, ()),
+        (importance, ()),
     ],
     ids=lambda value: getattr(value, "name", " ".join(map(str, value)) if isinstance(value, tuple) else ""),
 )
@@ -85,6 +90,17 @@ def test_nothing_acts_on_a_terminal(store: Path, verb: Any, arguments: tuple[obj
     assert len(done.stdout) < 100_000  # ten megabytes of output are not shown
     told = call(verb, *arguments, "--store", store, "--json")
     assert not ACTING.search(told.stdout)
+
+
+def test_nor_does_a_rule_of_a_space_file(tmp_path: Path) -> None:
+    space = tmp_path / "space.yaml"
+    space.write_text(
+        "autotune: 1\nname: evil\ncommand: [echo]\n"
+        'knobs: {a: {choices: ["\\e[31m", b]}, b: {flag: true}}\nconstraints: ["a != \'\\e[31m\' or b"]\n'
+    )
+    done = call(check, space, "--store", tmp_path / "none.db")
+    assert done.exception is None, done.exception
+    assert r"a != '\x1b[31m' or b" in done.stdout and not ACTING.search(done.stdout)
 
 
 def test_nor_does_what_an_error_says(store: Path, capsys: pytest.CaptureFixture[str]) -> None:

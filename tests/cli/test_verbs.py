@@ -183,6 +183,8 @@ def test_doctor_says_what_is_there(tmp_path: Path) -> None:
         (["best", "--study", "smal", "--store", "study.db"], "small"),
         (["best", "--store", "absent/nothing.db"], "nothing.db"),
         (["trial", "99999", "--store", "study.db"], "99999"),
+        (["trial", "9" * 5000, "--store", "study.db"], "no trial with a number of 5,000 digits"),
+        (["lineage", f"small:{'9' * 5000}", "--store", "study.db"], "a number of 5,000 digits"),
         (["export", "--to", "trials.xyz", "--store", "study.db"], "trials.xyz"),
         (["import", "absent.json"], "absent.json"),
         (["import", "objective.py"], "objective.py"),

@@ -61,3 +61,27 @@ def make(file: Path) -> Store:
     store.finish(trials[7].id, outcome(Status.PRUNED, metrics=early))
     store.save_verdict(study.id, session, {"configuration": {"tile": 4}, "label": "trial 5", "speedup": None})
     return store
+
+
+MIXED = Space(
+    [
+        Choice("layout", ("row", (1, 2), {"block": 4, "deep": {"er": (1,)}}, True, 1.5)),
+        OrderedValues("tile", (1, 2.5)),
+    ],
+    [],
+)
+
+
+def make_mixed(file: Path) -> Store:
+    """A trial for each value of a choice of texts, lists, maps, flags and numbers."""
+    store = Store.open(file)
+    study = store.create_study(new_study("mixed", document={"space": MIXED.to_document()}, spec_text=""))
+    session = store.open_session(study.id, {}, "environment0", 1, "host")
+    segment = store.open_segment(study.id, {}, {}, "the study begins")
+    new = [
+        NewTrial(MIXED.configuration(values), "search", "grid", {"kind": "grid"}) for values in MIXED.feasible
+    ]
+    for trial in store.propose(study.id, session, segment.id, new, worker="w"):
+        assert trial is not None
+        store.finish(trial.id, outcome())
+    return store

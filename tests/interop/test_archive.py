@@ -165,6 +165,12 @@ def a_line_and_its_hash(members: Members) -> None:
     members["lines.json"] = members["lines.json"].replace(b"a", b"b", 1)
 
 
+def a_status_where_no_lines_are_named(members: Members) -> None:
+    members["lines.json"] = json.dumps({TRIALS: 7, READINGS: [{}]}).encode()
+    members.update(hashed_again(members))
+    a_status(members)
+
+
 ALTERED = {
     a_reading: f"{READINGS}, line 1 (trial 0): altered or added",
     a_status: f"{TRIALS}, line 3 (trial 2): altered or added",
@@ -177,6 +183,7 @@ ALTERED = {
     a_source: "was altered",
     the_description: "ro-crate-metadata.json was altered",
     a_line_and_its_hash: f"{TRIALS} was altered",
+    a_status_where_no_lines_are_named: f"{TRIALS} was altered",
 }
 
 

@@ -33,6 +33,7 @@ OBJECTS = st.one_of(
         ([True, False], Flag, (True, False)),
         ([True], Choice, (True,)),
         ([None, "None", "x"], Choice, ("None", "None (1)", "x")),
+        (["None (2)", "None", None], Choice, ("None (2)", "None", "None (2) (2)")),
         ([1, 1.0, True], Choice, (1, "1.0 (1)", True)),
         ([np.int64(2), np.float64(4.0)], OrderedValues, (2, 4.0)),
         ([(1, 2), math.nan], Choice, ("(1, 2)", "nan")),

@@ -71,6 +71,39 @@ def test_every_kind_of_value_reads_back(tmp_path: Path) -> None:
     assert all(len(line) <= 110 for line in spec.text.splitlines())
 
 
+@pytest.mark.parametrize("length", [80, 84, 98, 200])
+def test_long_names_leave_the_values_whole(tmp_path: Path, length: int) -> None:
+    name, values = "n" * length, [1_000_000_000_000_007 * i for i in range(1, 9)]
+    source = record(tmp_path, {name: values}, [{name: value, "time": 1.0} for value in values])
+    [knob] = imported(source, tmp_path / "space.yaml").space.knobs
+    assert knob.cells[0].values == tuple(values)
+
+
+def test_texts_that_no_yaml_may_hold_leave_the_file_readable(tmp_path: Path) -> None:
+    rows = [{"a": 1, "time": 1.0, "true": 2.0, "NULL": 3.0}]
+    source = record(tmp_path, {"a": [1]}, rows, kernel_name="k\ud800\x1b", device_name="\udfff")
+    spec = imported(source, tmp_path / "space.yaml")
+    assert len(spec.space.feasible) == 1 and spec.text.startswith("# k?? on ?: 1 recorded")
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        (float("inf"), "a can be inf"),
+        (10**400, "a can be 1000"),
+        ("\ud800", "a can be '\\ud800'"),
+        ([1, float("-inf")], "a can be (1, -inf)"),
+        (None, "a knob cannot be set to None"),
+    ],
+)
+def test_values_that_no_space_file_can_hold_are_refused(tmp_path: Path, value: Any, says: str) -> None:
+    rows = [{"a": value, "time": 1.0}, {"a": 1, "time": 1.0}]
+    source = record(tmp_path, {"a": [value, 1]}, rows)
+    with pytest.raises(InputError) as raised:
+        space_document(read_recording(source), source, tmp_path / "space.yaml")
+    assert says in str(raised.value)
+
+
 def test_the_default_is_recorded_and_typical(tmp_path: Path) -> None:
     spec = imported(record(tmp_path, PARAMS, ENTRIES), tmp_path / "space.yaml")
     default = spec.space.default()

@@ -99,6 +99,7 @@ def test_a_default_that_violates_the_conditions_is_replaced_and_said(tmp_path: P
         ([], [], "there are no TuningParameters"),
         ([parameter("a", "[1, open('x')]")], [], "T1.json:10:20: \"open('x')\" is not understood"),
         ([parameter("a", "[1, 2")], [], "T1.json:10:20: '[1, 2' is no Python"),
+        ([parameter("a", "-" * 50_000 + "1")], [], "...' is no Python: it is nested too deep"),
         ([parameter("a", "[1.5]")], [], "a can be 1.5"),
         ([parameter("a", "[1]", "half")], [], "a is of type 'half'"),
         (

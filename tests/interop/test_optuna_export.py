@@ -12,7 +12,7 @@ from optuna.trial import TrialState
 from autotune.errors import InputError
 from autotune.interop.optuna_export import export_study
 from autotune.store.store import Store
-from tests.interop.exported import make
+from tests.interop.exported import make, make_mixed
 
 
 @pytest.fixture
@@ -63,6 +63,17 @@ def test_its_knobs_are_what_they_are(store: Store, tmp_path: Path) -> None:
     assert {"tile", "order"} <= set(importance)
     frame = study.trials_dataframe()
     assert len(frame) == 8 and "params_lr" in frame
+
+
+def test_lists_and_maps_are_categories_of_their_text(tmp_path: Path) -> None:
+    store = make_mixed(tmp_path / "mixed.db")
+    address = f"sqlite:///{tmp_path}/optuna.db"
+    name, trials = export_study(store, store.study(), address)
+    study = optuna.load_study(study_name=name, storage=address)
+    assert trials == len(study.trials) == 10
+    tried = [trial.params for trial in study.trials]
+    assert {params.get("layout") for params in tried} == {"row", "[1, 2]", True, 1.5, None}
+    assert {params.get("layout[deep]") for params in tried} == {'{"er": [1]}', None}
 
 
 def test_it_can_go_on_being_searched_by_optuna(store: Store, tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ KNOBS: dict[str, tuple[Value, ...]] = {
     "f": (True, False),
     "t": ("x", "y"),
     "r": (0.25, 0.5),
+    "n": (-3, -1, 2),
+    "s": ("a!b", "p||q", "u && v"),
 }
 KINDS = [
     OrderedValues("a", KNOBS["a"]),
@@ -26,6 +28,8 @@ KINDS = [
     Flag("f"),
     Choice("t", KNOBS["t"]),
     OrderedValues("r", KNOBS["r"]),
+    OrderedValues("n", KNOBS["n"]),
+    Choice("s", KNOBS["s"]),
 ]
 WHERE = Location("t1.json", 7, 10)
 
@@ -54,6 +58,10 @@ class Whole(dict):  # type: ignore[type-arg]
         "b == 2 if a > 2 else b > 2",
         "math.ceil(b / a) >= 2",
         "int(b / a) == 0",
+        "int((b + 1) * a / abs(n)) == 1",
+        "n // 2 == -1",
+        "s == 'a!b'",
+        "s in ('p||q', 'u && v') and a > 1",
         "math.floor(b / a) == 2",
         "a in (1, 8)",
         "a not in [2, 3]",
@@ -100,6 +108,8 @@ def test_signs_of_c() -> None:
         ("a > 1 and foo(b)", "no function foo", 20),
         ("a in range(1000)", "1,000 items", 15),
         ("t", "neither true nor false", 10),
+        ("int(n / 2) == -1", "rounds towards 0", 10),
+        ("int((a - b) / 2) == -1", "rounds towards 0", 10),
         ("int(c * 2) == 4", "there is no parameter 'c'", 14),
         ("int(math.log2(a)) == 1", "no function int", 10),
         ("int(sqrt(a)) == 1", "no function int", 10),
@@ -116,3 +126,20 @@ def test_what_has_no_counterpart_is_said_with_its_place(text: str, says: str, co
     [problem] = raised.value.problems
     assert says in str(problem)
     assert problem.where == Location("t1.json", 7, column)
+
+
+@pytest.mark.parametrize("text", ["!a == 1", "b > 1 && !a + b", "!(a) == 1"])
+def test_a_not_of_c_that_binds_tighter_than_that_of_python_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="in C the ! would be of its first operand alone"):
+        rule_text(text, KNOBS, WHERE)
+
+
+def test_texts_in_a_condition_of_c_are_left_alone() -> None:
+    assert rule_text('s != "p||q" && !f', KNOBS, WHERE) == 's != "p||q" and not f'
+
+
+@pytest.mark.parametrize("text", ["not " * 100_000 + "a", "-" * 5_000 + "a > 0", "a+" * 50_000 + "a > 0"])
+def test_what_pythons_parser_cannot_take_is_an_error(text: str) -> None:
+    with pytest.raises(InputError, match="nested too deep") as raised:
+        rule_text(text, KNOBS, WHERE)
+    assert len(str(raised.value)) < 500

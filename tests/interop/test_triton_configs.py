@@ -176,3 +176,20 @@ def test_nothing_of_the_source_is_run(tmp_path: Path) -> None:
     file = write(tmp_path, LISTED + f"\nopen({str(tmp_path / 'trace')!r}, 'w').write('ran')\n")
     convert(file)
     assert not (tmp_path / "trace").exists()
+
+
+def test_sources_that_are_made_to_be_too_much_are_refused_at_once(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nested too deep"):
+        convert(write(tmp_path, f"x = {'-' * 100_000}1"))
+    nested = "x = (0,)\n" + "x = (x, x)\n" * 40  # 2^40 items, to whoever writes it out
+    source = f"{nested}@triton.autotune(configs=[triton.Config({{'A': x}})], key=[])\ndef k(): pass\n"
+    with pytest.raises(InputError, match=r"A is \(\(.*\n.*a finite number") as raised:
+        convert(write(tmp_path, source))
+    assert len(str(raised.value)) < 1000
+
+
+def test_a_path_that_utf_8_does_not_have_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "\udcff"
+    folder.mkdir()
+    with pytest.raises(InputError, match="its path is none that a space file can hold"):
+        convert(write(folder, LISTED), output=tmp_path / "space.yaml").text()

@@ -41,7 +41,9 @@ def test_placeholder_values() -> None:
     assert fill(line, values) == "--tile=8 i,j 960 2,3 /tmp/x.json {tile} []"
 
 
-KNOBS = st.text("abcdefgh_", min_size=1, max_size=8) | st.sampled_from(["y", "No", "on", "größe"])
+KNOBS = st.text("abcdefgh_", min_size=1, max_size=8) | st.sampled_from(
+    ["y", "No", "on", "größe", "TRUE", "null"]
+)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00\ufeff"), max_size=10)
 SCALARS = (
     st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | TEXTS

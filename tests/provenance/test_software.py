@@ -62,14 +62,15 @@ def script(path: Path, text: str) -> None:
 
 def test_a_compiler_that_fails_or_hangs_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script(tmp_path / "hangs", "exec sleep 60")
+    script(tmp_path / "waits", "sleep 60\necho waits 1.0")  # killed alone it leaves the sleep, with the pipe
     script(tmp_path / "fails", "echo no licence; exit 1")
     script(tmp_path / "talks", "echo talks 1.0; echo more")
     (tmp_path / "binary").write_bytes(b"\x7fELF nonsense")
     (tmp_path / "binary").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
     start = time.monotonic()
-    versions = VersionQueries.start(("hangs", "fails", "talks", "binary"), seconds=3.0).result()
-    assert versions == {"hangs": "unknown", "fails": "unknown", "talks": "talks 1.0"}
+    versions = VersionQueries.start(("hangs", "waits", "fails", "talks", "binary"), seconds=3.0).result()
+    assert versions == {"hangs": "unknown", "waits": "unknown", "fails": "unknown", "talks": "talks 1.0"}
     assert time.monotonic() - start < 30, "the one that hangs was killed, not waited for"
 
 

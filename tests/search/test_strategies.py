@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from autotune.search.contract import Observation, Problem, Strategy
-from autotune.search.registry import make_strategy, missing_packages, strategy_names
-from autotune.space.knobs import OrderedValues
+from autotune.search.registry import make_strategy, missing_packages, strategy_class, strategy_names
+from autotune.space.configuration import Configuration
+from autotune.space.knobs import Flag, OrderedValues
 from autotune.space.read_settings import STRATEGIES
 from autotune.space.space import Space
 from autotune.status import Status
@@ -188,6 +189,17 @@ class TestEveryStrategy:
             pytest.skip(f"{name} needs {', '.join(missing)}")
         space = Space([OrderedValues("a", (1, 2, 3))], constraints=["a > 5"])
         assert make_strategy(name, Problem(space, (TIME,)), 0).ask(3) == []
+
+    def test_a_space_in_which_no_knob_exists_here_is_one_configuration(self, name: str) -> None:
+        if missing := missing_packages(name):
+            pytest.skip(f"{name} needs {', '.join(missing)}")
+        space = Space([Flag("a", when="m > 5"), Flag("b", when="m > 7")], workload={"m": 3})
+        initial = {"initial": 1} if "initial" in strategy_class(name).defaults else {}
+        regions = {"arms": "regions"} if name == "bandit" else {}
+        strategy = make_strategy(name, Problem(space, (TIME,), options={**initial, **regions}), 0)
+        assert [proposal.configuration for proposal in strategy.ask(2)] == [Configuration({})]
+        strategy.tell([Observation(Configuration({}), Status.OK, {"time": 1.0})] * 2)
+        assert strategy.ask(2) == []
 
     def test_keeps_to_the_rows_of_a_recorded_space(self, name: str) -> None:
         if missing := missing_packages(name):

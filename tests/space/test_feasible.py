@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autotune.errors import AutotuneError
+from autotune.space.configuration import Configuration
 from autotune.space.factors import RuledFactor
 from autotune.space.feasible import FeasibleSet
 from autotune.space.knob import Knob
@@ -28,6 +29,7 @@ from autotune.space.knobs import (
 )
 from autotune.space.layering import IN_ALL, LIMIT
 from autotune.space.rule import Rule
+from autotune.space.space import Space
 from tests.space.spaces import SmallSpace, brute_force, key, printed_under_hash_seeds, small_spaces
 
 THOROUGH = settings(
@@ -385,6 +387,16 @@ def test_an_empty_set_says_so() -> None:
 def test_no_knobs_is_one_configuration() -> None:
     found = FeasibleSet([])
     assert found.size == 1 and list(found) == [{}] and {} in found and found[0] == {}
+
+
+def test_the_number_of_a_configuration_or_none() -> None:
+    knobs = [OrderedValues("a", (1, 2, 4)), Flag("b", when="a > 1")]
+    feasible = Space(knobs, ["a != 4 or b"]).feasible
+    numbers = {Configuration(values): place for place, values in enumerate(feasible)}
+    outside = [{"a": 4, "b": False}, {"a": 1, "b": True}, {"a": 3}, {"a": 2}, {"c": 1}]
+    for _ in range(2):
+        assert {one: feasible.number(one) for one in numbers} == numbers
+        assert all(feasible.number(Configuration(values)) is None for values in outside)
 
 
 def test_numbers_out_of_range_and_strangers() -> None:

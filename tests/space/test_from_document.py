@@ -77,3 +77,21 @@ def test_a_kind_of_knob_from_elsewhere_is_refused() -> None:
     document = {"knobs": {"x": {"sphere": 3, "default": 0}}, "constraints": [], "workload": {}, "facts": {}}
     with pytest.raises(InputError, match="the knob 'x' is of no known kind: sphere"):
         space_from_document(document)
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        ["tile <= device.caps.tile"],
+        ["tile * device.caps.deep.er < device.sizes[1]", "tile * len(device.caps) < 8"],
+    ],
+)
+def test_facts_in_maps_of_a_device_come_along(rules: list[str]) -> None:
+    space = Space(
+        [OrderedValues("tile", (1, 2, 4))],
+        rules,
+        device={"caps": {"tile": 2, "deep": {"er": 1}}, "sizes": [1, 9]},
+    )
+    again = through_json(space)
+    assert again.hash == space.hash
+    assert again.feasible.size == 2

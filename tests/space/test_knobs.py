@@ -198,6 +198,7 @@ def test_a_knob_can_be_copied_and_pickled(knob):
         (lambda: Assignment("k", [1, 2], ["a"]), "items must be texts"),
         (lambda: Assignment("k", ["e"], []), "options must not be empty"),
         (lambda: Assignment("k", ["e"], ["a"], default={"f": "a"}), "a map of 'e'"),
+        (lambda: FloatRange("k", 1e17, 1e17 + 64, 1.0), "a step of 1.0 is too small here"),
         (lambda: Flag("min"), "a function of the rule language"),
         (lambda: Flag("device"), "a name of the rule language"),
         (lambda: Flag("and"), "a reserved word of the rule language"),

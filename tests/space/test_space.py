@@ -295,6 +295,12 @@ def test_knobs_appear_with_their_default_or_near_it():
     assert {"kind": "plain"} in CONDITIONAL.neighbours(four)
 
 
+def test_an_assignment_of_one_item_appears_with_another_option_where_its_default_is_not_feasible():
+    place = Assignment("place", ("head",), ("cpu", "gpu"), when="n == 1")
+    space = Space([OrderedValues("n", (0, 1)), place], ["place['head'] != 'cpu'"])
+    assert space.neighbours({"n": 0}) == [{"n": 1, "place": {"head": "gpu"}}]
+
+
 def test_of_many_neighbours_some_are_drawn():
     order = Permutation("order", tuple(range(200)))
     place = Assignment("place", ("x", "y"), ("gpu", "cpu"))

@@ -1,0 +1,29 @@
+"""A program that is asked answers, or is ended in time with all that it started."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from autotune.provenance import asking
+
+
+def test_what_it_says_comes_back_with_how_it_ended() -> None:
+    done = asking.answer(asking.start(["sh", "-c", "echo out; echo err >&2; exit 3"]), 60.0)
+    assert done is not None and (done.stdout, done.stderr, done.returncode) == ("out\n", "err\n", 3)
+    both = asking.start(["sh", "-c", "echo \"$A\"; printf '\\377' >&2"], errors_too=True, env={"A": "set"})
+    done = asking.answer(both, 60.0)
+    assert done is not None and done.stdout == "set\n\ufffd"
+
+
+@pytest.mark.parametrize("script", ["exec sleep 60", "sleep 60; echo done", "sleep 60 & wait"])
+def test_nothing_that_it_started_is_waited_for(script: str) -> None:
+    begun = time.monotonic()
+    assert asking.answer(asking.start(["sh", "-c", script]), 0.2) is None
+    assert time.monotonic() - begun < 30
+
+
+def test_what_is_not_there_cannot_be_asked() -> None:
+    with pytest.raises(OSError, match="no-such-program"):
+        asking.start(["/no-such-program"])
