@@ -39,7 +39,7 @@ import autotune
 from autotune.cli.options import find_space
 from autotune.measure.objective import Objective
 from autotune.session.api import capture_environment
-from autotune.session.executor import make_executor
+from autotune.session.executors import make_executor
 from autotune.session.ledger import Ledger
 from autotune.session.loading import load_family
 from autotune.session.opening import open_study

@@ -11,7 +11,8 @@ from autotune.measure.compile_cache import cache_folder
 from autotune.provenance.environment import Environment, capture
 from autotune.search.registry import strategy_class
 from autotune.session.asktell import AskTell
-from autotune.session.executor import Executor, Measurable, make_executor
+from autotune.session.executor import Executor
+from autotune.session.executors import Measurable, make_executor
 from autotune.session.loading import load_family, load_spec
 from autotune.session.many import ManySession
 from autotune.session.progress import Progress

@@ -1,4 +1,4 @@
-"""Who runs the trials: the contract, and which executor runs which objective.
+"""Who runs the trials: the contract.
 
 ::
 
@@ -11,20 +11,16 @@ whatever order they do.
 
 from __future__ import annotations
 
-import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-from autotune.measure.objective import Baseline, Context, Objective
+from autotune.measure.objective import Baseline
 from autotune.measure.outcome import Estimate, Outcome, Reading, Report
 from autotune.measure.reports import Curve
 from autotune.session.same_code import Known
 from autotune.space.configuration import Configuration
-from autotune.space.spec import ReplayObjective, StudySpec
 
 
 @dataclass(frozen=True)
@@ -145,52 +141,5 @@ class Executor(ABC):
         """End all that is in flight and leave nothing behind. May be called again."""
 
 
-Measurable = type[Objective] | Objective | Callable[..., Any]
-
-
 def nothing() -> None:
     """Do nothing: the default for what is done while a worker starts."""
-
-
-def make_executor(
-    spec: StudySpec,
-    objective: Measurable | None = None,
-    compiled: Path | None = None,
-    meanwhile: Callable[[], object] = nothing,
-) -> Executor:
-    """The executor for a study: worker processes, or this process for a replay or a given ``objective``.
-
-    ``compiled`` is the folder of what other searches have compiled; ``None``: all is compiled anew.
-    ``meanwhile`` is called while a worker process starts.
-    Raises :class:`autotune.errors.InputError` where the objective cannot be used.
-    """
-    from autotune.provenance.device import device_facts
-
-    if objective is None and not isinstance(spec.objective, ReplayObjective):
-        from autotune.session.executor_workers import WorkerExecutor
-
-        return WorkerExecutor(spec, device_facts(), compiled=compiled, meanwhile=meanwhile)
-
-    from autotune.measure.ownership import make_scratch
-
-    scratch = make_scratch(spec.name)
-    try:
-        context = Context(spec.workload, device_facts(), scratch, spec.search.seed, compiled)
-        return _inline(spec, context, objective)
-    except BaseException:
-        shutil.rmtree(scratch, ignore_errors=True)
-        raise
-
-
-def _inline(spec: StudySpec, context: Context, objective: Measurable | None) -> Executor:
-    from autotune.session.executor_inline import InlineExecutor, ReplayExecutor
-
-    if objective is None:
-        from autotune.measure.replay import ReplayedObjective
-
-        return ReplayExecutor(spec, ReplayedObjective.of(spec, context), context.cache)
-
-    from autotune.measure.load import make_objective
-
-    made = make_objective(objective, context, tuple(knob.name for knob in spec.space.knobs))
-    return InlineExecutor(spec, made, context.cache)

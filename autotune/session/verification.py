@@ -19,7 +19,8 @@ from autotune.measure.compile_cache import cache_folder
 from autotune.provenance.device import device_facts
 from autotune.provenance.environment import Environment
 from autotune.session.agreement import UNMEASURABLE, Claim, Run, Verification, compared
-from autotune.session.executor import Executor, make_executor
+from autotune.session.executor import Executor
+from autotune.session.executors import make_executor
 from autotune.session.finale import DEFAULT, Contender, Place, read_again, store_readings
 from autotune.session.ledger import VERIFIED
 from autotune.session.rounds import Rounds

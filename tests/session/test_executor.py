@@ -17,10 +17,11 @@ from autotune.measure.objective import Baseline, Context
 from autotune.measure.outcome import TIMELINE, Estimate, Outcome
 from autotune.measure.ownership import owned_name
 from autotune.measure.turns import VARIABLE
-from autotune.session.executor import Executor, Finished, Started, Ticket, make_executor
+from autotune.session.executor import Executor, Finished, Started, Ticket
 from autotune.session.executor_inline import InlineExecutor
 from autotune.session.executor_lane import find_lanes
 from autotune.session.executor_workers import SPARE, WorkerExecutor
+from autotune.session.executors import make_executor
 from autotune.space.reader import parse_spec
 from autotune.space.spec import StudySpec
 from autotune.status import Status

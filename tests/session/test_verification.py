@@ -16,7 +16,7 @@ from autotune.measure.objective import Infeasible
 from autotune.measure.outcome import Outcome
 from autotune.measure.readings import Sample
 from autotune.session.agreement import Claim, Verification
-from autotune.session.executor import make_executor
+from autotune.session.executors import make_executor
 from autotune.session.paced import Past, Series
 from autotune.session.rounds import Rounds
 from autotune.session.verification import RUNS, measure_again, spec_for
