@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from autotune.measure.outcome import Reading
 from autotune.space.configuration import FrozenMap, Value, plain
@@ -19,8 +19,9 @@ def trials_frame(study: StudyRecord, trials: Sequence[TrialRecord]) -> pd.DataFr
     """One row a trial.
 
     Columns: ``study``, ``trial`` (its number), ``status``, ``strategy``, ``started`` (ISO 8601, UTC),
-    ``seconds``, ``knob.NAME`` for each knob (missing where it is inactive), ``metric.NAME`` with ``.low``
-    and ``.high`` for each metric, and ``readings`` (how many count for the first metric).
+    ``seconds``, ``knob.NAME`` for each knob (missing where it is inactive; integers are of pandas' type
+    ``Int64`` then), ``metric.NAME`` with ``.low`` and ``.high`` for each metric, and ``readings`` (how many
+    count for the first metric).
     """
     import pandas as pd
 
@@ -29,7 +30,13 @@ def trials_frame(study: StudyRecord, trials: Sequence[TrialRecord]) -> pd.DataFr
     metrics = [metric["name"] for metric in study.metrics]
     columns = ["study", "trial", "status", "strategy", "started", "seconds", *knobs]
     columns += [f"metric.{name}{part}" for name in metrics for part in ("", ".low", ".high")]
-    return pd.DataFrame(rows, columns=[*columns, "readings"])
+    frame = pd.DataFrame(rows, columns=[*columns, "readings"])
+    for name in knobs:
+        values: list[Any] = [row.get(name) for row in rows]
+        if None in values and _are_integers(values):
+            # pandas would make floats of them, to which 2 is 2.0, and a large seed another one.
+            frame[name] = pd.array(values, dtype="Int64")
+    return frame
 
 
 def readings_frame(
@@ -77,6 +84,12 @@ def _row(study: StudyRecord, trial: TrialRecord) -> dict[str, object]:
             f"metric.{name}.high": estimate.high,
         }
     return row
+
+
+def _are_integers(values: Iterable[object]) -> bool:
+    """Whether all that are there are integers of at most 64 bits."""
+    there = [value for value in values if value is not None]
+    return all(type(value) is int and -(2**63) <= value < 2**63 for value in there)
 
 
 def _cell(value: Value) -> object:
