@@ -63,6 +63,7 @@ class Grid(Strategy):
             if configuration is None or configuration.hash in self._passed:
                 skipped += 1
                 if skipped > PATIENCE:
+                    self._walk = iter(())
                     break
                 continue
             skipped = 0

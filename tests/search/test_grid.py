@@ -65,6 +65,15 @@ def test_a_resumed_grid_goes_on_from_where_it_was(monkeypatch: pytest.MonkeyPatc
     assert proposal.configuration == after.configuration
 
 
+def test_a_walk_without_patience_left_is_not_taken_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grid, "PATIENCE", 20)
+    space = Space([FloatRange("a", 0.0, 1.0), FloatRange("b", 0.0, 1.0)], constraints=["a + b > 1.9"])
+    walker = Grid(Problem(space, (TIME,)))
+    kinds = [walker.ask(1)[0].reason["kind"] for _ in range(30)]
+    assert kinds == sorted(kinds)
+    assert set(kinds) == {"grid", "uniform"}
+
+
 def test_a_walk_that_only_repeats_itself_ends() -> None:
     space = Space([FloatRange("pinned", 1.0, 1.0), Choice("kind", ("a", "b"))])
     assert len(Grid(Problem(space, (TIME,))).ask(5)) == 2
