@@ -297,7 +297,7 @@ def command(folder: Path, program: str = PROGRAM) -> CommandRunner:
     file.write_text(program)
     file.chmod(0o755)
     context = Context({}, {}, folder / "cache")
-    return CommandRunner(CommandObjective(("./train.sh",), folder), context, METRICS[:2])
+    return CommandRunner(CommandObjective(("./train.sh", "{x}"), folder), context, METRICS[:2])
 
 
 def test_a_program_reports_by_lines_of_json(tmp_path: Path) -> None:
