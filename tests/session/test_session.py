@@ -184,6 +184,17 @@ def test_a_changed_workload_begins_a_new_study_that_says_so(
     assert list(changed.study.differs) == ["workload"]
 
 
+def test_another_number_of_cores_begins_a_new_study(
+    tmp_path: Path, search: Callable[..., autotune.Result]
+) -> None:
+    """What was measured on one core says nothing of two, least of all of a knob that chooses threads."""
+    given = spec(tmp_path)
+    first = search(trials=3)
+    more = search(replace(given, measure=replace(given.measure, cores=given.measure.cores + 1)), trials=3)
+    assert list(more.study.differs) == ["cores"] and more.study.id != first.study.id
+    assert search(trials=3).study.id == first.study.id
+
+
 def test_a_changed_source_begins_a_new_study(tmp_path: Path, search: Callable[..., autotune.Result]) -> None:
     first = search(trials=3, objective=lambda x, y: 1.0 + x)
     again = search(trials=3, objective=lambda x, y: 1.0 + x)
@@ -391,6 +402,7 @@ def test_measuring_the_finalists_again_is_no_time_of_searching(
 
 def test_a_part_that_earlier_studies_did_not_have_differs_only_where_it_says_something() -> None:
     now = Identity("python a.py:A", "s", "{}", "[]", "m")
-    earlier = {part: text for part, text in asdict(now).items() if part != "resource"}
+    earlier = {part: text for part, text in asdict(now).items() if part not in ("resource", "cores")}
     assert now.differences(earlier) == {}
+    assert now.key == "fc6c7c02657573cf", "studies that are stored are not found any more"
     assert replace(now, resource="27 epochs").differences(earlier) == {"resource": ["", "27 epochs"]}
