@@ -18,6 +18,7 @@ from autotune.session.api import capture_environment
 from autotune.session.ledger import Ledger, seconds_searched
 from autotune.session.opening import Identity, open_study
 from autotune.session.result import best_trials, load_answer
+from autotune.space import Choice, IntegerRange, Space
 from autotune.space.reader import parse_spec
 from autotune.space.spec import Budget, StudySpec
 from autotune.status import Status
@@ -201,6 +202,21 @@ def test_a_changed_source_begins_a_new_study(tmp_path: Path, search: Callable[..
     other = search(trials=3, objective=lambda x, y: 9.0 - x)
     assert first.study.differs == {} and again.study.id == first.study.id
     assert set(other.study.differs) == {"source"} and other.study.id != first.study.id
+
+
+def count_of(tile: int, kind: str) -> float:
+    return 1.0 + tile + len(kind)
+
+
+def test_a_space_and_a_function_are_enough(tmp_path: Path) -> None:
+    space = Space([IntegerRange("tile", 1, 4, default=4), Choice("kind", ("row", "column"))], ["tile != 1"])
+    result = autotune.search(space, objective=count_of, trials=7, store=tmp_path / "study.db")
+    assert result.best == {"tile": 2, "kind": "row"} and result.study.name == "count_of"
+    assert result.metric.name == "time" and result.speedup is not None
+    unnamed = autotune.search(space, objective=lambda tile, kind: 1.0, trials=2, store=tmp_path / "study.db")
+    assert unnamed.study.name == "lambda"
+    with pytest.raises(InputError, match="together with an objective"):
+        autotune.search(space, trials=2, store=tmp_path / "study.db")
 
 
 def test_a_changed_file_begins_a_new_study(tmp_path: Path) -> None:
