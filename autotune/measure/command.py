@@ -138,7 +138,7 @@ class CommandRunner(Objective):
         return {}
 
     def measure(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float] | Sample:
-        """Run the command once and read its metrics; count its threads in the first run of a configuration."""
+        """Run the command once, read its metrics, and count its threads where the configuration is new."""
         crowd = Crowd() if loaded.configuration.hash != self._last and cores_kept_from() else None
         self._last = loaded.configuration.hash
         file = self.spec.base / self.spec.metrics_file if self.spec.metrics_from == "file" else None
