@@ -61,7 +61,7 @@ class Asha(Rule):
         position, keep = ranking.index(number) + 1, max(1, len(ranking) // self._settings.factor)
         if position <= keep:
             return GO
-        there = f"{place(position)} of {len(ranking)} at {rung} {self._settings.resource}"
+        there = f"{place(position)} of {len(ranking)} at rung {rung}"
         return Decision(Verdict.STOP, f"{there}, where the best {keep} may go on")
 
 
@@ -193,10 +193,10 @@ class Brackets(Rule):
                 return GO
             ranking = self._board.ranking(rung, cohort)
             position = f"{place(ranking.index(number) + 1)} of " if number in ranking else "not among the "
-            there = f"{position}{len(cohort)} at {rung} {self._settings.resource}"
+            there = f"{position}{len(cohort)} at rung {rung}"
             return Decision(Verdict.STOP, f"{there}, of which {len(chosen)} may go on")
         return Decision(
-            Verdict.PAUSE, f"paused at {rung} {self._settings.resource} until its bracket is there"
+            Verdict.PAUSE, f"paused at rung {rung} until its bracket is there"
         )
 
     def _stages(self, bracket: Bracket, closed: bool) -> Iterator[tuple[int, set[int], set[int] | None]]:

@@ -85,7 +85,7 @@ class OptunaRule(Rule):
     def decide(self, number: int, step: int) -> Decision:
         if not self._pruned.get(number) or step < self._settings.min:
             return GO
-        return Decision(Verdict.STOP, f"{self._settings.policy} at {step} {self._settings.resource}")
+        return Decision(Verdict.STOP, f"{self._settings.policy} at step {step}")
 
     def ended(self, number: int, value: float | None) -> None:
         self.joined(number)

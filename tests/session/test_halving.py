@@ -126,7 +126,7 @@ def test_a_report_past_several_rungs_is_judged_at_the_last() -> None:
     rule.heard(0, 4, 1.0)
     rule.heard(1, 4, 2.0)
     decision = rule.decide(1, 4)
-    assert decision.verdict is Verdict.STOP and "2nd of 2 at 3 epochs" in decision.reason
+    assert decision.verdict is Verdict.STOP and "2nd of 2 at rung 3" in decision.reason
 
 
 def test_before_the_first_rung_nobody_is_stopped() -> None:
@@ -191,7 +191,7 @@ def test_a_bracket_that_nobody_joins_any_more_is_complete() -> None:
     assert rule.moves(closed=False).promoted == ()
     moves = rule.moves(closed=True)
     assert moves.promoted == (0,) and set(moves.stopped) == {1, 2, 3}
-    assert "2nd of 4 at 1 epochs" in moves.stopped[1]
+    assert "2nd of 4 at rung 1" in moves.stopped[1]
 
 
 def test_a_trial_that_failed_holds_nobody_up_and_is_not_replaced() -> None:
@@ -247,7 +247,7 @@ def test_a_trial_is_held_against_its_own_bracket() -> None:
     assert rule.decide(early[0], 3).verdict is Verdict.GO, "the first of its own"
     rule.heard(early[1], 3, 6.0)
     decision = rule.decide(early[1], 3)
-    assert decision.verdict is Verdict.STOP and "2nd of 2 at 3 epochs" in decision.reason
+    assert decision.verdict is Verdict.STOP and "2nd of 2 at rung 3" in decision.reason
 
 
 def test_some_are_never_stopped() -> None:
