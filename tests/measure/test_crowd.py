@@ -21,7 +21,7 @@ from autotune.measure.readings import Sample
 from autotune.space.configuration import Configuration
 from autotune.space.spec import CommandObjective, MetricSpec
 
-SPIN = 'yes >/dev/null & spinning="$spinning $!"; '
+SPIN = 'timeout --foreground 60 yes >/dev/null & spinning="$spinning $!"; '
 UNTIL_ENOUGH = "while [ ! -e enough ]; do sleep 0.01; done; kill $spinning"
 
 
