@@ -175,12 +175,13 @@ def say_space(document: dict[str, Any]) -> list[str]:
     if count is None:
         low, high = map(say_whole, between)
         feasible += f" (too many states to count exactly: between {low} and {high})"
-    lines = [
-        f"{document['space']}: {say_count(document['knobs'], 'knob')}, "
-        f"{say_count(document['cartesian'], 'combination')}, {feasible} feasible"
-    ]
-    if document["continuous"]:
-        lines.append(f"  continuous beside them: {', '.join(document['continuous'])}")
+    knobs, continuous = say_count(document["knobs"], "knob"), ", ".join(document["continuous"])
+    if len(document["continuous"]) == document["knobs"]:
+        lines = [f"{document['space']}: {knobs}, of continuous values: {continuous}"]
+    else:
+        combinations = say_count(document["cartesian"], "combination")
+        lines = [f"{document['space']}: {knobs}, {combinations}, {feasible} feasible"]
+        lines += [f"  continuous beside them: {continuous}"] if continuous else []
     for row in document["constraints"]:
         if row["removes"] is None:
             lines.append(f"  removes {'a share':>15}  of the continuous knobs  {row['rule']}")

@@ -35,7 +35,19 @@ def command(recording: Path, output: Path | None, force: bool, store: str | None
         if output is not None or force:
             raise InputError(Problem("an archive goes into a store", None, "no -o and no --force"))
         return _archive(recording, store, as_json)
+    if _is_store(recording):
+        hint = "to see it: autotune show --store FILE; to hand a study on: autotune export --to STUDY.zip"
+        raise InputError(Problem(f"{recording} is a store, which is used where it lies", None, "", hint))
     return _recording(recording, output, force, as_json)
+
+
+def _is_store(file: Path) -> bool:
+    """Whether it is a database of SQLite; what cannot be read is for others to say."""
+    try:
+        with file.open("rb") as opened:
+            return opened.read(16) == b"SQLite format 3\0"
+    except OSError:
+        return False
 
 
 def _archive(file: Path, store: str | None, as_json: bool) -> int:

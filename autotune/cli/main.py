@@ -17,7 +17,7 @@ from typing import Any
 import click
 
 from autotune import __version__
-from autotune.errors import AutotuneError, InputError
+from autotune.errors import AutotuneError, InputError, nearest
 
 MOST_OF_AN_ERROR = 20_000
 """Characters."""
@@ -74,6 +74,17 @@ class Verbs(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         with _while_somebody_reads():
             return super().invoke(ctx)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As Click does; a verb that is not there is named with the nearest one that is."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            if hint := nearest(args[0], VERBS):
+                raise click.UsageError(f"{error.message} {hint[0].upper()}{hint[1:]}", ctx) from error
+            raise
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(VERBS)

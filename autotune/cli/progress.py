@@ -124,7 +124,7 @@ class LineProgress(Progress):
         self.write(f"measuring again, interleaved: {', '.join(entrants)} (up to {say_seconds(seconds)})")
 
     def defended(self, rounds: int) -> None:
-        self.write(f"{rounds} rounds measured")
+        self.write(f"{say_count(rounds, 'round')} measured")
 
 
 @contextmanager

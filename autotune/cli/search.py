@@ -109,7 +109,7 @@ def interruptible(session: Session | ManySession) -> Iterator[None]:
         if again:
             raise KeyboardInterrupt
         with suppress(OSError):
-            click.echo("\ninterrupted: measuring the finalists again; once more to end at once", err=True)
+            click.echo("\ninterrupted: this ends the search cleanly; once more to end it at once", err=True)
 
     earlier = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -10,6 +10,9 @@ import click
 from autotune.cli.options import echo, json_option, print_json, store_option
 from autotune.cli.references import find_trial
 
+MOST_SHOWN = 40
+"""Readings of a metric."""
+
 if TYPE_CHECKING:
     from autotune.store.records import TrialRecord
     from autotune.store.store import Store
@@ -88,7 +91,7 @@ def say(document: dict[str, Any]) -> str:
     lines.append(f"  code     source {segment.get('source_hash', '?')}, commit {_commit(segment)}")
     if document["stderr"].strip():
         ending = last_lines(document["stderr"].strip()).splitlines()[-10:]
-        lines += ["  stderr", *(f"    {line}" for line in ending)]
+        lines += ["  printed", *(f"    {line}" for line in ending)]
     return "\n".join(lines)
 
 
@@ -99,11 +102,14 @@ def _one(text: object) -> str:
 
 
 def _readings(readings: list[dict[str, Any]]) -> list[str]:
-    if not readings:
-        return []
-    shown = " ".join(f"{r['value']:.6g}{'*' if r['discarded'] else ''}" for r in readings[:40])
-    more = f" ... {len(readings)} in all (--json has them)" if len(readings) > 40 else ""
-    return [f"  readings {shown}{more}"]
+    lines = []
+    for name in dict.fromkeys(r["metric"] for r in readings):
+        own = [r for r in readings if r["metric"] == name]
+        shown = " ".join(f"{r['value']:.6g}{'*' if r['discarded'] else ''}" for r in own[:MOST_SHOWN])
+        more = f" ... {len(own)} in all (--json has them)" if len(own) > MOST_SHOWN else ""
+        lines.append(f"  readings {_one(name)} = {shown}{more}")
+    why = dict.fromkeys(_one(r["discarded"]) for r in readings if r["discarded"])
+    return [*lines, *([f"           * does not count: {', '.join(why)}"] if why else [])]
 
 
 def _curve(reports: list[dict[str, Any]]) -> list[str]:

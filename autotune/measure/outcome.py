@@ -22,6 +22,10 @@ RESOURCES = "resources"
 SAME_CODE_AS = "same_code_as"
 """In the facts of a trial that was not measured: the number of the trial whose code, and result, it has."""
 
+READY_THREADS = "ready_threads"
+"""In the facts of a trial: how many threads of its program were ready to run at once, where that was more
+than the cores it was pinned to, and the machine has others (:mod:`autotune.measure.crowd`)."""
+
 MISTAKE = "mistake"
 """In the facts of a failed trial: what was raised and where, if that is a mistake in the code that was run
 or something missing on the machine (:mod:`autotune.measure.mistakes`)."""

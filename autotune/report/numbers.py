@@ -62,9 +62,11 @@ def say_whole(number: int) -> str:
 
 
 def say_seconds(seconds: float) -> str:
-    """``45 s``, ``12 min``, ``3.5 h``: a duration, roughly."""
-    if seconds < 90:
+    """``45 s``, ``2.5 min``, ``12 min``, ``3.5 h``: a duration, roughly."""
+    if seconds < 120:
         return f"{seconds:.0f} s"
+    if seconds < 570:
+        return f"{seconds / 60:.2g} min"
     if seconds < 5400:
         return f"{seconds / 60:.0f} min"
     return f"{seconds / 3600:.1f} h"

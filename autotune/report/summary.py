@@ -12,6 +12,7 @@ from autotune.session.result import EXHAUSTED, INTERRUPTED, Comparison, Result
 from autotune.session.same_failure import MISTAKEN
 from autotune.space.configuration import Value, plain
 from autotune.space.spec import Budget
+from autotune.status import Status
 from autotune.store.records import TrialRecord
 
 
@@ -43,6 +44,8 @@ def headline(result: Result) -> str:
     label = "REPLAYED from a recording, nothing was measured here: " if result.study.replayed else ""
     if result.best is None:
         return f"{label}nothing succeeded: {result.remark}"
+    if not result.defended and result.is_default and result.statuses.get(Status.OK) == 1:
+        return f"{label}no better than the default was found for {result.study.name}: nothing else succeeded"
     if not result.defended:
         return f"{label}best so far of {result.study.name}, not measured again"
     if result.is_default:

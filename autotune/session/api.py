@@ -13,18 +13,19 @@ from autotune.search.registry import strategy_class
 from autotune.session.asktell import AskTell
 from autotune.session.executor import Executor
 from autotune.session.executors import Measurable, make_executor
-from autotune.session.loading import load_family, load_spec
+from autotune.session.loading import load_family, load_spec, spec_of
 from autotune.session.many import ManySession
 from autotune.session.progress import Progress
 from autotune.session.result import Result
 from autotune.session.session import Session
 from autotune.session.shapes_result import ManyResult
+from autotune.space.space import Space
 from autotune.space.spec import Family, StudySpec
 from autotune.store.store import Store
 
 
 def search(
-    space: str | Path | StudySpec,
+    space: str | Path | StudySpec | Space,
     *,
     trials: int | None = None,
     time: float | None = None,
@@ -39,17 +40,20 @@ def search(
 ) -> Result:
     """Search a space and return the defended winner; what was searched before is not repeated.
 
-    ``space`` is a space file or a :class:`StudySpec`. ``trials``, ``time`` (seconds) and
-    ``patience`` bound the study as a whole and override the file's ``budget:``. ``store`` is a
-    path or URL (default: ``AUTOTUNE_STORE`` or ``results/autotune.db``). ``fresh`` begins a new
-    study. ``objective`` is a Python callable or objective measured in this very process, in the place of the
-    file's: quick, but a configuration that crashes takes this process along. Another one, or one whose source
-    has changed, is another study. Without ``cache`` nothing that
-    other searches have compiled is used, and nothing is kept for them.
+    ``space`` is a space file or a :class:`StudySpec`; or, with an ``objective``, a :class:`Space`: its study
+    has the objective's name, and as its metric the ``time`` in seconds, the less the better. ``trials``,
+    ``time`` (seconds) and ``patience`` bound the study as a whole and override the file's ``budget:``.
+    ``store`` is a path or URL (default: ``AUTOTUNE_STORE`` or ``results/autotune.db``). ``fresh`` begins a
+    new study. ``objective`` is a Python callable or objective measured in this very process, in the place of
+    the file's: quick, but a configuration that crashes takes this process along. Another one, or one whose
+    source has changed, is another study. Without ``cache`` nothing that other searches have compiled is used,
+    and nothing is kept for them.
 
     Raises :class:`autotune.errors.InputError` for bad input and :class:`autotune.errors.StoreError`
     where the store fails.
     """
+    if isinstance(space, Space) and objective is not None:
+        space = spec_of(space, describe_callable(objective))
     spec = load_spec(space, trials=trials, time=time, patience=patience, strategy=strategy, seed=seed)
     if objective is not None:
         spec = replace(spec, objective=describe_callable(objective))

@@ -73,6 +73,8 @@ def defend(
     trials = succeeded(spec, ledger)
     reading = seconds_a_reading(spec, trials)
     asked = _with_guests(_contenders(spec, executor, ledger, trials), guests)
+    if all(contender.label == DEFAULT for contender in asked):
+        return  # it would win over nobody
     rounds = Rounds.of(spec, ledger.spent.seconds)
     contenders = affordable(asked, rounds.room(reading))
     if len(contenders) < len(asked):

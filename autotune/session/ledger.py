@@ -26,6 +26,7 @@ from autotune.session.liveness import identity, lives
 from autotune.session.observing import Finished, observe_record
 from autotune.session.opening import OpenedStudy
 from autotune.session.progress import Best
+from autotune.session.raised_limits import say_raised
 from autotune.session.result import better
 from autotune.session.same_code import Known, known_codes
 from autotune.session.same_failure import SameFailure
@@ -72,7 +73,8 @@ class Ledger:
         self._running: dict[int, TrialRecord] = {}
         self._to_retry: list[TrialRecord] = []
         learned = lessons(spec, store, study.record)
-        self.notes = (*study.notes, *learned.notes)
+        raised = say_raised(store, study.record.id, spec.measure)
+        self.notes = (*study.notes, *learned.notes, *([raised] if raised else []))
         """What the user should be told as the search begins."""
         problem = Problem(
             spec.space,

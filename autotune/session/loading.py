@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,12 +11,14 @@ from autotune.arguments import count_problems, is_whole, not_whole, time_problem
 from autotune.errors import InputError, Problem
 from autotune.measure.replay import limit_to_recording
 from autotune.provenance.device import device_facts
+from autotune.space.read_metrics import DEFAULT
 from autotune.space.reader import read_family, read_spec
-from autotune.space.spec import Budget, Family, ReplayObjective, StudySpec
+from autotune.space.space import Space
+from autotune.space.spec import Budget, CallableObjective, Family, ReplayObjective, StudySpec
 
 
 def load_spec(
-    space: str | Path | StudySpec,
+    space: str | Path | StudySpec | Space,
     *,
     trials: int | None = None,
     time: float | None = None,
@@ -34,9 +37,16 @@ def load_spec(
     elif isinstance(space, str | Path):
         spec = read_spec(Path(space), device=device_facts(device))
     else:
-        expected = "the path of a space file, or a StudySpec"
+        expected = "the path of a space file, a StudySpec, or a Space together with an objective"
         raise InputError(Problem(f"the space is {space!r:.60}", expected=expected))
     return _with(spec, trials, time, patience, strategy, seed)
+
+
+def spec_of(space: Space, objective: CallableObjective) -> StudySpec:
+    """What a space file would say that leaves all out but the space and what is tuned."""
+    own = objective.name.rpartition(":")[2].rpartition(".")[2]
+    name = re.sub(r"\W+", "", own, flags=re.ASCII).strip("_")[:100]
+    return StudySpec(name or "objective", space, objective, DEFAULT)
 
 
 def load_family(

@@ -1,7 +1,8 @@
 """Opening a study: go on with an earlier one, let it grow, or begin anew and say what differs.
 
 A study is one space + objective + workload + goal on one machine. Its *key* is a hash of all of
-these but the space: a changed space lives on in the same study, anything else begins a new one.
+these but the space: a changed space lives on in the same study, anything else begins a new one. So does
+another number of cores to measure on, since the numbers before and after it are of different machines.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from autotune.space.configuration import plain
 from autotune.space.spec import (
     CallableObjective,
     CommandObjective,
+    MeasureSettings,
     ObjectiveSpec,
     PythonObjective,
     ReplayObjective,
@@ -50,11 +52,13 @@ class Identity:
     machine: str
     resource: str = ""
     """What a complete trial uses, where trials may be stopped early."""
+    cores: str = ""
+    """How many cores a measurement has, where it is not one: another number measures something else."""
 
     @property
     def key(self) -> str:
-        """16 hexadecimal digits over all parts."""
-        parts = {part: value for part, value in asdict(self).items() if value or part != "resource"}
+        """16 hexadecimal digits over all parts; those that came later do not count where they say nothing."""
+        parts = {k: value for k, value in asdict(self).items() if value or k not in ("resource", "cores")}
         text = json.dumps(parts, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -70,13 +74,15 @@ class Identity:
 def identify(spec: StudySpec, source_hash: str, machine_key: str) -> Identity:
     """The identity of the study that ``spec`` describes. A replay does not depend on the machine."""
     early = spec.search.early_stopping
+    replayed, cores = isinstance(spec.objective, ReplayObjective), spec.measure.cores
     return Identity(
         objective=describe_objective(spec.objective),
         source=spec.objective.code if isinstance(spec.objective, CallableObjective) else source_hash,
         workload=json.dumps(plain(spec.workload), sort_keys=True),
         metrics=json.dumps([asdict(metric) for metric in spec.metrics], sort_keys=True),
-        machine="" if isinstance(spec.objective, ReplayObjective) else machine_key,
+        machine="" if replayed else machine_key,
         resource="" if early is None else f"{early.max} {early.resource}",
+        cores="" if replayed or cores == MeasureSettings().cores else str(cores),
     )
 
 
@@ -238,6 +244,8 @@ def _say(part: str, before: str, after: str) -> str:
         return "the objective's source has changed"
     if part == "machine":
         return "the machine is another one"
+    if part == "cores":
+        return f"a measurement has another number of cores, {after or MeasureSettings().cores}"
     if before.startswith(COMMAND) and after.startswith(COMMAND):
         was, now = (json.loads(text.removeprefix(COMMAND)) for text in (before, after))
         return "; ".join(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from autotune.measure.outcome import Estimate
+from autotune.session.crowded import say_crowded
 from autotune.session.same_failure import MISTAKEN
 from autotune.space.configuration import Configuration, plain
 from autotune.space.from_document import space_from_document
@@ -154,7 +155,9 @@ def load_result(store: Store, study: StudyRecord, reason: str = "") -> Result:
     """The result of ``study`` as it stands in ``store``, the latest verdict and every trial included."""
     trials, space = store.trials(study.id, purpose="search"), _changed_space(store, study)
     outside = 0 if space is None else sum(trial.configuration not in space for trial in trials)
-    return replace(load_answer(store, study, reason), trials=trials, outside=outside)
+    answer = load_answer(store, study, reason)
+    remark = "; ".join(filter(None, (answer.remark, say_crowded({t.number: t.facts for t in trials}))))
+    return replace(answer, trials=trials, outside=outside, remark=remark)
 
 
 def load_answer(store: Store, study: StudyRecord, reason: str = "") -> Result:

@@ -13,6 +13,7 @@ from autotune.measure.outcome import UNREACHED, Outcome
 from autotune.provenance.code import Signature, signature
 from autotune.provenance.environment import Environment
 from autotune.session.budget import stop_condition
+from autotune.session.crowded import say_crowded
 from autotune.session.executor import Executor, Finished, Started, Ticket
 from autotune.session.finale import defend
 from autotune.session.ledger import Ledger
@@ -57,6 +58,7 @@ class Session:
     """What is in flight is not waited for: the next session will try it again."""
     _unreached: set[str] = field(default_factory=set)
     """The knobs of which the user was told that they never get to the command."""
+    _said_crowded: bool = False
     _stopping: Stopping | None = None
     """Ends trials early, where the study asks for it."""
 
@@ -172,6 +174,9 @@ class Session:
         self.progress.finished(trial.number, trial.configuration, outcome, ledger.best)
         if ledger.failure.doubt and not doubted and not ledger.failure.mistake:
             self.progress.note(ledger.failure.doubt)
+        if not self._said_crowded and (text := say_crowded({trial.number: outcome.facts})):
+            self._said_crowded = True
+            self.progress.note(text)
         if outcome.status is Status.LOST and not self._giving_up and trial.attempt < MAX_ATTEMPTS:
             self.progress.note(f"trial {trial.number} was lost ({outcome.message}): it will be tried again")
             ledger.retry(trial_id)

@@ -18,6 +18,7 @@ from autotune.space.fields import (
     Problems,
     as_map,
     boolean,
+    choice,
     fact,
     items,
     scalar,
@@ -243,7 +244,7 @@ class _KnobReader:
         return OrderedValues(self.name, tuple(values))
 
     def choices(self, fields: Fields) -> Knob:
-        return Choice(self.name, tuple(self.listed(fields, "choices", fact)[1]))
+        return Choice(self.name, tuple(self.listed(fields, "choices", choice)[1]))
 
     def flag(self, fields: Fields) -> Knob:
         return Flag(self.name, default=boolean(fields.entries["flag"].value, fields.name("flag")))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -96,7 +97,8 @@ def _create(address: Address, file: Path) -> None:
         raise CANNOT_OPEN.error(address, error.strerror or str(error)) from error
     finally:
         for ending in ("", "-journal", "-wal", "-shm"):
-            Path(f"{draft.file}{ending}").unlink(missing_ok=True)
+            with suppress(OSError):  # where nothing may be written, what went wrong has been said
+                Path(f"{draft.file}{ending}").unlink()
 
 
 def _move_unless_there(draft: Path, file: Path) -> None:

@@ -165,3 +165,12 @@ def test_what_another_machine_has_is_not_asked_here(tmp_path: Path) -> None:
     (tmp_path / "space.yaml").write_text(f"{text}knobs: {{a: {{values: [1, 2]}}}}\n")
     (tmp_path / "machine.yaml").write_text("name: elsewhere\nkind: cpu\nl1_bytes: 32768\n")
     assert "2 feasible" in check(tmp_path, "--device", str(tmp_path / "machine.yaml"))
+
+
+def test_continuous_knobs_alone_have_no_combinations_to_be_counted(tmp_path: Path) -> None:
+    """A space of two ranges had been '1 combination, 1 feasible'."""
+    (tmp_path / "objective.py").write_text("def f(a, b): return a + b\n")
+    head = "autotune: 1\nname: smooth\nobjective: objective.py:f\n"
+    (tmp_path / "space.yaml").write_text(head + "knobs: {a: {range: [0.0, 1.0]}, b: {range: [0.0, 9.0]}}\n")
+    said = check(tmp_path)
+    assert said.startswith("smooth: 2 knobs, of continuous values: a, b\n") and "combination" not in said

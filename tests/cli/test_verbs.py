@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -188,6 +189,7 @@ def test_doctor_says_what_is_there(tmp_path: Path) -> None:
         (["export", "--to", "trials.xyz", "--store", "study.db"], "trials.xyz"),
         (["import", "absent.json"], "absent.json"),
         (["import", "objective.py"], "objective.py"),
+        (["import", "study.db"], "is a store, which is used where it lies"),
         (["frobnicate"], "frobnicate"),
     ],
 )
@@ -207,3 +209,33 @@ def test_nothing_feasible_exits_with_3(tmp_path: Path) -> None:
     assert done.returncode == 3 and "never" in done.stdout + done.stderr
     shown = autotune(tmp_path, "show", "--study", "never", "--store", "study.db").stdout
     assert "failed: 3" in shown and "best by" not in shown
+
+
+def test_a_misspelt_verb_is_named_with_the_nearest(tmp_path: Path) -> None:
+    wrong = autotune(tmp_path, "serach", "space.yaml")
+    assert wrong.returncode == 2 and "No such command 'serach'. Did you mean 'search'?" in wrong.stderr
+    assert "mean" not in autotune(tmp_path, "xyzzy").stderr
+
+
+def test_where_only_the_default_succeeded_nobody_is_measured_again(tmp_path: Path) -> None:
+    """It had been read once more against nobody, and then be called 'not measured again'."""
+    (tmp_path / "objective.py").write_text("def measure(tile):\n    assert tile == 2\n    return 1.0\n")
+    space = "autotune: 1\nname: alone\nobjective: objective.py:measure\n"
+    (tmp_path / "space.yaml").write_text(f"{space}knobs: {{tile: {{values: [1, 2], default: 2}}}}\n")
+    done = autotune(tmp_path, "search", "space.yaml", "--store", "study.db")
+    assert done.returncode == 0 and "measuring again" not in done.stderr
+    assert "no better than the default was found for alone: nothing else succeeded" in done.stdout
+    assert "not measured again" not in done.stdout
+
+
+def test_a_first_interrupt_promises_no_finale(capsys: pytest.CaptureFixture[str]) -> None:
+    """With ``finalists: 0`` there is none."""
+    from types import SimpleNamespace
+
+    from autotune.cli.search import interruptible
+
+    session = SimpleNamespace(stopped=False, stop=lambda: None)
+    with interruptible(session):  # type: ignore[arg-type]
+        os.kill(os.getpid(), signal.SIGINT)
+    said = capsys.readouterr().err
+    assert "finalists" not in said and "once more to end it at once" in said

@@ -156,6 +156,8 @@ def test_a_read_only_disk_can_be_read(small_disk: Path) -> None:
         Store.open(small_disk / "a.db")
     with pytest.raises(StoreError, match="cannot be opened"):
         Store.open(small_disk / "folder" / "b.db")
+    with pytest.raises(StoreError, match=r"c\.db cannot be opened"):  # it had named a draft of its own
+        Store.open(small_disk / "c.db")
 
 
 # -- not the file it should be -------------------------------------------------------------------

@@ -52,6 +52,9 @@ def test_an_interval_has_the_unit_of_its_value() -> None:
 
 def test_durations_and_ratios() -> None:
     assert [say_seconds(s) for s in (45, 720, 12600)] == ["45 s", "12 min", "3.5 h"]
+    # Budgets are read back in these words: 90 s had been "2 min", and so had been 150 s.
+    assert [say_seconds(s) for s in (90, 150, 300, 569)] == ["90 s", "2.5 min", "5 min", "9.5 min"]
+    assert say_seconds(599) == "10 min"
     assert say_ratio(1.4211, 1.4, 1.44) == "1.42x [1.4, 1.44]"
     assert say_ratio(1456.2, 999.7, 12345.6) == "1,456x [1,000, 12,346]"
     assert say_ratio(1.15e10, 1.14e10, 1.16e10) == "1.15e+10x [at least 1.14e+10]"

@@ -18,6 +18,7 @@ from autotune.session.api import capture_environment
 from autotune.session.ledger import Ledger, seconds_searched
 from autotune.session.opening import Identity, open_study
 from autotune.session.result import best_trials, load_answer
+from autotune.space import Choice, IntegerRange, Space
 from autotune.space.reader import parse_spec
 from autotune.space.spec import Budget, StudySpec
 from autotune.status import Status
@@ -184,12 +185,38 @@ def test_a_changed_workload_begins_a_new_study_that_says_so(
     assert list(changed.study.differs) == ["workload"]
 
 
+def test_another_number_of_cores_begins_a_new_study(
+    tmp_path: Path, search: Callable[..., autotune.Result]
+) -> None:
+    """What was measured on one core says nothing of two, least of all of a knob that chooses threads."""
+    given = spec(tmp_path)
+    first = search(trials=3)
+    more = search(replace(given, measure=replace(given.measure, cores=given.measure.cores + 1)), trials=3)
+    assert list(more.study.differs) == ["cores"] and more.study.id != first.study.id
+    assert search(trials=3).study.id == first.study.id
+
+
 def test_a_changed_source_begins_a_new_study(tmp_path: Path, search: Callable[..., autotune.Result]) -> None:
     first = search(trials=3, objective=lambda x, y: 1.0 + x)
     again = search(trials=3, objective=lambda x, y: 1.0 + x)
     other = search(trials=3, objective=lambda x, y: 9.0 - x)
     assert first.study.differs == {} and again.study.id == first.study.id
     assert set(other.study.differs) == {"source"} and other.study.id != first.study.id
+
+
+def count_of(tile: int, kind: str) -> float:
+    return 1.0 + tile + len(kind)
+
+
+def test_a_space_and_a_function_are_enough(tmp_path: Path) -> None:
+    space = Space([IntegerRange("tile", 1, 4, default=4), Choice("kind", ("row", "column"))], ["tile != 1"])
+    result = autotune.search(space, objective=count_of, trials=7, store=tmp_path / "study.db")
+    assert result.best == {"tile": 2, "kind": "row"} and result.study.name == "count_of"
+    assert result.metric.name == "time" and result.speedup is not None
+    unnamed = autotune.search(space, objective=lambda tile, kind: 1.0, trials=2, store=tmp_path / "study.db")
+    assert unnamed.study.name == "lambda"
+    with pytest.raises(InputError, match="together with an objective"):
+        autotune.search(space, trials=2, store=tmp_path / "study.db")
 
 
 def test_a_changed_file_begins_a_new_study(tmp_path: Path) -> None:
@@ -391,6 +418,7 @@ def test_measuring_the_finalists_again_is_no_time_of_searching(
 
 def test_a_part_that_earlier_studies_did_not_have_differs_only_where_it_says_something() -> None:
     now = Identity("python a.py:A", "s", "{}", "[]", "m")
-    earlier = {part: text for part, text in asdict(now).items() if part != "resource"}
+    earlier = {part: text for part, text in asdict(now).items() if part not in ("resource", "cores")}
     assert now.differences(earlier) == {}
+    assert now.key == "fc6c7c02657573cf", "studies that are stored are not found any more"
     assert replace(now, resource="27 epochs").differences(earlier) == {"resource": ["", "27 epochs"]}

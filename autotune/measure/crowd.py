@@ -1,0 +1,89 @@
+"""Whether a program has more threads that could run than it has cores to run them on.
+
+A measurement is pinned to as many cores as its space file says, one by default. A program that starts more
+threads than that gains nothing by them there, and the search would call them useless. Nothing that the
+program prints shows it. So it is looked at a few times while it runs: what counts is how many of its threads
+are ready to run at once. A thread that waits for a file or for another one needs no core.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+from statistics import median_low
+
+from autotune.provenance.system import cpu_list
+
+FIRST_SECONDS = 0.004
+"""After the start. Before that a thread that makes another one and then waits for it may still be ready."""
+
+LONGER = 1.5
+"""By how much each wait is longer than the one before, so that short programs are seen often as well."""
+
+MOST_LOOKS = 16
+"""The last one is five seconds after the start. Each takes some tens of microseconds of a core."""
+
+FEWEST_LOOKS = 5
+"""A program that ended sooner, in its first 50 ms, is not judged."""
+
+MOST_TASKS = 1000
+"""So many threads are looked at; that there are more cores than that to be had is not likely."""
+
+
+class Crowd:
+    """Counts the threads of a program that are ready to run, when :meth:`look` is called."""
+
+    def __init__(self) -> None:
+        self._counts: list[int] = []
+        self._wait = FIRST_SECONDS
+        self._due = time.monotonic() + self._wait
+
+    def timeout(self) -> float | None:
+        """Seconds until the next look; ``None``: there is none."""
+        return None if len(self._counts) >= MOST_LOOKS else max(self._due - time.monotonic(), 0.0)
+
+    def look(self, pid: int) -> None:
+        """Count now, if it is time to; ``pid`` is the program's, whose children count as well."""
+        if self.timeout() == 0.0:
+            self._counts.append(ready_threads(pid))
+            self._wait *= LONGER
+            self._due = time.monotonic() + self._wait
+
+    def beyond(self, cores: int) -> int:
+        """How many threads were ready, most of the time, where that is more than there are cores; else 0."""
+        usual = median_low(self._counts) if len(self._counts) >= FEWEST_LOOKS else 0
+        return usual if usual > cores else 0
+
+
+def ready_threads(pid: int) -> int:
+    """How many threads of a process and its descendants run or wait for a core."""
+    ready = seen = 0
+    processes = [pid]
+    for process in processes:  # grows while it is gone through
+        for task in _tasks(process):
+            seen += 1
+            with suppress(OSError, IndexError):  # it has ended
+                # The name in parentheses may hold blanks and parentheses itself.
+                ready += (task / "stat").read_bytes().rsplit(b")", 1)[1].split()[0] == b"R"
+                processes += map(int, (task / "children").read_bytes().split())
+        if seen > MOST_TASKS:
+            break
+    return ready
+
+
+def _tasks(pid: int) -> list[Path]:
+    try:
+        return list(Path(f"/proc/{pid}/task").iterdir())
+    except OSError:
+        return []
+
+
+def cores_kept_from() -> int:
+    """How many of this machine's hardware threads the calling thread is kept from; 0: none."""
+    try:
+        there = cpu_list(Path("/sys/devices/system/cpu/online").read_text())
+    except OSError:
+        return 0
+    return len(set(there) - os.sched_getaffinity(0))

@@ -1,0 +1,52 @@
+"""Whether trials failed at a limit that has been raised since: with the new one they might succeed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from autotune.space.spec import MeasureSettings
+from autotune.status import Status
+from autotune.store.records import TrialRecord
+from autotune.store.store import Store
+
+LIMITS = {"timeout": Status.TIMEOUT, "prepare_timeout": Status.TIMEOUT, "memory": Status.OUT_OF_MEMORY}
+"""The settings that may end a trial, and as what."""
+
+
+def say_raised(store: Store, study_id: int, now: MeasureSettings) -> str:
+    """What to tell the user of trials of a study that ended at lower limits than ``now``'s; else empty."""
+    sessions = {session.id: session.settings.get("measure", {}) for session in store.sessions(study_id)}
+    limits = asdict(now)
+    raised = [
+        name for name in LIMITS if any(_limit(s, name) < _limit(limits, name) for s in sessions.values())
+    ]
+    failed = [
+        trial
+        for status in {LIMITS[name] for name in raised}
+        for trial in store.trials(study_id, purpose="search", status=status)
+        if any(
+            _ended_by(trial, name) and _limit(sessions[trial.session_id], name) < _limit(limits, name)
+            for name in raised
+        )
+    ]
+    if not failed:
+        return ""
+    one = len(failed) == 1
+    return (
+        f"{len(failed)} earlier {'trial' if one else 'trials'} failed at a lower limit than there is now"
+        f" ({' or '.join(raised)}) and {'is' if one else 'are'} not tried again: --fresh begins anew"
+    )
+
+
+def _ended_by(trial: TrialRecord, limit: str) -> bool:
+    preparing = trial.phase == "prepare"
+    return trial.status is LIMITS[limit] and (limit == "memory" or (limit == "prepare_timeout") == preparing)
+
+
+def _limit(settings: Mapping[str, Any], name: str) -> float:
+    """In seconds or bytes; a session that does not say has had none that could be raised."""
+    value = settings.get(name)
+    return math.inf if value is None else float(value)

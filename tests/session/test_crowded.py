@@ -1,0 +1,65 @@
+"""What is said of trials that had too few cores for their threads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import autotune
+from autotune.measure.objective import Context
+from autotune.measure.outcome import READY_THREADS
+from autotune.measure.readings import Sample
+from autotune.session.crowded import say_crowded
+from autotune.session.progress import Progress
+from autotune.space.reader import parse_spec
+
+SPACE = """
+autotune: 1
+name: crowded
+objective: given.py:Given
+knobs: {threads: {values: [1, 2, 4]}}
+"""
+
+
+def test_the_first_such_trial_is_named_and_how_many_there_were() -> None:
+    assert say_crowded({0: {}, 1: {"cores": [1]}}) == ""
+    trials: dict[int, dict[str, object]] = {
+        3: {READY_THREADS: 4, "cores": [0, 1]},
+        2: {READY_THREADS: 2, "cores": [1]},
+        0: {},
+    }
+    said = say_crowded(trials)
+    assert said.startswith(
+        "the program of trial 2 (one of 2 such trials) had 2 threads ready to run on the 1 core "
+    )
+    alone = say_crowded({3: trials[3]})
+    assert "on the 2 cores that" in alone and "such trials" not in alone
+
+
+class Threads(autotune.Objective):
+    """As a program with threads that has one core."""
+
+    def measure(self, loaded: Any, rng: np.random.Generator) -> Sample:
+        threads = loaded["threads"]
+        return Sample({"time": 1.0}, facts={READY_THREADS: threads} if threads > 1 else {})
+
+
+class Heard(Progress):
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+
+def test_a_search_says_so_once_while_it_runs_and_in_its_answer(tmp_path: Path) -> None:
+    spec, heard = parse_spec(SPACE, tmp_path / "space.yaml", {}), Heard()
+    threads = Threads(Context({}, {}, tmp_path))
+    result = autotune.search(spec, objective=threads, store=tmp_path / "study.db", progress=heard)
+    assert result.is_default
+    assert len([note for note in heard.notes if "threads ready to run" in note]) == 1
+    assert (
+        "one of 2 such trials" in result.remark and "threads ready to run" in result.to_document()["remark"]
+    )
