@@ -9,16 +9,16 @@ from __future__ import annotations
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from autotune.measure.outcome import UNREACHED, Outcome
+from autotune.measure.outcome import Outcome
 from autotune.provenance.code import Signature, signature
 from autotune.provenance.environment import Environment
 from autotune.session.budget import stop_condition
-from autotune.session.crowded import say_crowded
 from autotune.session.executor import Executor, Finished, Started, Ticket
 from autotune.session.finale import defend
 from autotune.session.ledger import Ledger
 from autotune.session.opening import next_segment, open_study
 from autotune.session.progress import Opening, Progress
+from autotune.session.remarks import Remarks
 from autotune.session.result import EXHAUSTED, INTERRUPTED, Result, load_result, space_of
 from autotune.session.same_failure import MISTAKEN
 from autotune.session.stopping import Stopping, make_stopping
@@ -56,9 +56,7 @@ class Session:
     _stopped: str = ""
     _giving_up: bool = False
     """What is in flight is not waited for: the next session will try it again."""
-    _unreached: set[str] = field(default_factory=set)
-    """The knobs of which the user was told that they never get to the command."""
-    _said_crowded: bool = False
+    _remarks: Remarks = field(default_factory=Remarks)
     _stopping: Stopping | None = None
     """Ends trials early, where the study asks for it."""
 
@@ -169,29 +167,14 @@ class Session:
         trial = ledger.finish(trial_id, outcome)
         if self._stopping is not None and (text := self._stopping.remark(outcome)):
             self.progress.note(text)
-        if text := self._remark_on_knobs(outcome):
+        for text in self._remarks.on(trial.number, outcome):
             self.progress.note(text)
         self.progress.finished(trial.number, trial.configuration, outcome, ledger.best)
         if ledger.failure.doubt and not doubted and not ledger.failure.mistake:
             self.progress.note(ledger.failure.doubt)
-        if not self._said_crowded and (text := say_crowded({trial.number: outcome.facts})):
-            self._said_crowded = True
-            self.progress.note(text)
         if outcome.status is Status.LOST and not self._giving_up and trial.attempt < MAX_ATTEMPTS:
             self.progress.note(f"trial {trial.number} was lost ({outcome.message}): it will be tried again")
             ledger.retry(trial_id)
-
-    def _remark_on_knobs(self, outcome: Outcome) -> str:
-        """Which knobs a command was not handed, though others were; each is named once."""
-        found = outcome.facts.get(UNREACHED)
-        new = [name for name in found if name not in self._unreached] if isinstance(found, list) else []
-        self._unreached.update(new)
-        if not new:
-            return ""
-        return (
-            f"the knob {', '.join(map(repr, new))} never gets to the command, so no trial says anything about"
-            " it: write {name} into an argument, a variable or the text of its config file"
-        )
 
     def _left(self, ledger: Ledger) -> int:
         limit = self.spec.budget.trials
