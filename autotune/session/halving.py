@@ -195,9 +195,7 @@ class Brackets(Rule):
             position = f"{place(ranking.index(number) + 1)} of " if number in ranking else "not among the "
             there = f"{position}{len(cohort)} at rung {rung}"
             return Decision(Verdict.STOP, f"{there}, of which {len(chosen)} may go on")
-        return Decision(
-            Verdict.PAUSE, f"paused at rung {rung} until its bracket is there"
-        )
+        return Decision(Verdict.PAUSE, f"paused at rung {rung} until its bracket is there")
 
     def _stages(self, bracket: Bracket, closed: bool) -> Iterator[tuple[int, set[int], set[int] | None]]:
         """``(rung, who is to get there, who goes on)`` from the bottom up; ``None`` while that is open."""

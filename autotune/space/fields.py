@@ -277,9 +277,7 @@ def choice(node: YamlNode, title: str) -> Value:
     """A fact; nothing at all is none, since a knob without a value is one that does not exist."""
     if isinstance(node, YamlScalar) and node.value is None:
         expected = "a number, a text, true or false, a list or a mapping"
-        raise wrong(
-            node, title, expected, "for nothing write a text that the program reads so"
-        )
+        raise wrong(node, title, expected, "for nothing write a text that the program reads so")
     return fact(node, title)
 
 
