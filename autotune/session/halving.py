@@ -195,9 +195,8 @@ class Brackets(Rule):
             position = f"{place(ranking.index(number) + 1)} of " if number in ranking else "not among the "
             there = f"{position}{len(cohort)} at {say_steps(rung, self._settings.resource)}"
             return Decision(Verdict.STOP, f"{there}, of which {len(chosen)} may go on")
-        return Decision(
-            Verdict.PAUSE, f"paused at {say_steps(rung, self._settings.resource)} until its bracket is there"
-        )
+        there = say_steps(rung, self._settings.resource)
+        return Decision(Verdict.PAUSE, f"paused at {there} until its bracket is there")
 
     def _stages(self, bracket: Bracket, closed: bool) -> Iterator[tuple[int, set[int], set[int] | None]]:
         """``(rung, who is to get there, who goes on)`` from the bottom up; ``None`` while that is open."""

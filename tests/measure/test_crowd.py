@@ -21,8 +21,10 @@ from autotune.measure.readings import Sample
 from autotune.space.configuration import Configuration
 from autotune.space.spec import CommandObjective, MetricSpec
 
-SPIN = 'timeout --foreground 60 yes >/dev/null & spinning="$spinning $!"; '
-UNTIL_ENOUGH = "while [ ! -e enough ]; do sleep 0.01; done; kill $spinning"
+SPIN = "(n=0; while [ ! -e enough ] && [ $n -lt 20000000 ]; do n=$((n + 1)); done) & "
+"""Busy until it has been seen, or for half a minute: what is left of a test that fails ends by itself."""
+
+UNTIL_ENOUGH = "while [ ! -e enough ]; do sleep 0.01; done; wait"
 
 
 @contextmanager
