@@ -80,6 +80,7 @@ def describe(store: Store, result: Result, top: int, *, failed: bool = True) -> 
         **result.to_document(),
         "metric": goal.name,
         "unit": goal.unit,
+        "goal": goal.goal,
         "goals": {each.name: each.unit for each in result.goals},
         "differs": result.study.differs,
         "parent": result.study.parent_id,
@@ -131,7 +132,7 @@ def say_studies(document: dict[str, Any], store_option: str = "") -> str:
 
 
 def say_study(document: dict[str, Any], store_option: str = "", *, failures: bool) -> str:
-    from autotune.report.numbers import say_count, say_gain, say_ratio, say_value
+    from autotune.report.numbers import ratio_title, say_count, say_gain, say_ratio, say_value
     from autotune.status import Status
 
     name, unit = document["metric"], document["unit"]
@@ -141,7 +142,8 @@ def say_study(document: dict[str, Any], store_option: str = "", *, failures: boo
     lines = [f"{document['study']}#{document['study_id']}{label}: {count} ({statuses})"]
     if document["speedup"]:
         s = document["speedup"]
-        lines.append(f"speed-up {say_ratio(s['estimate'], s['low'], s['high'])} over {s['against']}")
+        title = ratio_title(document["goal"], unit)
+        lines.append(f"{title} {say_ratio(s['estimate'], s['low'], s['high'])} over {s['against']}")
     if gain := document["gain"]:
         by = say_gain(gain["estimate"], gain["low"], gain["high"], unit)
         lines.append(f"better by {by} than the default")

@@ -7,7 +7,15 @@ from collections.abc import Iterator
 from autotune import __version__
 from autotune.measure.outcome import Estimate
 from autotune.report.evidence import Evidence, load_evidence
-from autotune.report.numbers import UNKNOWN_RATIO, say_gain, say_ratio, say_seconds, say_times, say_value
+from autotune.report.numbers import (
+    UNKNOWN_RATIO,
+    is_speed,
+    say_gain,
+    say_ratio,
+    say_seconds,
+    say_times,
+    say_value,
+)
 from autotune.report.page import Answer, Page, Section
 from autotune.report.study_findings import how_found, how_steady, what_failed, where_time_went, which_knobs
 from autotune.report.study_origin import how_to_repeat, origin, trials_table
@@ -85,8 +93,8 @@ def _value(result: Result) -> str:
 
 
 def _times(result: Result, speedup: Comparison) -> str:
-    time_like = result.metric.unit == "s" and result.metric.goal == "minimize"
-    word = "faster" if time_like else f"better {result.metric.name}"
+    speed = is_speed(result.metric.goal, result.metric.unit)
+    word = "faster" if speed else f"better {result.metric.name}"
     return f"{say_times(speedup.estimate)} {word}"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from textwrap import shorten
 
 from autotune.measure.outcome import MISTAKE, SAME_CODE_AS, SURE
-from autotune.report.numbers import say_count, say_estimate, say_gain, say_ratio, say_value
+from autotune.report.numbers import ratio_title, say_count, say_estimate, say_gain, say_ratio, say_value
 from autotune.report.throughput import disagreement
 from autotune.session.result import EXHAUSTED, INTERRUPTED, Comparison, Result
 from autotune.session.same_failure import MISTAKEN
@@ -100,7 +100,8 @@ def _throughput(result: Result) -> list[str]:
 def _standing(result: Result) -> list[str]:
     lines = []
     if result.speedup is not None:
-        lines.append(f"{'speed-up':14} {_ratio(result.speedup)} over the default")
+        title = ratio_title(result.metric.goal, result.metric.unit)
+        lines.append(f"{title:14} {_ratio(result.speedup)} over the default")
     if (gain := result.gain) is not None:
         said = say_gain(gain.estimate, gain.low, gain.high, result.metric.unit)
         lines.append(f"{'better by':14} {said} than the default")

@@ -8,6 +8,7 @@ import pytest
 
 from autotune.measure.outcome import Estimate
 from autotune.report.numbers import (
+    ratio_title,
     say_count,
     say_estimate,
     say_gain,
@@ -39,6 +40,21 @@ from autotune.report.numbers import (
 )
 def test_a_value_is_said_with_its_unit(value: float, unit: str, said: str) -> None:
     assert say_value(value, unit) == said
+
+
+@pytest.mark.parametrize(
+    ("goal", "unit", "title"),
+    [
+        ("minimize", "s", "speed-up"),
+        ("maximize", "tokens/s", "speed-up"),
+        ("minimize", "", "gain"),
+        ("minimize", "J", "gain"),
+        ("maximize", "", "gain"),
+        ("minimize", "B/s", "gain"),
+    ],
+)
+def test_only_a_ratio_of_speeds_is_a_speed_up(goal: str, unit: str, title: str) -> None:
+    assert ratio_title(goal, unit) == title
 
 
 def test_an_interval_has_the_unit_of_its_value() -> None:
