@@ -48,11 +48,10 @@ import numpy as np
 
 from autotune.errors import InputError
 from autotune.measure.command_problems import is_needed, problems
-from autotune.measure.crowd import Crowd, cores_kept_from
 from autotune.measure.handing import missed_knobs
 from autotune.measure.mistakes import missing_metric, mistake_in, mistake_of_program
 from autotune.measure.objective import Context, Infeasible, Objective, Signal, WrongAnswer
-from autotune.measure.outcome import READY_THREADS, UNREACHED
+from autotune.measure.outcome import UNREACHED
 from autotune.measure.placeholders import config_document, placeholder_values
 from autotune.measure.program import Finished, run_program
 from autotune.measure.readings import Sample
@@ -109,8 +108,6 @@ class CommandRunner(Objective):
         self.spec = spec
         self.metrics = metrics
         self.private_prepare = bool(spec.prepare) and _mentions_folder(spec)
-        self._last = ""
-        """The hash of the configuration that was run last."""
         if found := problems(spec, metrics):
             raise InputError(found)
 
@@ -142,19 +139,17 @@ class CommandRunner(Objective):
         return {}
 
     def measure(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float] | Sample:
-        """Run the command once, read its metrics, and count its threads where the configuration is new.
+        """Run the command once and read its metrics.
 
         Where no knob of the configuration got to it, it has measured nothing: that is a mistake, for sure.
         Where only some did not, the facts name them: there may be knobs that serve rules alone.
         """
-        crowd = Crowd() if loaded.configuration.hash != self._last and cores_kept_from() else None
-        self._last = loaded.configuration.hash
         file = self.spec.base / self.spec.metrics_file if self.spec.metrics_from == "file" else None
         with self._prepared(loaded), nullcontext() if file is None else alone_at(file):
             if file is not None:
                 _mark_as_old(file)
             with self._listener(loaded, self.report) as listener:
-                ended = self._execute(loaded, self.spec.arguments, rng, listener, crowd)
+                ended = self._execute(loaded, self.spec.arguments, rng, listener)
             if listener.stopped is not None:
                 raise listener.stopped
             if not ended.succeeded:
@@ -165,10 +160,7 @@ class CommandRunner(Objective):
             if missed.mistake:
                 raise CommandCrashed(missed.mistake, ended, missed.mistake, sure=missed.none_arrived)
             metrics = self._metrics(ended, file, listener.heard.values)
-        threads = crowd.beyond(len(os.sched_getaffinity(0))) if crowd is not None else 0
-        facts: dict[str, object] = {UNREACHED: list(missed.knobs)} if missed.knobs else {}
-        facts |= {READY_THREADS: threads} if threads else {}
-        return Sample(metrics, facts=facts) if facts else metrics
+            return Sample(metrics, facts={UNREACHED: list(missed.knobs)}) if missed.knobs else metrics
 
     # -- running -------------------------------------------------------------------------------
 
@@ -193,7 +185,6 @@ class CommandRunner(Objective):
         command: Sequence[str],
         rng: np.random.Generator | None,
         listener: RunListener | None = None,
-        crowd: Crowd | None = None,
     ) -> Finished:
         """Run one command for a configuration; what it reports is the ``listener``'s, if there is one.
 
@@ -219,7 +210,7 @@ class CommandRunner(Objective):
         arguments = [fill(argument, run.values) for argument in command]
         try:
             on_line = partial(self._report_line, listener) if reports else None
-            ended = run_program(arguments, self.spec.base, environment, on_line, listener, crowd)
+            ended = run_program(arguments, self.spec.base, environment, on_line, listener)
         except (OSError, ValueError) as error:  # ValueError: a NUL in an argument
             said = f"cannot run {arguments[0]!r} in {self.spec.base}: {error}"
             raise CommandCrashed(said, mistake=said if mistake_in(error) else "") from error

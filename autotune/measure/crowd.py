@@ -1,15 +1,16 @@
-"""Whether a program has more threads that could run than it has cores to run them on.
+"""Whether what is measured has more threads that could run than it has cores to run them on.
 
 A measurement is pinned to as many cores as its space file says, one by default. A program that starts more
 threads than that gains nothing by them there, and the search would call them useless. Nothing that the
-program prints shows it. So it is looked at a few times while it runs: what counts is how many of its threads
-are ready to run at once. A thread that waits for a file or for another one needs no core.
+program prints shows it. So the session looks at the measuring worker, from a core of its own, while it is
+at a trial: what counts is how many of its threads, and of those of its descendants, are ready to run at
+once. A thread that waits for a file or for another one needs no core.
 """
 
 from __future__ import annotations
 
-import os
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from statistics import median_low
@@ -20,20 +21,23 @@ FIRST_SECONDS = 0.004
 """After the start. Before that a thread that makes another one and then waits for it may still be ready."""
 
 LONGER = 1.5
-"""By how much each wait is longer than the one before, so that short programs are seen often as well."""
+"""By how much each wait is longer than the one before, so that short trials are seen as well, up to ..."""
 
-MOST_LOOKS = 16
+LONGEST_SECONDS = 0.05
+"""... so long: what a trial does most of the time counts, and it begins with loading and checking."""
+
+MOST_LOOKS = 100
 """The last one is five seconds after the start. Each takes some tens of microseconds of a core."""
 
 FEWEST_LOOKS = 5
-"""A program that ended sooner, in its first 50 ms, is not judged."""
+"""A trial that ended sooner, in its first 50 ms, is not judged."""
 
 MOST_TASKS = 1000
 """So many threads are looked at; that there are more cores than that to be had is not likely."""
 
 
 class Crowd:
-    """Counts the threads of a program that are ready to run, when :meth:`look` is called."""
+    """Counts the threads of a worker that are ready to run, when :meth:`look` is called."""
 
     def __init__(self) -> None:
         self._counts: list[int] = []
@@ -45,10 +49,10 @@ class Crowd:
         return None if len(self._counts) >= MOST_LOOKS else max(self._due - time.monotonic(), 0.0)
 
     def look(self, pid: int) -> None:
-        """Count now, if it is time to; ``pid`` is the program's, whose children count as well."""
+        """Count now, if it is time to; ``pid`` is the worker's, whose descendants count as well."""
         if self.timeout() == 0.0:
             self._counts.append(ready_threads(pid))
-            self._wait *= LONGER
+            self._wait = min(self._wait * LONGER, LONGEST_SECONDS)
             self._due = time.monotonic() + self._wait
 
     def beyond(self, cores: int) -> int:
@@ -80,10 +84,9 @@ def _tasks(pid: int) -> list[Path]:
         return []
 
 
-def cores_kept_from() -> int:
-    """How many of this machine's hardware threads the calling thread is kept from; 0: none."""
+def others_than(cores: Sequence[int]) -> bool:
+    """Whether this machine has hardware threads beside ``cores``."""
     try:
-        there = cpu_list(Path("/sys/devices/system/cpu/online").read_text())
+        return bool(set(cpu_list(Path("/sys/devices/system/cpu/online").read_text())) - set(cores))
     except OSError:
-        return 0
-    return len(set(there) - os.sched_getaffinity(0))
+        return False

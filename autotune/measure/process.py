@@ -175,7 +175,12 @@ class Worker:
     @property
     def name(self) -> str:
         """Host and process, as they are written down with a trial."""
-        return f"{os.uname().nodename}:{self._process.pid}"
+        return f"{os.uname().nodename}:{self.pid}"
+
+    @property
+    def pid(self) -> int:
+        """Of the guardian, whose descendant all else is."""
+        return self._process.pid
 
     @property
     def alive(self) -> bool:

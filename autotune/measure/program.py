@@ -19,8 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
 
-from autotune.measure.crowd import Crowd
-
 HEAD_BYTES = 1 << 16
 TAIL_BYTES = 1 << 20
 """Of a long output, this much of its beginning and of its end is kept."""
@@ -76,13 +74,11 @@ def run_program(
     environment: Mapping[str, str],
     on_line: Callable[[str], None] | None = None,
     attendant: Attendant | None = None,
-    crowd: Crowd | None = None,
 ) -> Finished:
     """Run ``arguments`` in ``folder`` and wait. Raises ``OSError`` where it cannot be started.
 
     ``on_line`` is given each line of stdout as it comes. What it raises ends the program. All that it prints
     goes to the stderr of this process too, as it comes: a worker's is kept with its trial, however that ends.
-    ``crowd`` counts its threads meanwhile.
     """
     start = time.perf_counter()
     process = subprocess.Popen(
@@ -99,7 +95,7 @@ def run_program(
     err = Bounded()
     try:
         with process.stdout, process.stderr:
-            _collect(process.pid, {process.stdout: out, process.stderr: err}, attendant, crowd)
+            _collect(process.pid, {process.stdout: out, process.stderr: err}, attendant)
             code = process.wait()
             seconds = time.perf_counter() - start
     except BaseException:
@@ -167,9 +163,7 @@ class Lines(Bounded):
             self._tell(line.decode("utf-8", errors="replace"))
 
 
-def _collect(
-    pid: int, streams: Mapping[IO[bytes], Bounded], attendant: Attendant | None, crowd: Crowd | None
-) -> None:
+def _collect(pid: int, streams: Mapping[IO[bytes], Bounded], attendant: Attendant | None) -> None:
     """Read the streams until the process has ended; on an old kernel until all of them are closed."""
     with selectors.DefaultSelector() as selector:
         for stream in streams:
@@ -187,7 +181,7 @@ def _collect(
         try:
             waiting = True
             while waiting and (process >= 0 or open_streams):
-                for key, _ in selector.select(_soonest(attendant, crowd)):
+                for key, _ in selector.select(attendant.timeout() if attendant else None):
                     if key.fd == process:
                         waiting = False
                     elif key.fileobj is not attendant and not _read(key.fd, streams[key.fileobj]):  # type: ignore[index]
@@ -195,20 +189,11 @@ def _collect(
                         open_streams -= 1
                 if attendant is not None:
                     attendant.attend()
-                if crowd is not None and waiting:
-                    crowd.look(pid)
         finally:
             if process >= 0:
                 os.close(process)
     for stream, kept in streams.items():
         _read_all(stream.fileno(), kept)
-
-
-def _soonest(*waiting: Attendant | Crowd | None) -> float | None:
-    """Seconds until one of them is to be called."""
-    return min(
-        (due for one in waiting if one is not None and (due := one.timeout()) is not None), default=None
-    )
 
 
 def _read(descriptor: int, kept: Bounded) -> bool:

@@ -19,7 +19,7 @@ def say_crowded(trials: Mapping[int, Mapping[str, object]]) -> str:
     cores = _cores(found[first])
     others = f" (one of {len(found)} such trials)" if len(found) > 1 else ""
     return (
-        f"the program of trial {first}{others} had {found[first][READY_THREADS]} threads ready to run on the"
+        f"trial {first}{others} had {found[first][READY_THREADS]} threads ready to run on the"
         f" {cores} {'core' if cores == 1 else 'cores'} that it was measured on, where more threads cannot"
         " help: measure: {cores: N} in the space file gives it N, 0 all"
     )

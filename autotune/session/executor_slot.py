@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from autotune.errors import AutotuneError
+from autotune.measure.crowd import Crowd, others_than
 from autotune.measure.limits import make_cap
 from autotune.measure.messages import Ready, Request, Setup
 from autotune.measure.pinning import Cores
@@ -70,6 +71,8 @@ class Slot(Generic[Job]):
         self.ends_when_idle = False
         self.failed_starts = 0
         """In a row."""
+        self.crowd: Crowd | None = None
+        """Counts the threads of the worker at its job, where it measures and is kept from other cores."""
         self._factory = factory
 
     @property
@@ -104,6 +107,7 @@ class Slot(Generic[Job]):
     def give(self, job: Job, request: Request, seconds: float) -> None:
         assert self.worker is not None and self.job is None
         self.job, self.began = job, time.time()
+        self.crowd = Crowd() if self.role == MEASURE and self.cores and others_than(self.cores) else None
         self.worker.ask(request, seconds)
 
     def attend(self) -> Answer | Ready | Death | None:
@@ -111,6 +115,18 @@ class Slot(Generic[Job]):
         if isinstance(came, Ready):
             self.failed_starts = 0
         return came
+
+    def look(self) -> float | None:
+        """Count the worker's threads, if it is time to; seconds until the next time, if there is one."""
+        if self.crowd is None or self.job is None or self.worker is None:
+            return None
+        self.crowd.look(self.worker.pid)
+        return self.crowd.timeout()
+
+    @property
+    def crowded_by(self) -> int:
+        """How many threads were ready to run most of the time, where that is more than its cores; else 0."""
+        return self.crowd.beyond(len(self.cores)) if self.crowd is not None else 0
 
     def take(self) -> Job:
         """Take the job out of the slot, which is free for another one then."""

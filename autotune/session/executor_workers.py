@@ -361,6 +361,8 @@ class WorkerExecutor(Executor):
             if slot.worker is not None:
                 slot.worker.watch(poll)
                 deadlines.append(slot.worker.deadline)
+            if (due := slot.look()) is not None:
+                deadlines.append(time.monotonic() + due)
         began = time.monotonic()
         wait = max(0.0, min(deadlines) - began)
         poll.poll(wait * 1000 + 1)

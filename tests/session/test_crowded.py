@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import autotune
+from autotune.measure.crowd import FEWEST_LOOKS, Crowd, others_than
 from autotune.measure.objective import Context
 from autotune.measure.outcome import READY_THREADS
 from autotune.measure.readings import Sample
+from autotune.session import executor_slot
 from autotune.session.crowded import say_crowded
 from autotune.session.progress import Progress
 from autotune.space.reader import parse_spec
+from tests.measure.test_crowd import SPIN, settle
 
 SPACE = """
 autotune: 1
 name: crowded
 objective: given.py:Given
 knobs: {threads: {values: [1, 2, 4]}}
+"""
+
+PROGRAM = """
+autotune: 1
+name: spinning
+command: {{run: [sh, -c, {script}], metrics: wall}}
+metrics: {{time: {{goal: minimize, unit: s}}}}
+knobs: {{level: {{values: [1]}}}}
+measure: {{warmup: 0, min_readings: 1, max_readings: 1, finalists: 0}}
 """
 
 
@@ -31,9 +45,7 @@ def test_the_first_such_trial_is_named_and_how_many_there_were() -> None:
         0: {},
     }
     said = say_crowded(trials)
-    assert said.startswith(
-        "the program of trial 2 (one of 2 such trials) had 2 threads ready to run on the 1 core "
-    )
+    assert said.startswith("trial 2 (one of 2 such trials) had 2 threads ready to run on the 1 core ")
     alone = say_crowded({3: trials[3]})
     assert "on the 2 cores that" in alone and "such trials" not in alone
 
@@ -63,3 +75,29 @@ def test_a_search_says_so_once_while_it_runs_and_in_its_answer(tmp_path: Path) -
     assert (
         "one of 2 such trials" in result.remark and "threads ready to run" in result.to_document()["remark"]
     )
+
+
+@pytest.mark.skipif(not others_than((0,)), reason="a measurement has all cores of a machine of one")
+@pytest.mark.parametrize(("spinning", "found"), [(2, 2), (1, None)])
+def test_the_threads_of_a_measurement_are_counted_from_outside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spinning: int, found: int | None
+) -> None:
+    class Enough(Crowd):
+        """Lets the program end once it has been seen as it is."""
+
+        seen = 0
+
+        def look(self, pid: int) -> None:
+            if self.timeout() == 0.0:
+                self.seen += settle(pid, spinning) == spinning
+            super().look(pid)
+            if self.seen >= FEWEST_LOOKS + 4 or self.timeout() is None:
+                (tmp_path / "enough").touch()
+
+    monkeypatch.setattr(executor_slot, "Crowd", Enough)
+    script = ": {level}; " + SPIN * spinning + "while [ ! -e enough ]; do sleep 0.01; done; wait"
+    text = PROGRAM.format(script=json.dumps(script))
+    spec = parse_spec(text, tmp_path / "space.yaml", {})
+    result = autotune.search(spec, store=tmp_path / "study.db")
+    assert [trial.facts.get(READY_THREADS) for trial in result.trials] == [found]
+    assert ("threads ready to run" in result.remark) == bool(found)
