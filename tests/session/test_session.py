@@ -196,6 +196,20 @@ def test_another_number_of_cores_begins_a_new_study(
     assert search(trials=3).study.id == first.study.id
 
 
+def test_a_study_begun_before_cores_were_part_of_it_goes_on(
+    tmp_path: Path, search: Callable[..., autotune.Result]
+) -> None:
+    two = replace(spec(tmp_path), measure=replace(spec(tmp_path).measure, cores=2))
+    first = search(two, trials=3).study
+    identity = {k: v for k, v in first.document["identity"].items() if k not in ("cores", "resource")}
+    before = replace(first, key=Identity(**identity).key, document={**first.document, "identity": identity})
+    with Store.open(tmp_path / "study.db") as store:
+        store.update_key(before)
+    one = search(trials=3).study
+    assert one.id != first.id and one.differs == {"cores": ["2", ""]}
+    assert search(two, trials=4).study.id == first.id
+
+
 def test_a_changed_source_begins_a_new_study(tmp_path: Path, search: Callable[..., autotune.Result]) -> None:
     first = search(trials=3, objective=lambda x, y: 1.0 + x)
     again = search(trials=3, objective=lambda x, y: 1.0 + x)
