@@ -167,7 +167,7 @@ class Store:
             studies.update_space(connection, study_id, spec_text, document, space_hash, self._clock())
 
     def update_key(self, study: StudyRecord) -> None:
-        """Keep the key and the document that ``study`` has now: more is part of what it is than was before."""
+        """Keep the key and document that ``study`` has now: more makes it what it is than before."""
         with self._database.write() as connection:
             studies.update_key(connection, study.id, study.key, study.document)
 
