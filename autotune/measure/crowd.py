@@ -58,15 +58,20 @@ class Crowd:
 
 
 def ready_threads(pid: int) -> int:
-    """How many threads of a process and its descendants run or wait for a core."""
+    """How many threads of a process and its descendants run or wait for one of the calling thread's cores.
+
+    One that has others to run on, since its program has chosen them itself, does not wait for these.
+    """
     ready = seen = 0
+    cores = os.sched_getaffinity(0)
     processes = [pid]
     for process in processes:  # grows while it is gone through
         for task in _tasks(process):
             seen += 1
             with suppress(OSError, IndexError):  # it has ended
                 # The name in parentheses may hold blanks and parentheses itself.
-                ready += (task / "stat").read_bytes().rsplit(b")", 1)[1].split()[0] == b"R"
+                if (task / "stat").read_bytes().rsplit(b")", 1)[1].split()[0] == b"R":
+                    ready += os.sched_getaffinity(int(task.name)) <= cores
                 processes += map(int, (task / "children").read_bytes().split())
         if seen > MOST_TASKS:
             break

@@ -50,6 +50,19 @@ def test_what_waits_needs_no_core_and_children_count() -> None:
         assert settle(busy, 3) == 3
 
 
+def test_threads_that_chose_other_cores_do_not_wait_for_these() -> None:
+    usual = os.sched_getaffinity(0)
+    if len(usual) < 2:
+        pytest.skip("there are no other cores")
+    with running(f"{SPIN} {SPIN} read wait") as busy:
+        assert settle(busy, 2) == 2
+        os.sched_setaffinity(0, {min(usual)})
+        try:
+            assert ready_threads(busy) == 0
+        finally:
+            os.sched_setaffinity(0, usual)
+
+
 def test_a_process_that_is_gone_has_none() -> None:
     gone = subprocess.Popen(["true"])
     gone.wait()

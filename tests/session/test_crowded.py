@@ -25,6 +25,7 @@ knobs: {threads: {values: [1, 2, 4]}}
 
 def test_the_first_such_trial_is_named_and_how_many_there_were() -> None:
     assert say_crowded({0: {}, 1: {"cores": [1]}}) == ""
+    assert say_crowded({0: {READY_THREADS: 4}}) == "", "it was not pinned: no setting gives it more"
     trials: dict[int, dict[str, object]] = {
         3: {READY_THREADS: 4, "cores": [0, 1]},
         2: {READY_THREADS: 2, "cores": [1]},
@@ -43,7 +44,7 @@ class Threads(autotune.Objective):
 
     def measure(self, loaded: Any, rng: np.random.Generator) -> Sample:
         threads = loaded["threads"]
-        return Sample({"time": 1.0}, facts={READY_THREADS: threads} if threads > 1 else {})
+        return Sample({"time": 1.0}, facts={READY_THREADS: threads, "cores": [0]} if threads > 1 else {})
 
 
 class Heard(Progress):

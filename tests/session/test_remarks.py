@@ -40,7 +40,7 @@ def test_one_that_decides_whether_another_exists_acts_by_that() -> None:
 
 class Crowded(autotune.Objective):
     def measure(self, loaded: Any, rng: np.random.Generator) -> Sample:
-        return Sample({"time": float(loaded["x"])}, facts={READY_THREADS: 2})
+        return Sample({"time": float(loaded["x"])}, facts={READY_THREADS: 2, "cores": [0]})
 
 
 class Heard(Progress):
