@@ -52,7 +52,6 @@ from autotune.measure.crowd import Crowd, cores_kept_from
 from autotune.measure.handing import missed_knobs
 from autotune.measure.mistakes import missing_metric, mistake_in, mistake_of_program
 from autotune.measure.objective import Context, Infeasible, Objective, Signal, WrongAnswer
-from autotune.measure.outcome import READY_THREADS, UNREACHED
 from autotune.measure.placeholders import config_document, placeholder_values
 from autotune.measure.program import Finished, run_program
 from autotune.measure.readings import Sample
@@ -165,9 +164,7 @@ class CommandRunner(Objective):
             if missed.mistake:
                 raise CommandCrashed(missed.mistake, ended, missed.mistake, sure=missed.none_arrived)
             metrics = self._metrics(ended, file, listener.heard.values)
-        threads = crowd.beyond(len(os.sched_getaffinity(0))) if crowd is not None else 0
-        facts: dict[str, object] = {UNREACHED: list(missed.knobs)} if missed.knobs else {}
-        facts |= {READY_THREADS: threads} if threads else {}
+        facts = missed.facts | (crowd.facts(len(os.sched_getaffinity(0))) if crowd is not None else {})
         return Sample(metrics, facts=facts) if facts else metrics
 
     # -- running -------------------------------------------------------------------------------

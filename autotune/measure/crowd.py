@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from statistics import median_low
 
+from autotune.measure.outcome import READY_THREADS
 from autotune.provenance.system import cpu_list
 
 FIRST_SECONDS = 0.004
@@ -55,6 +56,11 @@ class Crowd:
         """How many threads were ready, most of the time, where that is more than there are cores; else 0."""
         usual = median_low(self._counts) if len(self._counts) >= FEWEST_LOOKS else 0
         return usual if usual > cores else 0
+
+    def facts(self, cores: int) -> dict[str, object]:
+        """What a trial is to say of that."""
+        threads = self.beyond(cores)
+        return {READY_THREADS: threads} if threads else {}
 
 
 def ready_threads(pid: int) -> int:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from autotune.measure.outcome import UNREACHED
 from autotune.measure.run_listener import RunListener
 from autotune.space.configuration import Configuration
 from autotune.space.placeholders import names
@@ -34,6 +35,11 @@ class Missed:
     """Why its trial says nothing; empty where it may say something."""
     none_arrived: bool = False
     """Whether that holds for every configuration, since the program knows none of its knobs."""
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """Of a trial that may say something."""
+        return {UNREACHED: list(self.knobs)} if self.knobs else {}
 
 
 def missed_knobs(
