@@ -9,6 +9,7 @@ between comparisons, shifts, ``a if c else b`` between conditions, ``math.ceil(a
 from __future__ import annotations
 
 import ast
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import cast
@@ -284,15 +285,30 @@ class _Translation:
     def never_negative(self, node: ast.expr) -> bool:
         """Whether a value is a number and not negative, as far as can be seen."""
         match node:
-            case ast.BinOp(left=left, op=op, right=right):
-                safe = not isinstance(op, ast.Sub)
-                return safe and self.never_negative(left) and self.never_negative(right)
+            case ast.BinOp(op=ast.Add() | ast.Sub()):
+                return self.least(node) >= 0
+            case ast.BinOp(left=left, right=right):
+                return self.never_negative(left) and self.never_negative(right)
             case ast.Call(args=arguments):
                 return _function(node) == "abs" or all(map(self.never_negative, arguments))
-            case ast.Constant(value=int() | float() as value):
-                return value >= 0
-        values = self.values_of(node)
-        return bool(values) and all(isinstance(value, (int, float)) and value >= 0 for value in values)
+        return self.least(node) >= 0
+
+    def least(self, node: ast.expr) -> float:
+        """A bound below a sum, as ``a + b - 1`` of what is rounded up; minus infinity where none is seen."""
+        match node:
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                return self.least(left) + self.least(right)
+            case ast.BinOp(left=left, op=ast.Sub(), right=right):
+                return self.least(left) - max(self.numbers(right), default=math.inf)
+        if isinstance(node, (ast.BinOp, ast.Call)):
+            return 0.0 if self.never_negative(node) else -math.inf
+        return min(self.numbers(node), default=-math.inf)
+
+    def numbers(self, node: ast.expr) -> Sequence[float]:
+        """The values of a constant or a knob, if all of them are numbers; else none."""
+        values = (node.value,) if isinstance(node, ast.Constant) else self.values_of(node)
+        numbers = [value for value in values if isinstance(value, (int, float))]
+        return numbers if len(numbers) == len(values) else ()
 
     def is_count(self, node: ast.expr) -> bool:
         """Whether a value is a whole number and not negative."""

@@ -51,7 +51,6 @@ from autotune.measure.command_problems import is_needed, problems
 from autotune.measure.handing import missed_knobs
 from autotune.measure.mistakes import missing_metric, mistake_in, mistake_of_program
 from autotune.measure.objective import Context, Infeasible, Objective, Signal, WrongAnswer
-from autotune.measure.outcome import UNREACHED
 from autotune.measure.placeholders import config_document, placeholder_values
 from autotune.measure.program import Finished, run_program
 from autotune.measure.readings import Sample
@@ -160,7 +159,7 @@ class CommandRunner(Objective):
             if missed.mistake:
                 raise CommandCrashed(missed.mistake, ended, missed.mistake, sure=missed.none_arrived)
             metrics = self._metrics(ended, file, listener.heard.values)
-            return Sample(metrics, facts={UNREACHED: list(missed.knobs)}) if missed.knobs else metrics
+            return Sample(metrics, facts=missed.facts) if missed.facts else metrics
 
     # -- running -------------------------------------------------------------------------------
 

@@ -9,12 +9,14 @@ once. A thread that waits for a file or for another one needs no core.
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from contextlib import suppress
 from pathlib import Path
 from statistics import median_low
 
+from autotune.measure.outcome import READY_THREADS
 from autotune.provenance.system import cpu_list
 
 FIRST_SECONDS = 0.004
@@ -37,9 +39,10 @@ MOST_TASKS = 1000
 
 
 class Crowd:
-    """Counts the threads of a worker that are ready to run, when :meth:`look` is called."""
+    """Counts the ready threads of a worker that is pinned to ``cores``, when :meth:`look` is called."""
 
-    def __init__(self) -> None:
+    def __init__(self, cores: Sequence[int]) -> None:
+        self._cores = frozenset(cores)
         self._counts: list[int] = []
         self._wait = FIRST_SECONDS
         self._due = time.monotonic() + self._wait
@@ -51,18 +54,22 @@ class Crowd:
     def look(self, pid: int) -> None:
         """Count now, if it is time to; ``pid`` is the worker's, whose descendants count as well."""
         if self.timeout() == 0.0:
-            self._counts.append(ready_threads(pid))
+            self._counts.append(ready_threads(pid, self._cores))
             self._wait = min(self._wait * LONGER, LONGEST_SECONDS)
             self._due = time.monotonic() + self._wait
 
-    def beyond(self, cores: int) -> int:
-        """How many threads were ready, most of the time, where that is more than there are cores; else 0."""
+    @property
+    def facts(self) -> dict[str, object]:
+        """What a trial is to say: how many were ready most of the time, where that is more than the cores."""
         usual = median_low(self._counts) if len(self._counts) >= FEWEST_LOOKS else 0
-        return usual if usual > cores else 0
+        return {READY_THREADS: usual} if usual > len(self._cores) else {}
 
 
-def ready_threads(pid: int) -> int:
-    """How many threads of a process and its descendants run or wait for a core."""
+def ready_threads(pid: int, cores: Set[int]) -> int:
+    """How many threads of a process and its descendants run on ``cores`` or wait for one of them.
+
+    One that has others to run on, since its program has chosen them itself, does not wait for these.
+    """
     ready = seen = 0
     processes = [pid]
     for process in processes:  # grows while it is gone through
@@ -70,7 +77,8 @@ def ready_threads(pid: int) -> int:
             seen += 1
             with suppress(OSError, IndexError):  # it has ended
                 # The name in parentheses may hold blanks and parentheses itself.
-                ready += (task / "stat").read_bytes().rsplit(b")", 1)[1].split()[0] == b"R"
+                if (task / "stat").read_bytes().rsplit(b")", 1)[1].split()[0] == b"R":
+                    ready += os.sched_getaffinity(int(task.name)) <= cores
                 processes += map(int, (task / "children").read_bytes().split())
         if seen > MOST_TASKS:
             break

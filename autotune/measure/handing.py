@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from autotune.measure.outcome import UNREACHED
 from autotune.measure.run_listener import RunListener
 from autotune.space.configuration import Configuration
 from autotune.space.placeholders import names
@@ -35,6 +36,11 @@ class Missed:
     none_arrived: bool = False
     """Whether that holds for every configuration, since the program knows none of its knobs."""
 
+    @property
+    def facts(self) -> dict[str, object]:
+        """Of a trial that may say something."""
+        return {UNREACHED: list(self.knobs)} if self.knobs else {}
+
 
 def missed_knobs(
     spec: CommandObjective, configuration: Configuration, listener: RunListener, read_before: Path
@@ -46,7 +52,7 @@ def missed_knobs(
     left = unwritten(spec, configuration)
     if not left or read_before.exists():
         return Missed()
-    none_written = len(left) == len(configuration)
+    none_written = not any(_is_knob(spec, name) for name in _written(spec))
     if silent := listener.never_asked(left):
         asked_none = not set(left) & set(listener.heard.asked)
         return Missed(tuple(left), silent, none_written and asked_none)
@@ -59,7 +65,17 @@ def unwritten(spec: CommandObjective, knobs: Iterable[str]) -> list[str]:
     """Of ``knobs``, those that no text of the command and no config file hands over."""
     if spec.config_file and not spec.config_text:
         return []
+    written = _written(spec)
+    return [name for name in knobs if name not in written]
+
+
+def _written(spec: CommandObjective) -> set[str]:
+    """The names of all placeholders."""
     commands = (*spec.arguments, *spec.prepare, *spec.check)
     texts = (*commands, *spec.environment.values(), spec.config_text)
-    handed = {name for text in texts for name, _ in names(text)}
-    return [name for name in knobs if name not in handed]
+    return {name for text in texts for name, _ in names(text)}
+
+
+def _is_knob(spec: CommandObjective, name: str) -> bool:
+    """Whether a placeholder stands for a knob, though perhaps for one that does not exist here."""
+    return not name.startswith("workload.") and not (name == "config" and spec.config_file)

@@ -169,12 +169,16 @@ class RunListener:
     def _was_read(self) -> bool:
         """By a run that was opened, by one that cannot reach us, or by any other reader.
 
-        The last shows itself by the time of access, which some file systems do not keep.
+        The last shows itself by the time of access. Where a file system keeps none there may have been one.
         """
         if self.heard.runs or (self._folder / READ).exists():
             return True
+        document = self._folder / DOCUMENT
         try:
-            return (self._folder / DOCUMENT).stat().st_atime_ns > NEVER
+            if _time_of_access(document) > NEVER:
+                return True
+            document.read_bytes()
+            return _time_of_access(document) == NEVER
         except OSError:  # the program has cleared the folder away: who knows what it did before
             return True
 
@@ -259,6 +263,10 @@ class RunListener:
         file = self._folder / DOCUMENT
         file.write_text(json.dumps(document))
         os.utime(file, ns=(NEVER, NEVER))
+
+
+def _time_of_access(file: Path) -> int:
+    return file.stat().st_atime_ns
 
 
 def _numbers(values: Mapping[str, Any]) -> dict[str, float]:

@@ -10,9 +10,9 @@ from autotune.measure.outcome import READY_THREADS
 def say_crowded(trials: Mapping[int, Mapping[str, object]]) -> str:
     """What to tell the user of trials, facts by number, that had more threads ready to run than cores.
 
-    Empty where there are none.
+    Empty where there are none. One that was not pinned had all the cores there are.
     """
-    found = {number: facts for number, facts in trials.items() if READY_THREADS in facts}
+    found = {n: facts for n, facts in trials.items() if READY_THREADS in facts and _cores(facts)}
     if not found:
         return ""
     first = min(found)
@@ -27,4 +27,4 @@ def say_crowded(trials: Mapping[int, Mapping[str, object]]) -> str:
 
 def _cores(facts: Mapping[str, object]) -> int:
     cores = facts.get("cores")
-    return len(cores) if isinstance(cores, list) else 1
+    return len(cores) if isinstance(cores, list) else 0

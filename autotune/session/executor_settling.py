@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from autotune.measure.capture import tail_text
-from autotune.measure.outcome import READY_THREADS, Outcome
+from autotune.measure.outcome import Outcome
 from autotune.measure.postmortem import after_memory_kill, may_be_spoilt
 from autotune.session.executor_slot import Slot
 from autotune.session.flight import Flight
@@ -24,8 +24,8 @@ def settled(
         facts["leftovers"] = "processes that it left behind were killed"
     if slot.cores:
         facts["cores"] = list(slot.cores)
-    if slot.crowded_by:
-        facts[READY_THREADS] = slot.crowded_by
+    if slot.crowd is not None:
+        facts |= slot.crowd.facts
     facts |= where or {}
     cap = slot.worker.setup.cap if slot.worker is not None else None
     if slot.worker is not None and cap is not None and outcome.status.failed and slot.worker.memory_kills():

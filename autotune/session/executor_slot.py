@@ -107,7 +107,8 @@ class Slot(Generic[Job]):
     def give(self, job: Job, request: Request, seconds: float) -> None:
         assert self.worker is not None and self.job is None
         self.job, self.began = job, time.time()
-        self.crowd = Crowd() if self.role == MEASURE and self.cores and others_than(self.cores) else None
+        pinned = self.role == MEASURE and self.cores and others_than(self.cores)
+        self.crowd = Crowd(self.cores) if pinned else None
         self.worker.ask(request, seconds)
 
     def attend(self) -> Answer | Ready | Death | None:
@@ -122,11 +123,6 @@ class Slot(Generic[Job]):
             return None
         self.crowd.look(self.worker.pid)
         return self.crowd.timeout()
-
-    @property
-    def crowded_by(self) -> int:
-        """How many threads were ready to run most of the time, where that is more than its cores; else 0."""
-        return self.crowd.beyond(len(self.cores)) if self.crowd is not None else 0
 
     def take(self) -> Job:
         """Take the job out of the slot, which is free for another one then."""

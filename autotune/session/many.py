@@ -24,6 +24,7 @@ from autotune.session.finale import defend
 from autotune.session.ledger import Ledger
 from autotune.session.opening import open_study
 from autotune.session.progress import Progress
+from autotune.session.remarks import Remarks
 from autotune.session.result import INTERRUPTED, load_result, space_of
 from autotune.session.same_failure import MISTAKEN
 from autotune.session.session import Session
@@ -63,6 +64,7 @@ class ManySession:
     """By place."""
     _mistaken: set[int] = field(default_factory=set)
     """Of those, where every trial failed by the same mistake."""
+    _remarks: Remarks = field(default_factory=Remarks)
     _said: set[str] = field(default_factory=set)
 
     def run(self) -> ManyResult:
@@ -166,7 +168,13 @@ class ManySession:
             )
             executor = self.make_executor(spec)
             self._session = Session(
-                spec, self.store, executor, self.environment, part=True, progress=progress
+                spec,
+                self.store,
+                executor,
+                self.environment,
+                part=True,
+                progress=progress,
+                remarks=self._remarks,
             )
             if self.stopped:  # between two sessions, or while the executor was made
                 self._session.stop()

@@ -74,7 +74,7 @@ class Identity:
 def identify(spec: StudySpec, source_hash: str, machine_key: str) -> Identity:
     """The identity of the study that ``spec`` describes. A replay does not depend on the machine."""
     early = spec.search.early_stopping
-    replayed, cores = isinstance(spec.objective, ReplayObjective), spec.measure.cores
+    replayed = isinstance(spec.objective, ReplayObjective)
     return Identity(
         objective=describe_objective(spec.objective),
         source=spec.objective.code if isinstance(spec.objective, CallableObjective) else source_hash,
@@ -82,7 +82,7 @@ def identify(spec: StudySpec, source_hash: str, machine_key: str) -> Identity:
         metrics=json.dumps([asdict(metric) for metric in spec.metrics], sort_keys=True),
         machine="" if replayed else machine_key,
         resource="" if early is None else f"{early.max} {early.resource}",
-        cores="" if replayed or cores == MeasureSettings().cores else str(cores),
+        cores="" if replayed else _say_cores(spec.measure.cores),
     )
 
 
@@ -193,7 +193,7 @@ def _find_or_begin(
     fresh: bool,
     goes_on: bool,
 ) -> StudyRecord:
-    earlier = store.studies(spec.name)
+    earlier = [_with_cores(study, store) for study in store.studies(spec.name)]
     differs = {} if fresh or not earlier else identity.differences(earlier[-1].document.get("identity", {}))
     new = NewStudy(
         name=spec.name,
@@ -226,6 +226,24 @@ def _find_or_begin(
         )
         record = store.create_study(replace(new, parent_id=record.id), described)
     return record
+
+
+def _with_cores(study: StudyRecord, store: Store) -> StudyRecord:
+    """A study that was begun before cores were part of what it is, now by those that it is measured on."""
+    identity = study.document.get("identity", {})
+    if study.replayed or not identity or "cores" in identity:
+        return study
+    known = replace(Identity(**identity), cores=_say_cores(study.document.get("measure", {}).get("cores")))
+    if not known.cores:
+        return study  # its key is the same
+    changed = replace(study, key=known.key, document={**study.document, "identity": asdict(known)})
+    store.update_key(changed)
+    return changed
+
+
+def _say_cores(cores: int | None) -> str:
+    """Empty for the usual number."""
+    return "" if cores in (None, MeasureSettings().cores) else str(cores)
 
 
 def _document(spec: StudySpec, identity: Identity) -> dict[str, object]:

@@ -53,10 +53,10 @@ class Session:
     part: bool = False
     """Whether the search goes on after this session's budget is spent."""
     progress: Progress = field(default_factory=Progress)
+    remarks: Remarks = field(default_factory=Remarks)
     _stopped: str = ""
     _giving_up: bool = False
     """What is in flight is not waited for: the next session will try it again."""
-    _remarks: Remarks = field(default_factory=Remarks)
     _stopping: Stopping | None = None
     """Ends trials early, where the study asks for it."""
 
@@ -167,7 +167,7 @@ class Session:
         trial = ledger.finish(trial_id, outcome)
         if self._stopping is not None and (text := self._stopping.remark(outcome)):
             self.progress.note(text)
-        for text in self._remarks.on(trial.number, outcome):
+        for text in self.remarks.on(trial.number, outcome, self.spec.space):
             self.progress.note(text)
         self.progress.finished(trial.number, trial.configuration, outcome, ledger.best)
         if ledger.failure.doubt and not doubted and not ledger.failure.mistake:

@@ -166,6 +166,11 @@ class Store:
         with self._database.write() as connection:
             studies.update_space(connection, study_id, spec_text, document, space_hash, self._clock())
 
+    def update_key(self, study: StudyRecord) -> None:
+        """Keep the key and document that ``study`` has now: more makes it what it is than before."""
+        with self._database.write() as connection:
+            studies.update_key(connection, study.id, study.key, study.document)
+
     def space_revisions(self, study_id: int) -> list[SpaceRevision]:
         """The spaces that the study had before, oldest first."""
         with self._database.read() as connection:

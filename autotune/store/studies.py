@@ -131,6 +131,12 @@ def update_space(
     )
 
 
+def update_key(connection: sa.Connection, study_id: int, key: str, document: Mapping[str, Any]) -> None:
+    """Put another key, and the document that it follows from, in the place of what there is."""
+    lock_study(Direct.through(connection), study_id)
+    connection.execute(sa.update(studies).where(studies.c.id == study_id).values(key=key, document=document))
+
+
 def list_space_revisions(connection: sa.Connection, study_id: int) -> list[SpaceRevision]:
     columns = [c for c in space_revisions.c if c.name != "id"]
     query = sa.select(*columns).where(space_revisions.c.study_id == study_id).order_by(space_revisions.c.id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
 
 import pytest
@@ -19,6 +19,9 @@ from autotune.measure.crowd import (
     others_than,
     ready_threads,
 )
+from autotune.measure.outcome import READY_THREADS
+
+ALL = frozenset(range(os.cpu_count() or 1))
 
 SPIN = "(n=0; while [ ! -e enough ] && [ $n -lt 20000000 ]; do n=$((n + 1)); done) & "
 """Busy until it has been seen, or for half a minute: what is left of a test that fails ends by itself."""
@@ -34,10 +37,10 @@ def running(script: str) -> Iterator[int]:
         process.wait()
 
 
-def settle(pid: int, wanted: int) -> int:
+def settle(pid: int, wanted: int, cores: Set[int] = ALL) -> int:
     """The count as soon as it is as wanted: a process needs a moment to become what it is to be."""
     deadline = time.monotonic() + 30
-    while (found := ready_threads(pid)) != wanted and time.monotonic() < deadline:
+    while (found := ready_threads(pid, cores)) != wanted and time.monotonic() < deadline:
         os.sched_yield()
     return found
 
@@ -49,35 +52,44 @@ def test_what_waits_needs_no_core_and_children_count() -> None:
         assert settle(busy, 3) == 3
 
 
+def test_threads_that_chose_other_cores_do_not_wait_for_these() -> None:
+    usual = os.sched_getaffinity(0)
+    if len(usual) < 2:
+        pytest.skip("there are no other cores")
+    with running(f"{SPIN} {SPIN} read wait") as busy:
+        assert settle(busy, 2) == 2
+        assert ready_threads(busy, {min(usual)}) == 0
+
+
 def test_a_process_that_is_gone_has_none() -> None:
     gone = subprocess.Popen(["true"])
     gone.wait()
-    assert ready_threads(gone.pid) == 0
+    assert ready_threads(gone.pid, {0}) == 0
 
 
-def looked(counts: list[int], monkeypatch: pytest.MonkeyPatch) -> Crowd:
-    """A crowd that has seen ``counts``; it is never early."""
-    monkeypatch.setattr(crowd, "ready_threads", lambda _: counts.pop(0))
+def said(counts: list[int], cores: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """What is said of a trial on so many cores that was seen with ``counts``; it is never early."""
+    monkeypatch.setattr(crowd, "ready_threads", lambda *_: counts.pop(0))
     monkeypatch.setattr(Crowd, "timeout", lambda self: 0.0)
-    seen = Crowd()
+    seen = Crowd(range(cores))
     while counts:
         seen.look(1)
-    return seen
+    return int(str(seen.facts.get(READY_THREADS, 0)))
 
 
 def test_what_was_ready_most_of_the_time_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert looked([1, 4, 4, 4, 4], monkeypatch).beyond(1) == 4
-    assert looked([2, 2, 1, 1, 1, 1], monkeypatch).beyond(1) == 0, "its beginning was taken for the whole"
-    assert looked([4, 4, 4, 4, 4], monkeypatch).beyond(4) == 0
-    assert looked([4] * (FEWEST_LOOKS - 1), monkeypatch).beyond(1) == 0, "too short to be judged"
+    assert said([1, 4, 4, 4, 4], 1, monkeypatch) == 4
+    assert said([2, 2, 1, 1, 1, 1], 1, monkeypatch) == 0, "its beginning was taken for the whole"
+    assert said([4, 4, 4, 4, 4], 4, monkeypatch) == 0
+    assert said([4] * (FEWEST_LOOKS - 1), 1, monkeypatch) == 0, "too short to be judged"
 
 
 def test_it_looks_at_growing_intervals_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr(crowd.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(crowd, "ready_threads", lambda _: 1)
+    monkeypatch.setattr(crowd, "ready_threads", lambda *_: 1)
     waited = []
-    watching = Crowd()
+    watching = Crowd((0,))
     while (seconds := watching.timeout()) is not None:
         waited.append(seconds)
         watching.look(1)  # too early: nothing is counted

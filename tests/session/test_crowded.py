@@ -39,6 +39,7 @@ measure: {{warmup: 0, min_readings: 1, max_readings: 1, finalists: 0}}
 
 def test_the_first_such_trial_is_named_and_how_many_there_were() -> None:
     assert say_crowded({0: {}, 1: {"cores": [1]}}) == ""
+    assert say_crowded({0: {READY_THREADS: 4}}) == "", "it was not pinned: no setting gives it more"
     trials: dict[int, dict[str, object]] = {
         3: {READY_THREADS: 4, "cores": [0, 1]},
         2: {READY_THREADS: 2, "cores": [1]},
@@ -55,7 +56,7 @@ class Threads(autotune.Objective):
 
     def measure(self, loaded: Any, rng: np.random.Generator) -> Sample:
         threads = loaded["threads"]
-        return Sample({"time": 1.0}, facts={READY_THREADS: threads} if threads > 1 else {})
+        return Sample({"time": 1.0}, facts={READY_THREADS: threads, "cores": [0]} if threads > 1 else {})
 
 
 class Heard(Progress):
@@ -89,7 +90,7 @@ def test_the_threads_of_a_measurement_are_counted_from_outside(
 
         def look(self, pid: int) -> None:
             if self.timeout() == 0.0:
-                self.seen += settle(pid, spinning) == spinning
+                self.seen += settle(pid, spinning, self._cores) == spinning
             super().look(pid)
             if self.seen >= FEWEST_LOOKS + 4 or self.timeout() is None:
                 (tmp_path / "enough").touch()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from autotune.search.contract import Proposal
 from autotune.session import session
 from autotune.session.api import capture_environment
 from autotune.session.ledger import Ledger, seconds_searched
-from autotune.session.opening import Identity, open_study
+from autotune.session.opening import open_study
 from autotune.session.result import best_trials, load_answer
 from autotune.space import Choice, IntegerRange, Space
 from autotune.space.reader import parse_spec
@@ -183,17 +183,6 @@ def test_a_changed_workload_begins_a_new_study_that_says_so(
     changed = search(replace(given, workload=type(given.workload)({"n": 2})), trials=3)
     assert changed.study.id != first.study.id and changed.study.parent_id == first.study.id
     assert list(changed.study.differs) == ["workload"]
-
-
-def test_another_number_of_cores_begins_a_new_study(
-    tmp_path: Path, search: Callable[..., autotune.Result]
-) -> None:
-    """What was measured on one core says nothing of two, least of all of a knob that chooses threads."""
-    given = spec(tmp_path)
-    first = search(trials=3)
-    more = search(replace(given, measure=replace(given.measure, cores=given.measure.cores + 1)), trials=3)
-    assert list(more.study.differs) == ["cores"] and more.study.id != first.study.id
-    assert search(trials=3).study.id == first.study.id
 
 
 def test_a_changed_source_begins_a_new_study(tmp_path: Path, search: Callable[..., autotune.Result]) -> None:
@@ -414,11 +403,3 @@ def test_measuring_the_finalists_again_is_no_time_of_searching(
         assert len(store.trials(study.id, purpose="final")) > 0
         (session,) = store.sessions(study.id)
         assert seconds_searched(store, study.id) == max(searched) - session.started_at
-
-
-def test_a_part_that_earlier_studies_did_not_have_differs_only_where_it_says_something() -> None:
-    now = Identity("python a.py:A", "s", "{}", "[]", "m")
-    earlier = {part: text for part, text in asdict(now).items() if part not in ("resource", "cores")}
-    assert now.differences(earlier) == {}
-    assert now.key == "fc6c7c02657573cf", "studies that are stored are not found any more"
-    assert replace(now, resource="27 epochs").differences(earlier) == {"resource": ["", "27 epochs"]}

@@ -1,0 +1,61 @@
+"""What makes two searches the same study, in stores of today and of before."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import autotune
+from autotune.session.opening import Identity
+from autotune.space.reader import parse_spec
+from autotune.space.spec import StudySpec
+from autotune.store.records import StudyRecord
+from autotune.store.store import Store
+
+SPACE = """
+autotune: 1
+name: line
+objective: given.py:line
+knobs: {{x: {{range: [0, 15]}}}}
+measure: {{min_readings: 3, max_readings: 3, finalists: 0, cores: {cores}}}
+"""
+
+
+def line(x: int) -> float:
+    return 1.0 + x
+
+
+def on(folder: Path, cores: int) -> StudySpec:
+    return parse_spec(SPACE.format(cores=cores), folder / "space.yaml", {})
+
+
+def study(folder: Path, spec: StudySpec, trials: int = 3) -> StudyRecord:
+    return autotune.search(
+        spec, objective=line, trials=trials, store=folder / "study.db", strategy="random"
+    ).study
+
+
+def test_another_number_of_cores_begins_a_new_study(tmp_path: Path) -> None:
+    """What was measured on one core says nothing of two, least of all of a knob that chooses threads."""
+    first, more = study(tmp_path, on(tmp_path, 1)), study(tmp_path, on(tmp_path, 2))
+    assert list(more.differs) == ["cores"] and more.id != first.id
+    assert study(tmp_path, on(tmp_path, 1)).id == first.id
+
+
+def test_a_study_begun_before_cores_were_part_of_it_goes_on(tmp_path: Path) -> None:
+    first = study(tmp_path, on(tmp_path, 2))
+    identity = {k: v for k, v in first.document["identity"].items() if k not in ("cores", "resource")}
+    before = replace(first, key=Identity(**identity).key, document={**first.document, "identity": identity})
+    with Store.open(tmp_path / "study.db") as store:
+        store.update_key(before)
+    one = study(tmp_path, on(tmp_path, 1))
+    assert one.id != first.id and one.differs == {"cores": ["2", ""]}
+    assert study(tmp_path, on(tmp_path, 2), trials=4).id == first.id
+
+
+def test_a_part_that_earlier_studies_did_not_have_differs_only_where_it_says_something() -> None:
+    now = Identity("python a.py:A", "s", "{}", "[]", "m")
+    earlier = {part: text for part, text in asdict(now).items() if part not in ("resource", "cores")}
+    assert now.differences(earlier) == {}
+    assert now.key == "fc6c7c02657573cf", "studies that are stored are not found any more"
+    assert replace(now, resource="27 epochs").differences(earlier) == {"resource": ["", "27 epochs"]}

@@ -1,0 +1,67 @@
+"""What outcomes show of a whole search is said once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import autotune
+from autotune.measure.objective import Context
+from autotune.measure.outcome import READY_THREADS, UNREACHED, Outcome
+from autotune.measure.readings import Sample
+from autotune.session.progress import Progress
+from autotune.session.remarks import Remarks
+from autotune.space import Flag, IntegerRange, Space
+from autotune.space.reader import parse_family
+from autotune.status import Status
+
+SPACE = Space([Flag("tiled"), IntegerRange("tile", 1, 8, when="tiled"), IntegerRange("depth", 1, 4)])
+
+
+def heard(remarks: Remarks, *unreached: str) -> list[str]:
+    outcome = Outcome(Status.OK, facts={UNREACHED: list(unreached)} if unreached else {})
+    return list(remarks.on(0, outcome, SPACE))
+
+
+def test_each_knob_that_never_gets_there_is_named_once() -> None:
+    remarks = Remarks()
+    assert heard(remarks) == []
+    assert "the knob 'depth' never" in heard(remarks, "depth")[0]
+    assert heard(remarks, "depth") == []
+    assert "the knob 'tile' never" in heard(remarks, "tile", "depth")[0]
+
+
+def test_one_that_decides_whether_another_exists_acts_by_that() -> None:
+    assert heard(Remarks(), "tiled") == []
+    assert "the knob 'depth' never" in heard(Remarks(), "tiled", "depth")[0]
+
+
+class Crowded(autotune.Objective):
+    def measure(self, loaded: Any, rng: np.random.Generator) -> Sample:
+        return Sample({"time": float(loaded["x"])}, facts={READY_THREADS: 2, "cores": [0]})
+
+
+class Heard(Progress):
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+
+def test_a_family_says_it_once_however_many_sessions_it_has(tmp_path: Path) -> None:
+    text = """
+autotune: 1
+name: crowded
+objective: given.py:Given
+workloads: [{n: 1}, {n: 2}]
+knobs: {x: {range: [1, 40]}}
+measure: {min_readings: 3, max_readings: 3, finalists: 0}
+budget: {trials: 40}
+"""
+    notes, given = Heard(), Crowded(Context({}, {}, tmp_path))
+    family = parse_family(text, tmp_path / "space.yaml")
+    autotune.search_many(family, objective=given, store=tmp_path / "s.db", strategy="random", progress=notes)
+    assert len([note for note in notes.notes if "threads ready to run" in note]) == 1
