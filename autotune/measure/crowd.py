@@ -17,7 +17,6 @@ from pathlib import Path
 from statistics import median_low
 
 from autotune.measure.outcome import READY_THREADS
-from autotune.provenance.system import cpu_list
 
 FIRST_SECONDS = 0.004
 """After the start. Before that a thread that makes another one and then waits for it may still be ready."""
@@ -90,11 +89,3 @@ def _tasks(pid: int) -> list[Path]:
         return list(Path(f"/proc/{pid}/task").iterdir())
     except OSError:
         return []
-
-
-def others_than(cores: Sequence[int]) -> bool:
-    """Whether this machine has hardware threads beside ``cores``."""
-    try:
-        return bool(set(cpu_list(Path("/sys/devices/system/cpu/online").read_text())) - set(cores))
-    except OSError:
-        return False

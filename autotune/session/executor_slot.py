@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from autotune.errors import AutotuneError
-from autotune.measure.crowd import Crowd, others_than
+from autotune.measure.crowd import Crowd
 from autotune.measure.limits import make_cap
 from autotune.measure.messages import Ready, Request, Setup
 from autotune.measure.pinning import Cores
@@ -39,6 +39,10 @@ class WorkerFactory:
         cap = None if memory is None else make_cap(memory, role)
         setup = replace(self._setup, cores=cores, cap=cap, repeats=role == MEASURE)
         return Worker(setup, environment, guardian_cores=self._cores.preparing)
+
+    def has_others(self, cores: tuple[int, ...]) -> bool:
+        """Whether the search was given cores beside these."""
+        return not set(self._cores.preparing) <= set(cores)
 
     def forget(self, scratch: Path) -> None:
         """Begin with an empty folder for compiled files; what uses the old one may finish."""
@@ -107,8 +111,8 @@ class Slot(Generic[Job]):
     def give(self, job: Job, request: Request, seconds: float) -> None:
         assert self.worker is not None and self.job is None
         self.job, self.began = job, time.time()
-        pinned = self.role == MEASURE and self.cores and others_than(self.cores)
-        self.crowd = Crowd(self.cores) if pinned else None
+        more = self.role == MEASURE and self.cores and self._factory.has_others(self.cores)
+        self.crowd = Crowd(self.cores) if more else None
         self.worker.ask(request, seconds)
 
     def attend(self) -> Answer | Ready | Death | None:

@@ -64,17 +64,20 @@ def defend(
     progress: Progress,
     reason: str,
     guests: Mapping[str, Configuration] = MappingProxyType({}),
+    *,
+    alone: bool = False,
 ) -> None:
     """Measure the finalists again and store the verdict with every reading.
 
-    ``guests`` are configurations that others have chosen, by who has: they are read in the same rounds, and
-    one of them may win.
+    A default that nobody challenges is measured only where it is to be ``alone`` as well: it would win over
+    nobody, but one of several workloads has its place in their table. ``guests`` are configurations that
+    others have chosen, by who has: they are read in the same rounds, and one of them may win.
     """
     trials = succeeded(spec, ledger)
     reading = seconds_a_reading(spec, trials)
     asked = _with_guests(_contenders(spec, executor, ledger, trials), guests)
-    if all(contender.label == DEFAULT for contender in asked):
-        return  # it would win over nobody
+    if not alone and all(contender.label == DEFAULT for contender in asked):
+        return
     rounds = Rounds.of(spec, ledger.spent.seconds)
     contenders = affordable(asked, rounds.room(reading))
     if len(contenders) < len(asked):

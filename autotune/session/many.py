@@ -201,7 +201,7 @@ class ManySession:
 
         def finale(spec: StudySpec, executor: Executor, ledger: Ledger, progress: Progress) -> None:
             if ledger.best is not None:
-                defend(spec, executor, ledger, progress, "the search of all workloads ended")
+                defend(spec, executor, ledger, progress, "the search of all workloads ended", alone=True)
 
         self._measure(place, finale, "the finalists")
 

@@ -16,7 +16,6 @@ from autotune.measure.crowd import (
     LONGEST_SECONDS,
     MOST_LOOKS,
     Crowd,
-    others_than,
     ready_threads,
 )
 from autotune.measure.outcome import READY_THREADS
@@ -98,9 +97,3 @@ def test_it_looks_at_growing_intervals_and_not_for_ever(monkeypatch: pytest.Monk
     assert len(waited) == MOST_LOOKS and waited == pytest.approx(sorted(waited))
     assert sum(waited[:FEWEST_LOOKS]) < 0.06 and 4 < sum(waited) < 6
     assert max(waited) == pytest.approx(LONGEST_SECONDS)
-
-
-def test_whether_there_are_other_cores() -> None:
-    here = os.sched_getaffinity(0)
-    assert others_than(())
-    assert not others_than((*here, *range(os.cpu_count() or 1)))

@@ -13,6 +13,7 @@ import pytest
 import autotune
 from autotune.errors import InputError
 from autotune.measure.outcome import Outcome
+from autotune.report.rule import make_rule
 from autotune.report.shapes import summarize_many
 from autotune.session.api import open_many
 from autotune.session.derivation import derive
@@ -303,6 +304,21 @@ def test_an_objective_that_refuses_a_workload_does_not_end_the_others(tmp_path: 
     assert sum(sum(r.statuses.values()) for r in result.results) == 40
     assert result.results[0].defended
     assert result.results[2].defended
+
+
+def test_defaults_that_nobody_challenges_are_in_the_table_even_so(tmp_path: Path) -> None:
+    """A rule is learned from that: ``autotune rule`` had asked for a search to its end, after its end."""
+
+    def alone(tile: int, pack: bool, spread: int) -> float:
+        if {"tile": tile, "pack": pack, "spread": spread} != planted.specs[0].space.default():
+            raise ValueError("no")
+        return 1.0
+
+    planted = family(tmp_path, "[{m: 16}, {m: 64}]", trials=12)
+    result = autotune.search_many(planted, store=tmp_path / "s.db", objective=alone)
+    assert [[cell.status for cell in row] for row in result.matrix.cells] == [["ok"], ["ok"]]
+    with Store.open(str(tmp_path / "s.db"), readonly=True) as store:
+        assert make_rule(store, store.study("planted")).rule is not None
 
 
 def test_one_that_refuses_all_is_an_error(tmp_path: Path) -> None:
