@@ -21,6 +21,7 @@ each run, for fresh inputs.
 Under early stopping ``AUTOTUNE_STEPS`` is the number of steps of a complete trial, and each JSON object
 with a ``step`` that is printed on a line is a report (:mod:`autotune.measure.reports`). The program is
 killed where the trial is to end: whoever keeps checkpoints in ``AUTOTUNE_FOLDER`` writes one, then reports.
+A run that does not go on from a pause finds nothing there of the runs before it.
 
 A program in Python may open :func:`autotune.run` in the place of placeholders and printed lines. It then
 takes its knobs from there, must ask for each that is not handed to it otherwise, and is told to end
@@ -50,6 +51,7 @@ from autotune.errors import InputError
 from autotune.measure.command_problems import is_needed, problems
 from autotune.measure.crowd import Crowd, cores_kept_from
 from autotune.measure.handing import missed_knobs
+from autotune.measure.leftovers import Leftovers
 from autotune.measure.mistakes import missing_metric, mistake_in, mistake_of_program
 from autotune.measure.objective import Context, Infeasible, Objective, Signal, WrongAnswer
 from autotune.measure.outcome import READY_THREADS, UNREACHED
@@ -121,7 +123,9 @@ class CommandRunner(Objective):
     def prepare(self, configuration: Configuration) -> Configuration:
         """Run the ``prepare`` command where its results are private; else it waits for its turn."""
         if self.private_prepare:
-            self._prepare(self._run(configuration))
+            run = self._run(configuration)
+            with self._leftovers(run).apart_from():
+                self._prepare(run)
         return configuration
 
     def load(self, prepared: Any) -> Run:
@@ -133,7 +137,7 @@ class CommandRunner(Objective):
     def check(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float]:
         """Run the ``check`` command: any exit but 0 (or 78) says that the answer is wrong."""
         if self.spec.check:
-            with self._prepared(loaded):
+            with self._prepared(loaded), self._leftovers(loaded).apart_from():
                 ended = self._execute(loaded, self.spec.check, rng)
             if ended.signal is not None:
                 raise CommandCrashed(f"the check was {ended.how}{_last_words(ended)}", ended)
@@ -153,8 +157,11 @@ class CommandRunner(Objective):
         with self._prepared(loaded), nullcontext() if file is None else alone_at(file):
             if file is not None:
                 _mark_as_old(file)
+            self._begin(loaded)
             with self._listener(loaded, self.report) as listener:
                 ended = self._execute(loaded, self.spec.arguments, rng, listener, crowd)
+            if listener.heard.runs:
+                self._has_runs.touch()
             if listener.stopped is not None:
                 raise listener.stopped
             if not ended.succeeded:
@@ -182,6 +189,25 @@ class CommandRunner(Objective):
     def _listener(self, run: Run, report: Reporter = SILENT) -> RunListener:
         """What a program that opens :func:`autotune.run` finds."""
         return RunListener(self.context.cache / "runs", run.configuration, report)
+
+    def _leftovers(self, run: Run) -> Leftovers:
+        return Leftovers(run.folder, run.folder.with_name(f"{run.folder.name}.before"))
+
+    @property
+    def _has_runs(self) -> Path:
+        """A file that is there once the program has opened a run, in whatever worker."""
+        return self.context.cache / "command" / "opened"
+
+    def _begin(self, run: Run) -> None:
+        """Let a training that does not go on from a pause find nothing of earlier ones.
+
+        Any other program may keep in its folder what it made once, for all readings.
+        """
+        leftovers, curve = self._leftovers(run), self.report.curve
+        leftovers.note()
+        is_training = curve is not None or self._has_runs.exists()
+        if is_training and not (curve is not None and curve.done):
+            leftovers.clear()
 
     def _read_before(self, run: Run) -> Path:
         """A file that is there once ``prepare`` or ``check`` has read the knobs, in whatever worker."""

@@ -279,6 +279,25 @@ def test_a_promoted_trial_finds_its_checkpoint(tmp_path: Path) -> None:
     assert best.told == 26, "the one that goes on ends last"
 
 
+def test_each_run_of_the_finale_begins_without_a_checkpoint(tmp_path: Path) -> None:
+    begun: list[tuple[int, bool]] = []
+
+    def resuming(x: int, y: int, report: Reporter) -> None:
+        assert report.folder is not None and report.steps == 27
+        file = report.folder / "step"
+        begin = int(file.read_text()) if file.exists() else 0
+        begun.append((begin, report.may_pause(1)))
+        for step in range(begin + 1, 28):
+            file.write_text(str(step))
+            report(step, loss=20.0 - x - y + 1 / step)
+
+    given = spec(tmp_path, "successive-halving")
+    given = replace(given, measure=replace(given.measure, finalists=1))
+    result = autotune.search(given, store=tmp_path / "study.db", objective=resuming)
+    assert result.defended
+    assert begun[-6:] == [(0, False)] * 6, "the default and a finalist, three times each"
+
+
 def test_nobody_is_to_save_where_nobody_is_paused(tmp_path: Path) -> None:
     asked: list[bool] = []
 
