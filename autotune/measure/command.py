@@ -59,7 +59,7 @@ from autotune.measure.placeholders import config_document, placeholder_values
 from autotune.measure.program import Finished, run_program
 from autotune.measure.readings import Sample
 from autotune.measure.reports import SILENT, Reporter
-from autotune.measure.run_listener import RunListener
+from autotune.measure.run_listener import Heard, RunListener
 from autotune.measure.run_protocol import VARIABLE as RUN_VARIABLE
 from autotune.measure.shared_folder import BuildStamp, alone_at
 from autotune.measure.telling import telling_line
@@ -171,7 +171,7 @@ class CommandRunner(Objective):
             missed = missed_knobs(self.spec, loaded.configuration, listener, self._read_before(loaded))
             if missed.mistake:
                 raise CommandCrashed(missed.mistake, ended, missed.mistake, sure=missed.none_arrived)
-            metrics = self._metrics(ended, file, listener.heard.values)
+            metrics = self._metrics(ended, file, listener.heard)
         threads = crowd.beyond(len(os.sched_getaffinity(0))) if crowd is not None else 0
         facts: dict[str, object] = {UNREACHED: list(missed.knobs)} if missed.knobs else {}
         facts |= {READY_THREADS: threads} if threads else {}
@@ -312,7 +312,8 @@ class CommandRunner(Objective):
 
     # -- metrics -------------------------------------------------------------------------------
 
-    def _metrics(self, ended: Finished, file: Path | None, heard: Mapping[str, float]) -> dict[str, float]:
+    def _metrics(self, ended: Finished, file: Path | None, said: Heard) -> dict[str, float]:
+        heard, opened = said.values, said.runs > 0
         match self.spec.metrics_from:
             case "wall":
                 return {next(m.name for m in self.metrics if m.goal): ended.seconds}
@@ -325,23 +326,26 @@ class CommandRunner(Objective):
                 printed = _last_object(ended) or {}
                 found, where = {**printed, **heard}, "among those that its run reported"
             case _:
-                found, where = _from_last_line(ended), "in the JSON object it printed last"
+                found, where = _from_last_line(ended, opened), "in the JSON object it printed last"
         values = {m.name: _look_up(found, m.name) for m in self.metrics}
         missing = [m.name for m in self.metrics if values[m.name] is None and is_needed(m)]
         if missing:
             named, known = ", ".join(map(repr, missing)), ", ".join(map(str, found)) or "nothing"
-            said = f"no metric {named} {where}; there is {known}"
+            why = f"no metric {named} {where}; there is {known}"
             if self.spec.metrics_from == "pattern":
                 words = _last_words(ended) or ": it printed nothing"
-                said = f"the pattern of the metric {named} matches nothing that it printed{words}"
-            raise CommandCrashed(said, ended, missing_metric(found, said))
+                why = f"the pattern of the metric {named} matches nothing that it printed{words}"
+            raise CommandCrashed(why, ended, missing_metric(found, why))
         return {name: _number(name, value, ended) for name, value in values.items() if value is not None}
 
 
-def _from_last_line(ended: Finished) -> Mapping[str, object]:
+def _from_last_line(ended: Finished, opened: bool) -> Mapping[str, object]:
     found = _last_object(ended)
     if found is None:
-        raise CommandCrashed(f"it printed no line with a JSON object{_last_words(ended)}", ended)
+        said = "it printed no line with a JSON object"
+        if opened:  # who has the hook is not to print, but to report
+            said = "its run reported no metric: call run.report(step, ...) or run.result(...) before it ends"
+        raise CommandCrashed(f"{said}{_last_words(ended)}", ended)
     return found
 
 
