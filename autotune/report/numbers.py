@@ -79,7 +79,7 @@ UNKNOWN_RATIO = 1e6
 def say_ratio(estimate: float, low: float, high: float) -> str:
     """``1.42x [1.4, 1.44]``; ``2.3x [at least 1.4]`` where one end is not known: two wild rounds, say.
 
-    ``1.0009x [1.0008, 1.001]``: an interval that leaves out 1 is never rounded to 1, as accuracies near 1 are.
+    ``1.0009x [1.0008, 1.001]``: an interval that leaves out 1 is not rounded to 1, for accuracies near 1 say.
     """
     digits = _digits_beside_one(estimate, low, high)
     has_low, has_high = low > 1 / UNKNOWN_RATIO, high < UNKNOWN_RATIO
