@@ -251,6 +251,27 @@ def test_a_pause_survives_an_interruption(tmp_path: Path, policy: str) -> None:
     assert promotions <= 9 + 3 + 1
 
 
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [(range(1, 28), []), (range(27), ["before it reported step 27"]), (range(0), ["without any report"])],
+    ids=["complete", "counted from 0", "silent"],
+)
+def test_a_training_that_does_not_report_all_its_steps_is_named_once(
+    tmp_path: Path, steps: range, said: list[str]
+) -> None:
+    def short(x: int, y: int, report: Reporter) -> float:
+        for step in steps:
+            report(step, loss=x + y + 1 / (step + 1))
+        return float(x + y)
+
+    notes = Notes()
+    given = spec(tmp_path, "none", trials=3)
+    autotune.search(given, store=tmp_path / "study.db", objective=short, progress=notes)
+    assert len(notes.notes) == len(said) and all(
+        part in text for part, text in zip(said, notes.notes, strict=True)
+    )
+
+
 # -- pauses --------------------------------------------------------------------------------------
 
 
