@@ -67,6 +67,7 @@ def _whole(number: float) -> int:
 def as_number(name: str, value: Any) -> float:
     """The metric as a number, for which a tensor's device is waited for. ``TypeError`` for no number."""
     try:
-        return float(value)
+        # A loss that is still part of a graph: PyTorch warns of turning one into a number.
+        return float(value.detach() if hasattr(value, "detach") else value)
     except (TypeError, ValueError, OverflowError, RuntimeError) as error:
         raise TypeError(f"the metric {name!r} must be a number, not {value!r:.80}: {error}") from None

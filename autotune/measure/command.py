@@ -21,6 +21,7 @@ each run, for fresh inputs.
 Under early stopping ``AUTOTUNE_STEPS`` is the number of steps of a complete trial, and each JSON object
 with a ``step`` that is printed on a line is a report (:mod:`autotune.measure.reports`). The program is
 killed where the trial is to end: whoever keeps checkpoints in ``AUTOTUNE_FOLDER`` writes one, then reports.
+A run that does not go on from a pause finds nothing there of the runs before it.
 
 A program in Python may open :func:`autotune.run` in the place of placeholders and printed lines. It then
 takes its knobs from there, must ask for each that is not handed to it otherwise, and is told to end
@@ -49,13 +50,14 @@ import numpy as np
 from autotune.errors import InputError
 from autotune.measure.command_problems import is_needed, problems
 from autotune.measure.handing import missed_knobs
+from autotune.measure.leftovers import Leftovers
 from autotune.measure.mistakes import missing_metric, mistake_in, mistake_of_program
 from autotune.measure.objective import Context, Infeasible, Objective, Signal, WrongAnswer
 from autotune.measure.placeholders import config_document, placeholder_values
 from autotune.measure.program import Finished, run_program
 from autotune.measure.readings import Sample
 from autotune.measure.reports import SILENT, Reporter
-from autotune.measure.run_listener import RunListener
+from autotune.measure.run_listener import Heard, RunListener
 from autotune.measure.run_protocol import VARIABLE as RUN_VARIABLE
 from autotune.measure.shared_folder import BuildStamp, alone_at
 from autotune.measure.telling import telling_line
@@ -117,7 +119,9 @@ class CommandRunner(Objective):
     def prepare(self, configuration: Configuration) -> Configuration:
         """Run the ``prepare`` command where its results are private; else it waits for its turn."""
         if self.private_prepare:
-            self._prepare(self._run(configuration))
+            run = self._run(configuration)
+            with self._leftovers(run).apart_from():
+                self._prepare(run)
         return configuration
 
     def load(self, prepared: Any) -> Run:
@@ -129,7 +133,7 @@ class CommandRunner(Objective):
     def check(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float]:
         """Run the ``check`` command: any exit but 0 (or 78) says that the answer is wrong."""
         if self.spec.check:
-            with self._prepared(loaded):
+            with self._prepared(loaded), self._leftovers(loaded).apart_from():
                 ended = self._execute(loaded, self.spec.check, rng)
             if ended.signal is not None:
                 raise CommandCrashed(f"the check was {ended.how}{_last_words(ended)}", ended)
@@ -147,8 +151,11 @@ class CommandRunner(Objective):
         with self._prepared(loaded), nullcontext() if file is None else alone_at(file):
             if file is not None:
                 _mark_as_old(file)
+            self._begin(loaded)
             with self._listener(loaded, self.report) as listener:
                 ended = self._execute(loaded, self.spec.arguments, rng, listener)
+            if listener.heard.runs:
+                self._has_runs.touch()
             if listener.stopped is not None:
                 raise listener.stopped
             if not ended.succeeded:
@@ -158,7 +165,7 @@ class CommandRunner(Objective):
             missed = missed_knobs(self.spec, loaded.configuration, listener, self._read_before(loaded))
             if missed.mistake:
                 raise CommandCrashed(missed.mistake, ended, missed.mistake, sure=missed.none_arrived)
-            metrics = self._metrics(ended, file, listener.heard.values)
+            metrics = self._metrics(ended, file, listener.heard)
             return Sample(metrics, facts=missed.facts) if missed.facts else metrics
 
     # -- running -------------------------------------------------------------------------------
@@ -173,6 +180,25 @@ class CommandRunner(Objective):
     def _listener(self, run: Run, report: Reporter = SILENT) -> RunListener:
         """What a program that opens :func:`autotune.run` finds."""
         return RunListener(self.context.cache / "runs", run.configuration, report)
+
+    def _leftovers(self, run: Run) -> Leftovers:
+        return Leftovers(run.folder, run.folder.with_name(f"{run.folder.name}.before"))
+
+    @property
+    def _has_runs(self) -> Path:
+        """A file that is there once the program has opened a run, in whatever worker."""
+        return self.context.cache / "command" / "opened"
+
+    def _begin(self, run: Run) -> None:
+        """Let a training that does not go on from a pause find nothing of earlier ones.
+
+        Any other program may keep in its folder what it made once, for all readings.
+        """
+        leftovers, curve = self._leftovers(run), self.report.curve
+        leftovers.note()
+        is_training = curve is not None or self._has_runs.exists()
+        if is_training and not (curve is not None and curve.done):
+            leftovers.clear()
 
     def _read_before(self, run: Run) -> Path:
         """A file that is there once ``prepare`` or ``check`` has read the knobs, in whatever worker."""
@@ -276,7 +302,8 @@ class CommandRunner(Objective):
 
     # -- metrics -------------------------------------------------------------------------------
 
-    def _metrics(self, ended: Finished, file: Path | None, heard: Mapping[str, float]) -> dict[str, float]:
+    def _metrics(self, ended: Finished, file: Path | None, said: Heard) -> dict[str, float]:
+        heard, opened = said.values, said.runs > 0
         match self.spec.metrics_from:
             case "wall":
                 return {next(m.name for m in self.metrics if m.goal): ended.seconds}
@@ -289,23 +316,26 @@ class CommandRunner(Objective):
                 printed = _last_object(ended) or {}
                 found, where = {**printed, **heard}, "among those that its run reported"
             case _:
-                found, where = _from_last_line(ended), "in the JSON object it printed last"
+                found, where = _from_last_line(ended, opened), "in the JSON object it printed last"
         values = {m.name: _look_up(found, m.name) for m in self.metrics}
         missing = [m.name for m in self.metrics if values[m.name] is None and is_needed(m)]
         if missing:
             named, known = ", ".join(map(repr, missing)), ", ".join(map(str, found)) or "nothing"
-            said = f"no metric {named} {where}; there is {known}"
+            why = f"no metric {named} {where}; there is {known}"
             if self.spec.metrics_from == "pattern":
                 words = _last_words(ended) or ": it printed nothing"
-                said = f"the pattern of the metric {named} matches nothing that it printed{words}"
-            raise CommandCrashed(said, ended, missing_metric(found, said))
+                why = f"the pattern of the metric {named} matches nothing that it printed{words}"
+            raise CommandCrashed(why, ended, missing_metric(found, why))
         return {name: _number(name, value, ended) for name, value in values.items() if value is not None}
 
 
-def _from_last_line(ended: Finished) -> Mapping[str, object]:
+def _from_last_line(ended: Finished, opened: bool) -> Mapping[str, object]:
     found = _last_object(ended)
     if found is None:
-        raise CommandCrashed(f"it printed no line with a JSON object{_last_words(ended)}", ended)
+        said = "it printed no line with a JSON object"
+        if opened:  # who has the hook is not to print, but to report
+            said = "its run reported no metric: call run.report(step, ...) or run.result(...) before it ends"
+        raise CommandCrashed(f"{said}{_last_words(ended)}", ended)
     return found
 
 

@@ -7,9 +7,13 @@ hang, eat memory) is the business of :mod:`autotune.measure.process`.
 from __future__ import annotations
 
 import math
+import os
+import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +28,7 @@ from autotune.measure.pace import Pace
 from autotune.measure.raised import Failed
 from autotune.measure.readings import Clock, Sample, named_values, plain_context, plain_facts
 from autotune.measure.repetition import Decision, RepetitionRule, Verdict
-from autotune.measure.reports import SILENT, Curve, Reporter, Stopped
+from autotune.measure.reports import FOLDER, SILENT, Curve, Reporter, Stopped
 from autotune.measure.statistics import suspicions
 from autotune.space.configuration import Configuration
 from autotune.space.spec import MeasureSettings, MetricSpec
@@ -295,7 +299,8 @@ class Runner:
         """Whether the reading counts."""
         sample = Sample({})
         if self.curve is not None:
-            values = self._run(trial, loaded, rng, Reporter(self.curve), clock)
+            with self._empty_folder() as folder:
+                values = self._run(trial, loaded, rng, Reporter(self.curve, folder=folder), clock)
         else:
             with clock:
                 returned = self.objective.measure(loaded, rng)
@@ -310,6 +315,16 @@ class Runner:
         for name, value in values.items():
             trial.add(Reading(name, value, clock.at, discarded, context))
         return not discarded
+
+    @contextmanager
+    def _empty_folder(self) -> Iterator[Path]:
+        """For the checkpoints of one run that is to go on from none; removed when it is over."""
+        name = f"{os.getpid()}-{id(self)}"
+        folder = self.objective.context.cache / FOLDER / name
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
     def _must_go_on(self, trial: Trial, late: bool = False) -> None:
         """A device that lets nothing count is no fault of the configuration, which is tried again later."""

@@ -87,21 +87,33 @@ UNKNOWN_RATIO = 1e6
 
 
 def say_ratio(estimate: float, low: float, high: float) -> str:
-    """``1.42x [1.4, 1.44]``; ``2.3x [at least 1.4]`` where one end is not known: two wild rounds, say."""
+    """``1.42x [1.4, 1.44]``; ``2.3x [at least 1.4]`` where one end is not known: two wild rounds, say.
+
+    ``1.0009x [1.0008, 1.001]``: an interval that leaves out 1 is not rounded to 1, for accuracies near 1 say.
+    """
+    digits = _digits_beside_one(estimate, low, high)
     has_low, has_high = low > 1 / UNKNOWN_RATIO, high < UNKNOWN_RATIO
     if has_low and has_high:
-        known = f"{_times(low)}, {_times(high)}"
+        known = f"{_times(low, digits)}, {_times(high, digits)}"
     elif has_low or has_high:
-        known = f"at least {_times(low)}" if has_low else f"at most {_times(high)}"
+        known = f"at least {_times(low, digits)}" if has_low else f"at most {_times(high, digits)}"
     else:
         known = "too few rounds to say"
-    return f"{say_times(estimate)} [{known}]"
+    return f"{_times(estimate, digits)}x [{known}]"
 
 
 def say_times(ratio: float) -> str:
-    """``1.42x``, ``1,460x``; ``1.15e+10x``."""
-    return f"{_times(ratio)}x"
+    """``1.42x``, ``1,460x``; ``1.15e+10x``; ``1.0009x``."""
+    return f"{_times(ratio, _digits_beside_one(ratio))}x"
 
 
-def _times(ratio: float) -> str:
-    return _plain(ratio, 3) if ratio < UNKNOWN_RATIO else f"{ratio:.3g}"
+def _digits_beside_one(*ratios: float) -> int:
+    """How many digits tell ratios, which all lie on the same side of 1, from 1; three are usual."""
+    nearest = min(abs(ratio - 1) for ratio in ratios)
+    if not (all(ratio > 1 for ratio in ratios) or all(ratio < 1 for ratio in ratios)) or nearest >= 0.005:
+        return 3
+    return min(2 - math.floor(math.log10(nearest)), 12)
+
+
+def _times(ratio: float, digits: int = 3) -> str:
+    return _plain(ratio, digits) if ratio < UNKNOWN_RATIO else f"{ratio:.3g}"

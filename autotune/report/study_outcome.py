@@ -9,7 +9,7 @@ from typing import Any
 from autotune.measure.outcome import Estimate
 from autotune.report import figures
 from autotune.report.knob_views import say_value_of
-from autotune.report.numbers import say_estimate, say_ratio, say_value
+from autotune.report.numbers import say_count, say_estimate, say_ratio, say_value
 from autotune.report.page import Paragraph, Part, Picture, Section, Table
 from autotune.report.rows import rows_of
 from autotune.report.standing import finale, front
@@ -63,7 +63,7 @@ def how_sure(subject: Subject) -> Section:
     unit = result.metric.unit
     again = "measured again, interleaved"
     how = "Their recorded readings were compared" if result.study.replayed else f"They were {again}"
-    rounds = f" in {document['rounds']} rounds" if document.get("rounds") else ""
+    rounds = f" in {say_count(document['rounds'], 'round')}" if document.get("rounds") else ""
     parts: list[Part] = [
         Paragraph(f"{how}{rounds}; the intervals hold with {result.confidence:.0%} confidence each.")
     ]

@@ -179,8 +179,23 @@ def load_answer(store: Store, study: StudyRecord, reason: str = "") -> Result:
         is_default=bool(found and found.reason.get("kind") == "default"),
         statuses=statuses,
         reason=reason,
-        remark=unchecked(study, found.metrics) if found else _nothing(statuses, reason),
+        remark="; ".join(filter(None, (unchecked(study, found.metrics), _did_not_stand(verdicts))))
+        if found
+        else _nothing(statuses, reason),
     )
+
+
+def _did_not_stand(verdicts: Sequence[VerdictRecord]) -> str:
+    """Why the last finale has no winner; empty where it has one, or there was none."""
+    document = verdicts[-1].document if verdicts else {}
+    if not document or document.get("configuration") is not None:
+        return ""
+    failed = {label: one for label, one in document.get("outcomes", {}).items() if one[0] != Status.OK}
+    label, (status, message) = next(
+        ((label, one) for label, one in failed.items() if label.startswith("trial ")), ("", ("", ""))
+    )
+    why = f": {label} ended as {status}" + (f" ({message})" if message else "") if label else ""
+    return f"{document.get('remark', '')}{why}"
 
 
 def _nothing(statuses: Mapping[str, int], reason: str) -> str:

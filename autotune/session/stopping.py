@@ -84,7 +84,7 @@ class Stopping:
         self._before: dict[int, Outcome] = {}
         """What is known of trials that go on after a pause."""
         self._silent = False
-        """Whether it was said that nothing is reported."""
+        """Whether it was said that nothing is reported, or not all."""
 
     def restore(self, trials: Sequence[TrialRecord], session_id: int) -> None:
         """Tell the rule the study so far. What another session is running is not in this one's brackets."""
@@ -161,9 +161,18 @@ class Stopping:
 
     def remark(self, outcome: Outcome) -> str:
         """What the user should know after that outcome; empty for nothing, or nothing new."""
-        if self._silent or outcome.status is not Status.OK or outcome.facts.get("reports") != 0:
+        if self._silent or outcome.status is not Status.OK or "reports" not in outcome.facts:
             return ""
-        self._silent = True
+        self._silent = outcome.facts["reports"] == 0 or _step(outcome) < self._settings.max
+        if not self._silent:
+            return ""
+        if outcome.facts["reports"]:
+            most, resource = self._settings.max, self._settings.resource
+            return (
+                f"a trial ended by itself before it reported step {most}, and its value counts as that of a"
+                f" complete one: a trial has {most} {resource}, counted from 1 (run.steps, report.steps or"
+                " AUTOTUNE_STEPS says how many)"
+            )
         return (
             "a trial ended without any report, so early stopping has nothing to go by: call"
             f" report(step, {self._metric.name}=...) after each of its {self._settings.resource}, or print"

@@ -53,6 +53,24 @@ def test_a_metric_that_is_no_number_is_said_where_it_is_reported(search: Search,
         run.report(1, loss=value)
 
 
+class PartOfAGraph:
+    """As a tensor that requires a gradient: to make a number of it warns."""
+
+    def detach(self) -> float:
+        return 0.25
+
+    def __float__(self) -> float:
+        raise AssertionError("it is still part of a graph")
+
+
+def test_a_loss_is_taken_out_of_its_graph(search: Search) -> None:
+    listener = search()
+    with autotune.run("train") as run:
+        run.report(1, loss=PartOfAGraph())
+    listener.attend()
+    assert listener.heard.values == {"loss": 0.25}
+
+
 MANY = {f"metric{number}": 1.0 for number in range(100_000)}
 
 

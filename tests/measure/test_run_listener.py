@@ -85,6 +85,12 @@ def test_a_missing_metric_names_those_that_were_reported(tmp_path: Path) -> None
         measure(command(tmp_path, TRAIN.replace("loss=", "los=")), lr=0.5)
 
 
+def test_a_run_that_reported_nothing_is_told_to(tmp_path: Path) -> None:
+    silent = TRAIN.replace("(run.steps or 5)", "0").replace("run.result(", "print(")
+    with pytest.raises(CommandCrashed, match=r"its run reported no metric: call run\.report\(step"):
+        measure(command(tmp_path, silent.replace("rate=", "")), lr=0.5)
+
+
 def test_reports_are_heard_and_the_run_is_complete(tmp_path: Path) -> None:
     heard: list[int] = []
 

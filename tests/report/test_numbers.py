@@ -73,6 +73,10 @@ def test_durations_and_ratios() -> None:
     assert say_seconds(599) == "10 min"
     assert say_ratio(1.4211, 1.4, 1.44) == "1.42x [1.4, 1.44]"
     assert say_ratio(1456.2, 999.7, 12345.6) == "1,456x [1,000, 12,346]"
+    assert say_ratio(1.0009, 1.0008, 1.001) == "1.0009x [1.0008, 1.001]", "accuracies near 1"
+    assert say_ratio(0.99913, 0.9991, 0.99917) == "0.99913x [0.9991, 0.99917]"
+    assert say_ratio(1.0012, 0.9991, 1.0032) == "1x [0.999, 1]", "no difference is shown"
+    assert say_ratio(1.0, 1.0, 1.0) == "1x [1, 1]"
     assert say_ratio(1.15e10, 1.14e10, 1.16e10) == "1.15e+10x [at least 1.14e+10]"
 
 

@@ -251,6 +251,27 @@ def test_a_pause_survives_an_interruption(tmp_path: Path, policy: str) -> None:
     assert promotions <= 9 + 3 + 1
 
 
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [(range(1, 28), []), (range(27), ["before it reported step 27"]), (range(0), ["without any report"])],
+    ids=["complete", "counted from 0", "silent"],
+)
+def test_a_training_that_does_not_report_all_its_steps_is_named_once(
+    tmp_path: Path, steps: range, said: list[str]
+) -> None:
+    def short(x: int, y: int, report: Reporter) -> float:
+        for step in steps:
+            report(step, loss=x + y + 1 / (step + 1))
+        return float(x + y)
+
+    notes = Notes()
+    given = spec(tmp_path, "none", trials=3)
+    autotune.search(given, store=tmp_path / "study.db", objective=short, progress=notes)
+    assert len(notes.notes) == len(said) and all(
+        part in text for part, text in zip(said, notes.notes, strict=True)
+    )
+
+
 # -- pauses --------------------------------------------------------------------------------------
 
 
@@ -277,6 +298,25 @@ def test_a_promoted_trial_finds_its_checkpoint(tmp_path: Path) -> None:
     best = next(t for t in result.trials if t.status is Status.OK)
     assert [at * 27 for at, _ in observe_record(best).curve] == pytest.approx([1, 3, 9])
     assert best.told == 26, "the one that goes on ends last"
+
+
+def test_each_run_of_the_finale_begins_without_a_checkpoint(tmp_path: Path) -> None:
+    begun: list[tuple[int, bool]] = []
+
+    def resuming(x: int, y: int, report: Reporter) -> None:
+        assert report.folder is not None and report.steps == 27
+        file = report.folder / "step"
+        begin = int(file.read_text()) if file.exists() else 0
+        begun.append((begin, report.may_pause(1)))
+        for step in range(begin + 1, 28):
+            file.write_text(str(step))
+            report(step, loss=20.0 - x - y + 1 / step)
+
+    given = spec(tmp_path, "successive-halving")
+    given = replace(given, measure=replace(given.measure, finalists=1))
+    result = autotune.search(given, store=tmp_path / "study.db", objective=resuming)
+    assert result.defended
+    assert begun[-6:] == [(0, False)] * 6, "the default and a finalist, three times each"
 
 
 def test_nobody_is_to_save_where_nobody_is_paused(tmp_path: Path) -> None:

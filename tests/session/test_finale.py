@@ -104,3 +104,22 @@ def test_guests_enter_before_the_baselines_and_no_configuration_twice() -> None:
     labels = [contender.label for contender in _with_guests(own, guests)]
     assert labels == ["the default", "trial 3", "other tuner", "vendor"]
     assert [contender.label for contender in _with_guests(own, {})] == ["the default", "trial 3", "vendor"]
+
+
+def test_that_nobody_stood_the_finale_is_said_with_the_reason(tmp_path: Path) -> None:
+    file = "autotune: 1\nname: once\nobjective: once.py:once\nknobs: {x: {range: [1, 4], default: 1}}\n"
+    spec = parse_spec(
+        file + "measure: {min_readings: 1, max_readings: 1, warmup: 0}", tmp_path / "s.yaml", {}
+    )
+    seen: set[int] = set()
+
+    def once(x: int) -> float:
+        if x in seen:
+            raise RuntimeError("the file is taken")
+        seen.add(x)
+        return 8.0 / x
+
+    result = autotune.search(spec, objective=once, store=tmp_path / "s.db", trials=4)
+    assert not result.defended and result.best == {"x": 4}
+    said = "no finalist could be measured again: trial "
+    assert result.remark.startswith(said) and "crashed (RuntimeError: the file is taken" in result.remark
