@@ -37,7 +37,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -48,23 +47,23 @@ from typing import Any
 import numpy as np
 
 from autotune.errors import InputError
-from autotune.measure.command_problems import is_needed, problems
+from autotune.measure.command_crashed import CommandCrashed
+from autotune.measure.command_metrics import mark_as_old, read_metrics
+from autotune.measure.command_problems import problems
 from autotune.measure.handing import missed_knobs
 from autotune.measure.leftovers import Leftovers
-from autotune.measure.mistakes import missing_metric, mistake_in, mistake_of_program
-from autotune.measure.objective import Context, Infeasible, Objective, Signal, WrongAnswer
+from autotune.measure.mistakes import mistake_in, mistake_of_program
+from autotune.measure.objective import Context, Infeasible, Objective, WrongAnswer
 from autotune.measure.placeholders import config_document, placeholder_values
 from autotune.measure.program import Finished, run_program
 from autotune.measure.readings import Sample
 from autotune.measure.reports import SILENT, Reporter
-from autotune.measure.run_listener import Heard, RunListener
+from autotune.measure.run_listener import RunListener
 from autotune.measure.run_protocol import VARIABLE as RUN_VARIABLE
 from autotune.measure.shared_folder import BuildStamp, alone_at
-from autotune.measure.telling import telling_line
 from autotune.space.configuration import Configuration
 from autotune.space.placeholders import fill
 from autotune.space.spec import CommandObjective, MetricSpec
-from autotune.status import Status
 
 INFEASIBLE_EXIT = 78
 """``EX_CONFIG`` of ``sysexits.h``: the program refuses the configuration."""
@@ -73,22 +72,6 @@ FOLDER_VARIABLE = "AUTOTUNE_FOLDER"
 CONFIG_VARIABLE = "AUTOTUNE_CONFIG"
 SEED_VARIABLE = "AUTOTUNE_SEED"
 STEPS_VARIABLE = "AUTOTUNE_STEPS"
-
-
-class CommandCrashed(Signal):
-    """The program died, or gave no metrics. The attributes are those of an outcome."""
-
-    status = Status.CRASHED
-
-    def __init__(
-        self, message: str, ended: Finished | None = None, mistake: str = "", *, sure: bool = False
-    ) -> None:
-        super().__init__(message)
-        self.mistake = mistake
-        self.sure = sure
-        self.exit_code = ended.exit_code if ended else None
-        self.signal = ended.signal if ended else None
-        self.stderr = ended.stderr if ended else ""
 
 
 @dataclass(frozen=True)
@@ -136,9 +119,9 @@ class CommandRunner(Objective):
             with self._prepared(loaded), self._leftovers(loaded).apart_from():
                 ended = self._execute(loaded, self.spec.check, rng)
             if ended.signal is not None:
-                raise CommandCrashed(f"the check was {ended.how}{_last_words(ended)}", ended)
+                raise CommandCrashed(f"the check was {ended.how}{ended.last_words}", ended)
             if not ended.succeeded:
-                raise WrongAnswer(f"the check failed with {ended.how}{_last_words(ended)}")
+                raise WrongAnswer(f"the check failed with {ended.how}{ended.last_words}")
         return {}
 
     def measure(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float] | Sample:
@@ -150,7 +133,7 @@ class CommandRunner(Objective):
         file = self.spec.base / self.spec.metrics_file if self.spec.metrics_from == "file" else None
         with self._prepared(loaded), nullcontext() if file is None else alone_at(file):
             if file is not None:
-                _mark_as_old(file)
+                mark_as_old(file)
             self._begin(loaded)
             with self._listener(loaded, self.report) as listener:
                 ended = self._execute(loaded, self.spec.arguments, rng, listener)
@@ -159,13 +142,13 @@ class CommandRunner(Objective):
             if listener.stopped is not None:
                 raise listener.stopped
             if not ended.succeeded:
-                said = f"{self.spec.arguments[0]}: {ended.how}{_last_words(ended)}"
+                said = f"{self.spec.arguments[0]}: {ended.how}{ended.last_words}"
                 crash = CommandCrashed(said, ended, mistake_of_program(ended, self.spec.arguments))
                 raise listener.failure() or crash
             missed = missed_knobs(self.spec, loaded.configuration, listener, self._read_before(loaded))
             if missed.mistake:
                 raise CommandCrashed(missed.mistake, ended, missed.mistake, sure=missed.none_arrived)
-            metrics = self._metrics(ended, file, listener.heard)
+            metrics = read_metrics(self.spec, self.metrics, ended, file, listener.heard)
             return Sample(metrics, facts=missed.facts) if missed.facts else metrics
 
     # -- running -------------------------------------------------------------------------------
@@ -240,7 +223,7 @@ class CommandRunner(Objective):
             said = f"cannot run {arguments[0]!r} in {self.spec.base}: {error}"
             raise CommandCrashed(said, mistake=said if mistake_in(error) else "") from error
         if ended.exit_code == INFEASIBLE_EXIT and listener.stopped is None:
-            raise Infeasible(f"{arguments[0]} refuses it ({ended.how}){_last_words(ended)}")
+            raise Infeasible(f"{arguments[0]} refuses it ({ended.how}){ended.last_words}")
         return ended
 
     def _report_line(self, listener: RunListener, line: str) -> None:
@@ -282,9 +265,9 @@ class CommandRunner(Objective):
     def _prepare(self, run: Run) -> None:
         ended = self._execute(run, self.spec.prepare, None)
         if ended.signal is not None:
-            raise CommandCrashed(f"the prepare command was {ended.how}{_last_words(ended)}", ended)
+            raise CommandCrashed(f"the prepare command was {ended.how}{ended.last_words}", ended)
         if not ended.succeeded:
-            raise Infeasible(f"the prepare command failed with {ended.how}{_last_words(ended)}")
+            raise Infeasible(f"the prepare command failed with {ended.how}{ended.last_words}")
 
     @contextmanager
     def _prepared(self, run: Run) -> Iterator[None]:
@@ -299,121 +282,6 @@ class CommandRunner(Objective):
                 self._prepare(run)
                 stamp.write(run.configuration.hash)
             yield
-
-    # -- metrics -------------------------------------------------------------------------------
-
-    def _metrics(self, ended: Finished, file: Path | None, said: Heard) -> dict[str, float]:
-        heard, opened = said.values, said.runs > 0
-        match self.spec.metrics_from:
-            case "wall":
-                return {next(m.name for m in self.metrics if m.goal): ended.seconds}
-            case "pattern":
-                found, where = _by_patterns(self.spec.patterns, ended), ""
-            case "file":
-                assert file is not None
-                found, where = _from_file(file), f"in {self.spec.metrics_file}"
-            case _ if heard:
-                printed = _last_object(ended) or {}
-                found, where = {**printed, **heard}, "among those that its run reported"
-            case _:
-                found, where = _from_last_line(ended, opened), "in the JSON object it printed last"
-        values = {m.name: _look_up(found, m.name) for m in self.metrics}
-        missing = [m.name for m in self.metrics if values[m.name] is None and is_needed(m)]
-        if missing:
-            named, known = ", ".join(map(repr, missing)), ", ".join(map(str, found)) or "nothing"
-            why = f"no metric {named} {where}; there is {known}"
-            if self.spec.metrics_from == "pattern":
-                words = _last_words(ended) or ": it printed nothing"
-                why = f"the pattern of the metric {named} matches nothing that it printed{words}"
-            raise CommandCrashed(why, ended, missing_metric(found, why))
-        return {name: _number(name, value, ended) for name, value in values.items() if value is not None}
-
-
-def _from_last_line(ended: Finished, opened: bool) -> Mapping[str, object]:
-    found = _last_object(ended)
-    if found is None:
-        said = "it printed no line with a JSON object"
-        if opened:  # who has the hook is not to print, but to report
-            said = "its run reported no metric: call run.report(step, ...) or run.result(...) before it ends"
-        raise CommandCrashed(f"{said}{_last_words(ended)}", ended)
-    return found
-
-
-def _last_object(ended: Finished) -> Mapping[str, object] | None:
-    for line in reversed(ended.stdout.splitlines()):
-        if line.lstrip().startswith("{"):
-            try:
-                found = json.loads(line)
-            except (ValueError, RecursionError):
-                continue
-            return dict(found)
-    return None
-
-
-def _from_file(file: Path) -> Mapping[str, object]:
-    try:
-        if file.stat().st_mtime_ns == 0:
-            raise CommandCrashed(f"the command did not write {file}: it is of an earlier run")
-        found = json.loads(file.read_bytes())
-    except OSError as error:
-        raise CommandCrashed(f"the command did not write {file}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise CommandCrashed(f"{file} is no JSON: {error}") from error
-    if not isinstance(found, dict):
-        raise CommandCrashed(f"{file} holds no JSON object")
-    return found
-
-
-def _by_patterns(patterns: Mapping[str, str], ended: Finished) -> Mapping[str, object]:
-    """The last match of each pattern in stdout, or else in stderr."""
-    found: dict[str, object] = {}
-    for name, pattern in patterns.items():
-        for text in (ended.stdout, ended.stderr):
-            matches = re.findall(pattern, text, flags=re.MULTILINE)
-            if matches:
-                found[name] = matches[-1]
-                break
-    return found
-
-
-def _look_up(found: Mapping[str, object], name: str) -> object:
-    """The entry of that name; ``latency.p99`` may also be ``p99`` inside ``latency``."""
-    if name in found:
-        return found[name]
-    part: object = found
-    for key in name.split("."):
-        part = part.get(key) if isinstance(part, Mapping) else None
-    return part
-
-
-def _number(name: str, value: object, ended: Finished) -> float:
-    try:
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            return float(value)
-        if isinstance(value, str) and "_" not in value:  # Python would read 1_0 as 10
-            return float(value)
-    except (ValueError, OverflowError):
-        pass
-    raise CommandCrashed(f"the metric {name!r} is {value!r}, which is no number", ended)
-
-
-def _mark_as_old(file: Path) -> None:
-    """Date a file of an earlier run to 1970, so that it is not taken for this one's."""
-    try:
-        os.utime(file, ns=(0, 0))
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise CommandCrashed(f"cannot tell a new {file} from an old one: {error.strerror}") from error
-
-
-def _last_words(ended: Finished) -> str:
-    """The line of stderr, or else of stdout, that tells most, to be put after a message."""
-    found = telling_line(ended.stderr) or telling_line(ended.stdout)
-    return f": {found[:300]}" if found else ""
-
-
-# -- what the command is told ---------------------------------------------------------------------
 
 
 def _mentions_folder(spec: CommandObjective) -> bool:

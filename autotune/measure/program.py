@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
 
+from autotune.measure.telling import telling_line
+
 HEAD_BYTES = 1 << 16
 TAIL_BYTES = 1 << 20
 """Of a long output, this much of its beginning and of its end is kept."""
@@ -53,6 +55,12 @@ class Finished:
             return f"killed by {signal.Signals(self.signal).name}"
         except ValueError:  # a real-time signal has no name
             return f"killed by signal {self.signal}"
+
+    @property
+    def last_words(self) -> str:
+        """The line of stderr, or else of stdout, that tells most, to be put after a message."""
+        found = telling_line(self.stderr) or telling_line(self.stdout)
+        return f": {found[:300]}" if found else ""
 
 
 class Attendant(Protocol):

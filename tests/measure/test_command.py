@@ -17,7 +17,8 @@ import psutil
 import pytest
 
 from autotune.errors import InputError
-from autotune.measure.command import CommandCrashed, CommandRunner
+from autotune.measure.command import CommandRunner
+from autotune.measure.command_crashed import CommandCrashed
 from autotune.measure.objective import Context, Infeasible, WrongAnswer
 from autotune.measure.program import Bounded, run_program
 from autotune.measure.reports import Curve, Reporter

@@ -12,7 +12,8 @@ import pytest
 
 from autotune.hook.run_link import Link
 from autotune.measure import run_listener
-from autotune.measure.command import CommandCrashed, CommandRunner
+from autotune.measure.command import CommandRunner
+from autotune.measure.command_crashed import CommandCrashed
 from autotune.measure.handing import unwritten
 from autotune.measure.objective import Context
 from autotune.measure.outcome import MISTAKE, SURE, UNREACHED, Outcome

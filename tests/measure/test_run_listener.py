@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from autotune.measure.command import CommandCrashed, CommandRunner
+from autotune.measure.command import CommandRunner
+from autotune.measure.command_crashed import CommandCrashed
 from autotune.measure.objective import Context, OutOfMemory
 from autotune.measure.outcome import Outcome, Report
 from autotune.measure.reports import Curve, Reporter
