@@ -33,7 +33,8 @@ from pathlib import Path
 import numpy as np
 
 from autotune.errors import AutotuneError
-from autotune.measure.recording import Entry, Recording, read_recording
+from autotune.measure.read_recording import read_recording
+from autotune.measure.recording import Entry, Recording
 from autotune.search.contract import Observation, Option, Problem
 from autotune.search.registry import make_strategy
 from autotune.space.space import Space

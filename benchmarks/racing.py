@@ -38,7 +38,8 @@ import numpy as np
 
 from autotune.errors import AutotuneError
 from autotune.measure.outcome import Estimate, Reading
-from autotune.measure.recording import Entry, Recording, read_recording
+from autotune.measure.read_recording import read_recording
+from autotune.measure.recording import Entry, Recording
 from autotune.measure.repetition import RepetitionRule, Verdict
 from autotune.measure.statistics import estimate
 from autotune.search.contract import Observation, Problem

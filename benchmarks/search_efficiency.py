@@ -43,7 +43,8 @@ from itertools import product
 from pathlib import Path
 
 from autotune.errors import AutotuneError
-from autotune.measure.recording import Entry, Recording, read_recording
+from autotune.measure.read_recording import read_recording
+from autotune.measure.recording import Entry, Recording
 from autotune.search.contract import Observation, Problem, Proposal
 from autotune.search.registry import make_strategy, strategy_names
 from autotune.space.configuration import plain

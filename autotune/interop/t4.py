@@ -19,7 +19,8 @@ from typing import Any
 
 from autotune.errors import InputError, Problem
 from autotune.measure.outcome import Reading
-from autotune.measure.recording import read_recording, seconds_in
+from autotune.measure.read_recording import read_recording
+from autotune.measure.recording_formats import seconds_in
 from autotune.space.configuration import Configuration, plain
 from autotune.status import Status
 from autotune.store.records import StudyRecord, TrialRecord

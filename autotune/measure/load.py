@@ -55,7 +55,7 @@ def load_objective(
         case CallableObjective():
             raise InputError(Problem(f"{spec.name} was given by a program, and only that can measure it"))
         case ReplayObjective():
-            from autotune.measure.recording import read_recording
+            from autotune.measure.read_recording import read_recording
             from autotune.measure.replay import ReplayedObjective
 
             recording = read_recording(spec.file)

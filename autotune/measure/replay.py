@@ -26,7 +26,9 @@ from autotune.measure.objective import (
     WrongAnswer,
 )
 from autotune.measure.outcome import Outcome, Reading
-from autotune.measure.recording import Entry, Recording, read_recording, seconds_in
+from autotune.measure.read_recording import read_recording
+from autotune.measure.recording import Entry, Recording
+from autotune.measure.recording_formats import seconds_in
 from autotune.measure.statistics import estimate
 from autotune.space.configuration import Configuration, FrozenMap, Value, plain
 from autotune.space.spec import MetricSpec, ReplayObjective, StudySpec

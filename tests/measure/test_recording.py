@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autotune.errors import InputError
-from autotune.measure.recording import Recording, read_recording
+from autotune.measure.read_recording import read_recording
+from autotune.measure.recording import Recording
 from autotune.measure.salvage import inflate, salvage
 from autotune.status import Status
 

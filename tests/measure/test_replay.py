@@ -12,7 +12,7 @@ import pytest
 
 from autotune.errors import InputError
 from autotune.measure.objective import Infeasible, Signal, WrongAnswer
-from autotune.measure.recording import read_recording
+from autotune.measure.read_recording import read_recording
 from autotune.measure.replay import RecordedCrash, RecordedTimeout, ReplayedObjective, limit_to_recording
 from autotune.space.knobs import Choice, Flag, IntegerRange, OrderedValues
 from autotune.space.space import Space
