@@ -12,27 +12,26 @@ knob who has no need of them all takes some at random.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from autotune.space.configuration import Configuration, Value
+from autotune.space.configurations import Configurations
 from autotune.space.knob import Knob
 from autotune.space.knobs_items import Items
 
-if TYPE_CHECKING:
-    from autotune.space.space import Space
-
 REACH = 64
 """How many values of an ordered knob are looked at in each direction to find one that is feasible."""
-NUMBERS = 50_000
+MOST_CELLS = 50_000
 """Cells of all neighbours of a configuration beyond which those of orders and assignments are drawn: an order
 of 32 items is below."""
-LEAST = 64
+LEAST_DRAWN = 64
 """Neighbours that are drawn of such a knob at least."""
 
 
-def neighbours(space: Space, here: Configuration, without: Container[str] = ()) -> list[Configuration]:
+def neighbours(
+    space: Configurations, here: Configuration, without: Container[str] = ()
+) -> list[Configuration]:
     """The neighbours of ``here``, knob by knob in the order of the space, but for those of some knobs."""
     found: dict[Configuration, None] = {}
     for name, value in here.items():
@@ -47,15 +46,17 @@ def neighbours(space: Space, here: Configuration, without: Container[str] = ()) 
     return list(found)
 
 
-def drawn_of(space: Space) -> dict[str, int]:
+def drawn_of(space: Configurations) -> dict[str, int]:
     """The knobs that have too many neighbours to make them all, and how many to draw of each instead."""
     several = [knob for knob in space.knobs if isinstance(knob, Items)]
     cells = sum(max(len(knob.cells), 1) for knob in space.knobs)
-    most = NUMBERS // (cells * max(len(several), 1))
-    return {knob.name: max(most, LEAST) for knob in several if knob.steps > max(most, LEAST)}
+    most = MOST_CELLS // (cells * max(len(several), 1))
+    return {knob.name: max(most, LEAST_DRAWN) for knob in several if knob.steps > max(most, LEAST_DRAWN)}
 
 
-def some_neighbours(space: Space, here: Configuration, rng: np.random.Generator) -> list[Configuration]:
+def some_neighbours(
+    space: Configurations, here: Configuration, rng: np.random.Generator
+) -> list[Configuration]:
     """The neighbours of ``here``; of the knobs in :func:`drawn_of` a random part of them."""
     drawn = drawn_of(space)
     found = neighbours(space, here, drawn)
@@ -80,7 +81,7 @@ def _paths(knob: Knob, value: Value) -> Iterator[Iterable[Value]]:
     yield (values[index] for index in range(place + 1, min(place + 1 + REACH, len(values))))
 
 
-def _moved(space: Space, here: Configuration, name: str, value: Value) -> Configuration | None:
+def _moved(space: Configurations, here: Configuration, name: str, value: Value) -> Configuration | None:
     """``here`` with another value for one knob, and what that brings about; ``None``: not feasible."""
     moved = {**here, name: value}
     chosen: dict[str, Value] = {}
@@ -97,7 +98,9 @@ def _moved(space: Space, here: Configuration, name: str, value: Value) -> Config
     return next((other for other in others if other is not None), None)
 
 
-def _with(space: Space, chosen: Mapping[str, Value], knob: Knob, value: Value) -> Configuration | None:
+def _with(
+    space: Configurations, chosen: Mapping[str, Value], knob: Knob, value: Value
+) -> Configuration | None:
     """``chosen`` with another value for one knob, if that is feasible and changes nothing else."""
     changed = {**chosen, knob.name: value}
     feasible = space.active(changed) == tuple(chosen) and space.allows(changed)
