@@ -33,6 +33,7 @@ from autotune.interop.optuna_parameters import Parameter
 from autotune.interop.optuna_translation import Translation, UnplannedError
 from autotune.interop.optuna_trials import STATUS_ATTR, Watch, metrics_of
 from autotune.search.contract import Option
+from autotune.space.binding import bind_rule
 from autotune.space.configuration import Configuration, Value
 from autotune.space.rule import Rule
 from autotune.space.space import Space
@@ -246,7 +247,7 @@ class AutotuneSampler(BaseSampler):
         knobs = [parameter.knob for parameter in parameters.values()]
         known = {knob.name for knob in knobs}
         own = parameters[name].knob.name if name in parameters else ""
-        rules = [Rule.bind(r, knobs=knobs) for r in self._rules if own in r.knobs and r.knobs <= known]
+        rules = [bind_rule(r, knobs=knobs) for r in self._rules if own in r.knobs and r.knobs <= known]
         return _SoFar(parameters, rules) if rules else None
 
 

@@ -18,6 +18,7 @@ from autotune.search.contract import Problem as SearchProblem
 from autotune.search.loss import signed
 from autotune.search.project import project
 from autotune.search.registry import make_strategy
+from autotune.space.binding import bind_rule
 from autotune.space.configuration import Configuration, Value, plain
 from autotune.space.knob import Knob
 from autotune.space.knobs import Assignment, Choice, FloatRange, IntegerRange, OrderedValues
@@ -203,7 +204,7 @@ def _restricted(space: Space, fixed: Mapping[str, Value]) -> Space:
             knobs.append(Choice(name, (fixed[name],), when=knob.when))
         else:  # it keeps its values: a rule may speak of none that its knob never has
             knobs.append(knob)
-            rules += [Rule.bind(node, knobs=space.knobs) for node in _equal(knob, fixed[name])]
+            rules += [bind_rule(node, knobs=space.knobs) for node in _equal(knob, fixed[name])]
     return Space(knobs, [*space.constraints, *rules])
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from autotune.errors import InputError, Problem
 from autotune.search.assemble import at
+from autotune.space.binding import bind_rule
 from autotune.space.configuration import Value, plain
 from autotune.space.knob import Knob
 from autotune.space.knobs import Assignment, Permutation
@@ -52,7 +53,7 @@ def regions(space: Space, name: str = "") -> list[Region]:
         )
     found = []
     for label, tree in _conditions(knob):
-        rule = Rule.bind(Rule(label, tree), knobs=space.knobs)
+        rule = bind_rule(Rule(label, tree), knobs=space.knobs)
         rows = None if space.rows is None else [row for row in space.rows if rule.holds(row)]
         if rows is None or rows:
             part = Space(space.knobs, [*space.constraints, rule], space.workload, space.device, rows)

@@ -8,15 +8,16 @@ operand of ``and``, ``or`` and ``not`` is true or false.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from autotune.errors import InputError, nearest
+from autotune.errors import InputError, Location, nearest
 from autotune.space import compute
 from autotune.space.configuration import FrozenMap, Value, plain
 from autotune.space.knob import Knob
 from autotune.space.knobs import Assignment, OrderedValues, Permutation
+from autotune.space.rule import NOTHING, Rule
 from autotune.space.rule_types import (
     ARITHMETIC,
     FLAG,
@@ -47,18 +48,28 @@ from autotune.space.syntax import (
     walk,
 )
 
-if TYPE_CHECKING:
-    from autotune.space.rule import Rule
-
 ARGUMENTS = {"abs": 1, "log2": 1, "len": 1, "ceildiv": 2, "count": 2}
 
 
-def bind(
-    rule: Rule, knobs: Mapping[str, Knob], workload: Mapping[str, Value], device: Mapping[str, Value]
+def bind_rule(
+    rule: str | Node | Rule,
+    *,
+    knobs: Iterable[Knob],
+    workload: Mapping[str, Value] = NOTHING,
+    device: Mapping[str, Value] = NOTHING,
+    where: Location | None = None,
 ) -> Rule:
-    """The rule with its tree checked and folded, and the facts that went into it. See :meth:`Rule.bind`."""
+    """The rule over these knobs, its names and types checked, facts and constants folded.
+
+    Binding a bound rule again is harmless. Raises :class:`InputError` with every problem found.
+    """
+    if isinstance(rule, str):
+        rule = Rule.parse(rule, where)
+    elif not isinstance(rule, Rule):
+        rule = Rule(render(rule), rule, where)
+    by_name = {knob.name: knob for knob in knobs}
     roots = {"workload": workload, "device": device}
-    binder = _Binder(rule.text, rule.where, knobs, roots, facts=dict(rule.facts))
+    binder = _Binder(rule.text, rule.where, by_name, roots, facts=dict(rule.facts))
     tree = binder.rule(rule.tree, condition=not rule.vacuous)
     if binder.problems:
         raise InputError(binder.problems)

@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import Any, cast, overload
 
 import numpy as np
 
 from autotune.space.configuration import Value, freeze, plain
+from autotune.space.rule import Rule
 from autotune.space.syntax import check_name
-
-if TYPE_CHECKING:
-    from autotune.space.rule import Rule
 
 
 @dataclass(frozen=True)
@@ -50,8 +48,6 @@ class Condition:
             knob.__dict__["when"] = None
             return
         if isinstance(value, str):
-            from autotune.space.rule import Rule  # a rule is bound to knobs, so it imports them
-
             value = Rule.parse(value)
         knob.__dict__["when"] = value.as_condition()
 

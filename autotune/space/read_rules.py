@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from autotune.errors import InputError, Location, Problem, nearest
+from autotune.space.binding import bind_rule
 from autotune.space.configuration import FrozenMap, Value
 from autotune.space.fields import Problems, items, text, wrong
 from autotune.space.knob import Knob
@@ -101,7 +102,7 @@ class _Binder:
         if any(self.broken(name) for name in _mentioned(rule)):
             self.report_unknown(rule)
             return None
-        return Rule.bind(rule, knobs=self.section.knobs, workload=self.workload.values, device=self.device)
+        return bind_rule(rule, knobs=self.section.knobs, workload=self.workload.values, device=self.device)
 
     def broken(self, name: str) -> bool:
         """Whether a name stands for something that could not be read."""

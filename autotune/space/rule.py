@@ -4,9 +4,9 @@ The way of a rule::
 
     text ──parse──▶ tree ──bind──▶ tree over knobs alone ──compiled once──▶ holds(values)
 
-:meth:`Rule.bind` checks names and types and replaces the facts of the workload and the device by
-their values (:mod:`autotune.space.binding`). What is compiled is a Python syntax tree made from the
-checked tree: no text of the user's is ever evaluated.
+:func:`~autotune.space.binding.bind_rule` checks names and types and replaces the facts of the workload and
+the device by their values. What is compiled is a Python syntax tree made from the checked tree: no text of
+the user's is ever evaluated.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from typing import Any
 from autotune.errors import InputError, Location
 from autotune.space import compute
 from autotune.space.configuration import FrozenMap, Value
-from autotune.space.knob import Knob
 from autotune.space.parser import parse
 from autotune.space.syntax import (
     Binary,
@@ -42,7 +41,7 @@ NOTHING = FrozenMap({})
 
 @dataclass(frozen=True)
 class Rule:
-    """A checked condition over knobs. Build one with :meth:`bind` (or :meth:`parse`, to bind later).
+    """A condition over knobs. :func:`~autotune.space.binding.bind_rule` makes one that is checked.
 
     Where a rule needs a knob that does not exist it holds if ``vacuous``: a constraint is then
     satisfied, a ``when`` is false. What Python's ``and`` and ``or`` skip is not needed. A rule that
@@ -62,28 +61,6 @@ class Rule:
     def parse(cls, text: str, where: Location | None = None) -> Rule:
         """The rule that ``text`` says, its names not looked up yet; :class:`InputError` if it says none."""
         return cls(text, parse(text, where), where)
-
-    @classmethod
-    def bind(
-        cls,
-        rule: str | Node | Rule,
-        *,
-        knobs: Iterable[Knob],
-        workload: Mapping[str, Value] = NOTHING,
-        device: Mapping[str, Value] = NOTHING,
-        where: Location | None = None,
-    ) -> Rule:
-        """The rule over these knobs, its names and types checked, facts and constants folded.
-
-        Binding a bound rule again is harmless. Raises :class:`InputError` with every problem found.
-        """
-        from autotune.space.binding import bind  # it knows the kinds of knob, which know rules
-
-        if isinstance(rule, str):
-            rule = cls.parse(rule, where)
-        elif not isinstance(rule, Rule):
-            rule = cls(render(rule), rule, where)
-        return bind(rule, {knob.name: knob for knob in knobs}, workload, device)
 
     @property
     def never(self) -> bool:

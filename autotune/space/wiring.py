@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from autotune.errors import InputError, Problem
+from autotune.space.binding import bind_rule
 from autotune.space.configuration import Value
 from autotune.space.knob import Knob
 from autotune.space.rule import Rule
@@ -23,7 +24,7 @@ def bound_knobs(knobs: Iterable[Knob], workload: Facts, device: Facts) -> tuple[
     for knob in listed:
         try:
             if knob.when is not None:
-                rule = Rule.bind(knob.when, knobs=listed, workload=workload, device=device)
+                rule = bind_rule(knob.when, knobs=listed, workload=workload, device=device)
                 # A condition that is always true is none.
                 always = isinstance(rule.tree, Literal) and not rule.never
                 knob = replace(knob, when=None) if always else replace(knob, when=rule)
@@ -48,7 +49,7 @@ def bound_rules(
             problems.append(Problem(f"{rule!r} is no constraint", expected='a text such as "tile <= 64"'))
             continue
         try:
-            bound.append(Rule.bind(rule, knobs=knobs, workload=workload, device=device))
+            bound.append(bind_rule(rule, knobs=knobs, workload=workload, device=device))
         except InputError as error:
             problems += error.problems
     if problems:

@@ -9,9 +9,9 @@ import pytest
 
 from autotune.errors import InputError, Location
 from autotune.interop.python_rules import rule_text
+from autotune.space.binding import bind_rule
 from autotune.space.configuration import Value
 from autotune.space.knobs import Choice, Flag, OrderedValues
-from autotune.space.rule import Rule
 
 KNOBS: dict[str, tuple[Value, ...]] = {
     "a": (1, 2, 3, 8),
@@ -87,7 +87,7 @@ class Whole(dict):  # type: ignore[type-arg]
 )
 def test_the_rule_holds_where_the_condition_does(text: str) -> None:
     rule = rule_text(text, KNOBS, WHERE)
-    bound = Rule.bind(rule, knobs=KINDS)
+    bound = bind_rule(rule, knobs=KINDS)
     for values in product(*KNOBS.values()):
         row = dict(zip(KNOBS, values, strict=True))
         names = {"math": math, "floor": math.floor, "p": Whole(row)}

@@ -12,6 +12,7 @@ from itertools import product
 from hypothesis import strategies as st
 
 from autotune.errors import InputError
+from autotune.space.binding import bind_rule
 from autotune.space.configuration import FrozenMap, Value
 from autotune.space.knob import Knob
 from autotune.space.knobs import (
@@ -208,6 +209,6 @@ def _bound(text: str, known: Sequence[Knob], condition: bool = False) -> Rule | 
     """The rule, or ``None`` where the language refuses it (always false, say)."""
     try:
         rule = Rule.parse(text).as_condition() if condition else Rule.parse(text)
-        return Rule.bind(rule, knobs=known, workload={"elsewhere": False})
+        return bind_rule(rule, knobs=known, workload={"elsewhere": False})
     except InputError:
         return None

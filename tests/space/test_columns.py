@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autotune.space import bounds, compute
+from autotune.space.binding import bind_rule
 from autotune.space.columns import ABSENT, DEFINED, INVALID, Column, apply, column, constant
 from autotune.space.configuration import Value
 from autotune.space.knob import Knob
@@ -234,7 +235,7 @@ def test_the_frontier_is_all_that_has_to_be_remembered(drawn: SmallSpace, random
 def test_closed_subexpressions_are_folded(text: str, assigned: set[str], remembered: int) -> None:
     knobs = tuple(IntegerRange(name, 1, 9) for name in "abcd")
     lowered = Lowered(SmallSpace(knobs, ()))
-    (term,) = lowered.rule(Rule.bind(text, knobs=knobs))
+    (term,) = lowered.rule(bind_rule(text, knobs=knobs))
     mask = sum(1 << lowered.number[name] for name in assigned)
     found = frontier(lowered.terms, term, mask)
     assert len(found) == remembered
@@ -251,7 +252,7 @@ def test_float_sums_keep_their_order() -> None:
         OrderedValues("c", (0.3, 0.1)),
     )
     lowered = Lowered(SmallSpace(knobs, ()))
-    (term,) = lowered.rule(Rule.bind("a + b + c == 0.6", knobs=knobs))
+    (term,) = lowered.rule(bind_rule("a + b + c == 0.6", knobs=knobs))
     assert not frontier(lowered.terms, term, 0b110) <= frontier(lowered.terms, term, 0b111)
     assert len(frontier(lowered.terms, term, 0b110)) == 2
     rows = [{"a": 0.1, "b": 0.2, "c": 0.3}, {"a": 0.3, "b": 0.2, "c": 0.1}]

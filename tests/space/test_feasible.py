@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autotune.errors import AutotuneError
+from autotune.space.binding import bind_rule
 from autotune.space.configuration import Configuration
 from autotune.space.factors import RuledFactor
 from autotune.space.feasible import FeasibleSet
@@ -28,7 +29,6 @@ from autotune.space.knobs import (
     Permutation,
 )
 from autotune.space.layering import IN_ALL, LIMIT
-from autotune.space.rule import Rule
 from autotune.space.space import Space
 from tests.space.spaces import SmallSpace, brute_force, key, printed_under_hash_seeds, small_spaces
 
@@ -38,12 +38,12 @@ THOROUGH = settings(
 
 
 def feasible(knobs: list[Knob], *constraints: str, **options: object) -> FeasibleSet:
-    rules = [Rule.bind(text, knobs=knobs) for text in constraints]
+    rules = [bind_rule(text, knobs=knobs) for text in constraints]
     return FeasibleSet(knobs, rules, **options)  # type: ignore[arg-type]
 
 
 def when(knob: Knob, text: str, *known: Knob) -> Knob:
-    knob.__dict__["when"] = Rule.bind(text, knobs=known).as_condition()
+    knob.__dict__["when"] = bind_rule(text, knobs=known).as_condition()
     return knob
 
 

@@ -19,8 +19,8 @@ from autotune.space import (
     IntegerRange,
     OrderedValues,
     Permutation,
-    Rule,
 )
+from autotune.space.binding import bind_rule
 from autotune.space.syntax import Binary, Comparison, Item, ListOf, Literal, Name
 
 KNOBS = (
@@ -52,7 +52,7 @@ VALUES = {
 
 
 def bind(text, where=None):
-    return Rule.bind(text, knobs=KNOBS, workload=WORKLOAD, device=DEVICE, where=where)
+    return bind_rule(text, knobs=KNOBS, workload=WORKLOAD, device=DEVICE, where=where)
 
 
 @pytest.mark.parametrize(
@@ -278,7 +278,7 @@ def test_binding_again_changes_nothing():
         if "dtype" in text:  # a fact may be anything, also a layout that is not to be chosen
             assert not bind(text).holds({**VALUES, "depth": 0})
         once = bind(text)
-        again = Rule.bind(once, knobs=KNOBS)
+        again = bind_rule(once, knobs=KNOBS)
         assert again.canonical == once.canonical and again.facts == once.facts
         assert pickle.loads(pickle.dumps(once)) == once
         assert pickle.loads(pickle.dumps(once)).holds(VALUES) == once.holds(VALUES)
@@ -286,7 +286,7 @@ def test_binding_again_changes_nothing():
 
 def test_a_rule_may_be_given_as_a_tree():
     tree = Comparison(("<=",), (Binary("*", Name("tile"), Literal(2)), Literal(8)))
-    rule = Rule.bind(tree, knobs=KNOBS)
+    rule = bind_rule(tree, knobs=KNOBS)
     assert rule.text == "((tile * 2) <= 8)" and rule.holds(VALUES)
     assert bind("tile in [1, depth]").tree == Comparison(
         ("in",), (Name("tile", 1), ListOf((Literal(1, 10), Name("depth", 13)), 9)), 6
