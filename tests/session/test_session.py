@@ -1,4 +1,4 @@
-"""The loop with a real store: resume, living spaces, new studies, the same history, the same proposals."""
+"""The loop with a real store: resume, new studies, the same history, the same proposals."""
 
 from __future__ import annotations
 
@@ -17,28 +17,12 @@ from autotune.session import session
 from autotune.session.api import capture_environment
 from autotune.session.ledger import Ledger, seconds_searched
 from autotune.session.opening import open_study
-from autotune.session.result import best_trials, load_answer
 from autotune.space import Choice, IntegerRange, Space
 from autotune.space.reader import parse_spec
-from autotune.space.spec import Budget, StudySpec
+from autotune.space.spec import Budget
 from autotune.status import Status
-from autotune.store.records import TrialRecord
 from autotune.store.store import Store
-
-SPACE = """
-autotune: 1
-name: bowl
-objective: objective.py:unused
-knobs:
-  x: {{range: [0, {high}], default: 0}}
-  y: {{range: [0, 15], default: 0}}
-constraints: ["x + y <= 25"]
-measure: {{min_readings: 3, max_readings: 3, finalists: 3}}
-"""
-
-
-def bowl(x: int, y: int) -> float:
-    return 1.0 + (x - 7) ** 2 + (y - 11) ** 2
+from tests.session.bowl import SPACE, bowl, proposals, spec
 
 
 class Checked(autotune.Objective):
@@ -49,30 +33,6 @@ class Checked(autotune.Objective):
 
     def measure(self, loaded: Any, rng: Any) -> float:
         return bowl(**loaded)
-
-
-def spec(folder: Path, high: int = 15) -> StudySpec:
-    (folder / "objective.py").write_text("def unused(x, y):\n    return 1.0\n")
-    return parse_spec(SPACE.format(high=high), folder / "space.yaml", {})
-
-
-@pytest.fixture
-def search(tmp_path: Path) -> Callable[..., autotune.Result]:
-    def run(given: StudySpec | None = None, **options: object) -> autotune.Result:
-        options = {
-            "objective": bowl,
-            "store": tmp_path / "study.db",
-            "strategy": "random",
-            "seed": 5,
-            **options,
-        }
-        return autotune.search(given or spec(tmp_path), **options)  # type: ignore[arg-type]
-
-    return run
-
-
-def proposals(result: autotune.Result) -> list[dict[str, object]]:
-    return [dict(t.configuration) for t in sorted(result.trials, key=lambda t: t.number)]
 
 
 def test_a_search_ends_with_its_best_defended(search: Callable[..., autotune.Result]) -> None:
@@ -90,89 +50,6 @@ def test_a_resumed_search_proposes_what_an_unbroken_one_does(
     for trials in (7, 8, 24):
         broken = search(trials=trials, strategy=strategy)
     assert proposals(broken) == proposals(unbroken)
-
-
-def test_a_space_that_grew_keeps_its_trials(tmp_path: Path, search: Callable[..., autotune.Result]) -> None:
-    before = search(trials=15)
-    after = search(spec(tmp_path, high=20), trials=25)
-    assert after.study.id == before.study.id
-    assert proposals(after)[:15] == proposals(before)
-    assert len({t.hash for t in after.trials}) == 25, "something was measured twice"
-
-
-def test_a_space_that_shrank_does_not_answer_with_what_is_gone(
-    tmp_path: Path, search: Callable[..., autotune.Result]
-) -> None:
-    search(trials=60)
-    after = search(spec(tmp_path, high=4), trials=70)
-    assert after.best is not None and after.best["x"] <= 4
-
-
-def test_what_is_gone_from_a_space_does_not_count_for_the_budget(
-    tmp_path: Path, search: Callable[..., autotune.Result]
-) -> None:
-    before = search(trials=40)
-    assert any(t.configuration["x"] > 4 for t in before.trials)
-    after = search(spec(tmp_path, high=4), trials=30)
-    assert sum(t.configuration["x"] <= 4 for t in after.trials) == 30
-    said = summarize(after)
-    assert (
-        f"{len(after.trials)} trials (30 in the space as it is now)" in said and "ended by: 30 trials" in said
-    )
-    assert "--trials 60" in said, "those that are gone count for no budget"
-    assert "as it is now" not in summarize(before)
-
-
-def test_a_winner_that_its_space_forbids_is_no_answer(
-    tmp_path: Path, search: Callable[..., autotune.Result]
-) -> None:
-    before = search(trials=20)
-    won = before.best
-    assert won is not None and before.defended
-    forbid = f'constraints: ["x != {won["x"]} or y != {won["y"]}", '
-    given = parse_spec(SPACE.format(high=15).replace("constraints: [", forbid), tmp_path / "space.yaml", {})
-    # As many results as before are in the space, but they are others: the finalists are measured again.
-    after = search(given, trials=20)
-    assert len(after.trials) == 21 and after.defended and after.best not in (None, won)
-    with Store.open(tmp_path / "study.db") as store:
-        assert len(store.verdicts(after.study.id)) == 2
-        assert load_answer(store, store.study()).best == after.best
-
-
-def test_without_a_finale_a_trial_outside_the_space_is_no_answer(
-    tmp_path: Path, search: Callable[..., autotune.Result]
-) -> None:
-    before = search(trials=20)
-    assert before.best is not None
-    given = spec(tmp_path, high=before.best["x"] - 1)
-    after = search(replace(given, measure=replace(given.measure, finalists=0)), trials=1)
-    inside = [t.configuration for t in after.trials if t.configuration["x"] < before.best["x"]]
-    assert not after.defended and after.best == min(inside, key=lambda c: bowl(**c))
-    with Store.open(tmp_path / "study.db") as store:
-        listed = best_trials(store, store.study(), after.metric, 100)
-        assert [t.configuration for t in listed] == sorted(inside, key=lambda c: bowl(**c))
-        assert best_trials(store, store.study(), after.metric, 3) == listed[:3]
-
-
-def test_the_answer_is_compared_with_the_default_of_today(
-    tmp_path: Path, search: Callable[..., autotune.Result]
-) -> None:
-    before = search(trials=20)
-    assert before.best is not None and before.speedup is not None
-    text = SPACE.format(high=15).replace("default: 0", f"default: {before.best['x']}", 1)
-    after = search(parse_spec(text, tmp_path / "space.yaml", {}), trials=20)
-    default = bowl(before.best["x"], 0)
-    assert after.speedup is not None and after.best == before.best
-    assert after.speedup.estimate == pytest.approx(default / bowl(**before.best))
-    assert len(after.trials) == 20 and before.speedup.estimate > after.speedup.estimate
-    assert sum(t.purpose == "default" for t in everything(tmp_path)) == 2
-    search(parse_spec(text, tmp_path / "space.yaml", {}), trials=20)
-    assert sum(t.purpose == "default" for t in everything(tmp_path)) == 2, "measured again for nothing"
-
-
-def everything(folder: Path) -> list[TrialRecord]:
-    with Store.open(folder / "study.db", readonly=True) as store:
-        return store.trials(store.study().id)
 
 
 def test_a_changed_workload_begins_a_new_study_that_says_so(
