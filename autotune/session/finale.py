@@ -234,15 +234,7 @@ def _most_rounds(contenders: Sequence[Contender], most: int) -> int:
 def _read(contender: Contender, round_number: int, seed: int) -> None:
     assert contender.entrant is not None
     for reading in contender.entrant.read(seed):
-        contender.readings.append(
-            Reading(
-                reading.metric,
-                reading.value,
-                reading.at,
-                reading.discarded,
-                {**reading.context, "round": round_number},
-            )
-        )
+        contender.readings.append(replace(reading, context={**reading.context, "round": round_number}))
     contender.failure = contender.entrant.failure
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import socket
 import time
+from collections.abc import Mapping
 from dataclasses import asdict
 
 from autotune.errors import InputError
@@ -88,24 +89,29 @@ class Ledger:
         self._bury_dead_sessions()
         self._searched_before = seconds_searched(store, study.record.id)
         self._began = time.monotonic()  # the clock may be set meanwhile
-        self.session_id = store.open_session(
-            study.record.id,
-            {
-                "search": asdict(spec.search),
-                "measure": asdict(spec.measure),
-                "budget": asdict(spec.budget),
-                "part": part,
-                "space": spec.space.hash,
-                "engine": engine(),
-                "process": identity(),
-                **learned.settings,
-            },
-            environment.hash,
+        self.session_id = self._open_session(part, learned.settings)
+        self._restore()
+
+    def _open_session(self, part: bool, learned: Mapping[str, object]) -> int:
+        """Note that a session begins, with all that its proposals follow from; its id."""
+        settings = {
+            "search": asdict(self.spec.search),
+            "measure": asdict(self.spec.measure),
+            "budget": asdict(self.spec.budget),
+            "part": part,
+            "space": self.spec.space.hash,
+            "engine": engine(),
+            "process": identity(),
+            **learned,
+        }
+        return self.store.open_session(
+            self.study.record.id,
+            settings,
+            self._environment.hash,
             os.getpid(),
             socket.gethostname(),
-            environment.to_document(),
+            self._environment.to_document(),
         )
-        self._restore()
 
     # -- proposing -----------------------------------------------------------------------------
 

@@ -89,7 +89,7 @@ def _target(node: YamlNode, title: str) -> str:
 def _command(node: YamlNode, base: Path, known: Known, problems: Problems) -> CommandObjective | None:
     """``command:`` as a list, a text, or a mapping with ``run`` and more."""
     section = node if isinstance(node, YamlMap) else None
-    config = _section(section, "config", problems)
+    config = _section(section, "config")
     check = _PlaceholderCheck(known, config is not None, problems)
     if section is None:
         run = problems.attempt(lambda: _arguments(node, "command", check))
@@ -121,7 +121,7 @@ def _command(node: YamlNode, base: Path, known: Known, problems: Problems) -> Co
     )
 
 
-def _section(parent: YamlMap | None, key: str, problems: Problems) -> YamlNode | None:
+def _section(parent: YamlMap | None, key: str) -> YamlNode | None:
     for entry in parent or ():
         if entry.key == key:
             return entry.value
