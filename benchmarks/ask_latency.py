@@ -45,6 +45,7 @@ from autotune.space.spec import MetricSpec
 from autotune.status import Status
 from benchmarks.peers.client import Client, Found, PeerError, find
 from benchmarks.peers.described import described
+from benchmarks.publishing import publish
 
 HISTORIES = (200, 1_000, 10_000)
 REPLAY = 220
@@ -320,9 +321,7 @@ def main() -> int:
     options = parser.parse_args()
     lines, complaints = report(options)
     text = "\n".join(lines).rstrip() + "\n"
-    print(text)
-    if options.out:
-        options.out.write_text(text)
+    publish(text, options.out)
     return 1 if complaints else 0
 
 

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.distributed_search import Knobs, best_of, make_objective
 from benchmarks.kept import Kept
+from benchmarks.publishing import publish
 from benchmarks.running import one_thread_each
 
 if TYPE_CHECKING:
@@ -200,9 +201,7 @@ def main() -> None:
         for case, seed in itertools.product(options.cases, range(options.seeds))
     ]
     text = page(lines, options)
-    print(text)
-    if options.out:
-        options.out.write_text(text)
+    publish(text, options.out)
 
 
 def page(lines: list[dict[str, Any]], options: argparse.Namespace) -> str:

@@ -29,6 +29,7 @@ from autotune.measure.roofline import Peaks, Work, roofline
 from autotune.provenance.device import device_facts
 from autotune.session.result import Comparison, Result
 from autotune.space.reader import read_spec
+from benchmarks.publishing import publish
 
 ROOT = Path(__file__).parents[1]
 NAMES = ("gemm-c", "convolution-c", "stencil-c", "nms-c")
@@ -136,9 +137,7 @@ def main() -> None:
     command = f"python -m benchmarks.c_kernels --time {options.time:g}"
     command += " --store STORE" if options.store else ""
     text = "\n".join([*_head(command), *lines, "", "The winners:", "", *winners, ""])
-    print(text)
-    if options.out:
-        options.out.write_text(text)
+    publish(text, options.out)
 
 
 def _head(command: str) -> list[str]:

@@ -39,6 +39,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks import horovod_procedure
 from benchmarks.distributed_search import FINALISTS, Knobs, best_of, make_objective
 from benchmarks.kept import Kept
+from benchmarks.publishing import publish
 from benchmarks.running import one_thread_each
 
 if TYPE_CHECKING:
@@ -305,9 +306,7 @@ def main() -> None:
     wanted = [case for case in CASES if case.name in options.links]
     lines = [run(case, seed, options, kept) for case, seed in itertools.product(wanted, range(options.seeds))]
     text = page(lines, options)
-    print(text)
-    if options.out:
-        options.out.write_text(text)
+    publish(text, options.out)
 
 
 def page(lines: list[dict[str, Any]], options: argparse.Namespace) -> str:

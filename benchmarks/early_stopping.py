@@ -27,6 +27,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from benchmarks.publishing import publish
 from benchmarks.running import one_thread_each
 
 EPOCHS = 27
@@ -224,9 +225,7 @@ def main() -> None:
             "",
         ]
     )
-    print(text)
-    if options.out:
-        options.out.write_text(text)
+    publish(text, options.out)
 
 
 def _environment() -> str:

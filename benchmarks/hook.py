@@ -26,6 +26,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.publishing import publish
+
 STEP_SECONDS = 1e-3
 STEPS_A_BLOCK = 5
 STEPS = 200
@@ -287,9 +289,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         cases = {"idle": idle(options, Path(folder)), "tuning": tuning(options, Path(folder))}
     text = table(options, started, cases)
-    print(text)
-    if options.out:
-        options.out.write_text(text)
+    publish(text, options.out)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from benchmarks.publishing import publish
+
 RANKS = 2
 STEPS = 27
 
@@ -143,9 +145,7 @@ def main() -> None:
     finally:
         if not options.folder:
             shutil.rmtree(folder, ignore_errors=True)
-    print(text)
-    if options.out:
-        options.out.write_text(text)
+    publish(text, options.out)
 
 
 if __name__ == "__main__":

@@ -30,6 +30,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.publishing import publish
+
 GUESSER = "random"
 
 
@@ -170,9 +172,7 @@ def main() -> None:
             "",
         ]
     )
-    print(text)
-    if options.out:
-        options.out.write_text(text)
+    publish(text, options.out)
 
 
 if __name__ == "__main__":

@@ -49,6 +49,7 @@ from benchmarks.placement_cases import (
     measuring,
     read,
 )
+from benchmarks.publishing import publish
 from benchmarks.running import one_thread_each
 
 STRATEGIES = ("auto", "bayes", "policy", "evolution", "random")
@@ -263,9 +264,7 @@ def main() -> None:
     for number in options.cases:
         parts += run(CASES[number], options.work, options.rounds, options.seeds, not options.without_live)
     text = "\n".join([*_head(options), *parts])
-    print(text)
-    if options.out:
-        options.out.write_text(text)
+    publish(text, options.out)
 
 
 def _head(options: Any) -> list[str]:

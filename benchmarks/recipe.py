@@ -30,6 +30,7 @@ from autotune.hook.recipe_file import write_known
 from autotune.hook.recipes import Known, Metric, Recipe, Speedup
 from autotune.hook.stored import import_known
 from autotune.store.store import Store
+from benchmarks.publishing import publish
 
 CALLS = 200
 """In a batch: long enough for the clock, short enough that many batches are left alone by the scheduler."""
@@ -194,9 +195,7 @@ def main() -> None:
         *first,
         "",
     ]
-    print("\n".join(lines))
-    if options.out:
-        options.out.write_text("\n".join(lines))
+    publish("\n".join(lines), options.out)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ import numpy as np
 
 from autotune.errors import AutotuneError
 from autotune.measure.read_recording import read_recording
+from benchmarks.publishing import publish
 from benchmarks.recorded_spaces import recordings
 from benchmarks.score import Judge
 
@@ -128,9 +129,7 @@ def main() -> None:
             "",
         ]
     )
-    print(text)
-    if options.out:
-        options.out.write_text(text)
+    publish(text, options.out)
 
 
 if __name__ == "__main__":

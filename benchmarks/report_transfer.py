@@ -20,6 +20,7 @@ from typing import Any
 
 from autotune.errors import AutotuneError
 from autotune.measure.read_recording import read_recording
+from benchmarks.publishing import publish
 from benchmarks.recorded_spaces import recordings
 from benchmarks.report_efficiency import versions
 from benchmarks.score import Judge, Judgement
@@ -109,9 +110,7 @@ def main() -> None:
             "",
         ]
     )
-    print(text)
-    if options.out:
-        options.out.write_text(text)
+    publish(text, options.out)
 
 
 if __name__ == "__main__":

@@ -29,6 +29,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from benchmarks.publishing import publish
+
 SPACE = """
 autotune: 1
 name: overhead
@@ -271,9 +273,7 @@ def main() -> None:
     before = os.getloadavg()[0]
     lines = table(options.trials, options.rounds, lambda text: print(text, flush=True))
     text = "\n".join([*header(options, before), *lines, ""])
-    print(text)
-    if options.out:
-        options.out.write_text(text)
+    publish(text, options.out)
 
 
 def header(options: argparse.Namespace, load_before: float) -> list[str]:

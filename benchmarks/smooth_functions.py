@@ -33,6 +33,7 @@ from autotune.space.knobs import FloatRange, IntegerRange
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
+from benchmarks.publishing import publish
 from benchmarks.running import one_thread_each
 
 AFTER = (10, 20, 30)
@@ -231,9 +232,7 @@ def main() -> None:
             "",
         ]
     )
-    print(text)
-    if asked.out:
-        asked.out.write_text(text)
+    publish(text, asked.out)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 from autotune.provenance.device import device_facts
+from benchmarks.publishing import publish
 
 COMMANDS = {
     "python -c pass": [sys.executable, "-c", "pass"],
@@ -56,9 +57,7 @@ def main() -> None:
         *(f"| `{n}` | {statistics.median(t):.3f} | {min(t):.3f} | {max(t):.3f} |" for n, t in taken.items()),
         "",
     ]
-    print("\n".join(lines))
-    if options.out:
-        options.out.write_text("\n".join(lines))
+    publish("\n".join(lines), options.out)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.publishing import publish
 from benchmarks.running import one_thread_each
 from benchmarks.training_chart import chart
 
@@ -154,9 +155,8 @@ def main() -> None:
                 )
     lines.sort(key=lambda x: (ways.index(x["way"]) if x["way"] in ways else len(ways), x["seed"]))
     text = report(lines, options.seconds, options.seeds, options.first)
-    print(text)
+    publish(text, options.out)
     if options.out:
-        options.out.write_text(text)
         options.out.with_suffix(".svg").write_text(chart(lines, SPACES, options.seconds))
 
 
