@@ -42,7 +42,7 @@ from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
 from benchmarks.mixed_tasks import TASKS, Task
-from benchmarks.peers.client import Client, Found, PeerError, find, is_peer
+from benchmarks.peers.client import Client, Found, find_all, is_peer
 from benchmarks.peers.described import described
 from benchmarks.running import append_lines, one_thread_each
 
@@ -169,17 +169,6 @@ def searches(options: argparse.Namespace, peers: dict[str, Found]) -> Iterator[S
         yield Search(task, method, seed, options.trials, options.cache, peers.get(method))
 
 
-def found_peers(options: argparse.Namespace) -> tuple[dict[str, Found], list[str]]:
-    """The peers among the methods that can run, and why the others cannot."""
-    found, missing = {}, []
-    for name in filter(is_peer, options.methods):
-        try:
-            found[name] = find(name, tuple(options.peer_python))
-        except PeerError as error:
-            missing.append(str(error))
-    return found, missing
-
-
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -209,7 +198,8 @@ def _figure(line: Mapping[str, object]) -> str:
 def main() -> int:
     one_thread_each()
     options = arguments()
-    peers, failures = found_peers(options)
+    needed = {name: name for name in options.methods if is_peer(name)}
+    peers, failures = find_all(needed, options.peer_python)
     failures += append_lines(
         run,
         list(searches(options, peers)),

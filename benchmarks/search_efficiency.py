@@ -52,7 +52,7 @@ from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from benchmarks.known_elsewhere import MISLEADING, Elsewhere
 from benchmarks.peers import recorded
-from benchmarks.peers.client import Found, PeerError, find, is_peer
+from benchmarks.peers.client import Found, find_all, is_peer
 from benchmarks.recorded_spaces import recorded_space, recordings, space_name
 from benchmarks.running import append_lines, one_thread_each
 from benchmarks.score import Judge
@@ -154,19 +154,6 @@ def searches(options: argparse.Namespace, peers: Mapping[str, Found]) -> Iterato
             yield search
 
 
-def found_peers(options: argparse.Namespace) -> tuple[dict[str, Found], list[str]]:
-    """The peers among the strategies that can run, and why the others cannot."""
-    found, missing = {}, []
-    for name in options.strategies:
-        base, _ = recorded.split(name)
-        if is_peer(base):
-            try:
-                found[name] = find(base, tuple(options.peer_python))
-            except PeerError as error:
-                missing.append(str(error))
-    return found, missing
-
-
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -198,7 +185,9 @@ def main() -> int:
     options = arguments()
     if not options.recordings:
         raise SystemExit(f"there is no recording in {options.spaces}")
-    peers, failures = found_peers(options)
+    bases = {name: recorded.split(name)[0] for name in options.strategies}
+    needed = {name: base for name, base in bases.items() if is_peer(base)}
+    peers, failures = find_all(needed, options.peer_python)
     failures += append_lines(
         run,
         list(searches(options, peers)),

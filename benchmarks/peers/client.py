@@ -60,6 +60,20 @@ def find(name: str, pythons: tuple[str, ...]) -> Found:
     raise PeerError(f"{name} cannot run ({'; '.join(complaints)}). {hint}")
 
 
+def find_all(needed: Mapping[str, str], pythons: Sequence[str]) -> tuple[dict[str, Found], list[str]]:
+    """Which of the methods can run, by their names, and why the others cannot.
+
+    ``needed``: the peer that each method needs.
+    """
+    found, missing = {}, []
+    for method, peer in needed.items():
+        try:
+            found[method] = find(peer, tuple(pythons))
+        except PeerError as error:
+            missing.append(str(error))
+    return found, missing
+
+
 def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=_environment(), capture_output=True, text=True, check=False)
 
