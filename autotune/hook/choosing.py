@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from autotune.space.space import Space
 
 _SAMPLES = 256
+"""Configurations that are drawn where the default is refused, to take the one nearest to it."""
 
 
 @dataclass(frozen=True)

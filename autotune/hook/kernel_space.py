@@ -24,6 +24,7 @@ Given = Space | str | Path | Mapping[str, Any]
 KINDS = (Space, str, Path, Mapping)
 
 MOST_CASES = 512
+"""Whose spaces are kept: a program with more of them would fill its memory."""
 TIME = (MetricSpec("time", "minimize", "s"),)
 
 

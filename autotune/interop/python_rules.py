@@ -37,6 +37,7 @@ from autotune.space.syntax import (
 from autotune.space.yaml_nodes import shorten
 
 LONGEST_RANGE = 100
+"""Values of a ``range`` that are written out into a rule."""
 
 _BINARY: Mapping[type[ast.operator], BinaryOperator] = {
     ast.Add: "+",

@@ -45,6 +45,7 @@ WORKLOAD = 1024
 """Stands for a size that only a call of the kernel tells."""
 
 MOST_RULES = 500
+"""More constraints than this nobody reads, and they take longer to test than they spare."""
 
 
 @dataclass(frozen=True)

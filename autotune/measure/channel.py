@@ -19,6 +19,7 @@ from typing import Any
 _LENGTH = struct.Struct("!Q")
 _BLOCK = 1 << 20
 _LARGEST = 1 << 40
+"""Bytes: who announces a longer message sends none of ours."""
 
 _PLAIN = frozenset({"autotune.errors", "autotune.status", "autotune.space.configuration"})
 _PLAIN_MEASURE = frozenset({"objective", "outcome", "messages", "endings"})

@@ -26,6 +26,7 @@ VARIABLE = "AUTOTUNE_CACHE"
 """The folder; ``off`` for none. Default: ``autotune`` in ``$XDG_CACHE_HOME``, else in ``~/.cache``."""
 
 MOST_BYTES = 2 * 2**30
+"""Beyond that, what was not used for longest is deleted."""
 
 FORMAT = 1
 """Counted up when an entry means something else; part of every key."""

@@ -25,6 +25,7 @@ _BOOTSTRAP = (
     " from autotune.measure.group_awake import main; main({parent}, {core})"
 )
 _DYING_SECONDS = 10.0
+"""How long a killed process may take to be gone."""
 
 
 class KeptAwake:

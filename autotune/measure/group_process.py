@@ -32,9 +32,11 @@ _BOOTSTRAP = (
 )
 
 _MOST_DESCRIPTORS = 16
+"""That come with one message, at most."""
 _DESCRIPTOR = struct.Struct("i")
 _FLAGS = socket.MSG_DONTWAIT | socket.MSG_CMSG_CLOEXEC
 _DYING_SECONDS = 10.0
+"""How long a killed process may take to be gone."""
 
 
 class RankProcess:

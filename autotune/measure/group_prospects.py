@@ -10,6 +10,7 @@ from autotune.provenance.probe import Capability
 from autotune.ready import ready_root
 
 _SECONDS = 30.0
+"""For trying out whether links can be made."""
 
 _LINKS = "import testbed; print(testbed.unable(), end='')"
 

@@ -20,6 +20,7 @@ ALIGNMENT = 64
 
 GUARD_BYTE = 0xA5
 POISON_BYTE = 0xCB
+"""What the guard bands, and an output before the call, are filled with: two that hardly anybody writes."""
 
 
 def aligned(array: Array) -> Array:

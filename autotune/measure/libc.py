@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+from collections.abc import Callable
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -20,6 +21,22 @@ def die_with_parent(parent: int, by: signal.Signals = signal.SIGKILL) -> bool:
     """Ask for ``by`` when the parent dies; ``False`` where it is dead already."""
     _prctl(_PR_SET_PDEATHSIG, int(by))
     return os.getppid() == parent
+
+
+def dying_with_parent() -> Callable[[], None]:
+    """What a child does before it becomes a program, so that it dies with this process.
+
+    All that it needs is looked up before the fork.
+    """
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    parent = os.getpid()
+
+    def before_exec() -> None:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:  # it died before the kernel knew
+            os._exit(1)
+
+    return before_exec
 
 
 def flush_c_output() -> None:

@@ -34,6 +34,7 @@ from autotune.measure.compile_cache import cache_key
 Arrays = dict[str, NDArray[np.generic]]
 
 MOST_BYTES = 20 * 2**30
+"""Beyond that, what was not used for longest is deleted."""
 
 _MANIFEST = "manifest.json"
 _UNFINISHED = ".unfinished-"

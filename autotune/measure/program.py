@@ -7,7 +7,6 @@ waited for by itself: a grandchild that keeps the pipes open does not hold up th
 
 from __future__ import annotations
 
-import ctypes
 import os
 import selectors
 import signal
@@ -19,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
 
+from autotune.measure.libc import dying_with_parent
 from autotune.measure.telling import telling_line
 
 HEAD_BYTES = 1 << 16
@@ -27,8 +27,6 @@ TAIL_BYTES = 1 << 20
 
 PASSED_ON = 1 << 13
 """Of what comes at once, so much of the end is passed on: no more is kept with a trial."""
-
-_PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True)
@@ -96,7 +94,7 @@ def run_program(
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        preexec_fn=_die_with_parent(),
+        preexec_fn=dying_with_parent(),
     )
     assert process.stdout is not None and process.stderr is not None
     out = Bounded() if on_line is None else Lines(on_line)
@@ -224,16 +222,3 @@ def _read_all(descriptor: int, kept: Bounded) -> None:
         if not data:
             return
         kept.add(data)
-
-
-def _die_with_parent() -> Callable[[], None]:
-    """What the child does before it becomes the program. Everything it needs is looked up before the fork."""
-    prctl = ctypes.CDLL(None, use_errno=True).prctl
-    parent = os.getpid()
-
-    def before_exec() -> None:
-        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != parent:  # it died before the kernel knew
-            os._exit(1)
-
-    return before_exec

@@ -11,9 +11,8 @@ from autotune.measure.gpu.failures import classify
 from autotune.measure.mistakes import mistake_in
 from autotune.measure.objective import Signal, WrongAnswer
 from autotune.measure.readings import named_values
+from autotune.measure.telling import MOST_MESSAGE
 from autotune.status import Status
-
-_MOST_MESSAGE = 2000
 
 _OURS = ("autotune.measure.gathering", "autotune.measure.runner")
 """The modules between an objective and who catches what it raises: no part of its traceback."""
@@ -77,7 +76,7 @@ def describe(error: BaseException, with_type: bool = True) -> str:
         text = str(error).strip()
     except Exception as second:  # noqa: BLE001 - whatever an objective's __str__ raises
         text = f"(its text cannot be shown: {type(second).__name__})"
-    text = writable(text[:_MOST_MESSAGE])
+    text = writable(text[:MOST_MESSAGE])
     if not with_type:
         return text or name
     return f"{name}: {text}" if text else name

@@ -37,6 +37,7 @@ GRACE_SECONDS = 10.0
 """A program that was told to stop is given this, or twice its longest time between two reports."""
 
 LOOK_SECONDS = 0.2
+"""Between two looks at the messages: to be woken by each would interrupt the program while it sends."""
 
 NEVER = 0
 """When the document was accessed last, until somebody reads it."""

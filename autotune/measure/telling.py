@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+MOST_MESSAGE = 2000
+"""Characters of a message that a trial keeps."""
+
 _PLACE = r".+[:(]\d+\)?|[\w+./-]+"
 """``bench.c:6:15``, ``kernel.cu(12)``, or a program such as ``cc1``."""
 _COMPILER_ERROR = re.compile(rf"({_PLACE}): (fatal )?error: |error(\[\w+\])?: ")

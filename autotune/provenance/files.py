@@ -14,6 +14,7 @@ from autotune.provenance.document import Documented
 KEPT_BYTES = 16 << 20
 """A larger file of an objective (a recording, a model) is hashed, but its contents are not kept."""
 _FOLDER_FILES = 2000
+"""Of a folder, so many are looked at: it may hold data."""
 _GENERATED = frozenset({"__pycache__", "node_modules", "build", "dist"})
 
 Signature = tuple[tuple[str, int, int, int], ...]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _LIMIT = 256 * 1024
+"""Bytes that are read of a file, which in ``/proc`` may be of any length."""
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_TRIALS = 400
-"""Of how many search trials the readings are fetched; replicates are all looked at."""
+"""Of how many search trials the readings are fetched, evenly over the study."""
 MOST_REPLICATES = 100
+"""Of how many readings of one configuration again: the latest."""
 
 CONTEXT = {
     "sm_clock_mhz": "GPU clock, MHz",

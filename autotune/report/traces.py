@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_ANCESTORS = 30
+"""Trials that are followed back."""
 
 
 def winner_number(evidence: Evidence) -> int:

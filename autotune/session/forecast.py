@@ -19,6 +19,7 @@ from autotune.store.records import StudyRecord, TrialRecord
 from autotune.store.store import Store
 
 CONFIDENCE = 0.95
+"""Of the prediction interval."""
 
 
 @dataclass(frozen=True)

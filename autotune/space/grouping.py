@@ -15,6 +15,7 @@ Codes = tuple[NDArray[np.int64], int]
 """A number in ``range(n)`` for each row, equal where the rows are equal; and ``n``."""
 
 _MOST = 2**62
+"""Codes that fit into an integer of 64 bits with room to spare."""
 
 
 def codes(remembered: Column | Span) -> Codes:

@@ -37,6 +37,7 @@ from autotune.space.syntax import (
 MOST_CHARACTERS = 2_000
 DEEPEST = 100
 LARGEST_INTEGER = 2**63
+"""A rule comes from a file that may be anybody's: what is longer, deeper or larger is refused."""
 
 POWERS = {"or": 1, "and": 2, "not": 3, "comparison": 4, "+": 5, "-": 5, "*": 6, "/": 6, "//": 6, "%": 6}
 SIGN, POWER = 7, 8

@@ -30,6 +30,7 @@ DIGITS_FROM = 4096
 DIGITS_MAY_FROM = 128
 """One with more values than this, where that bounds tighter: in sums and products, seldom in remainders."""
 _RADIX = 32
+"""Of the digits, about, at most."""
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from autotune.store.failures import BUSY_SECONDS
 
 NAP_SECONDS = 0.0005
 LONGEST_NAP_SECONDS = 0.02
+"""Between two tries to begin writing: the first nap, and what doubling it comes to at most."""
 
 WRITING = "autotune_writing"
 """The execution option of a connection whose transactions write."""

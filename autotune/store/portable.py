@@ -47,6 +47,7 @@ PARTS = (
 
 _OWN = {"id", "study_id", "session_id", "segment_id", "parent_id"}
 _AT_ONCE = 1000
+"""Rows that are in memory at a time."""
 
 
 def columns(table: sa.Table) -> list[sa.Column[Any]]:

@@ -29,6 +29,7 @@ WRITTEN, TAKEN_IN = "archive manifest", "archive manifest, imported"
 from a store, and of those that were imported into it."""
 
 _AT_ONCE = 500
+"""Values that one statement names; SQLite's own limit may be as low as 999."""
 
 
 @dataclass(frozen=True)

@@ -77,6 +77,7 @@ def look_up_study(connection: sa.Connection, wanted: str | int | None) -> StudyR
 
 
 _MOST_NAMED = 6
+"""Studies that the message names."""
 
 
 def _unknown(known: Sequence[tuple[int, str]], wanted: str) -> Problem:

@@ -14,6 +14,7 @@ FLUSHES = 2
 """The buffer that is written to flush a cache is so many times as large as the cache."""
 
 _UNKNOWN_L2 = 64 << 20
+"""Bytes of the cache where PyTorch does not tell."""
 
 
 class CudaApparatus:

@@ -15,6 +15,7 @@ STEPS = 5
 
 LEAST_SECONDS = 0.3
 MOST_SECONDS = 2.0
+"""A window lasts as long as the one at least, since few steps say little, and as the other at most."""
 
 PIECE_SECONDS = 2e-3
 """The counter is looked at so often: how far a step may be away from when it is seen."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from autotune.measure.guarded import scaled_error
+from autotune.measure.guarded import GUARD_BYTE, POISON_BYTE, scaled_error
 from autotune.measure.objective import WrongAnswer
 
 Tensor = Any
@@ -20,8 +20,6 @@ GUARD_BYTES = 256 * 1024
 ALIGNMENT = 256
 """Of the first element, in bytes, as vector loads and CUDA's own allocations have it."""
 
-GUARD_BYTE = 0xA5
-POISON_BYTE = 0xCB
 NAN_BYTE = 0xFF
 """A floating-point number all of whose bytes are 0xFF is NaN in every format, of eight bits as well."""
 

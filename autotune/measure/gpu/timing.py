@@ -37,6 +37,7 @@ SHORT_SECONDS = 500e-6
 """A kernel shorter than this may be done before the host has launched the next one."""
 
 MOST_HOLD_SECONDS = 20e-3
+"""So long at most the device is kept busy while the host launches ahead."""
 
 
 @dataclass(frozen=True)
