@@ -55,14 +55,16 @@ class Own:
         self.strategy = make_strategy(name, Problem(problem.space, metrics, tries), seed)
 
     def ask(self) -> dict[str, Any]:
-        return dict(self.strategy.ask()[0].configuration)
+        self.asked = self.strategy.ask()[0]
+        return dict(self.asked.configuration)
 
     def tell(self, values: Mapping[str, Any], seconds: float | None) -> None:
         configuration = self.problem.space.configuration(values)
         had = min(self.problem.shape.memory(values), self.problem.limit)
         status, metrics = (Status.OUT_OF_MEMORY, {}) if seconds is None else (Status.OK, {"time": seconds})
         resources = {"memory": had} if self.measured else {}
-        self.strategy.tell([Observation(configuration, status, metrics, resources=resources)])
+        reason = self.asked.reason
+        self.strategy.tell([Observation(configuration, status, metrics, resources=resources, reason=reason)])
 
 
 @lru_cache

@@ -15,6 +15,7 @@ from autotune.search.features import Features, is_long_range
 from autotune.search.gaussian_process import Floats, Inputs, Integers
 from autotune.search.history import History, Targets
 from autotune.search.pool import Pool, Pools
+from autotune.search.promises import overrated
 from autotune.search.several import Several
 from autotune.search.surrogate import Surrogate, fit_due
 from autotune.search.threads import one_thread
@@ -94,8 +95,9 @@ class Bayes(Strategy):
     stopped early cost always counts: a step may take ten times as long with one batch size as with another.
 
     Failures multiply the improvement expected nearby by the probability of success, and so do the bounds of
-    metrics. With several goals it is the hypervolume of their front that is to grow
-    (:class:`~autotune.search.several.Several`); earlier studies only suggest the first tries.
+    metrics; less is believed of it where the latest tries failed more often than that had said
+    (:mod:`~autotune.search.promises`). With several goals it is the hypervolume of their front that is to
+    grow (:class:`~autotune.search.several.Several`); earlier studies only suggest the first tries.
     """
 
     name: ClassVar[str] = "bayes"
@@ -242,14 +244,15 @@ class Bayes(Strategy):
         trust = self._belief.trust if self._belief else 0.0
         known = FRESH if stuck else len(targets.instructive) + KNOWN * trust
         goal = leader.level - asked / known
-        gain = log_expected_improvement(expected.mean, expected.apart, goal) + np.log(expected.success)
+        success = expected.success ** overrated(self.usable)
+        gain = log_expected_improvement(expected.mean, expected.apart, goal) + np.log(success)
         gain += CAUTION * expected.log_room
         seconds = self._seconds(pool, columns)
         if self._cost is not None:
             gain -= emphasis(self.problem, len(self.usable), self._cost.seconds) * np.log(seconds)
         gain = np.round(gain / TIE) * TIE
         likely = self._likely_enough(targets, surrogate)
-        for i in np.lexsort((-gain, -np.minimum(expected.success, likely))):
+        for i in np.lexsort((-gain, -np.minimum(success, likely))):
             configuration = pool.candidate(columns, i)
             if configuration is not None and configuration.hash not in self.taken:
                 return Proposal(
