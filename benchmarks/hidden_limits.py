@@ -25,6 +25,7 @@ import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -102,20 +103,18 @@ def run(methods: Sequence[str], names: Sequence[str], seeds: Sequence[int], trie
     keys = ("method", "space", "told", "seed")
     there = {tuple(line[k] for k in keys) for line in read([out])} if out.exists() else set()
     missing = set()
-    for seed in seeds:
-        for name in names:
-            for method in methods:
-                for told in TOLD if method in USES_MEMORY else TOLD[1:]:
-                    if method in missing or (method, name, told, seed) in there:
-                        continue
-                    try:
-                        line = search(method, name, told, seed, tries)
-                    except ImportError as error:
-                        print(f"{method}: {error}", file=sys.stderr)
-                        missing.add(method)
-                        continue
-                    with out.open("a") as file:
-                        file.write(json.dumps(line) + "\n")
+    for seed, name, method, told in product(seeds, names, methods, TOLD):
+        needless = told == TOLD[0] and method not in USES_MEMORY
+        if needless or method in missing or (method, name, told, seed) in there:
+            continue
+        try:
+            line = search(method, name, told, seed, tries)
+        except ImportError as error:
+            print(f"{method}: {error}", file=sys.stderr)
+            missing.add(method)
+            continue
+        with out.open("a") as file:
+            file.write(json.dumps(line) + "\n")
     return 1 if missing else 0
 
 

@@ -212,13 +212,7 @@ class Frame:
 
     def call(self, node: ast.Call) -> Any:
         called = node.func
-        name = (
-            called.id
-            if isinstance(called, ast.Name)
-            else called.attr
-            if isinstance(called, ast.Attribute)
-            else ""
-        )
+        place, name = _called(called)
         if isinstance(called, ast.Attribute) and called.attr == "items" and not node.args:
             return self.guarded(node, dict.items, self.value(called.value))
         arguments = self.spread(node.args)
@@ -231,11 +225,6 @@ class Frame:
         function = self.module.function(name) if isinstance(called, ast.Name) else None
         if function is not None:
             return self.module.apply(Closure(function, {}), node, arguments, by_name)
-        place = (
-            called.value.id
-            if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name)
-            else ""
-        )
         if name not in FUNCTIONS or (isinstance(called, ast.Attribute) and place not in _MODULES):
             raise self.module.not_understood(node, f"what {ast.unparse(called)}() does is not known here")
         arguments = [self.counted(node, argument) for argument in arguments]
@@ -277,6 +266,18 @@ class Frame:
             return function(*values, **by_name)
         except (TypeError, ValueError, KeyError, IndexError, ArithmeticError, AttributeError) as error:
             raise self.module.not_understood(node, str(error)) from None
+
+
+def _called(node: ast.expr) -> tuple[str, str]:
+    """``('itertools', 'product')`` of ``itertools.product``; empty is what it is not or does not have."""
+    match node:
+        case ast.Name(id=name):
+            return "", name
+        case ast.Attribute(value=ast.Name(id=place), attr=name):
+            return place, name
+        case ast.Attribute(attr=name):
+            return "", name
+    return "", ""
 
 
 def _iterable(value: Any) -> bool:

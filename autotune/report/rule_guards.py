@@ -30,6 +30,7 @@ from autotune.space.syntax import (
     Node,
     Unary,
     children,
+    name_of,
     walk,
 )
 
@@ -66,7 +67,7 @@ class Surroundings:
         return any(self._is_open(node) for text in texts if text for node in walk(parse(text)))
 
     def _is_open(self, node: Node) -> bool:
-        name = node.name if isinstance(node, Name) else node.knob if isinstance(node, Item) else ""
+        name = name_of(node)
         root, _, path = name.partition(".")
         fact = path if root == "workload" else name
         return name not in self.knobs and root != "device" and fact.partition(".")[0] in self.names

@@ -6,7 +6,7 @@ what else is wrong with it can be said once that something is right.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from autotune.errors import InputError, Location, Problem, nearest
@@ -18,7 +18,7 @@ from autotune.space.parser import problem
 from autotune.space.read_knobs import KnobSection
 from autotune.space.rule import Rule
 from autotune.space.space import Space
-from autotune.space.syntax import ROOTS, Item, Name, walk
+from autotune.space.syntax import ROOTS, name_of, walk
 from autotune.space.yaml_nodes import YamlList, YamlNode, YamlScalar
 
 MOST_RULES = 1_000
@@ -99,7 +99,7 @@ class _Binder:
         rule = Rule.parse(str(node.value).rstrip("\n"), _origin(node))
         if condition:
             rule = rule.as_condition()
-        if any(self.broken(name) for name in _mentioned(rule)):
+        if any(self.broken(name) for name in rule.knobs):  # not bound yet: facts are among them
             self.report_unknown(rule)
             return None
         return bind_rule(rule, knobs=self.section.knobs, workload=self.workload.values, device=self.device)
@@ -121,20 +121,12 @@ class _Binder:
     def report_unknown(self, rule: Rule) -> None:
         known = [*self.section.entries, *self.workload.values, *self.workload.broken]
         for node in walk(rule.tree):
-            name = node.name if isinstance(node, Name) else node.knob if isinstance(node, Item) else ""
+            name = name_of(node)
             plain_name = name and name.partition(".")[0] not in ROOTS
             if plain_name and name not in known and not self.broken(name):
                 message = f"there is no knob or workload fact {name!r}"
                 found = problem(rule.text, rule.where, node.column, message, hint=nearest(name, known))
                 self.problems.found.extend(found.problems)
-
-
-def _mentioned(rule: Rule) -> Iterable[str]:
-    for node in walk(rule.tree):
-        if isinstance(node, Name):
-            yield node.name
-        elif isinstance(node, Item):
-            yield node.knob
 
 
 def _sound(section: KnobSection, conditions: Mapping[str, Rule | None]) -> list[Knob]:

@@ -32,6 +32,7 @@ from autotune.space.syntax import (
     Name,
     Node,
     Unary,
+    name_of,
     render,
     walk,
 )
@@ -74,12 +75,7 @@ class Rule:
     @cached_property
     def knobs(self) -> frozenset[str]:
         """The knobs that are mentioned (once bound)."""
-        nodes = walk(self.tree)
-        return frozenset(
-            node.name if isinstance(node, Name) else node.knob
-            for node in nodes
-            if isinstance(node, (Name, Item))
-        )
+        return frozenset(name for node in walk(self.tree) if (name := name_of(node)))
 
     @cached_property
     def canonical(self) -> str:

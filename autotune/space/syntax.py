@@ -111,17 +111,16 @@ def check_name(name: object) -> None:
     """Raise ``ValueError`` unless ``name`` can name a knob, so that every rule can speak of it."""
     if not isinstance(name, str) or not name.isidentifier():
         raise ValueError(f"{name!r} cannot name a knob: expected letters, digits and _, no digit first")
-    meaning = (
-        "a function"
-        if name in FUNCTIONS
-        else "a reserved word"
-        if name in WORDS
-        else "a name"
-        if name in ROOTS
-        else ""
-    )
-    if meaning:
-        raise ValueError(f"{name!r} cannot name a knob: it is {meaning} of the rule language")
+    for words, meaning in ((FUNCTIONS, "a function"), (WORDS, "a reserved word"), (ROOTS, "a name")):
+        if name in words:
+            raise ValueError(f"{name!r} cannot name a knob: it is {meaning} of the rule language")
+
+
+def name_of(node: Node) -> str:
+    """The knob or fact that a name, or an item of one, stands for; empty for every other node."""
+    if isinstance(node, Name):
+        return node.name
+    return node.knob if isinstance(node, Item) else ""
 
 
 def children(node: Node) -> tuple[Node, ...]:
