@@ -56,7 +56,7 @@ def _line(result: Result, held_out: bool) -> str:
         by = say_gain(gain.estimate, gain.low, gain.high, result.metric.unit)
         standing = f"better than the default by {by}"
     else:
-        standing = "" if result.defended else "not measured again"
+        standing = "" if result.defended else result.undefended
     columns = (f"{value:>12}", f"{trials:>10}", standing, f"({result.study.label})")
     return "  ".join(column for column in columns if column)
 

@@ -80,7 +80,8 @@ def answer_of(result: Result) -> Answer:
 
 
 def _undefended(result: Result) -> Answer:
-    beside = "not measured again yet: a lucky reading looks the same"
+    yet = f"{result.undefended} yet: a lucky reading looks the same"
+    beside = result.remark if result.nobody_stood else yet
     kind = "best so far: the default" if result.is_default else "best so far"
     return Answer(kind, _value(result), beside, good=False)
 

@@ -47,7 +47,7 @@ def headline(result: Result) -> str:
     if not result.defended and result.is_default and result.statuses.get(Status.OK) == 1:
         return f"{label}no better than the default was found for {result.study.name}: nothing else succeeded"
     if not result.defended:
-        return f"{label}best so far of {result.study.name}, not measured again"
+        return f"{label}best so far of {result.study.name}, {result.undefended}"
     if result.is_default:
         return f"{label}no better than the default was found for {result.study.name}"
     return f"{label}winner of {result.study.name}"

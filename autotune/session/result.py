@@ -71,6 +71,8 @@ class Result:
     """Why the search ended."""
     remark: str = ""
     """What else is to be said of the verdict: no better than the default, nothing to compare with ..."""
+    nobody_stood: bool = False
+    """Whether the finalists were measured again, and not one of them has a result; the remark says why."""
     trials: Sequence[TrialRecord] = field(default=(), repr=False)
     outside: int = 0
     """How many of :attr:`trials` the space no longer has: they count for no budget."""
@@ -91,6 +93,11 @@ class Result:
     def vendor(self) -> Comparison | None:
         """The comparison with the strongest baseline, the one that is hardest to beat."""
         return min(self.baselines, key=lambda c: c.estimate, default=None)
+
+    @property
+    def undefended(self) -> str:
+        """What to say of an answer that no finale stands behind; of a defended one it says nothing."""
+        return "measured again without success" if self.nobody_stood else "not measured again"
 
     @property
     def failures(self) -> dict[str, int]:
@@ -168,6 +175,7 @@ def load_answer(store: Store, study: StudyRecord, reason: str = "") -> Result:
     if verdicts and stands(store, study, verdicts[-1]):
         return _defended(store, study, metric, statuses, verdicts[-1], reason)
     found = next(iter(best_trials(store, study, metric, 1)), None)
+    fallen = _did_not_stand(verdicts)
     return Result(
         study=study,
         store=store.url,
@@ -179,9 +187,10 @@ def load_answer(store: Store, study: StudyRecord, reason: str = "") -> Result:
         is_default=bool(found and found.reason.get("kind") == "default"),
         statuses=statuses,
         reason=reason,
-        remark="; ".join(filter(None, (unchecked(study, found.metrics), _did_not_stand(verdicts))))
+        remark="; ".join(filter(None, (unchecked(study, found.metrics), fallen)))
         if found
         else _nothing(statuses, reason),
+        nobody_stood=bool(fallen),
     )
 
 
