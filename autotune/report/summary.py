@@ -73,7 +73,11 @@ def say_knob(value: Value) -> str:
 
 def _metrics(result: Result) -> list[str]:
     units = {m["name"]: m["unit"] for m in result.study.metrics}
-    return ["", *(f"{name:14} {say_estimate(e, units.get(name, ''))}" for name, e in result.metrics.items())]
+    said = {name: say_estimate(e, units.get(name, "")) for name, e in result.metrics.items()}
+    goal = result.metric
+    if goal.name in said and result.default is not None and not result.is_default:
+        said[goal.name] += f"; the default {say_estimate(result.default, goal.unit)}"
+    return ["", *(f"{name:14} {text}" for name, text in said.items())]
 
 
 def say_goals(result: Result, trial: TrialRecord) -> str:

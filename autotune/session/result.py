@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from autotune.errors import InputError
 from autotune.measure.outcome import Estimate
 from autotune.session.crowded import say_crowded
 from autotune.session.same_failure import MISTAKEN
@@ -59,6 +60,8 @@ class Result:
     defended: bool
     """Whether ``best`` is the outcome of a re-measurement of the finalists."""
     is_default: bool
+    default: Estimate | None = None
+    """What the default came to in :attr:`metric`, measured as ``best`` was; ``None`` where it failed."""
     speedup: Comparison | None = None
     gain: Comparison | None = None
     """Where no ratio can be formed, since a value is not above 0: by how much the winner is better than the
@@ -118,6 +121,7 @@ class Result:
             "study_id": self.study.id,
             "configuration": None if self.best is None else plain(self.best),
             "metrics": {name: estimate_document(e) for name, e in self.metrics.items()},
+            "default": estimate_document(self.default) if self.default else None,
             "speedup": self.speedup.to_document() if self.speedup else None,
             "gain": self.gain.to_document() if self.gain else None,
             "vendor": vendor.to_document() if vendor else None,
@@ -185,6 +189,7 @@ def load_answer(store: Store, study: StudyRecord, reason: str = "") -> Result:
         trial=found.number if found else None,
         defended=False,
         is_default=bool(found and found.reason.get("kind") == "default"),
+        default=_default(metric, _searched_default(store, study)) if found else None,
         statuses=statuses,
         reason=reason,
         remark="; ".join(filter(None, (unchecked(study, found.metrics), fallen)))
@@ -192,6 +197,29 @@ def load_answer(store: Store, study: StudyRecord, reason: str = "") -> Result:
         else _nothing(statuses, reason),
         nobody_stood=bool(fallen),
     )
+
+
+def _default(metric: MetricSpec, runs: Sequence[TrialRecord]) -> Estimate | None:
+    """What the last of these runs that succeeded came to."""
+    values = [
+        run.metrics[metric.name] for run in runs if run.status is Status.OK and metric.name in run.metrics
+    ]
+    return values[-1] if values else None
+
+
+def _searched_default(store: Store, study: StudyRecord) -> list[TrialRecord]:
+    """The trial of the default while searching, where there was one."""
+    try:
+        default = space_from_document(study.document["space"]).default()
+    except (InputError, KeyError):  # it is not in the space, or the study was written by something else
+        return []
+    return store.numbered(study.id, [*store.numbers_of(study.id, [default.hash]).values()])
+
+
+def _defaults_of(store: Store, verdict: VerdictRecord) -> list[TrialRecord]:
+    """The runs of the default in the finale of a verdict, without those of replays and verifications."""
+    runs = store.trials(verdict.study_id, "default", Status.OK)
+    return [run for run in runs if run.session_id == verdict.session_id]
 
 
 def _did_not_stand(verdicts: Sequence[VerdictRecord]) -> str:
@@ -293,6 +321,7 @@ def _defended(
         trial=found.number if found else None,
         defended=True,
         is_default=verdict["is_default"],
+        default=_default(metric, _defaults_of(store, record)),
         speedup=Comparison(**verdict["speedup"]) if verdict.get("speedup") else None,
         gain=Comparison(**verdict["gain"]) if verdict.get("gain") else None,
         baselines=tuple(Comparison(**c) for c in verdict.get("baselines", [])),
