@@ -172,7 +172,10 @@ def _mistake(result: Result) -> list[str]:
 
 def _next(result: Result, space: str, program: str, store_option: str, budget: Budget) -> list[str]:
     study = f"--study {result.study.name}{store_option}"
-    winner = (f"{program} best --format flags {study}", "the winner as compiler flags (or yaml, json, env)")
+    winner = (
+        f"{program} best --format flags {study}",
+        "the winner as compiler flags (or yaml, json, env, set)",
+    )
     commands = [
         *([winner] if result.best is not None else []),
         *([(f"{program} best --front {study}", "the whole front")] if len(result.goals) > 1 else []),

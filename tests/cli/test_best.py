@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import shlex
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from ruamel.yaml import YAML
 
 import autotune
 from autotune.cli import best
+from autotune.measure.run_protocol import VARIABLE
 from tests.cli.calling import call
 
 SPACE = """
@@ -47,6 +49,21 @@ def test_yaml_is_what_was_tried_to_readers_of_yaml_1_1_too(store: Path, front: l
         read = reader.load(printed)
         assert read == {"lr": 1e-5, "on": True, "steps": [True, 2], "place": {"head": "no"}}
         assert [type(name) for name in read] == [str] * 4
+
+
+@pytest.mark.parametrize("front", [[], ["--front"]])
+def test_a_script_that_takes_set_has_what_was_tried(
+    store: Path, front: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    words = shlex.split(call(best.command, "--format", "set", "--store", store, *front).stdout)
+    parser = argparse.ArgumentParser()
+    with autotune.run("spelling") as run:
+        run.add_arguments(parser)
+        parser.parse_args(words)
+        defaults = {"lr": 1.0, "on": False, "steps": [], "place": {}}
+        found = {name: run.knob(name, default) for name, default in defaults.items()}
+    assert found == {"lr": 1e-5, "on": True, "steps": [True, 2], "place": {"head": "no"}}
 
 
 @pytest.mark.parametrize("form", ["flags", "env"])
