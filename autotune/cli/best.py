@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from autotune.cli.main import NOTHING_SUCCEEDED
 from autotune.cli.options import json_option, print_json, store_option, study_option
+from autotune.errors import InputError, Problem
 
 if TYPE_CHECKING:
     from autotune.session.result import Result
@@ -118,8 +119,29 @@ def _yaml(configuration: Mapping[str, Value]) -> str:
 
 
 def _env(configuration: Mapping[str, Value]) -> str:
-    words = _words(configuration).items()
-    return "\n".join(f"{name.upper()}={shlex.quote(word)}" for name, word in words)
+    words = _words(configuration)
+    variables = _variables(words)
+    return "\n".join(f"{variables[name]}={shlex.quote(word)}" for name, word in words.items())
+
+
+def _variables(knobs: Iterable[str]) -> dict[str, str]:
+    """The variable of each knob. :class:`InputError` for one that no shell takes, or that two knobs share."""
+    others = "--format flags, json or yaml has the knobs by their own names"
+    found: dict[str, str] = {}
+    problems = []
+    for name in knobs:
+        variable = name.upper()
+        earlier = next((knob for knob, known in found.items() if known == variable), None)
+        if not (variable.isascii() and variable.isidentifier()):
+            expected = "letters from a to z, digits and underscores"
+            message = f"the knob {name!r} has no name that a shell takes for a variable"
+            problems.append(Problem(message, expected=expected, hint=others))
+        elif earlier is not None:
+            problems.append(Problem(f"the knobs {earlier!r} and {name!r} are both {variable}", hint=others))
+        found[name] = variable
+    if problems:
+        raise InputError(problems)
+    return found
 
 
 def _flags(configuration: Mapping[str, Value]) -> str:

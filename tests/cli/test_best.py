@@ -27,6 +27,30 @@ knobs:
 """
 
 
+ODD = """
+autotune: 1
+name: odd
+command: [echo]
+metrics: {loss: {goal: minimize}}
+knobs: {größe: {values: [1]}, lr: {values: [1]}, LR: {values: [2]}}
+"""
+
+
+@pytest.mark.parametrize("front", [[], ["--front"]])
+def test_a_name_that_no_shell_takes_is_an_error_and_prints_nothing(tmp_path: Path, front: list[str]) -> None:
+    """A shell had run ``GRÖSSE=1`` as a command, and of two knobs with one name the last had won."""
+    (tmp_path / "space.yaml").write_text(ODD)
+    with autotune.ask_tell(tmp_path / "space.yaml", strategy="grid", store=tmp_path / "s.db") as session:
+        session.tell(session.ask(1)[0], loss=1.0)
+    done = call(best.command, "--format", "env", "--store", tmp_path / "s.db", *front)
+    assert isinstance(done.exception, autotune.InputError) and done.stdout == ""
+    first, second = done.exception.problems
+    assert "the knob 'größe' has no name that a shell takes" in str(first)
+    assert "the knobs 'lr' and 'LR' are both LR" in str(second)
+    flags = call(best.command, "--format", "flags", "--store", tmp_path / "s.db", *front).stdout
+    assert shlex.split(flags) == ["--größe=1", "--lr=1", "--LR=2"]
+
+
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Of one trial, the default."""
