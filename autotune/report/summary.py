@@ -8,6 +8,7 @@ from textwrap import shorten
 from autotune.measure.outcome import MISTAKE, SAME_CODE_AS, SURE
 from autotune.report.numbers import ratio_title, say_count, say_estimate, say_gain, say_ratio, say_value
 from autotune.report.throughput import disagreement
+from autotune.session.crowded import say_crowded
 from autotune.session.result import EXHAUSTED, INTERRUPTED, Comparison, Result
 from autotune.session.same_failure import MISTAKEN
 from autotune.space.configuration import Value, plain
@@ -33,6 +34,7 @@ def summarize(
         "",
         _tried(result),
         *_why_failed(result),
+        *_crowded(result),
         f"stored in      {result.store}  (study {result.study.name}#{result.study.id})",
     ]
     lines += ["", *_next(result, space, program, store_option, budget or Budget())]
@@ -158,6 +160,12 @@ def _why_failed(result: Result) -> list[str]:
             message = shorten(trial.message, 240, placeholder=" ...")
             first.setdefault(str(trial.status), f"{'':14} {trial.status}, as trial {trial.number}: {message}")
     return list(first.values())
+
+
+def _crowded(result: Result) -> list[str]:
+    """Where something succeeded it is a remark on that."""
+    said = "" if result.best is not None else say_crowded({t.number: t.facts for t in result.trials})
+    return [f"{'remark':14} {said}"] if said else []
 
 
 def _mistake(result: Result) -> list[str]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 from autotune.errors import InputError
@@ -74,6 +76,8 @@ class Result:
     """Why the search ended."""
     remark: str = ""
     """What else is to be said of the verdict: no better than the default, nothing to compare with ..."""
+    why_nothing: str = ""
+    """Where nothing succeeded: the commonest failure, how often it came, and what its first trial said."""
     nobody_stood: bool = False
     """Whether the finalists were measured again, and not one of them has a result; the remark says why."""
     trials: Sequence[TrialRecord] = field(default=(), repr=False)
@@ -135,6 +139,7 @@ class Result:
             "replayed": self.study.replayed,
             "reason": self.reason,
             "remark": self.remark,
+            "why_nothing": self.why_nothing,
             "store": self.store,
         }
 
@@ -167,8 +172,24 @@ def load_result(store: Store, study: StudyRecord, reason: str = "") -> Result:
     trials, space = store.trials(study.id, purpose="search"), _changed_space(store, study)
     outside = 0 if space is None else sum(trial.configuration not in space for trial in trials)
     answer = load_answer(store, study, reason)
-    remark = "; ".join(filter(None, (answer.remark, say_crowded({t.number: t.facts for t in trials}))))
-    return replace(answer, trials=trials, outside=outside, remark=remark)
+    whole = replace(answer, trials=trials, outside=outside)
+    crowded = say_crowded({t.number: t.facts for t in trials})
+    if answer.best is None:
+        return replace(whole, why_nothing="; ".join(filter(None, (commonest_failure(trials), crowded))))
+    return replace(whole, remark="; ".join(filter(None, (answer.remark, crowded))))
+
+
+def commonest_failure(trials: Sequence[TrialRecord]) -> str:
+    """``3 of 4 ended as crashed, as trial 0: ValueError: never``; empty where none failed."""
+    failed = [trial for trial in trials if trial.status.failed]
+    if not failed:
+        return ""
+    status, count = Counter(trial.status for trial in failed).most_common(1)[0]
+    first = next((t for t in failed if t.status is status and t.message.strip()), None)
+    said = f"{count} of {len(trials)} ended as {status}"
+    if first is None:
+        return said
+    return f"{said}, as trial {first.number}: {shorten(first.message, 240, placeholder=' ...')}"
 
 
 def load_answer(store: Store, study: StudyRecord, reason: str = "") -> Result:

@@ -17,7 +17,7 @@ from autotune.session import session
 from autotune.session.api import capture_environment
 from autotune.session.ledger import Ledger, seconds_searched
 from autotune.session.opening import open_study
-from autotune.space import Choice, IntegerRange, Space
+from autotune.space import Choice, IntegerRange, OrderedValues, Space
 from autotune.space.reader import parse_spec
 from autotune.space.spec import Budget
 from autotune.status import Status
@@ -160,6 +160,20 @@ def test_a_search_of_which_no_trial_ended_does_not_blame_the_configurations(tmp_
     with autotune.ask_tell(spec(tmp_path), store=tmp_path / "study.db") as session:
         session.ask(2)
         assert session.result().remark == "no trial came to its end"
+
+
+def test_a_result_without_an_answer_has_the_commonest_failure_in_its_words(tmp_path: Path) -> None:
+    def never(tile: int) -> float:
+        if tile == 1:
+            raise autotune.Infeasible("no room")
+        raise ValueError(f"no {tile}")
+
+    space = Space([OrderedValues("tile", (1, 2, 4), default=1)])
+    result = autotune.search(space, objective=never, store=tmp_path / "study.db")
+    assert result.best is None and result.why_nothing.startswith("2 of 3 ended as crashed, as trial 1: Value")
+    assert result.why_nothing in repr(result) and result.to_document()["why_nothing"] == result.why_nothing
+    answered = autotune.search(space, objective=lambda tile: float(tile), store=tmp_path / "study.db")
+    assert answered.why_nothing == ""
 
 
 def test_patience_ends_a_search(search: Callable[..., autotune.Result]) -> None:
