@@ -132,7 +132,8 @@ def say_studies(document: dict[str, Any], store_option: str = "") -> str:
 
 
 def say_study(document: dict[str, Any], store_option: str = "", *, failures: bool) -> str:
-    from autotune.report.numbers import ratio_title, say_count, say_gain, say_ratio, say_value
+    from autotune.report.numbers import say_count, say_gain, say_ratio, say_value
+    from autotune.space.spec import ratio_title
     from autotune.status import Status
 
     name, unit = document["metric"], document["unit"]

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from textwrap import shorten
 
 from autotune.measure.outcome import MISTAKE, SAME_CODE_AS, SURE
-from autotune.report.numbers import ratio_title, say_count, say_estimate, say_gain, say_ratio, say_value
+from autotune.report.numbers import say_count, say_estimate, say_gain, say_ratio, say_value
 from autotune.report.throughput import disagreement
 from autotune.session.crowded import say_crowded
 from autotune.session.result import EXHAUSTED, INTERRUPTED, Comparison, Result
 from autotune.session.same_failure import MISTAKEN
 from autotune.space.configuration import Value, plain
-from autotune.space.spec import Budget
+from autotune.space.spec import Budget, ratio_title
 from autotune.status import Status
 from autotune.store.records import TrialRecord
 

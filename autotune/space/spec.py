@@ -33,6 +33,16 @@ class MetricSpec:
     at_least: float | None = None
 
 
+def is_speed(goal: str | None, unit: str) -> bool:
+    """Whether a better value of a metric is a faster one: fewer seconds, or more of something a second."""
+    return (goal, unit) == ("minimize", "s") or (goal == "maximize" and unit.endswith("/s"))
+
+
+def ratio_title(goal: str | None, unit: str) -> str:
+    """What the ratio of two values of a metric is called."""
+    return "speed-up" if is_speed(goal, unit) else "gain"
+
+
 @dataclass(frozen=True)
 class PythonObjective:
     """``objective: ../objectives/gemm_c.py:Gemm``: a class (or function) in a file or module."""
