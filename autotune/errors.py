@@ -66,6 +66,10 @@ class InputError(AutotuneError):
         super().__init__("\n".join(map(str, self.problems)))
 
 
+class NothingFeasibleError(InputError):
+    """No configuration of a space satisfies its constraints: there is nothing to search."""
+
+
 class StoreError(AutotuneError):
     """The store cannot be read or written; nothing that was finished before is lost."""
 

@@ -232,6 +232,19 @@ def test_nothing_feasible_exits_with_3(tmp_path: Path) -> None:
     assert "failed: 3" in shown and "best by" not in shown
 
 
+def test_where_constraints_leave_nothing_no_study_is_begun(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "objective.py").write_text("def measure(a):\n    return 1.0\n")
+    (tmp_path / "space.yaml").write_text(
+        "autotune: 1\nname: nothing\nobjective: objective.py:measure\n"
+        "knobs:\n  a: {range: [1, 3], default: 1}\nconstraints: ['a > 3']\n"
+    )
+    done = autotune(tmp_path, "search", "space.yaml", "--store", "study.db")
+    assert done.returncode == 3 and done.stdout == ""
+    assert "space.yaml: no configuration satisfies the constraints" in done.stderr
+    assert "autotune check space.yaml says what each constraint removes" in done.stderr
+    assert "no study in" in autotune(tmp_path, "show", "--store", "study.db").stdout
+
+
 def test_a_misspelt_verb_is_named_with_the_nearest(tmp_path: Path) -> None:
     wrong = autotune(tmp_path, "serach", "space.yaml")
     assert wrong.returncode == 2 and "No such command 'serach'. Did you mean 'search'?" in wrong.stderr

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import autotune
-from autotune.errors import InputError, StoreError
+from autotune.errors import InputError, NothingFeasibleError, StoreError
 from autotune.report.summary import summarize
 from autotune.search.contract import Proposal
 from autotune.session import session
@@ -148,12 +148,18 @@ def test_an_option_that_a_strategy_has_not_leaves_no_study(
         assert list(store.studies()) == []
 
 
-def test_constraints_that_leave_nothing_are_the_reason(
+def test_constraints_that_leave_nothing_leave_no_study(
     tmp_path: Path, search: Callable[..., autotune.Result]
 ) -> None:
+    """An empty one would be the latest of its store, and answer for it."""
     text = SPACE.format(high=15).replace("x + y <= 25", "x * y == 211")
-    result = search(parse_spec(text, tmp_path / "space.yaml", {}), trials=4)
-    assert result.best is None and "no configuration satisfies the constraints" in summarize(result)
+    nothing = parse_spec(text, tmp_path / "space.yaml", {})
+    with pytest.raises(NothingFeasibleError, match=r"space.yaml: no configuration satisfies the constraints"):
+        search(nothing, trials=4)
+    with pytest.raises(NothingFeasibleError, match=r"autotune check .*space.yaml says what each"):
+        autotune.ask_tell(nothing, store=tmp_path / "study.db")
+    with Store.open(tmp_path / "study.db") as store:
+        assert list(store.studies()) == []
 
 
 def test_a_search_of_which_no_trial_ended_does_not_blame_the_configurations(tmp_path: Path) -> None:
