@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import autotune
@@ -72,6 +73,32 @@ def test_a_changed_source_begins_a_new_study(tmp_path: Path, search: Callable[..
 
 def count_of(tile: int, kind: str) -> float:
     return 1.0 + tile + len(kind)
+
+
+class Training(autotune.Objective):
+    """Its loss is the better the larger the tile, and falls with the steps."""
+
+    def measure(self, loaded: Any, rng: np.random.Generator) -> None:
+        for step in range(1, (self.report.steps or 0) + 1):
+            self.report(step, loss=1.0 / loaded["tile"] + 1.0 / step)
+
+
+def test_a_study_in_python_has_what_a_file_has(tmp_path: Path) -> None:
+    """A function and a space alone had neither metrics, nor early stopping, nor a name of their own."""
+    early = autotune.EarlyStopping(max=9, resource="epochs")
+    study = autotune.StudySpec(
+        "training",
+        Space([IntegerRange("tile", 1, 8, default=1)], []),
+        metrics=(autotune.MetricSpec("loss", "minimize"),),
+        search=autotune.SearchSettings("random", early_stopping=early),
+    )
+    result = autotune.search(study, objective=Training, trials=8, store=tmp_path / "study.db")
+    assert (result.study.name, result.metric.name, result.best) == ("training", "loss", {"tile": 8})
+    assert {trial.facts["steps"] for trial in result.trials} == {9}
+    with pytest.raises(InputError, match="the study has no objective"):
+        autotune.search(study, store=tmp_path / "study.db")
+    with pytest.raises(InputError, match="no metric has a goal"):
+        autotune.search(replace(study, metrics=()), objective=Training, store=tmp_path / "study.db")
 
 
 def test_a_space_and_a_function_are_enough(tmp_path: Path) -> None:
