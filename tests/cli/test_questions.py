@@ -120,7 +120,11 @@ def test_a_lineage_goes_up_to_what_taught_and_down_to_what_was_taught(tmp_path: 
     assert up["label"] == "gemm#1" and up["relation"] == "learned from 5 trials of"
     recipe = document(lineage, "recipe:gemm", "--store", file)
     assert "gemm#1" in json.dumps(recipe)
-    assert "taught gemm#2" in call(lineage, "gemm#1", "--store", file).stdout
+    said = call(lineage, "gemm#1", "--store", file).stdout
+    assert "taught gemm#2" in said
+    words = said.partition("in these trees:")[2]
+    assert "taught " in words and "began with what this one had measured" in words
+    assert "made from" not in words, "only what occurs is explained"
     assert isinstance(call(lineage, "recipe:none", "--store", file).exception, InputError)
 
 
