@@ -60,7 +60,7 @@ def test_values_without_the_metric_go_with_the_next_report_that_has_it(search: S
     assert listener.heard.values == {"rate": 7.0, "loss": 0.4}
 
 
-@pytest.mark.parametrize("value", ["low", 10**400], ids=["text", "beyond a float"])
+@pytest.mark.parametrize("value", ["low", "0.3", 10**400], ids=["text", "a number as text", "beyond a float"])
 def test_a_metric_that_is_no_number_is_said_where_it_is_reported(search: Search, value: object) -> None:
     search()
     with pytest.raises(TypeError, match="metric 'loss' must be a number"), autotune.run("train") as run:
