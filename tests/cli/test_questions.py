@@ -219,6 +219,15 @@ def test_nothing_goes_without_yes(store: Path) -> None:
         assert opened.artifact(next(iter(opened.latest_segment(1).artifacts.values())))  # type: ignore[union-attr]
 
 
+def test_what_it_calls_a_trial_is_one_to_show_too(store: Path) -> None:
+    """It had counted what finales and replays measured again as trials."""
+    shown = document(show, "--study", "small", "--store", store)
+    found = document(prune, "--study", "small", "--store", store)
+    assert found["trials"] == shown["trials"] == 12 and found["repeats"] >= 2
+    said = call(prune, "--study", "small", "--store", store).stdout
+    assert f"study small#1 with 12 trials and {found['repeats']} measurements again, and all readings" in said
+
+
 def test_a_study_that_something_leans_on_goes_by_force_alone(tmp_path: Path) -> None:
     file = tmp_path / "two.db"
     with Store.open(file) as opened:
