@@ -189,15 +189,16 @@ def _freeze_untracked(root: Path, names: Iterable[str]) -> tuple[tuple[Untracked
 
 
 def _as_text(name: str) -> str:
-    """A file's name; one that is not UTF-8 in quotes and with escapes, as git shows it, so that no two such
-    names are the same."""
+    """A file's name; one that is not UTF-8, or begins with a quote, in quotes and with escapes, as git shows
+    it: so no two names are the same."""
     raw = os.fsencode(name)
-    try:
-        return raw.decode()
-    except UnicodeDecodeError:
-        text = raw.replace(b"\\", b"\\\\").replace(b'"', b'\\"').decode(errors="surrogateescape")
-        escaped = (f"\\{ord(c) - 0xDC00:03o}" if 0xDC80 <= ord(c) <= 0xDCFF else c for c in text)
-        return f'"{"".join(escaped)}"'
+    text = raw.decode(errors="surrogateescape")
+    odd = {c for c in text if 0xDC80 <= ord(c) <= 0xDCFF}
+    if not odd and not text.startswith('"'):
+        return text
+    text = text.replace("\\", "\\\\").replace('"', '\\"')
+    escaped = (f"\\{ord(c) - 0xDC00:03o}" if c in odd else c for c in text)
+    return f'"{"".join(escaped)}"'
 
 
 def _read(path: Path, name: str) -> tuple[int, bytes | None, str]:
