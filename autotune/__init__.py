@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from autotune.space.configuration import Configuration
     from autotune.space.reader import read_spec
     from autotune.space.space import Space
-    from autotune.space.spec import StudySpec
+    from autotune.space.spec import EarlyStopping, MeasureSettings, MetricSpec, SearchSettings, StudySpec
     from autotune.status import Status
 
 __version__ = "0.1.0"
@@ -72,6 +72,10 @@ _HOME = {
     "Configuration": "autotune.space.configuration",
     "read_spec": "autotune.space.reader",
     "Space": "autotune.space.space",
+    "EarlyStopping": "autotune.space.spec",
+    "MeasureSettings": "autotune.space.spec",
+    "MetricSpec": "autotune.space.spec",
+    "SearchSettings": "autotune.space.spec",
     "StudySpec": "autotune.space.spec",
     "Status": "autotune.status",
 }
@@ -116,13 +120,17 @@ __all__ = [
     "Configuration",
     "Context",
     "Diverged",
+    "EarlyStopping",
     "Infeasible",
     "InputError",
     "ManyResult",
+    "MeasureSettings",
+    "MetricSpec",
     "Objective",
     "OutOfMemory",
     "Reporter",
     "Result",
+    "SearchSettings",
     "Space",
     "Status",
     "StoreError",

@@ -66,11 +66,23 @@ class InputError(AutotuneError):
         super().__init__("\n".join(map(str, self.problems)))
 
 
+class NothingFeasibleError(InputError):
+    """No configuration of a space satisfies its constraints: there is nothing to search."""
+
+
 class StoreError(AutotuneError):
     """The store cannot be read or written; nothing that was finished before is lost."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """``did you mean 'tile_m'?`` for a misspelt name, or an empty text where nothing is near."""
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
-    return f"did you mean {close[0]!r}?" if close else ""
+    """``did you mean 'tile_m'?`` for a misspelt name, or an empty text where nothing is near.
+
+    Capitals do not matter, and a part stands for the only name that has it: ``tpe`` for ``optuna-tpe``.
+    """
+    names = {one.lower(): one for one in reversed(list(known))}
+    word = name.lower()
+    close = difflib.get_close_matches(word, list(names), n=1, cutoff=0.6)
+    having = [one for one in names if word in one.split("-")]
+    if not close and len(having) == 1:
+        close = having
+    return f"did you mean {names[close[0]]!r}?" if close else ""

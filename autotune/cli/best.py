@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from autotune.cli.main import NOTHING_SUCCEEDED
 from autotune.cli.options import json_option, print_json, store_option, study_option
+from autotune.errors import InputError, Problem
 
 if TYPE_CHECKING:
     from autotune.session.result import Result
@@ -20,9 +22,10 @@ if TYPE_CHECKING:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["yaml", "json", "env", "flags"]),
+    type=click.Choice(["yaml", "json", "env", "flags", "set"]),
     default="yaml",
-    help="yaml; json (with metrics and speed-up); env (KNOB=value lines); flags (--knob=value).",
+    help="yaml; json (with metrics and speed-up); env (KNOB=value lines); flags (--knob=value);"
+    " set (--set knob=value, for a script with autotune.run).",
 )
 @click.option("--front", is_flag=True, help="With several goals: every configuration that none other beats.")
 @study_option
@@ -59,6 +62,10 @@ def as_flags(result: Result) -> str:
     return _flags(_best(result))
 
 
+def as_set(result: Result) -> str:
+    return _set(_best(result))
+
+
 def front_as_yaml(result: Result) -> str:
     """A document a configuration, with what was measured of it as a comment."""
     from autotune.report.summary import say_goals
@@ -79,6 +86,11 @@ def front_as_flags(result: Result) -> str:
     return "\n".join(_flags(trial.configuration) for trial in result.front)
 
 
+def front_as_set(result: Result) -> str:
+    """A line a configuration."""
+    return "\n".join(_set(trial.configuration) for trial in result.front)
+
+
 def front_document(result: Result) -> dict[str, Any]:
     from autotune.session.result import front_document as document
 
@@ -86,11 +98,17 @@ def front_document(result: Result) -> dict[str, Any]:
     return {"study": result.study.name, "goals": goals, "front": [document(trial) for trial in result.front]}
 
 
-FORMS: dict[str, Callable[[Result], str]] = {"yaml": as_yaml, "env": as_env, "flags": as_flags}
+FORMS: dict[str, Callable[[Result], str]] = {
+    "yaml": as_yaml,
+    "env": as_env,
+    "flags": as_flags,
+    "set": as_set,
+}
 FRONTS: dict[str, Callable[[Result], str]] = {
     "yaml": front_as_yaml,
     "env": front_as_env,
     "flags": front_as_flags,
+    "set": front_as_set,
 }
 
 
@@ -101,12 +119,46 @@ def _yaml(configuration: Mapping[str, Value]) -> str:
 
 
 def _env(configuration: Mapping[str, Value]) -> str:
-    words = _words(configuration).items()
-    return "\n".join(f"{name.upper()}={shlex.quote(word)}" for name, word in words)
+    words = _words(configuration)
+    variables = _variables(words)
+    return "\n".join(f"{variables[name]}={shlex.quote(word)}" for name, word in words.items())
+
+
+def _variables(knobs: Iterable[str]) -> dict[str, str]:
+    """The variable of each knob. :class:`InputError` for one that no shell takes, or that two knobs share."""
+    others = "--format flags, json or yaml has the knobs by their own names"
+    found: dict[str, str] = {}
+    problems = []
+    for name in knobs:
+        variable = name.upper()
+        earlier = next((knob for knob, known in found.items() if known == variable), None)
+        if not (variable.isascii() and variable.isidentifier()):
+            expected = "letters from a to z, digits and underscores"
+            message = f"the knob {name!r} has no name that a shell takes for a variable"
+            problems.append(Problem(message, expected=expected, hint=others))
+        elif earlier is not None:
+            problems.append(Problem(f"the knobs {earlier!r} and {name!r} are both {variable}", hint=others))
+        found[name] = variable
+    if problems:
+        raise InputError(problems)
+    return found
 
 
 def _flags(configuration: Mapping[str, Value]) -> str:
     return " ".join(shlex.quote(f"--{name}={word}") for name, word in _words(configuration).items())
+
+
+def _set(configuration: Mapping[str, Value]) -> str:
+    """As a script's ``--set`` reads it: lists and maps as JSON, by the type of the default."""
+    from autotune.measure.placeholders import as_text
+    from autotune.space.configuration import plain
+
+    words = []
+    for name, value in configuration.items():
+        simple = plain(value)
+        text = json.dumps(simple) if isinstance(simple, (list, dict)) else as_text(value)
+        words.append(f"--set {shlex.quote(f'{name}={text}')}")
+    return " ".join(words)
 
 
 def _best(result: Result) -> Configuration:

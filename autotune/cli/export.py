@@ -70,7 +70,7 @@ def command(
             elif form in FOREIGN:
                 written = FOREIGN[form](opened, record, where)
             else:
-                written = {"trials": _rows(opened, record, form, Path(where), readings)}
+                written = _rows(opened, record, form, Path(where), readings)
         except OSError as error:
             raise InputError(Problem(f"cannot write {where}: {error.strerror or error}")) from error
     what = {"study": record.name, "study_id": record.id, "format": form, "file": where}
@@ -86,9 +86,17 @@ def say(written: dict[str, Any]) -> str:
     from autotune.report.numbers import say_count
 
     count, label = say_count(written["trials"], "trial"), f"{written['study']}#{written['study_id']}"
-    lines = [f"{count} of {label} written to {written['file']}"]
+    again = say_repeats(written.get("repeats", 0))
+    lines = [f"{count} of {label}{again} written to {written['file']}"]
     lines += [f"  {name:9} {written[name]}" for name in ("digest", "recorded", "next") if name in written]
     return "\n".join(lines)
+
+
+def say_repeats(repeats: int) -> str:
+    """What an archive holds besides the trials of the search, which alone are counted as trials anywhere."""
+    from autotune.report.numbers import say_count
+
+    return f" and {say_count(repeats, 'measurement')} again" if repeats else ""
 
 
 def _by_ending(where: str) -> str:
@@ -109,6 +117,7 @@ def _archive(store: Store, study: StudyRecord, file: Path, licence: str, url: st
     written = write_archive(store, study, file, licence)
     return {
         "trials": written.trials,
+        "repeats": written.repeats,
         "studies": list(written.studies),
         "bytes": written.size,
         "digest": written.digest,
@@ -119,13 +128,19 @@ def _archive(store: Store, study: StudyRecord, file: Path, licence: str, url: st
 # -- rows -----------------------------------------------------------------------------------------------
 
 
-def _rows(store: Store, study: StudyRecord, form: str, file: Path, readings: bool) -> int:
-    """How many trials were written."""
+def _rows(store: Store, study: StudyRecord, form: str, file: Path, readings: bool) -> dict[str, int]:
+    """How many trials were written, and with readings how many repeats."""
     if form == "t4":
-        return _write_t4(store, study, file)
+        return {"trials": _write_t4(store, study, file)}
     frame = _readings_frame(store, study) if readings else _frame(store, study)
     WRITERS[form](frame, file)
-    return int(frame["trial"].nunique())
+    if not readings:
+        return {"trials": len(frame)}
+    searched = frame["purpose"] == "search"
+    return {
+        "trials": int(frame["trial"][searched].nunique()),
+        "repeats": int(frame["trial"][~searched].nunique()),
+    }
 
 
 def _frame(store: Store, study: StudyRecord) -> pd.DataFrame:

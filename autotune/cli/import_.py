@@ -51,6 +51,7 @@ def _is_store(file: Path) -> bool:
 
 
 def _archive(file: Path, store: str | None, as_json: bool) -> int:
+    from autotune.cli.export import say_repeats
     from autotune.interop.archive_import import import_archive
     from autotune.report.numbers import say_count
 
@@ -60,8 +61,9 @@ def _archive(file: Path, store: str | None, as_json: bool) -> int:
         return 0
     label = brought.study
     if brought.new:
+        trials = f"{say_count(brought.trials, 'trial')}{say_repeats(brought.repeats)}"
         learned = f", and {len(brought.others)} studies that it learned from" if brought.others else ""
-        echo(f"{label}: {say_count(brought.trials, 'trial')} imported{learned}")
+        echo(f"{label}: {trials} imported{learned}")
     else:
         echo(f"{label} is here already, and the same: nothing was written")
     echo(f"  digest    {brought.digest}")

@@ -39,7 +39,7 @@ def command(what: str, study: str | None, store: str | None, as_json: bool) -> i
         documents = [lineage.to_document() for lineage in found]
         print_json(documents[0] if len(documents) == 1 else {"recipes": documents})
     else:
-        echo("\n\n".join(map(say, found)))
+        echo("\n\n".join([*map(say, found), *explain(found)]))
     return 0
 
 
@@ -50,6 +50,14 @@ def say(lineage: Lineage) -> str:
         lines.append(f"  {title}" + ("" if nodes else " nothing that is recorded"))
         lines += [f"  {line}" for line in _tree(nodes)]
     return "\n".join(lines)
+
+
+def explain(found: Sequence[Lineage]) -> list[str]:
+    """A block on what the words of the trees mean; nothing where they hold none."""
+    meanings = {word: said for lineage in found for word, said in lineage.meanings.items()}
+    width = max(map(len, meanings), default=0)
+    lines = [f"  {word:{width}}  {said}" for word, said in meanings.items()]
+    return ["\n".join(["in these trees:", *lines])] if lines else []
 
 
 def _tree(nodes: Sequence[Node]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from typing import Any
 import click
 
 from autotune import __version__
-from autotune.errors import AutotuneError, InputError, nearest
+from autotune.errors import AutotuneError, InputError, NothingFeasibleError, nearest
 
 MOST_OF_AN_ERROR = 20_000
 """Characters."""
@@ -127,6 +127,8 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with the code that says how it ended."""
     try:
         code = cli.main(arguments, prog_name="autotune", standalone_mode=False)
+    except NothingFeasibleError as error:
+        fail(str(error), NOTHING_SUCCEEDED)
     except InputError as error:
         fail(str(error), BAD_INPUT)
     except AutotuneError as error:

@@ -58,14 +58,18 @@ def command(
 
 def say(what: Prunable, done: bool) -> str:
     """What is or would be deleted, in lines."""
+    from autotune.cli.export import say_repeats
     from autotune.report.numbers import say_count
 
     if what.nothing:
         return "nothing can be deleted: something refers to all that the store has"
     lines = ["deleted:" if done else "would be deleted:"]
-    lines += [f"  study {study.label} with {what.trials} trials and their readings" for study in what.studies]
+    trials = f"{say_count(what.trials, 'trial')}{say_repeats(what.repeats)}"
+    lines += [f"  study {study.label} with {trials}, and all readings" for study in what.studies]
     if what.sessions:
-        lines.append(f"  {what.trials} trials of {len(what.sessions)} replays and verifications")
+        again = say_count(what.repeats, "measurement")
+        whose = say_count(len(what.sessions), "replay or verification", "replays and verifications")
+        lines.append(f"  {again} again of {whose}")
     if what.loose.artifacts:
         lines.append(f"  {say_count(len(what.loose.artifacts), 'file')}, {what.loose.bytes / 1e3:,.1f} kB")
     if what.loose.environments:

@@ -132,7 +132,8 @@ def say_studies(document: dict[str, Any], store_option: str = "") -> str:
 
 
 def say_study(document: dict[str, Any], store_option: str = "", *, failures: bool) -> str:
-    from autotune.report.numbers import ratio_title, say_count, say_gain, say_ratio, say_value
+    from autotune.report.numbers import say_count, say_gain, say_ratio, say_value
+    from autotune.space.spec import ratio_title
     from autotune.status import Status
 
     name, unit = document["metric"], document["unit"]
@@ -140,6 +141,7 @@ def say_study(document: dict[str, Any], store_option: str = "", *, failures: boo
     statuses = ", ".join(f"{n} {s}" for s, n in document["statuses"].items())
     count = say_count(document["trials"], "trial")
     lines = [f"{document['study']}#{document['study_id']}{label}: {count} ({statuses})"]
+    lines += _best_and_default(document)
     if document["speedup"]:
         s = document["speedup"]
         title = ratio_title(document["goal"], unit)
@@ -165,6 +167,19 @@ def say_study(document: dict[str, Any], store_option: str = "", *, failures: boo
     label = f"{document['study']}#{document['study_id']}{store_option}"
     lines.append(f"one trial: autotune trial NUMBER --study {label}")
     return "\n".join(lines)
+
+
+def _best_and_default(document: dict[str, Any]) -> list[str]:
+    """What the best and the default came to, measured alike."""
+    from autotune.report.numbers import say_value
+
+    name, unit, default = document["metric"], document["unit"], document["default"]
+    if name not in document["metrics"] or default is None:
+        return []
+    best = say_value(document["metrics"][name]["value"], unit)
+    if document["is_default"]:
+        return [f"{name} {best}, which is the default"]
+    return [f"{name} {best}; the default {say_value(default['value'], unit)}"]
 
 
 def _front(document: dict[str, Any]) -> list[str]:

@@ -55,6 +55,7 @@ class Run:
         self._recipes = recipes
         self._workload = workload
         self._recipe: tuple[Mapping[str, Any], str] | None = None
+        """Its configuration, and how it was chosen; ``None`` until it was looked up."""
         self._set: dict[str, str] = {}
         self._asked: dict[str, tuple[object, object, str]] = {}
         """By knob: value, default, and where the value is from."""
@@ -125,13 +126,13 @@ class Run:
         if name in self._searched:
             return like(self._searched[name], default), "search"
         if self._recipes and not self.searching:
-            known, how = self._known()
+            known = self._known()
             if name in known:
-                return like(known[name], default), f"recipe: {how}"
+                return like(known[name], default), "recipe"
         return default, "default"
 
-    def _known(self) -> tuple[Mapping[str, Any], str]:
-        """The recipe, looked up once; nothing where there is none, which is said."""
+    def _known(self) -> Mapping[str, Any]:
+        """The recipe's configuration, looked up once; nothing where there is none, which is said."""
         if self._recipe is None:
             from autotune.errors import AutotuneError
             from autotune.hook.recipe import recipe
@@ -146,7 +147,7 @@ class Run:
                 first, *_ = str(error).splitlines()
                 warn(f"the run {self.name!r} has its defaults: {first}")
                 self._recipe = {}, ""
-        return self._recipe
+        return self._recipe[0]
 
     @property
     def searching(self) -> bool:
@@ -156,15 +157,20 @@ class Run:
     @property
     def source(self) -> str:
         """Where the knobs asked for so far are from: ``search``, ``recipe``, ``--set``, ``default``."""
-        found = dict.fromkeys(source.partition(":")[0] for _, _, source in self._asked.values())
+        found = dict.fromkeys(source for _, _, source in self._asked.values())
         return ", ".join(found) or "default"
 
     def describe(self) -> str:
-        """One line a knob that was asked for: its value, where it is from, and its default."""
+        """One line a knob that was asked for: its value, where it is from, and its default.
+
+        Where any is from the recipe, a last line says how that was chosen.
+        """
         lines = []
         for name, (value, default, source) in self._asked.items():
             beside = "" if source == "default" else f"; default {default!r}"
             lines.append(f"{name} = {value!r}  ({source}{beside})")
+        if self._recipe is not None and any(source == "recipe" for *_, source in self._asked.values()):
+            lines.append(f"recipe {self._recipe[1]}")
         return "\n".join(lines)
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -39,6 +39,10 @@ class Reports:
         self._values: dict[str, float] = {}
         self._result: dict[str, Any] = {}
         self._metric: str | None = link.facts.get("metric")
+        self._most: float = link.facts.get("steps") or _INFINITE
+        self._counted: int | None = None
+        """The last step up to ``_most`` that was reported with the metric."""
+        self._said_past = False
         steps = {*link.facts.get("decide_at", ()), link.facts.get("steps") or 0} - {0}
         self._awaited = sorted(steps, reverse=True)
         self._sent_at = -_INFINITE
@@ -49,13 +53,29 @@ class Reports:
         """Keep a report, and send it where it is time or somebody waits for it."""
         if not self._link.open:
             return
+        if step > self._most and self._counted is not None:
+            self._pass(step, values, self._counted)
+            return
         self._pending.update(values)
         if self._metric is not None and self._metric not in values:
             return  # it goes with the next one that brings the metric
+        self._counted = step
         now = time.monotonic()
         if now - self._sent_at >= SECONDS_BETWEEN or self._is_awaited(step, values):
             self._sent_at = now
             self._send(step)
+
+    def _pass(self, step: int, values: Mapping[str, Any], counted: int) -> None:
+        """Say once that the script goes on after its last step, which ends the trial.
+
+        It is judged by what was reported up to there, however fast the script is.
+        """
+        if self._pending:
+            self._send(counted)
+        judged = {name: value for name, value in values.items() if name == self._metric}
+        if judged and not self._pending and not self._said_past:
+            report = {"kind": "report", "step": step, "values": _numbers(judged)}
+            self._said_past = self._link.send(report)
 
     def _is_awaited(self, step: int, values: Mapping[str, Any]) -> bool:
         if self._awaited and step >= self._awaited[-1]:

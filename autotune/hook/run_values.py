@@ -66,6 +66,8 @@ def _whole(number: float) -> int:
 
 def as_number(name: str, value: Any) -> float:
     """The metric as a number, for which a tensor's device is waited for. ``TypeError`` for no number."""
+    if isinstance(value, (str, bytes)):  # float would take '0.3'
+        raise TypeError(f"the metric {name!r} must be a number, not the text {value!r:.80}")
     try:
         # A loss that is still part of a graph: PyTorch warns of turning one into a number.
         return float(value.detach() if hasattr(value, "detach") else value)

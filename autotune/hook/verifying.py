@@ -17,6 +17,7 @@ from autotune.measure.outcome import Reading
 from autotune.provenance.environment import capture, compare
 from autotune.ready import ready_spaces
 from autotune.session.agreement import UNMEASURABLE, Claim, Verification
+from autotune.session.causes import state_of
 from autotune.session.replaying import causes_of, from_python, own_results, replicates, space_file
 from autotune.session.verification import Keeper, spec_for, verify
 from autotune.space.configuration import Configuration
@@ -64,7 +65,7 @@ def verify_study(url: str | None, name: str | None) -> Verified | None:
         return Verified(recipe, Verification(UNMEASURABLE, str(error)))
     now = capture(spec.source.parent if spec.source else None)
     changed = _changed(recipe, this_device(), before, now.to_document())
-    claim = replace(_claim(recipe), replicates=repeats)
+    claim = replace(_claim(recipe), replicates=repeats, state=state_of(then))
     if source_changed(recipe) or segment is None:
         result, kept = verify(spec, claim), "not kept: the study is of another source of its objective"
     else:

@@ -35,6 +35,9 @@ class Imported:
     """Of those that it learned from."""
     digest: str
     trials: int
+    """Of the search."""
+    repeats: int
+    """How often one was measured again, or a baseline was measured."""
     new: bool
     """Whether anything was written; else all was here already."""
 
@@ -72,7 +75,7 @@ def _written(store: Store, reading: _Reading) -> Imported:
     else:
         ids = [number for number in here if number is not None]
     labels = [store.study(number).label for number in ids]
-    return Imported(labels[-1], tuple(labels[:-1]), manifest.digest, reading.trials, new)
+    return Imported(labels[-1], tuple(labels[:-1]), manifest.digest, reading.trials, reading.repeats, new)
 
 
 def _require_same(store: Store, reading: _Reading, place: int, number: int, here: list[int | None]) -> None:
@@ -108,7 +111,7 @@ class _Reading:
     def __init__(self, archive: Archive, manifest: Manifest) -> None:
         self.archive = archive
         self.manifest = manifest
-        self.trials = 0
+        self.trials = self.repeats = 0
 
     def check(self) -> None:
         """Read all of it once. Raises :class:`InputError` for the first thing that is not as it should be."""
@@ -121,7 +124,9 @@ class _Reading:
         for place in range(self.manifest.studies):
             _Study(self, place, kept).check()
         self._check_parents()
-        self.trials = sum(1 for _ in self._rows(part_name(self.manifest.studies - 1, "trials")))
+        purposes = [row["purpose"] for row in self._rows(part_name(self.manifest.studies - 1, "trials"))]
+        self.trials = purposes.count("search")
+        self.repeats = len(purposes) - self.trials
 
     def _check_parents(self) -> None:
         """No study is its own ancestor."""

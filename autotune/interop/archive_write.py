@@ -53,6 +53,9 @@ class Written:
     """SHA-256 of its manifest, and so of everything in it."""
     studies: tuple[str, ...]
     trials: int
+    """Of the search."""
+    repeats: int
+    """How often one was measured again, or a baseline was: for a verdict, a replay or to verify it."""
     size: int
     """Bytes of the file."""
     manifest: bytes
@@ -64,7 +67,7 @@ def write_archive(store: Store, study: StudyRecord, file: Path, licence: str = "
     draft = file.with_name(f"{file.name}.{os.getpid()}.part")
     try:
         with _Writer(draft) as writer:
-            manifest = _write(store, family, writer, licence)
+            manifest, told = _write(store, family, writer, licence)
         size = draft.stat().st_size
         draft.replace(file)
     finally:
@@ -72,7 +75,8 @@ def write_archive(store: Store, study: StudyRecord, file: Path, licence: str = "
     return Written(
         digest=digest_of(manifest),
         studies=tuple(one.label for one in family),
-        trials=writer.counts[part_name(len(family) - 1, "trials")],
+        trials=told.trials,
+        repeats=told.repeats,
         size=size,
         manifest=manifest,
     )
@@ -105,8 +109,8 @@ def _with_sources(store: Store, study: StudyRecord) -> list[StudyRecord]:
     return [*(there[number] for number in sorted(found - {study.id})), study]
 
 
-def _write(store: Store, family: list[StudyRecord], writer: _Writer, licence: str) -> bytes:
-    """All members; the text of the manifest."""
+def _write(store: Store, family: list[StudyRecord], writer: _Writer, licence: str) -> tuple[bytes, _Told]:
+    """All members; the text of the manifest, and what was told of the study itself."""
     places = {study.id: place for place, study in enumerate(family)}
     told = [_Told(place) for place in range(len(family))]
     for study, teller in zip(family, told, strict=True):
@@ -117,7 +121,7 @@ def _write(store: Store, family: list[StudyRecord], writer: _Writer, licence: st
     writer.text(LINES, encode(writer.lines) + "\n")
     finished = max((teller.finished for teller in told), default=0.0)
     described = [teller.describe(study) for teller, study in zip(told, family, strict=True)]
-    writer.text(README, _readme(family, told[-1].trials))
+    writer.text(README, _readme(family, told[-1]))
     files = [CrateFile(name, *known, _about(name)) for name, known in writer.members.items()]
     writer.text(CRATE, encode(crate(described, files, machines, finished, licence)) + "\n")
     manifest = {
@@ -129,7 +133,7 @@ def _write(store: Store, family: list[StudyRecord], writer: _Writer, licence: st
     }
     content = (encode(manifest) + "\n").encode()
     writer.content(MANIFEST, content)
-    return content
+    return content, told[-1]
 
 
 @dataclass
@@ -142,6 +146,7 @@ class _Told:
     sessions: list[Mapping[str, Any]] = field(default_factory=list)
     verdicts: list[Mapping[str, Any]] = field(default_factory=list)
     trials: int = 0
+    repeats: int = 0
     finished: float = 0.0
     space: str = ""
 
@@ -159,7 +164,8 @@ class _Told:
             case "verdicts":
                 self.verdicts.append(document)
             case "trials":
-                self.trials += 1
+                self.trials += document["purpose"] == "search"
+                self.repeats += document["purpose"] != "search"
                 self.finished = max(self.finished, document["finished_at"] or 0.0)
 
     def describe(self, study: StudyRecord) -> CrateStudy:
@@ -263,11 +269,12 @@ def _about(name: str) -> str:
     return known.get(part, "a source, a diff or a compiler's output" if name.startswith(FOLDER) else "")
 
 
-def _readme(family: list[StudyRecord], trials: int) -> str:
+def _readme(family: list[StudyRecord], told: _Told) -> str:
     others = f" {len(family) - 1} earlier studies that it learned from are in it." if len(family) > 1 else ""
     return f"""# Tuning study {family[-1].name.encode("ascii", "replace").decode()}
 
-{trials} trials with every reading, the space, the source, the environments and why each was tried.{others}
+{told.trials} trials and {told.repeats} measurements again with every reading, the space, the source, the
+environments and why each was tried.{others}
 `ro-crate-metadata.json` describes it in JSON-LD; the rows are JSON, one a line.
 
     autotune verify THIS.zip          # was anything altered?

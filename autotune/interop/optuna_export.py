@@ -131,7 +131,7 @@ def frozen(
     """A finished trial as Optuna has it."""
     from optuna.trial import FrozenTrial, TrialState
 
-    params = parameters(trial)
+    params = {name: _as_listed(value, distributions[name]) for name, value in parameters(trial).items()}
     values = [trial.metrics[goal.name].value for goal in goals if goal.name in trial.metrics]
     state = {Status.OK: TrialState.COMPLETE, Status.PRUNED: TrialState.PRUNED}.get(
         trial.status, TrialState.FAIL
@@ -227,9 +227,22 @@ def _distribution(knob: Knob | None, tried: Sequence[Any]) -> BaseDistribution:
     listed = [_category(value) for value in values if not isinstance(value, FrozenMap)]
     known = {(type(value), value): None for value in [*listed, *tried]}
     choices = [value for _, value in known]
+    if len(set(choices)) < len(choices):
+        choices = [json.dumps(value) for value in choices]
     if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in choices):
         choices.sort()
     return CategoricalDistribution(choices)
+
+
+def _as_listed(value: Any, distribution: BaseDistribution) -> Any:
+    """A value as its distribution has it: Optuna takes ``true`` and 1 for one, so where a knob has both they
+    are categories by their text."""
+    from optuna.distributions import CategoricalDistribution
+
+    if not isinstance(distribution, CategoricalDistribution):
+        return value
+    known = any(type(one) is type(value) and one == value for one in distribution.choices)
+    return value if known else json.dumps(value)
 
 
 def _is_listed(knob: Knob) -> bool:

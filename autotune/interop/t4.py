@@ -1,4 +1,4 @@
-"""The T4 exchange format of auto-tuners: a study's trials written to it, and read from it.
+"""A study's trials in T4, the exchange format of auto-tuners; :mod:`autotune.measure.recording_t4` reads it.
 
 T4 (results schema 1.0.0, as Kernel Tuner and others write it) has a list of results, each with its
 configuration, times, ``invalidity`` (why it is not valid), ``correctness`` and measurements. Other tools
@@ -17,9 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from autotune.errors import InputError, Problem
 from autotune.measure.outcome import Reading
-from autotune.measure.read_recording import read_recording
 from autotune.measure.recording_formats import seconds_in
 from autotune.space.configuration import Configuration, plain
 from autotune.status import Status
@@ -98,35 +96,6 @@ def write_trials(
         draft.replace(file)
     finally:
         draft.unlink(missing_ok=True)
-
-
-def read_trials(file: Path) -> tuple[Trial, ...]:
-    """The trials of a T4 file, of autotune's or of another tool; gzipped or not.
-
-    Raises :class:`InputError` where it is none.
-    """
-    recording = read_recording(file)
-    if recording.form != "t4":
-        raise InputError(
-            Problem(f"{file} is no T4 file", hint="autotune import reads Kernel Tuner cache files")
-        )
-    time_unit = recording.units.get("time", TIMEUNIT) or TIMEUNIT
-    per_unit = seconds_in(time_unit)
-    assert per_unit is not None  # a unit that is not known was refused
-    trials = []
-    for entry in recording.entries:
-        own = {} if entry.time is None else {"time": entry.time / per_unit}
-        phases = {
-            "prepare": entry.compile_seconds,
-            "check": entry.verification_seconds,
-            "measure": entry.benchmark_seconds,
-        }
-        metrics = {} if entry.status.failed else {**own, **entry.metrics}
-        units = {name: recording.units.get(name, "") for name in metrics}
-        trials.append(
-            Trial(entry.configuration, entry.status, metrics, units, entry.readings, phases, entry.error)
-        )
-    return tuple(trials)
 
 
 def _result(trial: Trial, objectives: Sequence[str]) -> dict[str, Any]:

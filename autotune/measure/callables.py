@@ -43,7 +43,7 @@ def _kind(given: Any) -> Any:
 def _file(kind: Any) -> Path | None:
     try:
         name = inspect.getsourcefile(kind)
-    except TypeError:  # built in
+    except (OSError, TypeError):  # a class that was typed in, or what is built in
         return None
     return Path(name) if name and Path(name).is_file() else None
 

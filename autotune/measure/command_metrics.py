@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections.abc import Mapping
@@ -46,7 +47,8 @@ def read_metrics(
             words = ended.last_words or ": it printed nothing"
             why = f"the pattern of the metric {named} matches nothing that it printed{words}"
         raise CommandCrashed(why, ended, missing_metric(found, why))
-    return {name: _number(name, value, ended) for name, value in values.items() if value is not None}
+    typed = spec.metrics_from != "pattern"
+    return {name: _number(name, value, ended, typed) for name, value in values.items() if value is not None}
 
 
 def mark_as_old(file: Path) -> None:
@@ -116,12 +118,17 @@ def _look_up(found: Mapping[str, object], name: str) -> object:
     return part
 
 
-def _number(name: str, value: object, ended: Finished) -> float:
+def _number(name: str, value: object, ended: Finished, typed: bool) -> float:
+    """``typed``: it comes from JSON, where a text is no number, but for those that JSON cannot write."""
     try:
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             return float(value)
         if isinstance(value, str) and "_" not in value:  # Python would read 1_0 as 10
-            return float(value)
+            number = float(value)
+            if not typed or not math.isfinite(number):
+                return number
+            said = f"the metric {name!r} is the text {value!r}, not a number: write it without quotes"
+            raise CommandCrashed(said, ended)
     except (ValueError, OverflowError):
         pass
     raise CommandCrashed(f"the metric {name!r} is {value!r}, which is no number", ended)

@@ -24,6 +24,7 @@ from autotune.measure.function import FunctionObjective
 from autotune.measure.objective import Context, Objective, Signal
 from autotune.measure.target import EXAMPLE, absolute, is_path, split_target, target_file
 from autotune.space.spec import (
+    GIVEN,
     CallableObjective,
     CommandObjective,
     MetricSpec,
@@ -52,6 +53,8 @@ def load_objective(
             from autotune.measure.command import CommandRunner
 
             return CommandRunner(spec, context, tuple(metrics))
+        case _ if spec == GIVEN:
+            raise InputError(Problem("the study has no objective", None, "search(..., objective=...)"))
         case CallableObjective():
             raise InputError(Problem(f"{spec.name} was given by a program, and only that can measure it"))
         case ReplayObjective():

@@ -95,18 +95,24 @@ class Context:
     compiled: Path | None = None
     """The folder of :attr:`Objective.compile_cache`; ``None``: nothing is kept between searches."""
 
-    def size(self, name: str) -> int:
-        """A size of the workload: a whole number, 1 or more. Raises :class:`Infeasible` for anything else.
+    def size(self, name: str, default: int | None = None, *, least: int = 1) -> int:
+        """A size of the workload, as :func:`size_in` reads it."""
+        return size_in(self.workload, name, default, least=least)
 
-        ``int`` alone takes 1.5 for 1, and the product of nothing is soon computed.
-        """
-        if name not in self.workload:
-            raise Infeasible(f"the workload has no {name!r}")
-        value = self.workload[name]
-        number = isinstance(value, Real) and not isinstance(value, bool)
-        if not number or not float(value).is_integer() or value < 1:
-            raise Infeasible(f"{name} should be a whole number, 1 or more, and is {value!r}")
-        return int(value)
+
+def size_in(workload: Mapping[str, Any], name: str, default: int | None = None, *, least: int = 1) -> int:
+    """A size of a workload: a whole number, ``least`` or more; ``default`` where the workload does not say.
+
+    Raises :class:`Infeasible` for anything else. ``int`` alone takes 1.5 for 1, and the product of nothing is
+    soon computed.
+    """
+    if name not in workload and default is None:
+        raise Infeasible(f"the workload has no {name!r}")
+    value = workload.get(name, default)
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if not number or not float(value).is_integer() or value < least:
+        raise Infeasible(f"{name} should be a whole number, {least} or more, and is {value!r}")
+    return int(value)
 
 
 @dataclass(frozen=True)

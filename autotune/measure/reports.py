@@ -143,6 +143,8 @@ class Reporter:
             raise TypeError(
                 f"every report must bring the metric {curve.metric!r}; that of step {step} has {known}"
             )
+        if step > curve.steps and before < 0 and not curve.done:
+            raise Stopped(Status.CRASHED, _says_nothing(step, curve.steps))
         if step > curve.steps:
             raise Stopped(Status.OK, f"all {curve.steps} steps are done")
         usable = math.isfinite(values[curve.metric])
@@ -153,6 +155,14 @@ class Reporter:
             raise Stopped(Status.DIVERGED, f"{curve.metric} is {values[curve.metric]} at step {step}")
         if why:
             raise Stopped(Status.PRUNED, why)
+
+
+def _says_nothing(step: int, steps: int) -> str:
+    return (
+        f"the first report is of step {step}, and a complete trial has {steps}, so nothing says what it is"
+        " worth: report in the steps of early_stopping (run.steps, report.steps or AUTOTUNE_STEPS says how"
+        " many), or set its max to what is reported"
+    )
 
 
 SILENT = Reporter()

@@ -173,7 +173,7 @@ def _parse_status(text: str) -> tuple[Commit, list[str]]:
 def _freeze_untracked(root: Path, names: Iterable[str]) -> tuple[tuple[Untracked, ...], dict[str, bytes]]:
     listed, contents, room = [], {}, UNTRACKED_BYTES
     for name in list(names)[:UNTRACKED_FILES]:
-        shown = name.encode(errors="surrogateescape").decode(errors="replace")
+        shown = _as_text(name)
         size, content, why = _read(root / name, name)
         if content is None:
             listed.append(Untracked(shown, size, None, False, why))
@@ -186,6 +186,19 @@ def _freeze_untracked(root: Path, names: Iterable[str]) -> tuple[tuple[Untracked
             Untracked(shown, size, hashlib.sha256(content).hexdigest(), kept, "" if kept else "no room")
         )
     return tuple(listed), contents
+
+
+def _as_text(name: str) -> str:
+    """A file's name; one that is not UTF-8, or begins with a quote, in quotes and with escapes, as git shows
+    it: so no two names are the same."""
+    raw = os.fsencode(name)
+    text = raw.decode(errors="surrogateescape")
+    odd = {c for c in text if 0xDC80 <= ord(c) <= 0xDCFF}
+    if not odd and not text.startswith('"'):
+        return text
+    text = text.replace("\\", "\\\\").replace('"', '\\"')
+    escaped = (f"\\{ord(c) - 0xDC00:03o}" if c in odd else c for c in text)
+    return f'"{"".join(escaped)}"'
 
 
 def _read(path: Path, name: str) -> tuple[int, bytes | None, str]:

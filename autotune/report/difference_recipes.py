@@ -9,6 +9,7 @@ from autotune.report.difference import Contrast, Differences, by_runs, incompara
 from autotune.report.story import differing
 from autotune.session.replicates import Interval
 from autotune.space.configuration import Configuration
+from autotune.space.spec import ratio_title
 
 
 def diff_recipes(one: Sequence[Recipe], other: Sequence[Recipe], names: tuple[str, str]) -> list[Differences]:
@@ -79,7 +80,9 @@ def _made(recipe: Recipe) -> dict[str, object]:
 def _contrasts(one: Recipe, other: Recipe) -> Iterator[Contrast]:
     if one.speedup is not None and other.speedup is not None:
         sides = (_speedup(one.speedup), _speedup(other.speedup))
-        yield by_runs("speed-up over the default", "", "maximize", *sides, None, 0.0)
+        goal, unit = (one.metric.goal, one.metric.unit) if one.metric is not None else (None, "")
+        name = f"{ratio_title(goal, unit)} over the default"
+        yield by_runs(name, "", "maximize", *sides, None, 0.0)
     if one.metric is None or other.metric is None:
         return
     name, unit = one.metric.name, one.metric.unit

@@ -14,7 +14,7 @@ from autotune.session.replaying import own_results, replicates
 from autotune.session.replicates import Interval, spread_of
 from autotune.session.result import Result, load_result
 from autotune.space.configuration import Configuration, plain
-from autotune.space.spec import MetricSpec
+from autotune.space.spec import MetricSpec, ratio_title
 from autotune.store.records import StudyRecord, TrialRecord
 from autotune.store.store import Store
 
@@ -102,7 +102,8 @@ def _best(result: Result) -> Interval | None:
 
 def _speedups(one: Result, other: Result) -> Contrast:
     """Over the default: each is of one finale, so that how runs differ does not come in."""
-    name, (first, second) = "speed-up over the default", (_speedup(one), _speedup(other))
+    name = f"{ratio_title(one.metric.goal, one.metric.unit)} over the default"
+    first, second = _speedup(one), _speedup(other)
     if first is None or second is None:
         return incomparable(name, "", "one of them was not measured again", first, second)
     if _default(one) != _default(other):

@@ -45,6 +45,16 @@ def failures(evidence: Evidence) -> pd.DataFrame:
     return frame.sort_values("trials", ascending=False, kind="stable").reset_index(drop=True)
 
 
+def failed_again(evidence: Evidence) -> pd.DataFrame:
+    """One row whoever failed in a finale of the searches: ``label``, ``status``, ``trial``, ``message``."""
+    own = evidence.all_trials
+    searches = [session.id for session in evidence.sessions]
+    own = own[(own["purpose"] != "search") & own["status"].isin(FAILED) & own["session"].isin(searches)]
+    frame = own[["label", "status", "trial", "message"]].reset_index(drop=True)
+    frame["message"] = [one_line(message, 240) for message in frame["message"]]
+    return frame
+
+
 def failure_map(evidence: Evidence) -> pd.DataFrame:
     """One row a knob and value: how often it failed there.
 

@@ -27,6 +27,23 @@ MOST = 12
 """Nodes of one kind below one node; how many more there are is said."""
 
 
+MEANINGS: Mapping[str, str] = {
+    "learned from": "its strategy began with what that study had measured",
+    "taught": "the strategy of that study began with what this one had measured",
+    "leaned on": "what that study had measured weighed in the choice of the trial",
+    "follows": "goes on after an earlier study of its name, from which it differs in what the brackets say",
+    "followed by": "a later study of its name, from which something differs",
+    "verdict": "what came of measuring the best and the default again, side by side",
+    "recipe": "the answer as autotune.recipe and autotune.run(recipes=True) take it",
+    "made from": "the strategy changed that trial's configuration, or crossed it with another's",
+    "made into": "the strategy changed this configuration, or crossed it with another's",
+    "measured again as": "a reading of the same configuration for a verdict",
+    "replayed as": "a later measurement by autotune replay or verify",
+    "of the same family": "the same objective and metrics with another workload",
+}
+"""What the relations mean that do not speak for themselves."""
+
+
 @dataclass(frozen=True)
 class Node:
     """One thing in a lineage, and what hangs on it."""
@@ -58,12 +75,24 @@ class Lineage:
     up: Sequence[Node]
     down: Sequence[Node]
 
+    @property
+    def meanings(self) -> dict[str, str]:
+        """What the words mean that occur in it, in the order of :data:`MEANINGS`."""
+        relations = {node.relation for node in _all([*self.up, *self.down])}
+        return {word: said for word, said in MEANINGS.items() if any(r.startswith(word) for r in relations)}
+
     def to_document(self) -> dict[str, Any]:
         return {
             "subject": self.subject.to_document(),
             "up": [node.to_document() for node in self.up],
             "down": [node.to_document() for node in self.down],
         }
+
+
+def _all(nodes: Sequence[Node]) -> Iterator[Node]:
+    for node in nodes:
+        yield node
+        yield from _all(node.children)
 
 
 def of_study(store: Store, study: StudyRecord) -> Lineage:

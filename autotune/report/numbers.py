@@ -15,16 +15,6 @@ _PREFIXED = frozenset(("b", "byte", "bytes", "bit", "bits", "flop", "flops", "op
 """Units that take a prefix, in small letters: ``kms`` and ``k%`` are none, and who writes MB has one."""
 
 
-def is_speed(goal: str | None, unit: str) -> bool:
-    """Whether a better value of a metric is a faster one: fewer seconds, or more of something a second."""
-    return (goal, unit) == ("minimize", "s") or (goal == "maximize" and unit.endswith("/s"))
-
-
-def ratio_title(goal: str | None, unit: str) -> str:
-    """What the ratio of two values of a metric is called."""
-    return "speed-up" if is_speed(goal, unit) else "gain"
-
-
 def say_value(value: float, unit: str = "", digits: int = 4) -> str:
     """``4.123 ms`` for 0.004123 s; ``12.3 Gflop/s``; a plain number where there is no unit."""
     if not math.isfinite(value):

@@ -89,7 +89,7 @@ def _against_default(result: Result) -> str:
     if result.best is None:
         return "nothing succeeded"
     if not result.defended:
-        return "not measured again"
+        return result.undefended
     if result.is_default:
         return "no better"
     return "better" if result.speedup or result.gain else "no default to compare with"

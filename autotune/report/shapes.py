@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator
-from textwrap import shorten
 
 from autotune.report.numbers import say_count, say_gain, say_ratio, say_value
 from autotune.report.rule import varying
@@ -56,24 +54,14 @@ def _line(result: Result, held_out: bool) -> str:
         by = say_gain(gain.estimate, gain.low, gain.high, result.metric.unit)
         standing = f"better than the default by {by}"
     else:
-        standing = "" if result.defended else "not measured again"
+        standing = "" if result.defended else result.undefended
     columns = (f"{value:>12}", f"{trials:>10}", standing, f"({result.study.label})")
     return "  ".join(column for column in columns if column)
 
 
 def _why_nothing_works(result: Result) -> list[str]:
     """The commonest failure of a workload in which every trial failed, with the words of its first trial."""
-    failed = [trial for trial in result.trials if trial.status.failed]
-    if result.best is not None or not failed:
-        return []
-    status, count = Counter(trial.status for trial in failed).most_common(1)[0]
-    first = next((t for t in failed if t.status is status and t.message.strip()), None)
-    said = (
-        ""
-        if first is None
-        else f", as trial {first.number}: {shorten(first.message, 160, placeholder=' ...')}"
-    )
-    return [f"{f'{count} {status}':>12}{said}  ({result.study.label})"]
+    return [f"{result.why_nothing}  ({result.study.label})"] if result.why_nothing else []
 
 
 def _matrix(matrix: Matrix, labels: list[str], width: int) -> Iterator[str]:

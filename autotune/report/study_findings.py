@@ -10,7 +10,8 @@ import numpy as np
 
 from autotune.report import figures
 from autotune.report.convergence import convergence, tries_saved
-from autotune.report.failures import failure_map, failures
+from autotune.report.evidence import Evidence
+from autotune.report.failures import failed_again, failure_map, failures
 from autotune.report.importance import importance, interactions
 from autotune.report.numbers import say_seconds, say_value
 from autotune.report.page import Paragraph, Part, Picture, Section, Table, Text
@@ -155,8 +156,8 @@ def what_failed(subject: Subject) -> Section:
     evidence = subject.evidence
     frame = failures(evidence)
     if frame.empty:
-        none = (Paragraph("No trial failed."),) if len(evidence.trials) else ()
-        return Section("What failed", none, short=True)
+        none = (Paragraph("No trial of the search failed."),) if len(evidence.trials) else ()
+        return Section("What failed", (*none, *_failed_again(evidence)), short=True)
     rows = [
         (row.status, f"{row.trials:,}", f"{row.share:.1%}", f"{row.first}", row.message or "-")
         for row in rows_of(frame)
@@ -177,8 +178,17 @@ def what_failed(subject: Subject) -> Section:
         columns = ("knob", "value", "trials", "failed", "share", "mostly")
         table = Table("Failures by knob and value", columns, cells, folded=True)
         parts.append(Picture(figures.failure_figure(places), described, table))
+    parts += _failed_again(evidence)
     parts += _printed(subject, frame["first"].tolist()[:3])
     return Section("What failed", parts, short=True)
+
+
+def _failed_again(evidence: Evidence) -> list[Part]:
+    """Who failed in a finale: these are no trials of the search, and may have succeeded there."""
+    frame = failed_again(evidence)
+    rows = [(row.label, row.status, f"{row.trial}", row.message or "-") for row in rows_of(frame)]
+    headings = ("who", "outcome", "as trial", "it said")
+    return [Table("Failed when measured again", headings, rows)] if rows else []
 
 
 def _printed(subject: Subject, numbers: Sequence[int]) -> list[Part]:

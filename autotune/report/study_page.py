@@ -9,7 +9,6 @@ from autotune.measure.outcome import Estimate
 from autotune.report.evidence import Evidence, load_evidence
 from autotune.report.numbers import (
     UNKNOWN_RATIO,
-    is_speed,
     say_gain,
     say_ratio,
     say_seconds,
@@ -22,6 +21,7 @@ from autotune.report.study_origin import how_to_repeat, origin, trials_table
 from autotune.report.study_outcome import front_section, how_sure, what_won
 from autotune.report.subject import Subject, say_time
 from autotune.session.result import Comparison, Result, load_answer
+from autotune.space.spec import is_speed
 from autotune.store.store import Store
 
 
@@ -80,7 +80,8 @@ def answer_of(result: Result) -> Answer:
 
 
 def _undefended(result: Result) -> Answer:
-    beside = "not measured again yet: a lucky reading looks the same"
+    yet = f"{result.undefended} yet: a lucky reading looks the same"
+    beside = result.remark if result.nobody_stood else yet
     kind = "best so far: the default" if result.is_default else "best so far"
     return Answer(kind, _value(result), beside, good=False)
 

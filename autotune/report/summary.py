@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from textwrap import shorten
 
 from autotune.measure.outcome import MISTAKE, SAME_CODE_AS, SURE
-from autotune.report.numbers import ratio_title, say_count, say_estimate, say_gain, say_ratio, say_value
+from autotune.report.numbers import say_count, say_estimate, say_gain, say_ratio, say_value
 from autotune.report.throughput import disagreement
+from autotune.session.crowded import say_crowded
 from autotune.session.result import EXHAUSTED, INTERRUPTED, Comparison, Result
 from autotune.session.same_failure import MISTAKEN
 from autotune.space.configuration import Value, plain
-from autotune.space.spec import Budget
+from autotune.space.spec import Budget, ratio_title
 from autotune.status import Status
 from autotune.store.records import TrialRecord
 
@@ -33,6 +34,7 @@ def summarize(
         "",
         _tried(result),
         *_why_failed(result),
+        *_crowded(result),
         f"stored in      {result.store}  (study {result.study.name}#{result.study.id})",
     ]
     lines += ["", *_next(result, space, program, store_option, budget or Budget())]
@@ -47,7 +49,7 @@ def headline(result: Result) -> str:
     if not result.defended and result.is_default and result.statuses.get(Status.OK) == 1:
         return f"{label}no better than the default was found for {result.study.name}: nothing else succeeded"
     if not result.defended:
-        return f"{label}best so far of {result.study.name}, not measured again"
+        return f"{label}best so far of {result.study.name}, {result.undefended}"
     if result.is_default:
         return f"{label}no better than the default was found for {result.study.name}"
     return f"{label}winner of {result.study.name}"
@@ -73,7 +75,11 @@ def say_knob(value: Value) -> str:
 
 def _metrics(result: Result) -> list[str]:
     units = {m["name"]: m["unit"] for m in result.study.metrics}
-    return ["", *(f"{name:14} {say_estimate(e, units.get(name, ''))}" for name, e in result.metrics.items())]
+    said = {name: say_estimate(e, units.get(name, "")) for name, e in result.metrics.items()}
+    goal = result.metric
+    if goal.name in said and result.default is not None and not result.is_default:
+        said[goal.name] += f"; the default {say_estimate(result.default, goal.unit)}"
+    return ["", *(f"{name:14} {text}" for name, text in said.items())]
 
 
 def say_goals(result: Result, trial: TrialRecord) -> str:
@@ -156,6 +162,12 @@ def _why_failed(result: Result) -> list[str]:
     return list(first.values())
 
 
+def _crowded(result: Result) -> list[str]:
+    """Where something succeeded it is a remark on that."""
+    said = "" if result.best is not None else say_crowded({t.number: t.facts for t in result.trials})
+    return [f"{'remark':14} {said}"] if said else []
+
+
 def _mistake(result: Result) -> list[str]:
     """The mistake that ended the search, where it is, and what to do if it is none."""
     facts = next(trial.facts for trial in result.trials if MISTAKE in trial.facts)
@@ -168,7 +180,10 @@ def _mistake(result: Result) -> list[str]:
 
 def _next(result: Result, space: str, program: str, store_option: str, budget: Budget) -> list[str]:
     study = f"--study {result.study.name}{store_option}"
-    winner = (f"{program} best --format flags {study}", "the winner as compiler flags (or yaml, json, env)")
+    winner = (
+        f"{program} best --format flags {study}",
+        "the winner as compiler flags (or yaml, json, env, set)",
+    )
     commands = [
         *([winner] if result.best is not None else []),
         *([(f"{program} best --front {study}", "the whole front")] if len(result.goals) > 1 else []),

@@ -6,15 +6,17 @@ from autotune.measure.outcome import Estimate
 from autotune.report.numbers import say_estimate, say_ratio
 from autotune.session.agreement import Verification
 from autotune.session.replicates import Interval
+from autotune.space.spec import ratio_title
 
 
 def say_intervals(result: Verification) -> list[str]:
-    """A line for each of speed-up, metric, pace and default, as far as they are known now."""
+    """A line for each of the ratio to the default, metric, pace and default, as far as they are known now."""
     lines = []
+    title = ratio_title(result.goal, result.unit)
     if "speedup" in result.now and "speedup" in result.then:
-        lines.append(_line("speed-up", f"{_ratio(result, 'then')} then, {_ratio(result, 'now')} now"))
+        lines.append(_line(title, f"{_ratio(result, 'then')} then, {_ratio(result, 'now')} now"))
     elif "speedup" in result.now:
-        lines.append(_line("speed-up", f"{_ratio(result, 'now')} now, over the default"))
+        lines.append(_line(title, f"{_ratio(result, 'now')} now, over the default"))
     if "metric" in result.now:
         lines.append(_line(result.metric, _then_and_now(result, "metric")))
     if result.slower is not None:

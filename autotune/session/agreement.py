@@ -15,11 +15,12 @@ from typing import Any, Literal
 from autotune.measure.outcome import Outcome, Reading
 from autotune.measure.significance import Ratio, speedup
 from autotune.measure.statistics import estimate
+from autotune.session.causes import State, busier, state_of
 from autotune.session.finale import DEFAULT, Contender
 from autotune.session.paced import Past, SamePace, Series, at_same_pace, series_of
 from autotune.session.replicates import Interval, apart, expected_spread, interval_of, resolution, widened
 from autotune.space.configuration import Configuration
-from autotune.space.spec import StudySpec
+from autotune.space.spec import StudySpec, is_speed, ratio_title
 from autotune.status import Status
 
 WINNER = "the recipe"
@@ -51,6 +52,8 @@ class Claim:
     """The metric in earlier runs of the study, for each configuration that had several."""
     past: Past | None = None
     """The readings behind it; ``None``: the pace of the machine is not known, or not comparable."""
+    state: State | None = None
+    """What the machine did while it was measured; ``None``: not known."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,8 @@ class Verification:
     """What agrees or differs, in words; or why it cannot be measured."""
     metric: str = ""
     unit: str = ""
+    goal: str = ""
+    """``minimize`` or ``maximize``."""
     then: Mapping[str, Interval] = field(default_factory=dict)
     """``metric``, ``default`` and ``speedup``, as far as they were said."""
     now: Mapping[str, Interval] = field(default_factory=dict)
@@ -120,7 +125,8 @@ def compared(spec: StudySpec, claim: Claim, runs: Sequence[Run]) -> Verification
     then, now = _then(claim), _now(spec, claim, runs)
     paced = _at_same_pace(spec, claim, runs)
     wide = _as_runs_differ(spec, claim, runs, then, now)
-    verdict, why, noticeable = _judged(spec, claim, *wide, paced)
+    taken = tuple(r for run in runs for c in run.contenders if c.label == claim.label for r in c.readings)
+    verdict, why, noticeable = _judged(spec, claim, *wide, paced, state_of(taken))
     if paced is not None:
         now["at_pace"] = paced.read
     return Verification(
@@ -128,6 +134,7 @@ def compared(spec: StudySpec, claim: Claim, runs: Sequence[Run]) -> Verification
         why,
         goal.name,
         goal.unit,
+        goal.goal or "minimize",
         then,
         now,
         noticeable=noticeable,
@@ -135,7 +142,7 @@ def compared(spec: StudySpec, claim: Claim, runs: Sequence[Run]) -> Verification
         runs=len(runs),
         rounds=sum(run.rounds for run in runs),
         readings={label: tuple(v for run in values for v in run) for label, values in read.items() if values},
-        taken=tuple(r for run in runs for c in run.contenders if c.label == claim.label for r in c.readings),
+        taken=taken,
     )
 
 
@@ -230,22 +237,30 @@ def _judged(
     then: Mapping[str, Interval],
     now: Mapping[str, Interval],
     paced: SamePace | None,
+    state: State,
 ) -> tuple[Verdict, str, float | None]:
     """The verdict, why, and the smallest change that would have been noticed.
 
-    A trial's value is held against another at the same pace of the machine, where that is known.
+    A trial's value is held against another at the same pace of the machine, where that is known. ``state``:
+    what the machine did meanwhile.
     """
-    goal, precision = spec.goals[0].goal or "minimize", spec.measure.precision
+    goal, precision = spec.goals[0], spec.measure.precision
     order = (claim.by, "metric" if claim.by == "speedup" else "speedup")
     if paced is not None:
         then, now = {"metric": paced.then}, {"metric": paced.now}
-    verdict, why = judge_again(then, now, precision, goal, order)
+    title = ratio_title(goal.goal, goal.unit)
+    verdict, why = judge_again(then, now, precision, goal.goal or "minimize", order, title)
     if paced is not None:
         why += ", at the same pace of the machine"
     name = next((name for name in order if name in then and name in now), None)
     noticeable = resolution(then[name], now[name], precision) if name else None
     if verdict == "agrees" and noticeable is not None and noticeable > WEAK:
         verdict, why = "cannot be told", "runs of the same thing differ too much here, or did then"
+    if verdict == "differs" and name and is_speed(goal.goal, goal.unit):
+        share, shows = (0.0, "") if claim.state is None else busier(claim.state, state)
+        slower = name == "speedup" or (now[name][0] > then[name][0]) == (goal.goal == "minimize")
+        if share and slower and not apart(then[name], now[name], precision - math.log1p(-share)):
+            verdict, why = "cannot be told", f"{why}, but the machine was busier: {shows}"
     return verdict, why, noticeable
 
 
@@ -259,16 +274,18 @@ def judge_again(
     precision: float,
     goal: str,
     order: Sequence[str] = ("speedup", "metric"),
+    title: str = "speed-up",
 ) -> tuple[Verdict, str]:
     """Whether what was said and what is measured agree, and in what not. Pure.
 
     ``precision``: the part by which two results may differ for whatever reason. ``order``: what decides; the
-    second only where the first is not known on both sides.
+    second only where the first is not known on both sides. ``title``: the name of the ratio
+    to the default.
     """
     name = next((name for name in order if name in then and name in now), None)
     if name is None:
         return "agrees", "nothing was said that could differ"
-    what = "speed-up" if name == "speedup" else "measured value"
+    what = title if name == "speedup" else "measured value"
     if not apart(then[name], now[name], precision):
         return "agrees", f"the {what} is as it was"
     more = now[name][0] > then[name][0]

@@ -40,8 +40,9 @@ def search(
 ) -> Result:
     """Search a space and return the defended winner; what was searched before is not repeated.
 
-    ``space`` is a space file or a :class:`StudySpec`; or, with an ``objective``, a :class:`Space`: its study
-    has the objective's name, and as its metric the ``time`` in seconds, the less the better. ``trials``,
+    ``space`` is a space file or a :class:`StudySpec`, which says in Python what a file says: name, metrics,
+    early stopping and the rest. With an ``objective`` a :class:`Space` will do: its study has the objective's
+    name, and as its metric the ``time`` in seconds, the less the better. ``trials``,
     ``time`` (seconds) and ``patience`` bound the study as a whole and override the file's ``budget:``.
     ``store`` is a path or URL (default: ``AUTOTUNE_STORE`` or ``results/autotune.db``). ``fresh`` begins a
     new study. ``objective`` is a Python callable or objective measured in this very process, in the place of

@@ -31,7 +31,7 @@ from autotune.measure.outcome import Outcome
 from autotune.measure.reports import Reporter, Stopped
 from autotune.provenance.environment import Environment
 from autotune.session.ledger import Ledger
-from autotune.session.opening import open_study
+from autotune.session.opening import check_feasible, open_study
 from autotune.session.result import Result, load_result
 from autotune.session.stopping import make_stopping
 from autotune.session.told import Measured, count_of, outcome_of
@@ -67,6 +67,7 @@ class AskTell:
         with ExitStack() as opened:
             opened.callback(store.close)
             self._store = store
+            check_feasible(spec)
             self._study = open_study(spec, store, environment, fresh=fresh)
             self._ledger = Ledger(spec, store, self._study, environment)
             opened.callback(self._ledger.close, "closed")

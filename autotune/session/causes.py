@@ -38,6 +38,9 @@ LEVELS = {
 LEAST_SHARE = 0.05
 """A share that changed by less is not worth a word."""
 
+MOST_SHARE = 0.9
+"""What a busy machine is believed to take at most: a result that is ten times as long has another cause."""
+
 HALF = 0.5
 """Of a core: a process that had less waits for others (for a program, say), so its share tells little."""
 
@@ -63,19 +66,42 @@ def state_of(readings: Sequence[Reading]) -> State:
 
 def pressures(then: State, now: State) -> Iterator[str]:
     """What the machine did otherwise, in words."""
-    for name, text in SHARES.items():
+    for name, before, after in _moved_shares(then, now):
+        yield _say_share(name, before, after)
+    for name, (text, least) in LEVELS.items():
+        if name in then.levels and name in now.levels:
+            before, after = then.levels[name], now.levels[name]
+            if abs(after - before) > least * max(abs(before), abs(after)):
+                yield f"{text.format(f'{after:.4g}')}, and {before:.4g} then"
+
+
+def busier(then: State, now: State) -> tuple[float, str]:
+    """The part of the time that others took from the readings now and not then, at most, and how it shows.
+
+    0 and an empty text where the machine was no busier.
+    """
+    taken = {
+        before - after if name == "cpu" else after - before: _say_share(name, before, after)
+        for name, before, after in _moved_shares(then, now)
+    }
+    most = max(taken, default=0.0)
+    return (min(most, MOST_SHARE), taken[most]) if most > 0.0 else (0.0, "")
+
+
+def _moved_shares(then: State, now: State) -> Iterator[tuple[str, float, float]]:
+    """Which shares are not as they were: each with that of then and that of now."""
+    for name in SHARES:
         if name not in then.shares or name not in now.shares:
             continue
         before, after = then.shares[name], now.shares[name]
         if name == "cpu" and max(before, after) < HALF:
             continue
         if abs(after - before) >= LEAST_SHARE:
-            yield f"{text.format(f'{after:.0%}')}, and {before:.0%} then"
-    for name, (text, least) in LEVELS.items():
-        if name in then.levels and name in now.levels:
-            before, after = then.levels[name], now.levels[name]
-            if abs(after - before) > least * max(abs(before), abs(after)):
-                yield f"{text.format(f'{after:.4g}')}, and {before:.4g} then"
+            yield name, before, after
+
+
+def _say_share(name: str, before: float, after: float) -> str:
+    return f"{SHARES[name].format(f'{after:.0%}')}, and {before:.0%} then"
 
 
 def common_shift(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from autotune.measure.gpu.claims import VISIBLE, GpuClaim, find_gpus
@@ -45,7 +46,15 @@ def find_lanes(settings: MeasureSettings) -> tuple[Lane, ...]:
     gpus = find_gpus(settings.gpus, query_gpus()) if settings.gpus else ()
     if not gpus:
         return (Lane(find_place(settings.cores)),)
-    return tuple(Lane(find_place(settings.cores, gpu=gpu.key), gpu) for gpu in gpus)
+    lanes: list[Lane] = []
+    with ExitStack() as failed:  # where one cannot be had, or somebody interrupts, the others are let go
+        for gpu in gpus:
+            failed.callback(gpu.close)
+        for gpu in gpus:
+            lanes.append(Lane(find_place(settings.cores, gpu=gpu.key), gpu))
+            failed.callback(lanes[-1].close)
+        failed.pop_all()
+    return tuple(lanes)
 
 
 def cores_of(lanes: Sequence[Lane]) -> Cores:

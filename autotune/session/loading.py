@@ -11,10 +11,10 @@ from autotune.arguments import count_problems, is_whole, not_whole, time_problem
 from autotune.errors import InputError, Problem
 from autotune.measure.replay import limit_to_recording
 from autotune.provenance.device import device_facts
-from autotune.space.read_metrics import DEFAULT
 from autotune.space.reader import read_family, read_spec
 from autotune.space.space import Space
 from autotune.space.spec import Budget, CallableObjective, Family, ReplayObjective, StudySpec
+from autotune.space.spec_problems import spec_problems
 
 
 def load_spec(
@@ -33,6 +33,8 @@ def load_spec(
     Raises :class:`autotune.errors.InputError` with every problem that was found.
     """
     if isinstance(space, StudySpec):
+        if problems := list(spec_problems(space)):
+            raise InputError(problems)
         spec = space
     elif isinstance(space, str | Path):
         spec = read_spec(Path(space), device=device_facts(device))
@@ -46,7 +48,7 @@ def spec_of(space: Space, objective: CallableObjective) -> StudySpec:
     """What a space file would say that leaves all out but the space and what is tuned."""
     own = objective.name.rpartition(":")[2].rpartition(".")[2]
     name = re.sub(r"\W+", "", own, flags=re.ASCII).strip("_")[:100]
-    return StudySpec(name or "objective", space, objective, DEFAULT)
+    return StudySpec(name or "objective", space, objective)
 
 
 def load_family(

@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from autotune.errors import Location, NothingFeasibleError
+from autotune.errors import Problem as Fault
 from autotune.measure.sources import source_files
 from autotune.provenance.code import SourceSnapshot, snapshot
 from autotune.provenance.environment import Environment
@@ -168,6 +170,24 @@ def try_strategy(spec: StudySpec) -> None:
         seconds=spec.budget.time,
     )
     make_strategy(spec.search.strategy, problem, spec.search.seed)
+
+
+def check_feasible(spec: StudySpec) -> None:
+    """Raises :class:`NothingFeasibleError` where no configuration satisfies the constraints.
+
+    Before a study begins, as :func:`try_strategy`. Of several workloads one may have none: the others go on.
+    """
+    if spec.space.feasible:
+        return
+    file = str(spec.source) if spec.source else ""
+    hint = f"autotune check {file} says what each constraint removes" if file else "loosen the constraints"
+    raise NothingFeasibleError(
+        Fault(
+            "no configuration satisfies the constraints, so there is nothing to search",
+            Location(file) if file else None,
+            hint=hint,
+        )
+    )
 
 
 def _written(record: StudyRecord) -> tuple[str, str, object]:

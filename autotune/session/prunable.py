@@ -26,7 +26,9 @@ class Prunable:
     """What nothing refers to, or will then."""
     studies: tuple[StudyRecord, ...] = ()
     trials: int = 0
-    """Of those studies, or replicates."""
+    """Of the searches of those studies, which alone are counted as trials anywhere."""
+    repeats: int = 0
+    """Measurements again: of finales, replays and verifications."""
     sessions: tuple[int, ...] = ()
     """Of replays and verifications, by id."""
     leaning: tuple[str, ...] = ()
@@ -40,6 +42,7 @@ class Prunable:
         return {
             "studies": [study.label for study in self.studies],
             "trials": self.trials,
+            "repeats": self.repeats,
             "sessions": list(self.sessions),
             "files": sorted(self.loose.artifacts),
             "bytes": self.loose.bytes,
@@ -55,9 +58,9 @@ def loose(store: Store) -> Prunable:
 
 def whole_study(store: Store, study: StudyRecord) -> Prunable:
     """A study with its trials, readings, verdicts and sessions, and what it alone refers to."""
-    return Prunable(
-        store.loose({study.id}), (study,), len(store.trials(study.id)), leaning=tuple(_leaning(store, study))
-    )
+    trials = store.count_trials(study.id)
+    repeats = len(store.trials(study.id)) - trials
+    return Prunable(store.loose({study.id}), (study,), trials, repeats, leaning=tuple(_leaning(store, study)))
 
 
 def _leaning(store: Store, study: StudyRecord) -> Iterator[str]:
@@ -88,8 +91,8 @@ def replicates(store: Store) -> Prunable:
         if VERIFIED in session.settings and session.finished_at is not None
     ]
     known = set(sessions)
-    trials = sum(t.session_id in known for study in store.studies() for t in store.trials(study.id))
-    return Prunable(store.loose(), trials=trials, sessions=tuple(sessions))
+    repeats = sum(t.session_id in known for study in store.studies() for t in store.trials(study.id))
+    return Prunable(store.loose(), repeats=repeats, sessions=tuple(sessions))
 
 
 def delete(store: Store, what: Prunable) -> Loose:

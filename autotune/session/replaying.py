@@ -154,6 +154,7 @@ def claim_of(store: Store, study: StudyRecord, trial: TrialRecord, spec: StudySp
         status=trial.status if trial.status.failed else Status.OK,
         default=_default(repeats, trial, spec, goal.name),
         replicates=replicates([t for t in repeats if t.hash != trial.hash], goal.name),
+        state=state_of(store.readings(trial.id)),
     )
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
+from autotune.errors import InputError
 from autotune.measure.outcome import Estimate
 from autotune.session.crowded import say_crowded
 from autotune.session.same_failure import MISTAKEN
@@ -59,6 +62,8 @@ class Result:
     defended: bool
     """Whether ``best`` is the outcome of a re-measurement of the finalists."""
     is_default: bool
+    default: Estimate | None = None
+    """What the default came to in :attr:`metric`, measured as ``best`` was; ``None`` where it failed."""
     speedup: Comparison | None = None
     gain: Comparison | None = None
     """Where no ratio can be formed, since a value is not above 0: by how much the winner is better than the
@@ -71,6 +76,10 @@ class Result:
     """Why the search ended."""
     remark: str = ""
     """What else is to be said of the verdict: no better than the default, nothing to compare with ..."""
+    why_nothing: str = ""
+    """Where nothing succeeded: the commonest failure, how often it came, and what its first trial said."""
+    nobody_stood: bool = False
+    """Whether the finalists were measured again, and not one of them has a result; the remark says why."""
     trials: Sequence[TrialRecord] = field(default=(), repr=False)
     outside: int = 0
     """How many of :attr:`trials` the space no longer has: they count for no budget."""
@@ -93,6 +102,11 @@ class Result:
         return min(self.baselines, key=lambda c: c.estimate, default=None)
 
     @property
+    def undefended(self) -> str:
+        """What to say of an answer that no finale stands behind; of a defended one it says nothing."""
+        return "measured again without success" if self.nobody_stood else "not measured again"
+
+    @property
     def failures(self) -> dict[str, int]:
         """How many trials ended in each kind of failure."""
         return {s: n for s, n in self.statuses.items() if Status(s).failed}
@@ -111,6 +125,7 @@ class Result:
             "study_id": self.study.id,
             "configuration": None if self.best is None else plain(self.best),
             "metrics": {name: estimate_document(e) for name, e in self.metrics.items()},
+            "default": estimate_document(self.default) if self.default else None,
             "speedup": self.speedup.to_document() if self.speedup else None,
             "gain": self.gain.to_document() if self.gain else None,
             "vendor": vendor.to_document() if vendor else None,
@@ -124,6 +139,7 @@ class Result:
             "replayed": self.study.replayed,
             "reason": self.reason,
             "remark": self.remark,
+            "why_nothing": self.why_nothing,
             "store": self.store,
         }
 
@@ -156,8 +172,24 @@ def load_result(store: Store, study: StudyRecord, reason: str = "") -> Result:
     trials, space = store.trials(study.id, purpose="search"), _changed_space(store, study)
     outside = 0 if space is None else sum(trial.configuration not in space for trial in trials)
     answer = load_answer(store, study, reason)
-    remark = "; ".join(filter(None, (answer.remark, say_crowded({t.number: t.facts for t in trials}))))
-    return replace(answer, trials=trials, outside=outside, remark=remark)
+    whole = replace(answer, trials=trials, outside=outside)
+    crowded = say_crowded({t.number: t.facts for t in trials})
+    if answer.best is None:
+        return replace(whole, why_nothing="; ".join(filter(None, (commonest_failure(trials), crowded))))
+    return replace(whole, remark="; ".join(filter(None, (answer.remark, crowded))))
+
+
+def commonest_failure(trials: Sequence[TrialRecord]) -> str:
+    """``3 of 4 ended as crashed, as trial 0: ValueError: never``; empty where none failed."""
+    failed = [trial for trial in trials if trial.status.failed]
+    if not failed:
+        return ""
+    status, count = Counter(trial.status for trial in failed).most_common(1)[0]
+    first = next((t for t in failed if t.status is status and t.message.strip()), None)
+    said = f"{count} of {len(trials)} ended as {status}"
+    if first is None:
+        return said
+    return f"{said}, as trial {first.number}: {shorten(first.message, 240, placeholder=' ...')}"
 
 
 def load_answer(store: Store, study: StudyRecord, reason: str = "") -> Result:
@@ -168,6 +200,7 @@ def load_answer(store: Store, study: StudyRecord, reason: str = "") -> Result:
     if verdicts and stands(store, study, verdicts[-1]):
         return _defended(store, study, metric, statuses, verdicts[-1], reason)
     found = next(iter(best_trials(store, study, metric, 1)), None)
+    fallen = _did_not_stand(verdicts)
     return Result(
         study=study,
         store=store.url,
@@ -177,12 +210,37 @@ def load_answer(store: Store, study: StudyRecord, reason: str = "") -> Result:
         trial=found.number if found else None,
         defended=False,
         is_default=bool(found and found.reason.get("kind") == "default"),
+        default=_default(metric, _searched_default(store, study)) if found else None,
         statuses=statuses,
         reason=reason,
-        remark="; ".join(filter(None, (unchecked(study, found.metrics), _did_not_stand(verdicts))))
+        remark="; ".join(filter(None, (unchecked(study, found.metrics), fallen)))
         if found
         else _nothing(statuses, reason),
+        nobody_stood=bool(fallen),
     )
+
+
+def _default(metric: MetricSpec, runs: Sequence[TrialRecord]) -> Estimate | None:
+    """What the last of these runs that succeeded came to."""
+    values = [
+        run.metrics[metric.name] for run in runs if run.status is Status.OK and metric.name in run.metrics
+    ]
+    return values[-1] if values else None
+
+
+def _searched_default(store: Store, study: StudyRecord) -> list[TrialRecord]:
+    """The trial of the default while searching, where there was one."""
+    try:
+        default = space_from_document(study.document["space"]).default()
+    except (InputError, KeyError):  # it is not in the space, or the study was written by something else
+        return []
+    return store.numbered(study.id, [*store.numbers_of(study.id, [default.hash]).values()])
+
+
+def _defaults_of(store: Store, verdict: VerdictRecord) -> list[TrialRecord]:
+    """The runs of the default in the finale of a verdict, without those of replays and verifications."""
+    runs = store.trials(verdict.study_id, "default", Status.OK)
+    return [run for run in runs if run.session_id == verdict.session_id]
 
 
 def _did_not_stand(verdicts: Sequence[VerdictRecord]) -> str:
@@ -284,6 +342,7 @@ def _defended(
         trial=found.number if found else None,
         defended=True,
         is_default=verdict["is_default"],
+        default=_default(metric, _defaults_of(store, record)),
         speedup=Comparison(**verdict["speedup"]) if verdict.get("speedup") else None,
         gain=Comparison(**verdict["gain"]) if verdict.get("gain") else None,
         baselines=tuple(Comparison(**c) for c in verdict.get("baselines", [])),

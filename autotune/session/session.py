@@ -16,7 +16,7 @@ from autotune.session.budget import stop_condition
 from autotune.session.executor import Executor, Finished, Started, Ticket
 from autotune.session.finale import defend
 from autotune.session.ledger import Ledger
-from autotune.session.opening import next_segment, open_study
+from autotune.session.opening import check_feasible, next_segment, open_study
 from autotune.session.progress import Opening, Progress
 from autotune.session.remarks import Remarks
 from autotune.session.result import EXHAUSTED, INTERRUPTED, Result, load_result, space_of
@@ -63,6 +63,8 @@ class Session:
     def run(self) -> Result:
         """Search until the budget is spent or the space exhausted, then measure the finalists again."""
         with closing(self.executor), self.executor.aside():
+            if not self.part:
+                check_feasible(self.spec)
             study = open_study(self.spec, self.store, self.environment, fresh=self.fresh, goes_on=self.part)
             ledger = Ledger(self.spec, self.store, study, self.environment, part=self.part)
             reason = "crashed"

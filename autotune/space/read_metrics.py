@@ -5,24 +5,23 @@ from __future__ import annotations
 import re
 
 from autotune.space.fields import Fields, Problems, as_map, number, one_of, written
-from autotune.space.spec import MetricSpec
+from autotune.space.spec import TIME, MetricSpec
 from autotune.space.yaml_nodes import YamlEntry, YamlMap, YamlNode, YamlScalar, shorten
 
 KEYS = ("goal", "unit", "at_most", "at_least")
-DEFAULT = (MetricSpec("time", "minimize", "s"),)
-"""The metrics of a file that has no such section."""
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+"""What a metric can be called."""
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _FORM = "a mapping such as {goal: minimize, unit: s}"
 
 
 def read_metrics(node: YamlNode | None, problems: Problems) -> tuple[MetricSpec, ...]:
     """The metrics in file order. At least one must have a goal."""
     if node is None:
-        return DEFAULT
+        return TIME
     entries = problems.attempt(lambda: as_map(node, "metrics", "a mapping: a metric's name, then " + _FORM))
     if entries is None:
-        return DEFAULT
+        return TIME
     before = len(problems.found)
     metrics = tuple(_metric(entry, problems) for entry in entries)
     if not any(metric.goal for metric in metrics) and len(problems.found) == before:
@@ -36,7 +35,7 @@ def read_metrics(node: YamlNode | None, problems: Problems) -> tuple[MetricSpec,
 
 def _metric(entry: YamlEntry, problems: Problems) -> MetricSpec:
     title = f"metrics.{shorten(entry.key)}"
-    if not _NAME.fullmatch(entry.key):
+    if not NAME.fullmatch(entry.key):
         problems.add(
             f"{shorten(entry.key)!r} cannot name a metric",
             entry.where,

@@ -45,7 +45,9 @@ KEYS = (
     "budget",
 )
 
-_NAME = re.compile(r"\w[\w.-]{0,99}")
+NAME = re.compile(r"\w[\w.-]{0,99}")
+"""What a study can be called."""
+
 _NOTHING: Mapping[str, Value] = FrozenMap({})
 
 
@@ -241,6 +243,6 @@ def _version(node: YamlNode, title: str) -> int:
 
 def _name(node: YamlNode, title: str) -> str:
     name = text(node, title)
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         raise wrong(node, title, "at most 100 letters, digits, _ . -, the first one no sign")
     return name

@@ -33,6 +33,20 @@ class MetricSpec:
     at_least: float | None = None
 
 
+TIME = (MetricSpec("time", "minimize", "s"),)
+"""The metrics of a study that says nothing of them."""
+
+
+def is_speed(goal: str | None, unit: str) -> bool:
+    """Whether a better value of a metric is a faster one: fewer seconds, or more of something a second."""
+    return (goal, unit) == ("minimize", "s") or (goal == "maximize" and unit.endswith("/s"))
+
+
+def ratio_title(goal: str | None, unit: str) -> str:
+    """What the ratio of two values of a metric is called."""
+    return "speed-up" if is_speed(goal, unit) else "gain"
+
+
 @dataclass(frozen=True)
 class PythonObjective:
     """``objective: ../objectives/gemm_c.py:Gemm``: a class (or function) in a file or module."""
@@ -94,6 +108,9 @@ class CallableObjective:
 
 
 ObjectiveSpec = PythonObjective | CommandObjective | ReplayObjective | CallableObjective
+
+GIVEN = CallableObjective("the objective", "")
+"""Stands for what ``autotune.search(..., objective=...)`` is given."""
 
 
 @dataclass(frozen=True)
@@ -195,8 +212,8 @@ class StudySpec:
 
     name: str
     space: Space
-    objective: ObjectiveSpec
-    metrics: tuple[MetricSpec, ...]
+    objective: ObjectiveSpec = GIVEN
+    metrics: tuple[MetricSpec, ...] = TIME
     workload: FrozenMap = field(default_factory=lambda: FrozenMap({}))
     search: SearchSettings = SearchSettings()
     measure: MeasureSettings = MeasureSettings()

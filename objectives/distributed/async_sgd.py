@@ -42,13 +42,13 @@ class AsyncSgd(DistributedObjective):
 
     def __init__(self, context: Context) -> None:
         workload = context.workload
-        self.workers = int(workload["workers"])
+        self.workers = context.size("workers")
         super().__init__(replace(context, workload={**workload, "world": self.workers + 1}))
         self.job = Job(
-            int(workload["width"]),
-            int(workload["depth"]),
+            context.size("width"),
+            context.size("depth", least=0),
             float(workload["target"]),
-            int(workload["validate"]),
+            context.size("validate"),
             float(workload["seconds"]),
         )
         self._checked: dict[int, float] = {}

@@ -40,7 +40,7 @@ class Allreduce(DistributedObjective):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.elements = int(float(context.workload["megabytes"]) * 1e6 / 4)
-        self.gemms = int(context.workload.get("gemms", 0))
+        self.gemms = context.size("gemms", 0, least=0)
         self._baseline: Plan | None = None
 
     @property

@@ -49,7 +49,7 @@ class Copies(Objective):
             raise ValueError("PyTorch finds no GPU here")
         self.cuda = self.device.type == "cuda"
         self.blocks = max(1, int(float(context.workload["megabytes"]) * 1e6 / 4 / BLOCK))
-        self.products = int(context.workload.get("products", 1))
+        self.products = context.size("products", 1, least=0)
 
     def load(self, prepared: Any) -> Plan:
         return prepared if isinstance(prepared, Plan) else Plan(**dict(prepared))

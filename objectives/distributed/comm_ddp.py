@@ -35,9 +35,8 @@ class DataParallel(DistributedObjective):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        workload = context.workload
-        self.work = Work(int(workload["width"]), int(workload["depth"]), int(workload["samples"]))
-        self.steps = int(workload.get("steps", 5))
+        self.work = Work(context.size("width"), context.size("depth", least=0), context.size("samples"))
+        self.steps = context.size("steps", 5)
         self._alone: Mapping[str, float] | None = None
 
     @property

@@ -21,7 +21,7 @@ from autotune.measure.group import STALL_SECONDS, ProcessGroup
 from autotune.measure.group_device import Device, Link
 from autotune.measure.group_network import Loopback, Network
 from autotune.measure.group_objective import GroupObjective
-from autotune.measure.objective import Context
+from autotune.measure.objective import Context, size_in
 
 
 class DistributedObjective(GroupObjective):
@@ -53,10 +53,10 @@ class DistributedObjective(GroupObjective):
 
 
 def devices_of(workload: Mapping[str, Any]) -> tuple[Device, ...]:
-    """Raises ``ValueError`` for what is no description of devices."""
-    world = int(workload.get("world", 2))
+    """Raises ``ValueError`` for what is no description of devices, ``Infeasible`` for no number of them."""
+    world = size_in(workload, "world", 2)
     own = list(workload.get("devices", ()))
-    if world < 1 or len(own) > world:
+    if len(own) > world:
         raise ValueError(f"workload: {world} ranks, and devices for {len(own)}")
     shared = workload.get("link")
     devices = []

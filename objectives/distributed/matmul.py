@@ -35,7 +35,7 @@ class DistributedMatmul(GroupObjective):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         workload = context.workload
-        self.n = int(workload["n"])
+        self.n = context.size("n")
         self.limit = float(workload.get("limit", 1.0))
         if self.n % WORLD:
             raise ValueError(f"n is {self.n}, and should be a multiple of {WORLD}")

@@ -66,7 +66,7 @@ class Placement(GroupObjective):
         self.sizes = {
             k: v for k, v in context.workload.items() if k not in ("devices", "steps", "runtime_mib")
         }
-        self.count = int(context.workload.get("steps", 3))
+        self.count = context.size("steps", 3)
 
     @cached_property
     def model(self) -> Model:

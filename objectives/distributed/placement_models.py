@@ -20,6 +20,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - as everybody calls it
 from torch import nn
 
+from autotune.measure.objective import size_in
+
 MIXED = 7919
 """What an item's number is multiplied by in its seed, so that no two items of near seeds begin alike."""
 
@@ -81,10 +83,10 @@ def make_model(workload: Mapping[str, Any]) -> Model:
 def chain(workload: Mapping[str, Any]) -> Model:
     """Workload: ``blocks``, ``width``, ``heads``, ``context``, ``vocabulary``, ``batch``."""
     width, heads, context = (
-        int(workload.get(name, n)) for name, n in (("width", 64), ("heads", 4), ("context", 32))
+        size_in(workload, name, n) for name, n in (("width", 64), ("heads", 4), ("context", 32))
     )
-    words, batch = int(workload.get("vocabulary", 512)), int(workload.get("batch", 16))
-    blocks = int(workload.get("blocks", 5))
+    words, batch = size_in(workload, "vocabulary", 512), size_in(workload, "batch", 16)
+    blocks = size_in(workload, "blocks", 5, least=0)
     items = [
         Item("embed", (), lambda: Embedding(words, context, width)),
         *(Item(f"block{n}", (n,), lambda: Block(width, heads)) for n in range(blocks)),
@@ -142,9 +144,9 @@ class WordHead(nn.Module):
 
 def graph(workload: Mapping[str, Any]) -> Model:
     """Workload: ``branches``, ``channels``, ``side`` (of the square images), ``classes``, ``batch``."""
-    channels, side = int(workload.get("channels", 16)), int(workload.get("side", 16))
-    classes, batch = int(workload.get("classes", 10)), int(workload.get("batch", 16))
-    branches = int(workload.get("branches", 5))
+    channels, side = size_in(workload, "channels", 16), size_in(workload, "side", 16)
+    classes, batch = size_in(workload, "classes", 10), size_in(workload, "batch", 16)
+    branches = size_in(workload, "branches", 5)
     items = [
         Item("stem", (), lambda: Convolution(3, channels, 3)),
         *(

@@ -62,7 +62,7 @@ class Reduction(TritonObjective):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.rows, self.columns = context.size("rows"), context.size("columns")
-        self.axis = int(context.workload.get("axis", 0))
+        self.axis = context.size("axis", 0, least=0)
         if self.axis not in (0, 1):
             raise Infeasible(f"axis is 0 or 1, not {self.axis}")
         self.dtype = float_type(context)

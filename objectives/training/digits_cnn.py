@@ -13,9 +13,10 @@ from training_objective import TrainingObjective
 
 class DigitsConvolutional(TrainingObjective):
     textbooks = IMAGES
+    least_sizes = (("channels", 1),)
 
     def make_data(self) -> Data:
         return digits(self.prepared_data)
 
     def make_model(self) -> Blocks:
-        return convolutional(self.context.workload)
+        return convolutional(**self.sizes)

@@ -29,9 +29,10 @@ IMAGES = (
 
 class DigitsPerceptron(TrainingObjective):
     textbooks = IMAGES
+    least_sizes = (("width", 1), ("depth", 0))
 
     def make_data(self) -> Data:
         return digits(self.prepared_data)
 
     def make_model(self) -> Blocks:
-        return perceptron(self.context.workload)
+        return perceptron(**self.sizes)

@@ -26,6 +26,8 @@ class LanguageModel(TrainingObjective):
         Textbook("adam-textbook", "Adam at 0.001 (Kingma and Ba, 2015, and most libraries)", Plan(batch=32)),
     )
 
+    least_sizes = (("layers", 0), ("width", 1), ("heads", 1), ("context", 1))
+
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         wanted = context.workload.get("sha256")
@@ -35,7 +37,7 @@ class LanguageModel(TrainingObjective):
             )
 
     def make_data(self) -> Data:
-        return text(self.prepared_data, int(self.context.workload["context"]))
+        return text(self.prepared_data, self.sizes["context"])
 
     def make_model(self) -> Blocks:
-        return language_model(self.context.workload)
+        return language_model(**self.sizes)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -30,18 +28,16 @@ class Blocks(nn.Module):
         return x
 
 
-def perceptron(workload: Mapping[str, Any]) -> Blocks:
+def perceptron(width: int, depth: int) -> Blocks:
     """``depth`` hidden layers of ``width``; images of shape (n, 64) to logits of shape (n, 10)."""
-    width, depth = int(workload["width"]), int(workload["depth"])
     sizes = [64, *[width] * depth]
     hidden = [nn.Sequential(nn.Linear(i, o), nn.ReLU()) for i, o in itertools.pairwise(sizes)]
     return Blocks(*hidden, nn.Linear(sizes[-1], 10))
 
 
-def convolutional(workload: Mapping[str, Any]) -> Blocks:
+def convolutional(channels: int) -> Blocks:
     """Two convolutions of ``channels`` and twice as many channels, the second with stride 2, and a linear
     layer."""
-    channels = int(workload["channels"])
     return Blocks(
         nn.Sequential(nn.Unflatten(1, (1, 8, 8)), nn.Conv2d(1, channels, 3, padding=1), nn.ReLU()),
         nn.Sequential(nn.Conv2d(channels, 2 * channels, 3, stride=2, padding=1), nn.ReLU()),
@@ -49,14 +45,13 @@ def convolutional(workload: Mapping[str, Any]) -> Blocks:
     )
 
 
-def language_model(workload: Mapping[str, Any]) -> Blocks:
+def language_model(layers: int, width: int, heads: int, context: int) -> Blocks:
     """A transformer of ``layers`` x ``width`` with ``heads`` that reads ``context`` characters.
 
     From characters of shape (n, context) to logits of shape (n, context, 128). Normalisation comes before
     attention and before the feed-forward layer (R. Xiong et al., ICML 2020).
     """
-    width, heads, context = int(workload["width"]), int(workload["heads"]), int(workload["context"])
-    blocks = [_Block(width, heads) for _ in range(int(workload["layers"]))]
+    blocks = [_Block(width, heads) for _ in range(layers)]
     return Blocks(
         _Embedding(width, context), *blocks, nn.Sequential(nn.LayerNorm(width), nn.Linear(width, CHARACTERS))
     )

@@ -62,9 +62,12 @@ class TrainingObjective(Objective):
     """Base class. Subclasses say what the data and the model are, and what the textbooks do."""
 
     textbooks: ClassVar[tuple[Textbook, ...]] = ()
+    least_sizes: ClassVar[tuple[tuple[str, int], ...]] = ()
+    """What the workload says of the model's size, and the least that each may be."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
+        self.sizes = {name: context.size(name, least=least) for name, least in self.least_sizes}
         self._checked: dict[Plan, float] = {}
         self.device = find_device(str(context.workload.get("device", "auto")))
         self.target = context.workload.get("target")
@@ -86,7 +89,7 @@ class TrainingObjective(Objective):
 
     @property
     def step_samples(self) -> int:
-        return int(self.context.workload.get("step_samples", 0)) or len(self.data.train)
+        return self.context.size("step_samples", 0, least=0) or len(self.data.train)
 
     # -- the way of a configuration ------------------------------------------------------------
 
@@ -116,7 +119,7 @@ class TrainingObjective(Objective):
     def measure(self, loaded: Plan, rng: np.random.Generator) -> Sample | Mapping[str, float]:
         """One training."""
         self.forget_memory()
-        steps = self.report.steps or int(self.context.workload["epochs"])
+        steps = self.report.steps or self.context.size("epochs")
         seed = int(rng.integers(MOST_SEED))
         with refusals():
             training = Training(

@@ -32,6 +32,13 @@ def test_a_study_goes_into_an_archive_and_out_of_it(store: Path, tmp_path: Path)
     brought = document(import_, file, "--store", target)
     assert brought["new"] and brought["study"] == "small#1"
     assert not document(import_, file, "--store", target)["new"]
+    shown = document(show, "--study", "small", "--store", store)
+    assert written["trials"] == brought["trials"] == shown["trials"], (
+        "a trial is one of the search everywhere"
+    )
+    assert written["repeats"] == brought["repeats"] > 0
+    rows = document(export, "--readings", "--to", tmp_path / "rows.csv", "--store", store)
+    assert (rows["trials"], rows["repeats"]) == (shown["trials"] - len(shown["failed"]), written["repeats"])
     before, after = (document(show, "--study", "small", "--store", s) for s in (store, target))
     assert before | {"store": ""} == after | {"store": ""}
     followed = document(derive, "--store", target)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import shlex
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from ruamel.yaml import YAML
 
 import autotune
 from autotune.cli import best
+from autotune.measure.run_protocol import VARIABLE
 from tests.cli.calling import call
 
 SPACE = """
@@ -23,6 +25,30 @@ knobs:
   steps: {permutation: [true, 2]}
   place: {assign: [head], to: ["no", gpu]}
 """
+
+
+ODD = """
+autotune: 1
+name: odd
+command: [echo]
+metrics: {loss: {goal: minimize}}
+knobs: {größe: {values: [1]}, lr: {values: [1]}, LR: {values: [2]}}
+"""
+
+
+@pytest.mark.parametrize("front", [[], ["--front"]])
+def test_a_name_that_no_shell_takes_is_an_error_and_prints_nothing(tmp_path: Path, front: list[str]) -> None:
+    """A shell had run ``GRÖSSE=1`` as a command, and of two knobs with one name the last had won."""
+    (tmp_path / "space.yaml").write_text(ODD)
+    with autotune.ask_tell(tmp_path / "space.yaml", strategy="grid", store=tmp_path / "s.db") as session:
+        session.tell(session.ask(1)[0], loss=1.0)
+    done = call(best.command, "--format", "env", "--store", tmp_path / "s.db", *front)
+    assert isinstance(done.exception, autotune.InputError) and done.stdout == ""
+    first, second = done.exception.problems
+    assert "the knob 'größe' has no name that a shell takes" in str(first)
+    assert "the knobs 'lr' and 'LR' are both LR" in str(second)
+    flags = call(best.command, "--format", "flags", "--store", tmp_path / "s.db", *front).stdout
+    assert shlex.split(flags) == ["--größe=1", "--lr=1", "--LR=2"]
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +73,21 @@ def test_yaml_is_what_was_tried_to_readers_of_yaml_1_1_too(store: Path, front: l
         read = reader.load(printed)
         assert read == {"lr": 1e-5, "on": True, "steps": [True, 2], "place": {"head": "no"}}
         assert [type(name) for name in read] == [str] * 4
+
+
+@pytest.mark.parametrize("front", [[], ["--front"]])
+def test_a_script_that_takes_set_has_what_was_tried(
+    store: Path, front: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    words = shlex.split(call(best.command, "--format", "set", "--store", store, *front).stdout)
+    parser = argparse.ArgumentParser()
+    with autotune.run("spelling") as run:
+        run.add_arguments(parser)
+        parser.parse_args(words)
+        defaults = {"lr": 1.0, "on": False, "steps": [], "place": {}}
+        found = {name: run.knob(name, default) for name, default in defaults.items()}
+    assert found == {"lr": 1e-5, "on": True, "steps": [True, 2], "place": {"head": "no"}}
 
 
 @pytest.mark.parametrize("form", ["flags", "env"])

@@ -120,7 +120,11 @@ def test_a_lineage_goes_up_to_what_taught_and_down_to_what_was_taught(tmp_path: 
     assert up["label"] == "gemm#1" and up["relation"] == "learned from 5 trials of"
     recipe = document(lineage, "recipe:gemm", "--store", file)
     assert "gemm#1" in json.dumps(recipe)
-    assert "taught gemm#2" in call(lineage, "gemm#1", "--store", file).stdout
+    said = call(lineage, "gemm#1", "--store", file).stdout
+    assert "taught gemm#2" in said
+    words = said.partition("in these trees:")[2]
+    assert "taught " in words and "began with what this one had measured" in words
+    assert "made from" not in words, "only what occurs is explained"
     assert isinstance(call(lineage, "recipe:none", "--store", file).exception, InputError)
 
 
@@ -213,6 +217,15 @@ def test_nothing_goes_without_yes(store: Path) -> None:
     with Store.open(store) as opened:
         assert opened.integrity() == []
         assert opened.artifact(next(iter(opened.latest_segment(1).artifacts.values())))  # type: ignore[union-attr]
+
+
+def test_what_it_calls_a_trial_is_one_to_show_too(store: Path) -> None:
+    """It had counted what finales and replays measured again as trials."""
+    shown = document(show, "--study", "small", "--store", store)
+    found = document(prune, "--study", "small", "--store", store)
+    assert found["trials"] == shown["trials"] == 12 and found["repeats"] >= 2
+    said = call(prune, "--study", "small", "--store", store).stdout
+    assert f"study small#1 with 12 trials and {found['repeats']} measurements again, and all readings" in said
 
 
 def test_a_study_that_something_leans_on_goes_by_force_alone(tmp_path: Path) -> None:

@@ -58,6 +58,27 @@ def test_search_answers_with_the_defended_winner(result: dict[str, Any]) -> None
     assert result["statuses"]["infeasible"] >= 1 and result["replayed"] is False
 
 
+def test_what_the_default_came_to_stands_beside_the_winner(folder: Path, result: dict[str, Any]) -> None:
+    assert result["default"]["value"] == 1.0 and result["metrics"]["time"]["value"] == 1.0 / 16
+    shown = autotune(folder, "show", "--study", "small", "--store", "study.db").stdout
+    assert "time 62.5 ms; the default 1 s" in shown
+    again = ("search", "space.yaml", "--store", "study.db", "--seed", "3", "--strategy", "random")
+    assert "time           62.5 ms [62.5, 62.5]; the default 1 s [1, 1]" in autotune(folder, *again).stdout
+
+
+def test_a_default_that_wins_or_fails_has_no_value_of_its_own(tmp_path: Path) -> None:
+    objective = "def measure(tile):\n    assert tile != 1\n    return float(tile)\n"
+    (tmp_path / "objective.py").write_text(objective)
+    space = "autotune: 1\nname: {0}\nobjective: objective.py:measure\nmeasure: {{finalists: 0}}\n"
+    for name, default in (("wins", 2), ("fails", 1)):
+        knobs = f"knobs: {{tile: {{values: [1, 2, 4], default: {default}}}}}\n"
+        (tmp_path / "space.yaml").write_text(space.format(name) + knobs)
+        done = autotune(tmp_path, "search", "space.yaml", "--store", "study.db")
+        assert "the default 2 s" not in done.stdout and done.returncode == 0
+        shown = autotune(tmp_path, "show", "--study", name, "--store", "study.db").stdout
+        assert ("time 2 s, which is the default" in shown) == (name == "wins")
+
+
 def test_searching_again_measures_nothing_again(folder: Path, result: dict[str, Any]) -> None:
     again = document(
         folder, "search", "space.yaml", "--store", "study.db", "--seed", "3", "--strategy", "random"
@@ -209,6 +230,19 @@ def test_nothing_feasible_exits_with_3(tmp_path: Path) -> None:
     assert done.returncode == 3 and "never" in done.stdout + done.stderr
     shown = autotune(tmp_path, "show", "--study", "never", "--store", "study.db").stdout
     assert "failed: 3" in shown and "best by" not in shown
+
+
+def test_where_constraints_leave_nothing_no_study_is_begun(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "objective.py").write_text("def measure(a):\n    return 1.0\n")
+    (tmp_path / "space.yaml").write_text(
+        "autotune: 1\nname: nothing\nobjective: objective.py:measure\n"
+        "knobs:\n  a: {range: [1, 3], default: 1}\nconstraints: ['a > 3']\n"
+    )
+    done = autotune(tmp_path, "search", "space.yaml", "--store", "study.db")
+    assert done.returncode == 3 and done.stdout == ""
+    assert "space.yaml: no configuration satisfies the constraints" in done.stderr
+    assert "autotune check space.yaml says what each constraint removes" in done.stderr
+    assert "no study in" in autotune(tmp_path, "show", "--store", "study.db").stdout
 
 
 def test_a_misspelt_verb_is_named_with_the_nearest(tmp_path: Path) -> None:

@@ -355,4 +355,7 @@ def test_a_recipe_gives_its_knobs_and_says_how(
         assert run.knob("compile", default=False) == "max-autotune"
         assert run.knob("depth", default=3) == 3
     assert run.source == "recipe, default"
-    assert "width = 16  (recipe: train: " in run.describe()
+    width, kind, depth, recipe = run.describe().splitlines()
+    assert (width, depth) == ("width = 16  (recipe; default 8)", "depth = 3  (default)")
+    assert kind == "compile = 'max-autotune'  (recipe; default False)"
+    assert recipe.startswith("recipe train: the best of 2 trials")

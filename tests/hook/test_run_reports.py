@@ -34,6 +34,20 @@ def test_reports_are_merged_but_for_those_that_are_waited_for(search: Search) ->
     assert steps == sorted(set(steps))
 
 
+@pytest.mark.parametrize("stride", [1, 2])
+def test_what_comes_after_the_last_step_does_not_count(search: Search, stride: int) -> None:
+    """A fast script that did not look at ``run.steps`` was judged by the last step that it made."""
+    session = Following(steps=9)
+    listener = search(session.reporter)
+    with autotune.run("train") as run:
+        for step in range(stride, 60, stride):
+            run.report(step, loss=1.0 / step, rate=step)
+    listener.attend()
+    last = 9 // stride * stride
+    assert session.heard[-1] == (last, {"loss": 1.0 / last, "rate": float(last)})
+    assert listener.stopped is not None and listener.stopped.message == "all 9 steps are done"
+
+
 def test_values_without_the_metric_go_with_the_next_report_that_has_it(search: Search) -> None:
     session = Following()
     listener = search(session.reporter)
@@ -46,7 +60,7 @@ def test_values_without_the_metric_go_with_the_next_report_that_has_it(search: S
     assert listener.heard.values == {"rate": 7.0, "loss": 0.4}
 
 
-@pytest.mark.parametrize("value", ["low", 10**400], ids=["text", "beyond a float"])
+@pytest.mark.parametrize("value", ["low", "0.3", 10**400], ids=["text", "a number as text", "beyond a float"])
 def test_a_metric_that_is_no_number_is_said_where_it_is_reported(search: Search, value: object) -> None:
     search()
     with pytest.raises(TypeError, match="metric 'loss' must be a number"), autotune.run("train") as run:

@@ -74,12 +74,17 @@ MIXED = Space(
 
 def make_mixed(file: Path) -> Store:
     """A trial for each value of a choice of texts, lists, maps, flags and numbers."""
+    return make_of(MIXED, file)
+
+
+def make_of(space: Space, file: Path) -> Store:
+    """A trial for each configuration of a space."""
     store = Store.open(file)
-    study = store.create_study(new_study("mixed", document={"space": MIXED.to_document()}, spec_text=""))
+    study = store.create_study(new_study("mixed", document={"space": space.to_document()}, spec_text=""))
     session = store.open_session(study.id, {}, "environment0", 1, "host")
     segment = store.open_segment(study.id, {}, {}, "the study begins")
     new = [
-        NewTrial(MIXED.configuration(values), "search", "grid", {"kind": "grid"}) for values in MIXED.feasible
+        NewTrial(space.configuration(values), "search", "grid", {"kind": "grid"}) for values in space.feasible
     ]
     for trial in store.propose(study.id, session, segment.id, new, worker="w"):
         assert trial is not None

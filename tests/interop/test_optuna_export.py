@@ -11,8 +11,10 @@ from optuna.trial import TrialState
 
 from autotune.errors import InputError
 from autotune.interop.optuna_export import export_study
+from autotune.space.knobs import Choice
+from autotune.space.space import Space
 from autotune.store.store import Store
-from tests.interop.exported import make, make_mixed
+from tests.interop.exported import make, make_mixed, make_of
 
 
 @pytest.fixture
@@ -74,6 +76,17 @@ def test_lists_and_maps_are_categories_of_their_text(tmp_path: Path) -> None:
     tried = [trial.params for trial in study.trials]
     assert {params.get("layout") for params in tried} == {"row", "[1, 2]", True, 1.5, None}
     assert {params.get("layout[deep]") for params in tried} == {'{"er": [1]}', None}
+
+
+def test_true_and_one_stay_apart(tmp_path: Path) -> None:
+    """To Optuna they are equal: every trial with ``true`` had come out as one with 1."""
+    space = Space([Choice("threads", (1, True, "all")), Choice("copies", (1, 2))], [])
+    store = make_of(space, tmp_path / "study.db")
+    address = f"sqlite:///{tmp_path}/optuna.db"
+    name, _ = export_study(store, store.study(), address)
+    tried = [trial.params for trial in optuna.load_study(study_name=name, storage=address).trials]
+    assert [params["threads"] for params in tried] == ["1", "1", "true", "true", '"all"', '"all"']
+    assert [params["copies"] for params in tried] == [1, 2] * 3
 
 
 def test_it_can_go_on_being_searched_by_optuna(store: Store, tmp_path: Path) -> None:

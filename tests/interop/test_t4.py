@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autotune.errors import InputError
-from autotune.interop.t4 import Trial, document, read_trials, write_trials
+from autotune.interop.t4 import Trial, document, write_trials
 from autotune.measure.outcome import Estimate, Reading
+from autotune.measure.read_recording import read_recording
+from autotune.measure.recording_formats import seconds_in
 from autotune.space.configuration import Configuration
 from autotune.status import Status
 from autotune.store.records import StudyRecord, TrialRecord
@@ -91,12 +92,15 @@ def test_a_study_and_back(tmp_path: Path) -> None:
     assert written["results"][0]["times"]["framework"] == 500.0
     assert written["results"][0]["timestamp"].startswith("2023-11-14T")
 
-    ok, crashed, memory = read_trials(file)
+    recording = read_recording(file)
+    assert recording.form == "t4" and recording.units["time"] == "s"
+    ok, crashed, memory = recording.entries
     assert ok.configuration == trials[0].configuration
-    assert ok.metrics == pytest.approx({"time": 0.002, "error": 1e-7}) and ok.units["time"] == "s"
-    assert ok.runtimes == pytest.approx((0.001, 0.003))
-    assert ok.phases == pytest.approx({"prepare": 1.5, "check": 0.25, "measure": 0.125})
-    assert (crashed.status, crashed.metrics, crashed.message) == (Status.CRASHED, {}, "SIGSEGV")
+    assert ok.time == pytest.approx(0.002) and ok.metrics == pytest.approx({"error": 1e-7})
+    assert ok.readings == pytest.approx((0.001, 0.003))
+    assert (ok.compile_seconds, ok.verification_seconds, ok.benchmark_seconds) == (1.5, 0.25, 0.125)
+    assert (crashed.status, crashed.time, crashed.metrics) == (Status.CRASHED, None, {})
+    assert crashed.error == "SIGSEGV"
     assert memory.status is Status.OUT_OF_MEMORY
     assert list(tmp_path.iterdir()) == [file]
 
@@ -106,9 +110,10 @@ def test_a_goal_that_is_no_time(tmp_path: Path) -> None:
     rate = {"name": "throughput", "goal": "maximize", "unit": "samples/s"}
     record = trial(0, Status.OK, metrics={"throughput": Estimate(50.0, 49, 51, 5)})
     write_trials(file, study(rate), [record], {100: (Reading("throughput", 50.0),)})
-    (read,) = read_trials(file)
-    assert read.metrics == {"throughput": 50.0} and read.units == {"throughput": "samples/s"}
-    assert read.runtimes == ()
+    recording = read_recording(file)
+    (read,) = recording.entries
+    assert read.metrics == {"throughput": 50.0} and recording.units["throughput"] == "samples/s"
+    assert read.readings == ()
 
 
 FINISHED = [status for status in Status if status.finished]
@@ -141,26 +146,23 @@ def test_round_trip(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[A
     ]
     file = tmp_path_factory.mktemp("t4") / "trials.json.gz"
     file.write_bytes(gzip.compress(json.dumps(document(trials, ["time"], {})).encode()))
-    back = read_trials(file)
+    back = read_recording(file).entries
+    per_unit = seconds_in(unit)
+    assert per_unit is not None
     assert [t.configuration for t in back] == [t.configuration for t in trials]
     assert [t.status for t in back] == [t.status for t in trials]
-    assert [t.message for t in back] == [t.message for t in trials]
+    assert [t.error for t in back] == [t.message for t in trials]
     for one, other in zip(trials, back, strict=True):
-        assert other.metrics == pytest.approx(one.metrics)
-        assert other.runtimes == pytest.approx(one.runtimes)
-
-
-def test_what_is_no_t4_file_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "cache.json"
-    file.write_text(json.dumps({"tune_params_keys": ["a"], "cache": {"1": {"a": 1, "time": 2}}}))
-    with pytest.raises(InputError, match="no T4 file"):
-        read_trials(file)
+        assert (other.time is None) == one.status.failed
+        if not one.status.failed:
+            assert other.time == pytest.approx(one.metrics["time"] * per_unit)
+            assert other.metrics == pytest.approx({"error": one.metrics["error"]})
+        assert other.readings == pytest.approx(one.runtimes)
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the shared recordings are not on this machine")
 def test_the_shared_file() -> None:
-    trials = read_trials(SHARED / "pnpoly-rtx3090.t4.json.gz")
+    recording = read_recording(SHARED / "pnpoly-rtx3090.t4.json.gz")
+    trials = recording.entries
     assert len(trials) == 4092 and sum(t.status.failed for t in trials) == 330
-    assert trials[0].metrics == pytest.approx({"time": 46.268736}) and trials[0].units == {
-        "time": "miliseconds"
-    }
+    assert trials[0].time == pytest.approx(0.046268736) and recording.units == {"time": "miliseconds"}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -84,3 +86,11 @@ def test_a_function_that_is_typed_in_has_no_source() -> None:
     made: dict[str, Any] = {}
     exec("def one(x):\n    return x\ndef two(x):\n    return -x\ndef again(x):\n    return x\n", made)
     assert code(made["one"]) != code(made["two"]) and code(made["one"]) == code(made["again"])
+
+
+def test_a_class_that_is_typed_in_has_no_file() -> None:
+    """Of one that was typed at the prompt, or given by ``python -c``, Python says so by another error."""
+    script = "class Typed:\n    def measure(self): return 1.0\n"
+    script += "from autotune.measure.callables import describe_callable\nprint(describe_callable(Typed).file)"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (ran.stdout, ran.stderr) == ("None\n", "")

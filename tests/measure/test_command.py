@@ -165,7 +165,8 @@ def test_a_metrics_file_of_this_run(tmp_path: Path) -> None:
 
 
 def test_nan_is_passed_on(tmp_path: Path) -> None:
-    assert np.isnan(measure(runner(tmp_path, *printing('{"time": NaN}')))["time"])
+    for written in ("NaN", '"nan"'):  # the second from programs that keep to JSON, which has no such number
+        assert np.isnan(measure(runner(tmp_path, *printing(f'{{"time": {written}}}')))["time"])
 
 
 @pytest.mark.parametrize(
@@ -178,6 +179,7 @@ def test_nan_is_passed_on(tmp_path: Path) -> None:
         ),
         ('{"time": "soon", "error": 0}', "'time' is 'soon', which is no number"),
         ('{"time": [1], "error": 0}', "no number"),
+        ('{"time": "0.3", "error": 0}', "'time' is the text '0.3', not a number: write it without quotes"),
         ('{"time": 1}', "no metric 'error'"),
     ],
 )

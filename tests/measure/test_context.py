@@ -27,6 +27,12 @@ def test_anything_else_is_refused(value: Any) -> None:
         context(m=value).size("m")
 
 
+def test_a_size_may_have_a_default_and_be_none() -> None:
+    assert context().size("gemms", 0, least=0) == 0 and context(gemms=2).size("gemms", 0, least=0) == 2
+    with pytest.raises(Infeasible, match=r"gemms should be a whole number, 0 or more, and is 1\.5"):
+        context(gemms=1.5).size("gemms", 0, least=0)
+
+
 def test_a_size_that_is_not_there_is_named() -> None:
     with pytest.raises(Infeasible, match="the workload has no 'm'"):
         context(n=1).size("m")

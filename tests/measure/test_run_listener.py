@@ -106,6 +106,22 @@ def test_reports_are_heard_and_the_run_is_complete(tmp_path: Path) -> None:
     assert {1, 3, 9} <= set(heard)
 
 
+@pytest.mark.parametrize("pause", ["0.002", "0"])
+def test_a_program_that_goes_on_is_judged_by_its_last_step(tmp_path: Path, pause: str) -> None:
+    script = TRAIN.replace("(run.steps or 5) + 1", "60").replace("0.002", pause)
+    outcome = follow(command(tmp_path, script), Curve(9, "loss", (1, 3)), lambda r, waits: "")
+    assert outcome.status is Status.OK
+    assert (outcome.facts["step"], outcome.metrics["loss"].value) == (9, 0.5 / 9)
+
+
+def test_a_program_that_counts_otherwise_is_told_so(tmp_path: Path) -> None:
+    """It had ended as ``ok``, with no value."""
+    script = TRAIN.replace("run.report(step", "run.report(1000 * step")
+    outcome = follow(command(tmp_path, script), Curve(9, "loss", (1, 3)), lambda r, waits: "")
+    assert outcome.status is Status.CRASHED
+    assert "the first report is of step 1000, and a complete trial has 9" in outcome.message
+
+
 def test_a_program_is_told_to_end_and_may_save_before_it_does(tmp_path: Path) -> None:
     script = TRAIN + "open('saved', 'w').write(str(step))\n"
     endless = script.replace("0.002", "0.02").replace("(run.steps or 5)", "10**9")

@@ -214,6 +214,20 @@ def test_names_that_are_no_text(project: Path) -> None:
         name.encode("utf-8")
 
 
+def test_names_that_are_no_text_are_told_apart(project: Path) -> None:
+    """They had been the same name, and of the files one was kept."""
+    for name in (b"\xe8.py", b"\xe9.py", b"\\350.py", b'"\\350.py"'):
+        Path(os.fsdecode(bytes(project) + b"/" + name)).write_bytes(name)
+    frozen = snapshot(own(project))
+    kept = {name: content for name, content in frozen.artifacts.items() if name.startswith("untracked/")}
+    assert kept == {
+        'untracked/"\\350.py"': b"\xe8.py",
+        'untracked/"\\351.py"': b"\xe9.py",
+        "untracked/\\350.py": b"\\350.py",
+        'untracked/"\\"\\\\350.py\\""': b'"\\350.py"',
+    }
+
+
 def test_outside_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     file = tmp_path / "a.py"

@@ -83,6 +83,11 @@ class Written:
         assert trial is not None
         return trial.id, trial.number
 
+    def no_verdict(self, outcomes: Mapping[str, Sequence[str]]) -> None:
+        """A finale without a winner: what came of each, by its label, as status and message."""
+        document = {"configuration": None, "remark": "no finalist could be measured again"}
+        self.store.save_verdict(self.study.id, self.session, document | {"outcomes": dict(outcomes)})
+
     def verdict(self, configuration: Mapping[str, Any], **changed: Any) -> None:
         """A verdict in which this configuration won over the default by 2."""
         document = {

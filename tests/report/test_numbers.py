@@ -8,7 +8,6 @@ import pytest
 
 from autotune.measure.outcome import Estimate
 from autotune.report.numbers import (
-    ratio_title,
     say_count,
     say_estimate,
     say_gain,
@@ -17,6 +16,7 @@ from autotune.report.numbers import (
     say_value,
     say_whole,
 )
+from autotune.space.spec import ratio_title
 
 
 @pytest.mark.parametrize(

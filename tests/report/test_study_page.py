@@ -85,6 +85,15 @@ def no_default(folder: Path) -> Written:
     return written
 
 
+def nobody_stood(folder: Path) -> Written:
+    written = one_trial(folder)
+    written.trial({"tile": 2}, 1.0)
+    again = {"kind": "re-measurement", "label": "trial 1"}
+    written.trial({"tile": 2}, status=Status.CRASHED, message="no room", purpose="final", reason=again)
+    written.no_verdict({"trial 1": ["crashed", "no room"]})
+    return written
+
+
 def no_better(folder: Path) -> Written:
     written = one_trial(folder)
     written.trial({"tile": 2}, 2.0)
@@ -152,6 +161,16 @@ def test_each_kind_of_study_has_its_sentence(
     html, short = both(make(tmp_path).store)
     assert said in text_of(html)
     assert short.startswith("## gemm")
+
+
+def test_who_failed_in_the_finale_is_named_and_not_said_to_be_still_to_measure(tmp_path: Path) -> None:
+    html, short = both(nobody_stood(tmp_path).store)
+    text = text_of(html)
+    assert "not measured again" not in text and "No trial failed" not in text
+    said = "no finalist could be measured again: trial 1 ended as crashed (no room)"
+    assert said in text and said in short
+    assert "No trial of the search failed. Failed when measured again" in text
+    assert re.search(r"trial 1 crashed 2 no room", text)
 
 
 def test_a_replay_shows_no_time_of_a_device(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -9,7 +10,9 @@ import pytest
 
 from autotune.measure.outcome import Estimate, Outcome, Reading
 from autotune.measure.statistics import estimate
+from autotune.report.verdicts import say_intervals
 from autotune.session.agreement import Claim, Run, Verification, compared, judge_again
+from autotune.session.causes import state_of
 from autotune.session.finale import DEFAULT, Contender
 from autotune.session.paced import Past, series_of
 from autotune.space.configuration import Configuration
@@ -48,15 +51,25 @@ def test_more_is_better_where_the_goal_is_to_maximise() -> None:
     assert "better" in judge_again({"metric": (2, 1.9, 2.1)}, {"metric": (3, 2.9, 3.1)}, 0.01, "maximize")[1]
 
 
+def test_the_ratio_has_the_name_that_its_metric_gives_it() -> None:
+    sides = {"speedup": (2, 1.9, 2.1)}, {"speedup": (3.0, 2.9, 3.1)}
+    assert judge_again(*sides, 0.01, "maximize", title="gain")[1] == "the gain is better than it was"
+    result = Verification("differs", "", "accuracy", "", "maximize", *sides)
+    assert say_intervals(result) == ["  gain       2x [1.9, 2.1] then, 3x [2.9, 3.1] now"]
+    fast = replace(result, metric="time", unit="s", goal="minimize")
+    assert say_intervals(fast)[0].startswith("  speed-up ")
+
+
 # -- a trial's value, read at another pace of the machine
 
-SPEC = parse_spec("""
+TEXT = """
 autotune: 1
 name: small
 objective: objective.py:measure
 metrics: {time: {goal: minimize, unit: s}}
 knobs: {tile: {values: [1, 2]}}
-""")
+"""
+SPEC = parse_spec(TEXT)
 OWN, PLAIN = Configuration({"tile": 2}), Configuration({"tile": 1})
 
 
@@ -89,6 +102,39 @@ def again(now: float, pace: float, by: Literal["metric", "speedup"] = "metric") 
 
 
 METRICS = {"time": Estimate(1.0, 1.0, 1.0, 12)}
+
+
+def while_busy(now: float, waited: float, by: Literal["metric", "speedup"], text: str = TEXT) -> Verification:
+    """A trial of 1 s (a third of the default), replayed while tasks waited a part of the time."""
+    spec = parse_spec(text)
+
+    def read(value: float, cpu_stall: float) -> list[Reading]:
+        context = {"wall": 1.0, "cpu": 1.0, "cpu_stall": cpu_stall}
+        return [Reading("time", value, float(at), context=context) for at in range(12)]
+
+    claim = Claim(OWN, (1.0, 1.0, 1.0), (3.0, 3.0, 3.0), "trial 3", by, state=state_of(read(1.0, 0.02)))
+    runs = []
+    for _ in range(5):
+        default = Contender(DEFAULT, PLAIN, readings=read(3.0, waited))
+        contenders = [default, Contender("trial 3", OWN, readings=read(now, waited))]
+        runs.append(Run(contenders, {c.label: Outcome(Status.OK, METRICS) for c in contenders}, 12))
+    return compared(spec, claim, runs)
+
+
+@pytest.mark.parametrize("by", ["metric", "speedup"])
+def test_what_a_busier_machine_explains_cannot_be_told(by: Literal["metric", "speedup"]) -> None:
+    busy = while_busy(1.4, 0.42, by)
+    assert busy.verdict == "cannot be told"
+    assert "worse than it was, but the machine was busier: tasks waited for a processor 42% of" in busy.why
+    assert while_busy(1.4, 0.02, by).verdict == "differs"
+    assert while_busy(2.5, 0.42, by).verdict == "differs", (
+        "a machine that waits for 0.4 takes 1.7 times as long"
+    )
+
+
+def test_a_busier_machine_makes_nothing_faster_and_no_loss_worse() -> None:
+    assert while_busy(0.8, 0.42, "metric").verdict == "differs"
+    assert while_busy(1.4, 0.42, "metric", TEXT.replace(", unit: s", "")).verdict == "differs"
 
 
 def test_the_pace_of_the_machine_is_allowed_for_and_said() -> None:

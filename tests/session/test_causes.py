@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from autotune.measure.outcome import Reading
-from autotune.session.causes import common_shift, pressures, state_of
+from autotune.session.causes import MOST_SHARE, busier, common_shift, pressures, state_of
 from autotune.session.replicates import Interval
 
 
@@ -28,6 +28,14 @@ def test_a_process_that_lost_its_core_is_named() -> None:
 def test_small_changes_and_waiting_processes_are_not() -> None:
     assert said({"cpu": 1.98, "steal": 0.02}, {"cpu": 1.95, "steal": 0.04}) == []
     assert said({"cpu": 0.1}, {"cpu": 0.9}) == []  # it waits for a program: its share says nothing
+
+
+def test_how_much_busier_is_the_most_that_shows_it() -> None:
+    then, now = state_of(readings(cpu=1.98)), state_of(readings(cpu=1.0, cpu_stall=0.9))
+    share, shows = busier(then, now)
+    assert (round(share, 2), shows) == (0.49, "its process had 50% of a core, and 99% then")
+    assert busier(now, then) == (0.0, "")
+    assert busier(then, state_of(readings(cpu=1.98, cpu_stall=9.0)))[0] == MOST_SHARE
 
 
 def test_clocks_and_temperatures_are_named() -> None:

@@ -15,6 +15,7 @@ from autotune.measure.crowd import FEWEST_LOOKS, Crowd
 from autotune.measure.objective import Context
 from autotune.measure.outcome import READY_THREADS
 from autotune.measure.readings import Sample
+from autotune.report.summary import headline, summarize
 from autotune.session import executor_slot
 from autotune.session.crowded import say_crowded
 from autotune.session.progress import Progress
@@ -77,6 +78,26 @@ def test_a_search_says_so_once_while_it_runs_and_in_its_answer(tmp_path: Path) -
     assert (
         "one of 2 such trials" in result.remark and "threads ready to run" in result.to_document()["remark"]
     )
+
+
+class Late(Threads):
+    """The same, and what it measures is beyond its bound."""
+
+    def measure(self, loaded: Any, rng: np.random.Generator) -> Sample:
+        sample = super().measure(loaded, rng)
+        return Sample({"time": 1.0, "delay": 1.0}, facts=sample.facts)
+
+
+def test_where_nothing_succeeded_it_is_a_line_of_its_own(tmp_path: Path) -> None:
+    """It had stood behind 'nothing succeeded:', as though it were all the reason."""
+    bound = "metrics: {time: {goal: minimize}, delay: {at_most: 0.5}}\n"
+    spec = parse_spec(SPACE + bound, tmp_path / "space.yaml", {})
+    late = Late(Context({}, {}, tmp_path))
+    result = autotune.search(spec, objective=late, store=tmp_path / "study.db")
+    assert headline(result) == "nothing succeeded: no configuration succeeded"
+    assert "\nremark         trial 1 (one of 2 such trials) had 2 threads" in summarize(result)
+    assert result.why_nothing.startswith("3 of 3 ended as wrong, as trial 0: delay")
+    assert "; trial 1 (one of 2 such trials) had 2 threads" in result.why_nothing
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is only one core")

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from autotune.measure.gpu.claims import GpuClaim
-from autotune.measure.turns import find_place
+from autotune.measure.turns import Place, find_place
 from autotune.provenance.gpus import GpuState
+from autotune.session import executor_lane
 from autotune.session.executor_lane import Lane, cores_of, find_lanes, remark_on, strangers
 from autotune.session.executor_workers import WorkerExecutor
 from autotune.space.reader import parse_spec
@@ -75,6 +76,30 @@ def test_without_gpus_there_is_one_lane(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert len(lanes) == 1 and lanes[0].gpu is None and lanes[0].environment == {} and lanes[0].facts == {}
     assert cores_of(lanes) == lanes[0].place.cores and remark_on(lanes, 0) == ""
     assert "there is no GPU here" in remark_on(lanes, 1)
+
+
+def test_where_one_lane_cannot_be_had_nothing_stays_claimed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A process that goes on, a notebook say, had kept them from every other search."""
+    monkeypatch.setenv("AUTOTUNE_LOCKS", str(tmp_path))
+    found = [{"name": "H200", "uuid": f"GPU-{number}"} for number in (1, 2)]
+    monkeypatch.setattr(executor_lane, "query_gpus", lambda: found)
+
+    def refused(wanted: int, gpu: str) -> Place:
+        if gpu == "GPU-2":
+            raise KeyboardInterrupt
+        return find_place(wanted, gpu=gpu)
+
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(executor_lane, "find_place", refused)
+        with pytest.raises(KeyboardInterrupt):
+            find_lanes(MeasureSettings(cores=1, gpus=2))
+    lanes = find_lanes(MeasureSettings(cores=1, gpus=2))
+    assert [lane.gpu is not None and lane.gpu.shared for lane in lanes] == [False, False]
+    assert not lanes[0].place.cores.shared
+    for lane in lanes:
+        lane.close()
 
 
 def state(processes: int | None) -> GpuState:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import autotune
 from autotune.measure.objective import Baseline
+from autotune.report.summary import headline
 from autotune.session.finale import Contender, _with_guests, in_turn
 from autotune.session.progress import Progress
 from autotune.space.configuration import Configuration
@@ -123,3 +124,4 @@ def test_that_nobody_stood_the_finale_is_said_with_the_reason(tmp_path: Path) ->
     assert not result.defended and result.best == {"x": 4}
     said = "no finalist could be measured again: trial "
     assert result.remark.startswith(said) and "crashed (RuntimeError: the file is taken" in result.remark
+    assert headline(result) == "best so far of once, measured again without success"

@@ -119,7 +119,7 @@ def test_what_is_wrong_or_fails_is_a_hole_with_its_reason(tmp_path: Path) -> Non
 def test_where_nothing_works_it_is_said_why(tmp_path: Path) -> None:
     said = summarize_many(search(tmp_path, "[{m: 13}, {m: 96}]"))
     [line] = [line for line in said.splitlines() if "thirteen" in line]
-    assert "infeasible, as trial 0: thirteen  (planted#1)" in line
+    assert "ended as infeasible, as trial 0: thirteen  (planted#1)" in line
     assert "ninety-six" not in said, "there something works"
     assert "best --study planted#2" in said
     failed = summarize_many(search(tmp_path, "[{m: 13}]", trials=5))

@@ -7,17 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import autotune
-from autotune.errors import InputError, StoreError
+from autotune.errors import InputError, NothingFeasibleError, StoreError
 from autotune.report.summary import summarize
 from autotune.search.contract import Proposal
 from autotune.session import session
 from autotune.session.api import capture_environment
 from autotune.session.ledger import Ledger, seconds_searched
 from autotune.session.opening import open_study
-from autotune.space import Choice, IntegerRange, Space
+from autotune.space import Choice, IntegerRange, OrderedValues, Space
 from autotune.space.reader import parse_spec
 from autotune.space.spec import Budget
 from autotune.status import Status
@@ -72,6 +73,32 @@ def test_a_changed_source_begins_a_new_study(tmp_path: Path, search: Callable[..
 
 def count_of(tile: int, kind: str) -> float:
     return 1.0 + tile + len(kind)
+
+
+class Training(autotune.Objective):
+    """Its loss is the better the larger the tile, and falls with the steps."""
+
+    def measure(self, loaded: Any, rng: np.random.Generator) -> None:
+        for step in range(1, (self.report.steps or 0) + 1):
+            self.report(step, loss=1.0 / loaded["tile"] + 1.0 / step)
+
+
+def test_a_study_in_python_has_what_a_file_has(tmp_path: Path) -> None:
+    """A function and a space alone had neither metrics, nor early stopping, nor a name of their own."""
+    early = autotune.EarlyStopping(max=9, resource="epochs")
+    study = autotune.StudySpec(
+        "training",
+        Space([IntegerRange("tile", 1, 8, default=1)], []),
+        metrics=(autotune.MetricSpec("loss", "minimize"),),
+        search=autotune.SearchSettings("random", early_stopping=early),
+    )
+    result = autotune.search(study, objective=Training, trials=8, store=tmp_path / "study.db")
+    assert (result.study.name, result.metric.name, result.best) == ("training", "loss", {"tile": 8})
+    assert {trial.facts["steps"] for trial in result.trials} == {9}
+    with pytest.raises(InputError, match="the study has no objective"):
+        autotune.search(study, store=tmp_path / "study.db")
+    with pytest.raises(InputError, match="no metric has a goal"):
+        autotune.search(replace(study, metrics=()), objective=Training, store=tmp_path / "study.db")
 
 
 def test_a_space_and_a_function_are_enough(tmp_path: Path) -> None:
@@ -148,18 +175,38 @@ def test_an_option_that_a_strategy_has_not_leaves_no_study(
         assert list(store.studies()) == []
 
 
-def test_constraints_that_leave_nothing_are_the_reason(
+def test_constraints_that_leave_nothing_leave_no_study(
     tmp_path: Path, search: Callable[..., autotune.Result]
 ) -> None:
+    """An empty one would be the latest of its store, and answer for it."""
     text = SPACE.format(high=15).replace("x + y <= 25", "x * y == 211")
-    result = search(parse_spec(text, tmp_path / "space.yaml", {}), trials=4)
-    assert result.best is None and "no configuration satisfies the constraints" in summarize(result)
+    nothing = parse_spec(text, tmp_path / "space.yaml", {})
+    with pytest.raises(NothingFeasibleError, match=r"space.yaml: no configuration satisfies the constraints"):
+        search(nothing, trials=4)
+    with pytest.raises(NothingFeasibleError, match=r"autotune check .*space.yaml says what each"):
+        autotune.ask_tell(nothing, store=tmp_path / "study.db")
+    with Store.open(tmp_path / "study.db") as store:
+        assert list(store.studies()) == []
 
 
 def test_a_search_of_which_no_trial_ended_does_not_blame_the_configurations(tmp_path: Path) -> None:
     with autotune.ask_tell(spec(tmp_path), store=tmp_path / "study.db") as session:
         session.ask(2)
         assert session.result().remark == "no trial came to its end"
+
+
+def test_a_result_without_an_answer_has_the_commonest_failure_in_its_words(tmp_path: Path) -> None:
+    def never(tile: int) -> float:
+        if tile == 1:
+            raise autotune.Infeasible("no room")
+        raise ValueError(f"no {tile}")
+
+    space = Space([OrderedValues("tile", (1, 2, 4), default=1)])
+    result = autotune.search(space, objective=never, store=tmp_path / "study.db")
+    assert result.best is None and result.why_nothing.startswith("2 of 3 ended as crashed, as trial 1: Value")
+    assert result.why_nothing in repr(result) and result.to_document()["why_nothing"] == result.why_nothing
+    answered = autotune.search(space, objective=lambda tile: float(tile), store=tmp_path / "study.db")
+    assert answered.why_nothing == ""
 
 
 def test_patience_ends_a_search(search: Callable[..., autotune.Result]) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autotune.measure.objective import Context, WrongAnswer
+from autotune.measure.objective import Context, Infeasible, WrongAnswer
 from autotune.space.reader import read_spec
 from tests.objectives.distributed.importing import FOLDER, importable
 
@@ -141,7 +141,6 @@ def test_the_ready_spaces_begin_with_what_the_backend_does() -> None:
 @pytest.mark.parametrize(
     "workload, says",
     [
-        ({"world": 0}, "0 ranks"),
         ({"world": 1, "devices": [{}, {}]}, "devices for 2"),
         ({"link": 3}, "a link is"),
         ({"devices": [{"speed": 2}]}, "cpu, memory and link"),
@@ -150,3 +149,9 @@ def test_the_ready_spaces_begin_with_what_the_backend_does() -> None:
 def test_devices_that_cannot_be_are_refused(workload: dict[str, Any], says: str) -> None:
     with pytest.raises(ValueError, match=says):
         devices_of(workload)
+
+
+@pytest.mark.parametrize("world", [0, 2.5])
+def test_there_is_a_whole_number_of_ranks(world: float) -> None:
+    with pytest.raises(Infeasible, match="world should be a whole number"):
+        devices_of({"world": world})

@@ -1,0 +1,59 @@
+"""A study written in Python is held to what the reader of space files holds one to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from autotune.space.knobs import IntegerRange
+from autotune.space.reader import parse_spec
+from autotune.space.space import Space
+from autotune.space.spec import TIME, EarlyStopping, MetricSpec, SearchSettings, StudySpec
+from autotune.space.spec_problems import spec_problems
+
+SPACE = Space([IntegerRange("x", 1, 4)], [])
+LOSS = MetricSpec("loss", "minimize")
+STUDY = StudySpec("training", SPACE, metrics=(LOSS,), search=SearchSettings("bayes"))
+
+
+def stopping(**settings: Any) -> dict[str, Any]:
+    return {"search": SearchSettings(early_stopping=EarlyStopping(**settings))}
+
+
+def test_what_a_file_says_can_be_written_in_python() -> None:
+    text = """
+autotune: 1
+name: training
+objective: train.py:train
+knobs: {x: {range: [1, 4]}}
+metrics: {loss: {goal: minimize}, accuracy: {at_least: 0.5}}
+search: {strategy: bayes, early_stopping: {max: 9, resource: epochs}}
+"""
+    read = parse_spec(text)
+    early = EarlyStopping(max=9, resource="epochs")
+    metrics = (LOSS, MetricSpec("accuracy", at_least=0.5))
+    made = StudySpec("training", SPACE, metrics=metrics, search=SearchSettings("bayes", early_stopping=early))
+    given = replace(read, objective=made.objective, source=None, text="")
+    assert made == given and not list(spec_problems(made))
+    assert StudySpec("plain", SPACE).metrics == TIME
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"name": "a b"}, "'a b' cannot name a study"),
+        ({"metrics": ("loss",)}, "a metric is 'loss'"),
+        ({"metrics": (MetricSpec("loss", "minimise"),)}, "did you mean 'minimize'?"),  # type: ignore[arg-type]
+        ({"metrics": (MetricSpec("my loss", "minimize"),)}, "'my loss' cannot name a metric"),
+        ({"metrics": (LOSS, LOSS)}, "there are two metrics 'loss'"),
+        ({"metrics": (MetricSpec("loss"),)}, "no metric has a goal"),
+        (stopping(max=9, policy="ascha"), "did you mean 'asha'?"),
+        (stopping(max=9, metric="los"), "did you mean 'loss'?"),
+        (stopping(max=1), "max 1"),
+    ],
+)
+def test_what_is_wrong_is_said(changed: dict[str, Any], said: str) -> None:
+    (problem,) = spec_problems(replace(STUDY, **changed))
+    assert said in str(problem)

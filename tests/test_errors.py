@@ -1,0 +1,39 @@
+"""Errors say which known name was meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from autotune.errors import InputError, nearest
+from autotune.search.registry import STRATEGIES, strategy_class
+from autotune.space.reader import parse_spec
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("baies", "bayes"),
+        ("BAYES", "bayes"),
+        ("bayesian", "bayes"),
+        ("tpe", "optuna-tpe"),
+        ("NSGA2", "optuna-nsga2"),
+        ("forest", "skopt-forest"),
+        ("gp", ""),  # there are two
+        ("simplex", ""),
+    ],
+)
+def test_a_misspelt_strategy_is_named_in_the_file_and_in_the_shell(written: str, meant: str) -> None:
+    said = f"did you mean {meant!r}?" if meant else ""
+    assert nearest(written, STRATEGIES) == said
+    with pytest.raises(InputError) as shell:
+        strategy_class(written)
+    with pytest.raises(InputError) as file:
+        parse_spec(
+            f"autotune: 1\nname: n\ncommand: [echo]\nknobs: {{a: 1..2}}\nsearch: {{strategy: {written}}}"
+        )
+    for error in (shell, file):
+        assert [p.hint for p in error.value.problems if "strategy" in p.message] == [said]
+
+
+def test_a_name_that_differs_in_capitals_is_given_as_it_is_known() -> None:
+    assert nearest("TILE_m", ["tile_M", "x"]) == "did you mean 'tile_M'?"
