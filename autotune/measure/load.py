@@ -75,7 +75,7 @@ def make_objective(
             raise InputError(Problem(f"{found.__name__} does not define measure()", where))
         return _construct(found, context, where)
     if callable(found) and not isinstance(found, type):
-        wrapped = FunctionObjective(context, found)
+        wrapped = FunctionObjective(context, found, knobs)
         if problems := wrapped.problems(knobs):
             raise InputError([Problem(p.message, where, p.expected, p.hint) for p in problems])
         return wrapped

@@ -57,6 +57,19 @@ def test_a_function_of_the_configuration(load: Load, name: str) -> None:
     assert reading(objective, a=4, b=3) == 5
 
 
+def test_a_parameter_with_the_name_of_a_fact_of_the_workload_is_given_it(load: Load) -> None:
+    assert reading(load("def measure(a, n): return a * n", knobs=("a",)), a=4) == 12
+    assert reading(load("def measure(a, n=1): return a * n", knobs=("a",)), a=4) == 12
+    assert reading(load("def measure(config, n): return config['a'] * n", knobs=("a",)), a=4) == 12
+    both = load("def measure(a, *, n=1, workload): return a * n * workload['n']", knobs=("a",))
+    assert reading(both, a=4) == 36
+
+
+def test_a_knob_hides_a_fact_of_the_workload_also_where_it_is_inactive(load: Load) -> None:
+    objective = load("def measure(a, n=1): return a * n", knobs=("a", "n"))
+    assert (reading(objective, a=4, n=5), reading(objective, a=4)) == (20, 4)
+
+
 def test_code_that_is_edited_within_a_second_is_the_new_code(
     load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,7 +200,7 @@ def test_mistakes_in_the_file(load: Load, text: str, name: str, says: str) -> No
 @pytest.mark.parametrize(
     ("signature", "says"),
     [
-        ("tile", r"needs 'tile', and no knob has that name"),
+        ("tile", r"needs 'tile', and no knob or workload .*\n  expected: tile_m, tile_n, n\n  did you"),
         ("tile_m, tile_m_n=1", r"has no parameter for the knob 'tile_n'"),
         ("tile_m, tile_n, /", r"takes 'tile_m' by position only"),
         ("", r"has no parameter for the knob 'tile_m'"),
