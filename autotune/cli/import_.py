@@ -60,7 +60,8 @@ def _archive(file: Path, store: str | None, as_json: bool) -> int:
         return 0
     label = brought.study
     if brought.new:
-        learned = f", and {len(brought.others)} studies that it learned from" if brought.others else ""
+        others = say_count(len(brought.others), "study", "studies")
+        learned = f", and {others} that it learned from" if brought.others else ""
         echo(f"{label}: {say_count(brought.trials, 'trial')} imported{learned}")
     else:
         echo(f"{label} is here already, and the same: nothing was written")
