@@ -190,6 +190,16 @@ def test_a_module_on_the_path(tmp_path: Path) -> None:
             "measure",
             r"measure refuses this workload: only float32",
         ),
+        (
+            "import autotune\nclass measure(autotune.Objective):\n"
+            "  def prepare(self, configuration, *more): return 1\n"
+            "  def check(self, loaded): return {}\n"
+            "  def measure(self): return 1\n",
+            "measure",
+            r"objective\.py:4: measure\.check\(self, loaded\) does not take what it is called with\n"
+            r"  expected: def check\(self, loaded, rng\)\n"
+            r"(.|\n)*objective\.py:5: measure\.measure\(self\) does not take",
+        ),
     ],
 )
 def test_mistakes_in_the_file(load: Load, text: str, name: str, says: str) -> None:
