@@ -11,6 +11,7 @@ import click
 from autotune.cli.options import device_option, echo, find_space, json_option, print_json, store_option
 
 if TYPE_CHECKING:
+    from autotune.errors import InputError
     from autotune.session.forecast import Forecast
     from autotune.space.factors import Estimate
     from autotune.space.spec import Family, StudySpec
@@ -31,23 +32,27 @@ def command(space: str, device: str | None, store: str | None, as_json: bool) ->
     from autotune.session.opening import try_strategy
 
     family = load_family(find_space(space), device=device)
+    missing = None
     if device is None:  # what is here says nothing of another machine
         try_strategy(family.specs[0])
-        _require_objective(family.specs[0])
+        missing = _missing_objective(family.specs[0])
+    if missing and as_json:
+        raise missing
     if family.several:
-        return _check_many(family, as_json)
-    [spec] = family.specs
-    # What trials took on this machine says nothing of another device.
-    document = describe(spec, None if device else _forecast(spec, store))
-    if as_json:
-        print_json(document)
+        feasible = _check_many(family, as_json)
     else:
-        echo(say(document))
-    return 3 if document["feasible"] == 0 else 0
+        [spec] = family.specs
+        # What trials took on this machine says nothing of another device.
+        document = describe(spec, None if device or missing else _forecast(spec, store))
+        print_json(document) if as_json else echo(say(document))
+        feasible = document["feasible"] != 0
+    if missing:  # the space can be counted all the same, before its objective is written
+        raise missing
+    return 0 if feasible else 3
 
 
-def _require_objective(spec: StudySpec) -> None:
-    """Raises where what is tuned is not there. None of it is run."""
+def _missing_objective(spec: StudySpec) -> InputError | None:
+    """What is wrong where what is tuned is not there. None of it is run."""
     from autotune.errors import InputError
     from autotune.measure.command_problems import problems
     from autotune.measure.target_name import require_target
@@ -55,13 +60,20 @@ def _require_objective(spec: StudySpec) -> None:
 
     match spec.objective:
         case PythonObjective():
-            require_target(spec.objective)
+            try:
+                require_target(spec.objective)
+            except InputError as error:
+                return error
         case CommandObjective() if found := problems(spec.objective, spec.metrics):
-            raise InputError(found)
+            return InputError(found)
+    return None
 
 
-def _check_many(family: Family, as_json: bool) -> int:
-    """Each workload by itself. How long it takes is not said: the budget is shared as the search goes."""
+def _check_many(family: Family, as_json: bool) -> bool:
+    """Each workload by itself, and whether all are feasible.
+
+    How long it takes is not said: the budget is shared as the search goes.
+    """
     documents = [{"workload": family.label(n), **describe(spec)} for n, spec in enumerate(family.specs)]
     if as_json:
         shown = [{k: v for k, v in document.items() if k != "time"} for document in documents]
@@ -70,7 +82,7 @@ def _check_many(family: Family, as_json: bool) -> int:
         for document, held_out in zip(documents, family.held_out, strict=True):
             echo(f"{document['workload']}{' (held out)' if held_out else ''}")
             echo("\n".join(f"  {line}" for line in say_space(document)))
-    return 3 if any(document["feasible"] == 0 for document in documents) else 0
+    return all(document["feasible"] != 0 for document in documents)
 
 
 def _forecast(spec: StudySpec, url: str | None) -> Forecast | None:

@@ -62,7 +62,8 @@ def _archive(file: Path, store: str | None, as_json: bool) -> int:
     label = brought.study
     if brought.new:
         trials = f"{say_count(brought.trials, 'trial')}{say_repeats(brought.repeats)}"
-        learned = f", and {len(brought.others)} studies that it learned from" if brought.others else ""
+        others = say_count(len(brought.others), "study", "studies")
+        learned = f", and {others} that it learned from" if brought.others else ""
         echo(f"{label}: {trials} imported{learned}")
     else:
         echo(f"{label} is here already, and the same: nothing was written")

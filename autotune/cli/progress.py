@@ -54,7 +54,7 @@ class LineProgress(Progress):
             click.echo(text, err=True)
 
     def opened(self, opening: Opening) -> None:
-        self.opening, self.unit = opening, opening.metric.unit
+        self.opening, self.unit = opening, visible(opening.metric.unit)
         self._began, self._done, self.best = time.monotonic(), 0, None  # of a family, the next workload's
         feasible = opening.feasible
         count = "" if feasible is None else f", {say_count(feasible, 'configuration')}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from autotune.cli.options import echo, json_option, print_json, same_store, store_option, study_option
+from autotune.cli.options import echo, json_option, print_json, same_store, store_option
 from autotune.measure.telling import headline
 
 if TYPE_CHECKING:
@@ -14,24 +14,29 @@ if TYPE_CHECKING:
     from autotune.store.records import StudyRecord, TrialRecord
     from autotune.store.store import Store
 
+TOP = 10
+
 
 @click.command("show")
-@study_option
-@click.option("--top", type=click.IntRange(1), default=10, help="How many of the best trials to list.")
+@click.option("--study", metavar="NAME", help="Name of a study, or NAME#ID.  [default: all are listed]")
+@click.option("--top", type=click.IntRange(1), metavar="N", help="How many of the best trials to list.  [10]")
 @click.option("--failures", is_flag=True, help="List every failed trial with its message.")
 @store_option
 @json_option
-def command(study: str | None, top: int, failures: bool, store: str | None, as_json: bool) -> int:
-    """Show the studies of a store; with --study, one study: its best trials, failures and history."""
+def command(study: str | None, top: int | None, failures: bool, store: str | None, as_json: bool) -> int:
+    """Show the studies of a store; with --study, one study: its best trials, failures and history.
+
+    --top and --failures are of the latest study where none is named.
+    """
     from autotune.store.store import Store
 
     with Store.open(store, readonly=True) as opened:
-        if study is None:
+        if study is None and top is None and not failures:
             document: dict[str, Any] = {"store": opened.url, "studies": [_line(s) for s in opened.studies()]}
             text = say_studies(document, same_store(store))
         else:
             result = _answer(opened, opened.study(study))
-            document = describe(opened, result, top, failed=as_json or failures)
+            document = describe(opened, result, top or TOP, failed=as_json or failures)
             text = say_study(document, same_store(store), failures=failures)
     if as_json:
         print_json(document)

@@ -33,9 +33,7 @@ def space_document(recording: Recording, source: Path, file: Path) -> str:
     problems = [*_name_problems(recording), *_value_problems(recording)]
     timed = [entry for entry in recording.entries if entry.status is Status.OK and entry.time is not None]
     if not timed:
-        problems.append(
-            Problem(f"no configuration of {recording.path} succeeded: there is nothing to replay")
-        )
+        problems.append(_no_time(recording))
     replayed = os.path.relpath(source.absolute(), file.absolute().parent)
     if not can_be_written(replayed):
         problems.append(Problem(f"{source} has a name that no space file can hold", hint="rename it"))
@@ -85,6 +83,19 @@ def _study_name(source: Path) -> str:
 def _typical(timed: Sequence[Entry]) -> Entry:
     ranked = sorted(timed, key=lambda entry: entry.time or 0.0)
     return ranked[(len(ranked) - 1) // 2]
+
+
+def _no_time(recording: Recording) -> Problem:
+    """That nothing succeeded; or what was recorded in the place of a time, of which no file says the goal."""
+    usable = [entry for entry in recording.entries if not entry.status.failed]
+    names = list(dict.fromkeys(name for entry in usable for name in entry.metrics))
+    if not names:
+        return Problem(f"no configuration of {recording.path} succeeded: there is nothing to replay")
+    keys = f"'replay: {recording.path.name}' and 'metrics: {{{names[0]}: {{goal: maximize}}}}', or minimize"
+    return Problem(
+        f"{recording.path} has no times, only {', '.join(names)}, and does not say whether more is better",
+        hint=f"write a space file with its knobs, {keys}",
+    )
 
 
 def _further_metrics(recording: Recording, timed: Sequence[Entry]) -> list[tuple[str, str]]:

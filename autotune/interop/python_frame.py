@@ -5,11 +5,20 @@ from __future__ import annotations
 import ast
 import itertools
 import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from autotune.interop.python_operators import BINARY, COMPARE, FUNCTIONS, UNARY
+from autotune.interop.python_operators import (
+    BINARY,
+    COMPARE,
+    FUNCTIONS,
+    METHOD_NAMES,
+    METHODS,
+    MODULES,
+    UNARY,
+    as_text,
+)
 
 if TYPE_CHECKING:
     from autotune.interop.python_text import Module
@@ -20,9 +29,6 @@ MOST_REPEATS = 20
 
 Scope = dict[str, Any]
 
-_MODULES = ("itertools", "builtins")
-_CHANGES = ("append", "extend")
-
 
 @dataclass(frozen=True)
 class Closure:
@@ -32,9 +38,21 @@ class Closure:
     scope: Scope
 
 
-class Return(Exception):  # noqa: N818 - no error, but how a function ends
+class Jump(Exception):  # noqa: N818 - no error, but how a function or a round of a loop ends
+    pass
+
+
+class Return(Jump):
     def __init__(self, value: object) -> None:
         self.value = value
+
+
+class Break(Jump):
+    pass
+
+
+class Continue(Jump):
+    pass
 
 
 class Frame:
@@ -55,32 +73,55 @@ class Frame:
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 self.assign(target, self.value(value))
             case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
-                self.scope[name] = self.binary(statement, op, self.name(target), self.value(value))
-            case ast.For(target=target, iter=many, body=body, orelse=[]):
-                for item in self.items(many):
-                    self.assign(target, item)
-                    for inner in body:
-                        self.run(inner)
+                self.scope[name] = self.augmented(statement, self.name(target), op, self.value(value))
+            case ast.For() | ast.While():
+                self.loop(statement)
             case ast.If(test=test, body=body, orelse=orelse):
-                for inner in body if self.value(test) else orelse:
-                    self.run(inner)
-            case ast.Expr(value=ast.Constant()) | ast.Pass():
+                self.run_all(body if self.value(test) else orelse)
+            case ast.FunctionDef(name=name):
+                self.scope[name] = Closure(statement, self.scope)
+            case ast.Assert() | ast.Pass() | ast.Expr(value=ast.Call(func=ast.Name(id="print"))):
                 pass
-            case ast.Expr(
-                value=ast.Call(func=ast.Attribute(value=ast.Name() as target, attr=change), args=[one])
-            ) if change in _CHANGES:
-                self.change(statement, target, change, one)
+            case ast.Expr(value=value):
+                self.value(value)
             case ast.Return(value=value):
                 raise Return(None if value is None else self.value(value))
+            case ast.Break():
+                raise Break
+            case ast.Continue():
+                raise Continue
             case _:
                 raise self.module.not_understood(statement)
 
-    def change(self, statement: ast.stmt, target: ast.Name, change: str, one: ast.expr) -> None:
-        changed = self.name(target)
-        if not isinstance(changed, list):
-            raise self.module.not_understood(statement, f"{target.id} is no list")
-        new = [self.value(one)] if change == "append" else self.collect(one, self.items(one))
-        self.scope[target.id] = self.sized(statement, [*changed, *new])
+    def run_all(self, statements: Sequence[ast.stmt]) -> None:
+        for statement in statements:
+            self.run(statement)
+
+    def loop(self, statement: ast.For | ast.While) -> None:
+        for _ in self.rounds(statement):
+            try:
+                self.run_all(statement.body)
+            except Continue:
+                continue
+            except Break:
+                return
+        self.run_all(statement.orelse)
+
+    def rounds(self, statement: ast.For | ast.While) -> Iterator[None]:
+        if isinstance(statement, ast.While):
+            while self.value(statement.test):
+                yield
+        else:
+            for item in self.items(statement.iter):
+                self.assign(statement.target, item)
+                yield
+
+    def augmented(self, statement: ast.stmt, left: Any, op: ast.operator, right: Any) -> Any:
+        """``left += right``: a list stays the same list, also under its other names."""
+        if not (isinstance(left, list) and isinstance(op, ast.Add) and _iterable(right)):
+            return self.binary(statement, op, left, right)
+        left += self.collect(statement, right)
+        return self.sized(statement, left)
 
     def assign(self, target: ast.expr, value: Any) -> None:
         match target:
@@ -92,6 +133,11 @@ class Frame:
                     raise self.module.not_understood(target, "it takes another number of values")
                 for part, item in zip(parts, values, strict=True):
                     self.assign(part, item)
+            case ast.Subscript(value=whole, slice=ast.expr() as index) if not isinstance(index, ast.Slice):
+                changed = self.value(whole)
+                if not isinstance(changed, (list, dict)):
+                    raise self.module.not_understood(target)
+                self.guarded(target, operator.setitem, changed, self.value(index), value)
             case _:
                 raise self.module.not_understood(target)
 
@@ -106,6 +152,10 @@ class Frame:
                 return self.sized(node, self.spread(parts))
             case ast.Tuple(elts=parts):
                 return tuple(self.sized(node, self.spread(parts)))
+            case ast.JoinedStr(values=parts):
+                return "".join(self.value(part) for part in parts)
+            case ast.FormattedValue(value=part, conversion=-1, format_spec=None):
+                return self.guarded(node, as_text, self.value(part))
             case ast.Set(elts=parts):
                 return self.guarded(node, set, self.spread(parts))
             case ast.Dict(keys=keys, values=values):
@@ -126,6 +176,8 @@ class Frame:
                 return self.call(node)
             case ast.Lambda():
                 return Closure(node, self.scope)
+            case ast.Attribute() if (text := ast.unparse(node)) in self.module.known:
+                return self.module.known[text]()
             case ast.Attribute(value=whole, attr=name) if not name.startswith("_"):
                 return self.attribute(node, self.value(whole), name)
         raise self.module.not_understood(node)
@@ -212,9 +264,7 @@ class Frame:
 
     def call(self, node: ast.Call) -> Any:
         called = node.func
-        place, name = _called(called)
-        if isinstance(called, ast.Attribute) and called.attr == "items" and not node.args:
-            return self.guarded(node, dict.items, self.value(called.value))
+        name = getattr(called, "id", "") or getattr(called, "attr", "")
         arguments = self.spread(node.args)
         by_name: dict[str, Any] = {}
         for keyword in node.keywords:
@@ -222,16 +272,40 @@ class Frame:
             by_name |= {keyword.arg: value} if keyword.arg else self.guarded(node, dict, value)
         if name in self.module.calls:
             return self.module.calls[name](node, arguments, by_name)
-        function = self.module.function(name) if isinstance(called, ast.Name) else None
-        if function is not None:
-            return self.module.apply(Closure(function, {}), node, arguments, by_name)
-        if name not in FUNCTIONS or (isinstance(called, ast.Attribute) and place not in _MODULES):
+        if isinstance(called, ast.Name) and (function := self.closure(called.id)):
+            return self.module.apply(function, node, arguments, by_name)
+        arguments = [self.counted(node, self.callable(node, argument)) for argument in arguments]
+        by_name = {keyword: self.callable(node, value) for keyword, value in by_name.items()}
+        foreign = isinstance(called, ast.Attribute) and ast.unparse(called.value) not in MODULES
+        if isinstance(called, ast.Attribute) and foreign and name in METHOD_NAMES:
+            return self.method(node, self.value(called.value), name, arguments, by_name)
+        if name not in FUNCTIONS or foreign:
             raise self.module.not_understood(node, f"what {ast.unparse(called)}() does is not known here")
-        arguments = [self.counted(node, argument) for argument in arguments]
         if by_name.get("repeat", 1) not in range(MOST_REPEATS):
             raise self.module.not_understood(node, "it is too large")
         found = self.guarded(node, FUNCTIONS[name], *arguments, **by_name)
-        return self.collect(node, found) if isinstance(found, Iterator) else found
+        return self.guarded(node, self.collect, node, found) if isinstance(found, Iterator) else found
+
+    def method(self, node: ast.Call, whole: Any, name: str, given: list[Any], by_name: Scope) -> Any:
+        if name not in METHODS.get(type(whole), ()):
+            raise self.module.not_understood(node)
+        found = self.guarded(node, getattr(type(whole), name), whole, *given, **by_name)
+        if isinstance(whole, (list, dict, set)):
+            self.check_size(node, whole)
+        return found
+
+    def closure(self, name: str) -> Closure | None:
+        """The function of the source that a name stands for."""
+        if name not in self.scope:
+            return self.module.closure(name)
+        found = self.scope[name]
+        return found if isinstance(found, Closure) else None
+
+    def callable(self, node: ast.AST, value: Any) -> Any:
+        """A function of the source as one that ``sorted`` and ``map`` can call."""
+        if not isinstance(value, Closure):
+            return value
+        return lambda *given: self.module.apply(value, node, list(given))
 
     def counted(self, node: ast.AST, argument: Any) -> Any:
         """What is iterated over is finite and not too long."""
@@ -256,9 +330,12 @@ class Frame:
         return self.sized(node, list(itertools.islice(items, MOST_ITEMS + 1)))
 
     def sized(self, node: ast.AST, items: list[Any]) -> list[Any]:
-        if len(items) > MOST_ITEMS:
-            raise self.module.not_understood(node, f"it has more than {MOST_ITEMS:,} items")
+        self.check_size(node, items)
         return items
+
+    def check_size(self, node: ast.AST, many: Sized) -> None:
+        if len(many) > MOST_ITEMS:
+            raise self.module.not_understood(node, f"it has more than {MOST_ITEMS:,} items")
 
     def guarded(self, node: ast.AST, function: Callable[..., Any], *values: Any, **by_name: Any) -> Any:
         """``function`` of these; what it raises is said of ``node``."""
@@ -267,17 +344,6 @@ class Frame:
         except (TypeError, ValueError, KeyError, IndexError, ArithmeticError, AttributeError) as error:
             raise self.module.not_understood(node, str(error)) from None
 
-
-def _called(node: ast.expr) -> tuple[str, str]:
-    """``('itertools', 'product')`` of ``itertools.product``; empty is what it is not or does not have."""
-    match node:
-        case ast.Name(id=name):
-            return "", name
-        case ast.Attribute(value=ast.Name(id=place), attr=name):
-            return place, name
-        case ast.Attribute(attr=name):
-            return "", name
-    return "", ""
 
 
 def _iterable(value: Any) -> bool:

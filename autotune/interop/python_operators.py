@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import math
 import operator
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -40,6 +41,15 @@ COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Is: operator.is_,
     ast.IsNot: operator.is_not,
 }
+
+
+def as_text(value: object) -> str:
+    """As ``str``, but of no lists: one of lists of lists may be longer than any memory."""
+    if not isinstance(value, (int, float, str)) and value is not None:
+        raise TypeError("the text of a list")
+    return str(value)
+
+
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "range": range,
     "len": len,
@@ -49,7 +59,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "int": int,
     "float": float,
     "bool": bool,
-    "str": str,
+    "str": as_text,
     "sum": sum,
     "any": any,
     "all": all,
@@ -61,5 +71,27 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "reversed": reversed,
     "zip": zip,
     "enumerate": enumerate,
+    "map": map,
     "product": itertools.product,
+    "chain": itertools.chain,
+    "from_iterable": itertools.chain.from_iterable,
+    "combinations": itertools.combinations,
+    "permutations": itertools.permutations,
+    "ceil": math.ceil,
+    "floor": math.floor,
+    "log2": math.log2,
+    "sqrt": math.sqrt,
+    "cdiv": lambda one, other: -(-one // other),
+    "next_power_of_2": lambda number: 1 << max(number - 1, 0).bit_length(),
 }
+MODULES = ("itertools", "itertools.chain", "chain", "builtins", "math", "triton")
+"""Where these functions are."""
+
+METHODS: Mapping[type, tuple[str, ...]] = {
+    list: ("append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse", "copy", "index"),
+    dict: ("items", "keys", "values", "get", "update", "setdefault", "pop", "clear", "copy"),
+    set: ("add", "update", "remove", "discard", "union", "intersection", "difference", "copy"),
+    tuple: ("index",),
+    str: ("startswith", "endswith", "lower", "upper", "strip", "split"),
+}
+METHOD_NAMES = frozenset(itertools.chain.from_iterable(METHODS.values()))

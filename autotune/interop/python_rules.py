@@ -237,6 +237,10 @@ class _Translation:
         match name, node.args:
             case "range", bounds:
                 return self.span(node, bounds)
+            case "len", [ast.Set()]:
+                raise self.refuse(
+                    node, "a set has what is equal only once, and lists of rules as often as it is"
+                )
             case "ceil", [ast.BinOp(left=left, op=ast.Div(), right=right)]:
                 return Call("ceildiv", (self.value(left), self.value(right)))
             case "int", [ast.BinOp(op=ast.Div()) as quotient] if not self.never_negative(quotient):

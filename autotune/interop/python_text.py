@@ -2,25 +2,33 @@
 
 Understood are literals, arithmetic, comparisons, comprehensions, a handful of functions such as ``range`` and
 ``itertools.product``, names that the module itself assigns, and its functions made of assignments,
-``if``, ``for``, ``append`` and ``return``. Anything else is an error that names its file, line and column.
-Work and sizes are bounded, since the source is somebody else's.
+``if``, loops, changes of lists and dictionaries, and ``return``. Anything else is an error that names its
+file, line and column. Work and sizes are bounded, since the source is somebody else's.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, overload
 
 from autotune.errors import InputError, Location, Problem
-from autotune.interop.python_frame import Closure, Frame, Return, Scope
+from autotune.interop.python_frame import Closure, Frame, Jump, Return, Scope
+from autotune.interop.python_slice import Changes, slice_of
 
 MOST_STEPS = 500_000
+
+MUTABLE = (list, dict, set)
 
 UNDERSTOOD = "literals, ranges, comprehensions, and names and functions of this file made of them"
 
 Call = Callable[[ast.Call, list[Any], dict[str, Any]], Any]
 """Takes the node of a call, and the values of its arguments by position and by name."""
+
+Known = Callable[[], Any]
+"""Gives what stands for a value that only running the source tells."""
 
 
 @overload
@@ -36,14 +44,27 @@ def parsed(text: str, mode: Literal["exec", "eval"]) -> ast.AST:
 
 
 class Module:
-    """A Python source as text. ``calls`` says what calls of further functions come to, by their last name."""
+    """A Python source as text.
 
-    def __init__(self, tree: ast.Module, file: str, calls: Mapping[str, Call]) -> None:
+    ``calls`` says what calls of further functions come to, by their last name; ``known`` what names stand for
+    that only running the source tells, such as ``os.environ``.
+    """
+
+    def __init__(
+        self,
+        tree: ast.Module,
+        file: str,
+        calls: Mapping[str, Call],
+        known: Mapping[str, Known] = MappingProxyType({}),
+    ) -> None:
         self.tree = tree
         self.file = file
         self.calls = calls
+        self.known = known
+        self._changes = Changes(tree.body)
         self._values: Scope = {}
-        self._looking: set[str] = set()
+        self._failed: dict[str, InputError | None] = {}
+        """Names that a statement gave a value that is not understood, and why; None for an import."""
         self._calling: list[ast.AST] = []
         self._steps = 0
 
@@ -55,39 +76,61 @@ class Module:
         message = f"{shown!r} is not understood" + (f": {why}" if why else "")
         return InputError(Problem(message, where, UNDERSTOOD, hint))
 
-    def value(self, node: ast.expr, scope: Scope | None = None) -> Any:
-        """What ``node`` comes to; ``scope`` holds what was assigned around it."""
-        return Frame(self, {} if scope is None else scope).value(node)
+    def value(self, node: ast.expr, before: ast.AST | None = None) -> Any:
+        """What ``node`` comes to where ``before`` stands in the source; at its end without."""
+        self._values, self._failed, self._steps = {}, {}, 0
+        for statement in slice_of(self._statements(before), [node]):
+            self._run(statement)
+        self._steps = 0  # so that what took too many is named, and not what asks for it
+        return Frame(self, {}).value(node)
 
-    def function(self, name: str) -> ast.FunctionDef | None:
-        found = [n for n in self.tree.body if isinstance(n, ast.FunctionDef) and n.name == name]
-        return found[-1] if found else None
+    def _statements(self, before: ast.AST | None) -> list[ast.stmt]:
+        """Those that have run when ``before`` is met; all for one in a function, which runs whenever."""
+        for index, statement in enumerate(self.tree.body):
+            if before is not None and any(node is before for node in ast.walk(statement)):
+                body = statement.body if isinstance(statement, ast.FunctionDef) else []
+                inside = any(node is before for one in body for node in ast.walk(one))
+                return self.tree.body if inside else self.tree.body[:index]
+        return self.tree.body
+
+    def _run(self, statement: ast.stmt) -> None:
+        """Carry out a statement of the module; what it changes is not known where it is not understood."""
+        changed = self._changes.of(statement)
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            self._forget(changed, None)
+            return
+        try:
+            Frame(self, self._values).run(statement)
+        except InputError as error:
+            self._forget(changed, error)
+        except Jump:  # a return that stands in no function
+            self._forget(changed, self.not_understood(statement))
+        self._failed = {name: why for name, why in self._failed.items() if name not in self._values}
+
+    def _forget(self, changed: Iterable[str], why: InputError | None) -> None:
+        """These names, and others of the same lists, may be half changed."""
+        halves = {id(self._values[name]) for name in changed if isinstance(self._values.get(name), MUTABLE)}
+        also = [name for name, value in self._values.items() if id(value) in halves]
+        for name in (*changed, *also):
+            self._values.pop(name, None)
+            self._failed[name] = why
 
     def named(self, node: ast.Name) -> Any:
-        """What the module has assigned to a name, by all its statements that touch it."""
+        """What the statements of the module have made of a name so far."""
         name = node.id
+        if name == "__name__":
+            return Path(self.file).stem
+        if (error := self._failed.get(name)) is not None:
+            raise error
         if name in self._values:
             return self._values[name]
-        if name in self._looking:
-            raise self.not_understood(node, "it is defined by itself")
-        if (function := self.function(name)) is not None:
-            return Closure(function, {})
-        statements = [s for s in self.tree.body if not isinstance(s, ast.FunctionDef) and _touches(s, name)]
-        if not statements:
-            raise self.not_understood(node, f"this file assigns nothing to {name}")
-        if any(isinstance(statement, (ast.Import, ast.ImportFrom)) for statement in statements):
-            raise self.not_understood(node, "it is imported")
-        self._looking.add(name)
-        try:
-            scope: Scope = {}
-            for statement in statements:
-                Frame(self, scope).run(statement)
-        finally:
-            self._looking.discard(name)
-        if name not in scope:
-            raise self.not_understood(node, f"{name} is not assigned here")
-        self._values[name] = scope[name]
-        return scope[name]
+        why = "it is imported" if name in self._failed else f"this file assigns nothing to {name} before"
+        raise self.not_understood(node, why)
+
+    def closure(self, name: str) -> Closure | None:
+        """The function that a name of the module stands for, if it is one that is understood."""
+        found = None if name in self._failed else self._values.get(name)
+        return found if isinstance(found, Closure) else None
 
     def apply(self, closure: Closure, node: ast.AST, given: list[Any], by_name: Scope | None = None) -> Any:
         """What a function of the module returns for these arguments; ``node`` is where it is called."""
@@ -99,7 +142,7 @@ class Module:
         self._calling.append(function)
         try:
             if isinstance(function, ast.Lambda):
-                return self.value(function.body, scope)
+                return Frame(self, scope).value(function.body)
             for statement in function.body:
                 Frame(self, scope).run(statement)
         except Return as returned:
@@ -117,44 +160,28 @@ class Module:
         by_name: Scope,
     ) -> Scope:
         arguments = function.args
-        names = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
-        if arguments.vararg or arguments.kwarg or len(given) > len(names):
+        positions = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
+        names = [*positions, *(a.arg for a in arguments.kwonlyargs)]
+        others = {name: value for name, value in by_name.items() if name not in names}
+        too_many = len(given) > len(positions) and not arguments.vararg
+        if too_many or (others and not arguments.kwarg):
             raise self.not_understood(node, f"the arguments of {called}()")
-        scope: Scope = dict(zip(names, given, strict=False))
-        defaults = dict(zip(names[len(names) - len(arguments.defaults) :], arguments.defaults, strict=True))
-        for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-            names.append(argument.arg)
-            if default is not None:
-                defaults[argument.arg] = default
-        scope |= by_name
+        scope: Scope = {**dict(zip(positions, given, strict=False)), **by_name}
+        if arguments.vararg:
+            scope[arguments.vararg.arg] = tuple(given[len(positions) :])
+        if arguments.kwarg:
+            scope[arguments.kwarg.arg] = others
+        ending = positions[len(positions) - len(arguments.defaults) :]
+        defaults: dict[str, ast.expr | None] = dict(zip(ending, arguments.defaults, strict=True))
+        defaults |= {a.arg: d for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)}
         for name in names:
             if name not in scope:
-                if name not in defaults:
+                if (default := defaults.get(name)) is None:
                     raise self.not_understood(node, f"{called}() needs {name}")
-                scope[name] = self.value(defaults[name])
+                scope[name] = Frame(self, {}).value(default)
         return scope
 
     def step(self, node: ast.AST) -> None:
         self._steps += 1
         if self._steps > MOST_STEPS:
             raise self.not_understood(node, f"it takes more than {MOST_STEPS:,} steps")
-
-
-def _touches(statement: ast.stmt, name: str) -> bool:
-    """Whether a statement of the module assigns to a name or changes what it stands for."""
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load):
-            return True
-        changed = node.func if isinstance(node, ast.Call) else node
-        if isinstance(changed, (ast.Attribute, ast.Subscript)) and _is_name(changed.value, name):
-            is_call = isinstance(node, ast.Call) and isinstance(changed, ast.Attribute)
-            is_store = isinstance(changed, ast.Subscript) and not isinstance(changed.ctx, ast.Load)
-            if is_call or is_store:
-                return True
-    return isinstance(statement, (ast.Import, ast.ImportFrom)) and any(
-        (alias.asname or alias.name) == name for alias in statement.names
-    )
-
-
-def _is_name(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name

@@ -32,14 +32,15 @@ OPTIONS: Mapping[str, Value | None] = {"num_warps": 4, "num_stages": 3, "num_cta
 ALWAYS = ("num_warps", "num_stages")
 """Options that are knobs even where no configuration says them: they matter to every kernel."""
 
-BACKENDS: Mapping[str, bool] = {
+DEVICE: Mapping[str, object] = {
     "is_cuda": True,
     "is_nvidia": True,
     "is_hip": False,
     "is_amd": False,
     "is_xpu": False,
+    "get_device_capability": (9, 0),
 }
-"""Functions by which sources tell devices apart, as they answer on an NVIDIA GPU."""
+"""Functions by which sources tell devices apart, as they answer on a GPU of NVIDIA's Hopper generation."""
 
 WORKLOAD = 1024
 """Stands for a size that only a call of the kernel tells."""
@@ -111,9 +112,10 @@ class _Reader:
         except ValueError as error:  # a NUL byte
             raise InputError(Problem(f"this is not Python: {error}", Location(str(file)))) from None
         self.notes: list[str] = []
-        backends = dict.fromkeys(BACKENDS, self._backend)
+        device = dict.fromkeys(DEVICE, self._device)
         configs = dict.fromkeys(_names(tree, "Config"), self._config)
-        self.module = Module(tree, str(file), {**configs, "filter": self._filter, **backends})
+        calls = {**configs, "filter": self._filter, "getenv": self._variable, **device}
+        self.module = Module(tree, str(file), calls, {"os.environ": self._variables})
 
     def convert(self, kernel: str, named: str, output: Path | None) -> Converted:
         found = self.choose(kernel)
@@ -122,10 +124,10 @@ class _Reader:
         if named:
             configs = self.named_configs(named)
         elif "configs" in arguments:
-            configs = self.configs(arguments["configs"], self.module.value(arguments["configs"]))
+            configs = self.configs(arguments["configs"], self.module.value(arguments["configs"], found.call))
         else:
             raise self.module.not_understood(found.call, "it has no configs")
-        keys = self.keys(arguments["key"]) if "key" in arguments else ()
+        keys = self.keys(arguments["key"], found.call) if "key" in arguments else ()
         for word in ("prune_configs_by", "pre_hook", "reset_to_zero", "restore_value"):
             if word in arguments:
                 line = arguments[word].lineno
@@ -157,11 +159,11 @@ class _Reader:
 
     def named_configs(self, name: str) -> list[Config]:
         """Those of a list of this file, or of what a function of it returns."""
-        function = self.module.function(name)
-        if function is not None:
-            return self.configs(function, self.module.apply(Closure(function, {}), function, []))
         node = ast.Name(name, ast.Load())
-        return self.configs(node, self.module.value(node))
+        value = self.module.value(node)
+        if isinstance(value, Closure):
+            return self.configs(value.function, self.module.apply(value, value.function, []))
+        return self.configs(node, value)
 
     def configs(self, node: ast.AST, value: Any) -> list[Config]:
         found = list(value) if isinstance(value, (list, tuple)) else []
@@ -172,11 +174,13 @@ class _Reader:
             )
         return found
 
-    def keys(self, node: ast.expr) -> tuple[str, ...]:
-        value = self.module.value(node)
+    def keys(self, node: ast.expr, call: ast.Call) -> tuple[str, ...]:
+        value = self.module.value(node, call)
         if not isinstance(value, (list, tuple)) or not all(isinstance(one, str) for one in value):
             raise self.module.not_understood(node, "key is a list of names")
-        return tuple(value)
+        strange = [name for name in value if not name.isidentifier()]
+        self.notes += [f"key {name!r} is no name of an argument: it is left out." for name in strange]
+        return tuple(name for name in value if name not in strange)
 
     def space(
         self, found: Autotuned, configs: Sequence[Config], keys: Sequence[str], output: Path | None
@@ -273,10 +277,20 @@ class _Reader:
             )
             return list(many)
 
-    def _backend(self, node: ast.Call, given: list[Any], by_name: dict[str, Any]) -> bool:
+    def _device(self, node: ast.Call, given: list[Any], by_name: dict[str, Any]) -> object:
         name = ast.unparse(node.func).rpartition(".")[2]
-        self.notes.append(f"{name}() was taken to be {str(BACKENDS[name]).lower()}.")
-        return BACKENDS[name]
+        answer = DEVICE[name]
+        shown = str(answer).lower() if isinstance(answer, bool) else str(answer)
+        self.notes.append(f"{name}() was taken to be {shown}.")
+        return answer
+
+    def _variable(self, node: ast.Call, given: list[Any], by_name: dict[str, Any]) -> Any:
+        default = given[1] if len(given) > 1 else by_name.get("default")
+        return self._variables().get("", default)
+
+    def _variables(self) -> dict[str, str]:
+        self.notes.append("environment variables were taken to be unset.")
+        return {}
 
 
 def autotuned(tree: ast.Module) -> list[Autotuned]:

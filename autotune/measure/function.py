@@ -29,15 +29,22 @@ _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_O
 class FunctionObjective(Objective):
     """``f(**knobs)`` or ``f(configuration)``; it returns a number for the first goal, or numbers by name.
 
-    A parameter ``workload`` is given the workload, and one called ``report`` the
-    :class:`~autotune.measure.reports.Reporter` of the trial. Knobs that are inactive in a configuration
-    are not passed, so that parameters of conditional knobs need defaults.
+    A parameter ``workload`` is given the workload, one with the name of a fact of the workload that fact, and
+    one called ``report`` the :class:`~autotune.measure.reports.Reporter` of the trial. As in rules, a knob
+    hides a fact of its name. Knobs that are inactive in a configuration are not passed, so that parameters
+    of conditional knobs need defaults.
     """
 
-    def __init__(self, context: Context, function: MeasureFunction) -> None:
+    def __init__(self, context: Context, function: MeasureFunction, knobs: Collection[str] = ()) -> None:
         super().__init__(context)
         self.function = function
         self._parameters = _parameters(function)
+        self._facts = {
+            p.name: context.workload[p.name]
+            for p in (self._parameters or {}).values()
+            if p.kind in _BY_NAME and p.name in context.workload and p.name not in (*knobs, *_GIVEN, *WHOLE)
+        }
+        self._given = (*_GIVEN, *self._facts)
         self._required = [p.name for p in (self._parameters or {}).values() if _is_required(p)]
 
     @property
@@ -61,13 +68,11 @@ class FunctionObjective(Objective):
             if parameter.kind is inspect.Parameter.POSITIONAL_ONLY and required:
                 message = f"{name}() takes {parameter.name!r} by position only, but knobs are passed by name"
                 problems.append(Problem(message))
-            elif parameter in named and required and parameter.name not in (*knobs, *_GIVEN):
-                message = f"{name}() needs {parameter.name!r}, and no knob has that name"
-                hint = nearest(parameter.name, knobs)
-                if parameter.name in self.context.workload:
-                    fact = f"{WORKLOAD}[{parameter.name!r}]"
-                    hint = f"a fact of the workload: take a parameter {WORKLOAD!r}, and write {fact}"
-                problems.append(Problem(message, expected=", ".join(knobs), hint=hint))
+            elif parameter in named and required and parameter.name not in (*knobs, *self._given):
+                message = f"{name}() needs {parameter.name!r}, and no knob or workload fact has that name"
+                known = (*knobs, *self.context.workload)
+                hint = nearest(parameter.name, known)
+                problems.append(Problem(message, expected=", ".join(known), hint=hint))
         names = [parameter.name for parameter in named]
         for knob in knobs:
             if knob not in names and not takes_any:
@@ -79,16 +84,17 @@ class FunctionObjective(Objective):
     def _takes_whole(self, knobs: Collection[str]) -> bool:
         if self._parameters is None:
             return False
-        required = [name for name in self._parameters if name not in _GIVEN]
+        required = [name for name in self._parameters if name not in self._given]
         return len(required) == 1 and required[0] in WHOLE and required[0] not in knobs
 
     def _arguments(self, configuration: Configuration) -> dict[str, Any]:
         if self._takes_whole(configuration) and self._parameters is not None:
             arguments: dict[str, Any] = {
-                name: configuration for name in self._parameters if name not in _GIVEN
+                name: configuration for name in self._parameters if name not in self._given
             }
         else:
             arguments = dict(configuration)
+        arguments = {**self._facts, **arguments}
         if self._parameters and WORKLOAD in self._parameters:
             arguments.setdefault(WORKLOAD, self.context.workload)
         if self._parameters and REPORT in self._parameters:

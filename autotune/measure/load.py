@@ -16,7 +16,7 @@ import traceback
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from autotune.errors import InputError, Location, Problem, nearest
@@ -76,15 +76,45 @@ def make_objective(
     if isinstance(found, type) and issubclass(found, Objective):
         if found.measure is Objective.measure:
             raise InputError(Problem(f"{found.__name__} does not define measure()", where))
+        if problems := list(_uncallable(found)):
+            raise InputError(problems)
         return _construct(found, context, where)
     if callable(found) and not isinstance(found, type):
-        wrapped = FunctionObjective(context, found)
+        wrapped = FunctionObjective(context, found, knobs)
         if problems := wrapped.problems(knobs):
             raise InputError([Problem(p.message, where, p.expected, p.hint) for p in problems])
         return wrapped
     what = f"the class {found.__name__}" if isinstance(found, type) else f"{found!r:.60}"
     expected = "a subclass of autotune.Objective, or a function of the knobs"
     raise InputError(Problem(f"{what} is no objective", where, expected))
+
+
+def _uncallable(kind: type[Objective]) -> Iterator[Problem]:
+    """The methods of ``kind`` that do not take what they will be called with.
+
+    Each call would fail, and in our frame: nothing would show that no configuration can mend it.
+    """
+    for name in dict.fromkeys(name for base in kind.__mro__ for name in vars(base) if name[0] != "_"):
+        found = [vars(base)[name] for base in kind.__mro__ if name in vars(base)]
+        ours = next((one for one in found if getattr(one, "__module__", "").startswith("autotune.")), None)
+        if not isinstance(ours, FunctionType) or not isinstance(found[0], FunctionType):
+            continue
+        expected = inspect.signature(ours)
+        needed = [p.name for p in expected.parameters.values() if p.default is p.empty]
+        given = inspect.signature(found[0], follow_wrapped=False)
+        try:
+            given.bind(*needed)
+        except TypeError:
+            where = Location(found[0].__code__.co_filename, found[0].__code__.co_firstlineno)
+            takes = f"{kind.__name__}.{name}{_without_types(given)} does not take what it is called with"
+            yield Problem(takes, where, f"def {name}{_without_types(expected)}")
+
+
+def _without_types(signature: inspect.Signature) -> str:
+    bare = [
+        parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature.parameters.values()
+    ]
+    return str(signature.replace(parameters=bare, return_annotation=inspect.Signature.empty))
 
 
 def _construct(kind: type[Objective], context: Context, where: Location | None) -> Objective:

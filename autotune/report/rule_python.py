@@ -144,7 +144,7 @@ def _evidence(rule: Rule) -> Iterator[str]:
     known = rule.evidence
     studies = ", ".join(known.get("studies", ()))
     device = known.get("device") or "an unknown device"
-    yield fill(_plainly(f"Learned from {studies} on {device}, {known.get('day')}."), WIDTH)
+    yield fill(_plainly(f"From the studies {studies} on {device}, {known.get('day')}."), WIDTH)
     if rule.fixed:
         yield fill(_plainly(f"It holds for {say_workload(rule.fixed)}."), WIDTH)
     yield ""

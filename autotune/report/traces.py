@@ -18,19 +18,28 @@ if TYPE_CHECKING:
 MOST_ANCESTORS = 30
 """Trials that are followed back."""
 
+READING = ("trial", "purpose", "metric", "value", "at", "discarded")
+
 
 def winner_number(evidence: Evidence) -> int:
-    """The number of the search trial that the answer rests on; ``ValueError`` where nothing succeeded."""
+    """The number of the trial that the answer rests on.
+
+    It is one of the search; of the finale for a workload that was held out, which has no search; the first
+    trial where nothing succeeded. ``ValueError`` where there is no trial.
+    """
     from autotune.space.configuration import Configuration
 
-    own = evidence.succeeded
+    own, every = evidence.succeeded, evidence.all_trials
     if evidence.verdict is not None:
         digest = Configuration(evidence.verdict["configuration"]).hash
         won = own[own["hash"] == digest]
         own = own if won.empty else won
-    if own.empty:
-        raise ValueError(f"nothing succeeded in {evidence.study.label}")
-    return int(own.loc[(evidence.sign * own["value"]).sort_values().index[0], "trial"])
+        every = every[every["hash"] == digest]
+    if not own.empty:
+        return int(own.loc[(evidence.sign * own["value"]).sort_values().index[0], "trial"])
+    if every.empty:
+        raise ValueError(f"{evidence.study.label} has no trial yet")
+    return int(every["trial"].min())
 
 
 def readings_behind(place: Place, evidence: Evidence, number: int) -> pd.DataFrame:
@@ -59,7 +68,7 @@ def readings_behind(place: Place, evidence: Evidence, number: int) -> pd.DataFra
         for trial_id, readings in found
         for reading in readings
     ]
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows) if rows else pd.DataFrame(columns=READING).astype({"value": float})
 
 
 def machine_behind(evidence: Evidence) -> pd.DataFrame:

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+from urllib.parse import quote_plus
 
 import sqlalchemy as sa
 
@@ -32,7 +33,9 @@ class Address:
         """As it may be printed and recorded: a password is masked, a file's path is absolute."""
         if self.file is not None:
             return f"sqlite:///{self.file}"
-        return self.url.render_as_string(hide_password=True)
+        passwords = [name for name in self.url.query if "password" in name.lower()]
+        shown = self.url.update_query_dict(dict.fromkeys(passwords, "***"))
+        return shown.render_as_string(hide_password=True).replace(quote_plus("***"), "***")
 
     @property
     def where(self) -> str:

@@ -151,15 +151,29 @@ def use_wal(engine: sa.Engine) -> None:
 # -- PostgreSQL ----------------------------------------------------------------------------------
 
 
+HOLDS_ALL_TEXT = ("UTF8", "SQL_ASCII")
+"""Encodings of databases that keep every text: UTF-8, and the one that keeps bytes as they come."""
+
+
 def _postgresql(address: Address, *, readonly: bool) -> sa.Engine:
+    # Else it would be PGCLIENTENCODING or the database's own: of one that a server in the C locale made
+    # (SQL_ASCII) psycopg gives bytes in the place of texts.
+    encoding = {"client_encoding": "utf8"}
     try:
-        engine = sa.create_engine(address.url, pool_pre_ping=True, max_overflow=-1)
+        engine = sa.create_engine(address.url, connect_args=encoding, pool_pre_ping=True, max_overflow=-1)
     except ImportError as error:
         raise StoreError(
             f"the store {address.where} needs the package psycopg: pip install 'psycopg[binary]'"
         ) from error
 
     def set_up(connection: Any, _: object) -> None:
+        kept = connection.info.parameter_status("server_encoding")
+        if not readonly and kept not in HOLDS_ALL_TEXT:
+            connection.close()
+            raise StoreError(
+                f"the store {address.where} is in the encoding {kept}, which has no place for all that a "
+                "trial may print. Make another by: CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0"
+            )
         with connection.cursor() as cursor:
             cursor.execute(f"SET lock_timeout = '{BUSY_SECONDS}s'")
             cursor.execute(f"SET default_transaction_read_only = {'on' if readonly else 'off'}")

@@ -13,11 +13,20 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
+from autotune.errors import StoreError
 from autotune.measure.outcome import Estimate
 from autotune.space.configuration import FrozenMap, plain
 
 COMPRESS_FROM = 256
 """Bytes; below this zlib saves nothing worth its header."""
+
+
+class GarbledError(StoreError):
+    """What the store gave is not what can have been written there: its file is damaged within a row."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(f"what the store holds is damaged: {error}")
+        self.detail = str(error)
 
 
 def encode(document: object) -> str:
@@ -31,8 +40,11 @@ def encode(document: object) -> str:
 
 
 def decode(text: str) -> Any:
-    """What :func:`encode` wrote."""
-    return {} if text == "{}" else _DECODER.raw_decode(text)[0]
+    """What :func:`encode` wrote. Raises :class:`GarbledError` where it cannot have."""
+    try:
+        return {} if text == "{}" else _DECODER.raw_decode(text)[0]
+    except (ValueError, RecursionError) as error:
+        raise GarbledError(error) from error
 
 
 def _plain(value: object) -> object:
@@ -85,7 +97,10 @@ def encode_metrics(metrics: Mapping[str, Estimate]) -> str:
 
 
 def decode_metrics(text: str) -> dict[str, Estimate]:
-    return {name: Estimate(**fields) for name, fields in decode(text).items()}
+    try:
+        return {name: Estimate(**fields) for name, fields in decode(text).items()}
+    except (TypeError, AttributeError) as error:
+        raise GarbledError(error) from error
 
 
 def clean(text: str) -> str:
@@ -110,4 +125,8 @@ def pack(content: bytes) -> tuple[str, bytes]:
 
 
 def unpack(encoding: str, stored: bytes) -> bytes:
-    return zlib.decompress(stored) if encoding == "zlib" else stored
+    """What :func:`pack` was given. Raises :class:`GarbledError` where these bytes are not from there."""
+    try:
+        return zlib.decompress(stored) if encoding == "zlib" else stored
+    except zlib.error as error:
+        raise GarbledError(error) from error

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 
 from autotune.errors import StoreError
 from autotune.store.address import Address
+from autotune.store.documents import GarbledError
 
 BUSY_SECONDS = 30
 """How long a writer waits for another one before it gives up."""
@@ -128,6 +129,10 @@ def explained(address: Address) -> Iterator[None]:
         raise explain(error, address) from error
     except sa.exc.TimeoutError as error:  # no free connection in the pool
         raise BUSY.error(address, "too many threads use it at once") from error
+    except GarbledError as error:
+        raise DAMAGED.error(address, error.detail) from error
+    except UnicodeDecodeError as error:  # SQLite checks no text, and gives what lies in the file
+        raise DAMAGED.error(address, str(error)) from error
 
 
 def is_damage(error: sa.exc.DBAPIError) -> bool:

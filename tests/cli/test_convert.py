@@ -37,6 +37,18 @@ def test_a_source_becomes_a_space(tmp_path: Path) -> None:
     assert (document["kernel"], document["configurations"], document["combinations"]) == ("add", 3, 4)
 
 
+def test_the_space_of_a_t1_file_can_be_counted_before_its_objective_is_written(tmp_path: Path) -> None:
+    knobs = [{"Name": "tile", "Type": "int", "Values": "[1, 2, 4]"}]
+    document = {"ConfigurationSpace": {"TuningParameters": knobs, "Conditions": [{"Expression": "tile > 1"}]}}
+    (tmp_path / "T1.json").write_text(json.dumps(document))
+    assert autotune(tmp_path, "convert", "T1.json", "-o", "space.yaml").returncode == 0
+    checked = autotune(tmp_path, "check", "space.yaml")
+    assert "T1: 1 knob, 3 combinations, 2 feasible\n  removes " in checked.stdout
+    assert checked.returncode == 2 and "there is no objective file" in checked.stderr
+    documented = autotune(tmp_path, "check", "space.yaml", "--json")
+    assert (documented.returncode, documented.stdout) == (2, "")
+
+
 def test_what_cannot_be_converted_is_said(tmp_path: Path) -> None:
     (tmp_path / "kernels.py").write_text("x = 1\n")
     (tmp_path / "notes.txt").write_text("x")

@@ -56,9 +56,11 @@ def test_what_a_program_says_does_not_act_on_the_terminal(tmp_path: Path) -> Non
     (tmp_path / "objective.py").write_text(
         "def measure(tile):\n    if tile == 1: raise ValueError('\\x1b[2Jgone')\n    return 1.0 + tile\n"
     )
-    (tmp_path / "space.yaml").write_text(SPACE)
+    unit = 'metrics: {time: {goal: minimize, unit: "s\\u202e"}}\n'
+    (tmp_path / "space.yaml").write_text(SPACE + unit)
     said = on_a_terminal(tmp_path, "search", "space.yaml", "--store", "quick.db")
     assert "\x1b[2J" not in said
+    assert "best so far" in said and "\u202e" not in said
     assert said.count("ValueError: \\x1b[2Jgone") >= 2, "while it ran, and in the end"
 
 

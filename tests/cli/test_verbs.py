@@ -100,6 +100,9 @@ def test_show_lists_studies_and_one_study(folder: Path) -> None:
     one = document(folder, "show", "--study", "small", "--store", "study.db")
     assert one["top"][0]["metrics"]["time"]["value"] <= one["top"][-1]["metrics"]["time"]["value"]
     assert {row["status"] for row in one["failed"]} <= {"infeasible", "crashed"}
+    for options in (["--failures"], ["--top", "1"]):  # without a name they had been ignored
+        latest = autotune(folder, "show", *options, "--store", "study.db").stdout
+        assert latest == autotune(folder, "show", "--study", "small", *options, "--store", "study.db").stdout
 
 
 def test_studies_stand_in_columns() -> None:

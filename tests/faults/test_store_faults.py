@@ -192,6 +192,22 @@ def test_a_damaged_file_says_so(tmp_path: Path) -> None:
         assert any("integrity check" in line for line in store.integrity())
 
 
+@pytest.mark.parametrize(
+    ("written", "altered"),
+    [(b'"dtype":"float32"', b'"dtype";"float32"'), (b"CREATE TABLE studies", b"CREATE \xf8ABLE studies")],
+    ids=["within a row", "within the schema"],
+)
+def test_a_file_in_which_bytes_have_changed_says_so(tmp_path: Path, written: bytes, altered: bytes) -> None:
+    file = tmp_path / "a.db"
+    with Store.open(file) as store:
+        bench(store)
+    content = file.read_bytes()
+    assert written in content
+    file.write_bytes(content.replace(written, altered))
+    with pytest.raises(StoreError, match=r"a\.db is damaged.*\.recover"), Store.open(file) as store:
+        store.studies()
+
+
 def test_a_file_that_is_deleted_meanwhile(tmp_path: Path) -> None:
     file, elsewhere = tmp_path / "a.db", tmp_path / "b.db"
     with Store.open(file) as store:

@@ -149,3 +149,12 @@ def test_shared_recordings(tmp_path: Path, name: str, size: int) -> None:
     replayed = ReplayedObjective.of(spec)
     assert replayed.outcome(spec.space.default()).status is Status.OK
     assert all(replayed.recording.find(row) is not None for row in spec.space.rows)
+
+
+def test_a_recording_of_something_else_than_times_is_not_called_a_failure(tmp_path: Path) -> None:
+    source = tmp_path / "scores.json"
+    score = {"name": "score", "value": -2.5, "unit": ""}
+    result = {"configuration": {"x": 1}, "invalidity": "correct", "measurements": [score]}
+    source.write_text(json.dumps({"results": [result]}))
+    with pytest.raises(InputError, match=r"no times, only score.*\n.*score: \{goal: maximize\}"):
+        space_document(read_recording(source), source, tmp_path / "space.yaml")

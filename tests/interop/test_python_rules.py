@@ -120,6 +120,7 @@ def test_signs_of_c() -> None:
         ("int(a * 2 ** -1) == 1", "no function int", 10),
         ("int(a * 2 ** (b - 2)) == 1", "no function int", 10),
         ("int(p['r'] * 2) == 1", "no function int", 10),
+        ("a > 1 and len({a, b}) == 2", "a set has what is equal only once", 20),
         ("a > > 1", "is no condition in Python", 14),
     ],
 )

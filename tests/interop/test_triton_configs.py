@@ -172,6 +172,40 @@ def test_other_names_for_the_decorator_and_configurations_are_followed(
     assert len(read_back(write(tmp_path, f"{line}\n{source}")).feasible) == 3
 
 
+def test_a_list_that_is_made_anew_is_taken_as_it_is_where_the_kernel_stands(tmp_path: Path) -> None:
+    one = """
+warps = [{}]
+@triton.autotune(configs=[Config({{"A": 1}}, num_warps=w) for w in warps], key=["n", "n.shape[0]"])
+@triton.jit
+def {}(x, n):
+    pass
+"""
+    file = write(tmp_path, one.format("2, 4", "forward") + one.format("8, 16", "backward"))
+    forward = read_back(file, kernel="forward")
+    assert [c["num_warps"] for c in forward.feasible] == [2, 4]
+    assert dict(forward.workload) == {"n": 1024}  # Triton takes no notice of the other
+    assert [c["num_warps"] for c in read_back(file, kernel="backward").feasible] == [8, 16]
+
+
+def test_environment_and_capability_are_assumed_and_noted(tmp_path: Path) -> None:
+    source = """
+import os
+WARPS = [4] if "PYTEST_VERSION" in os.environ or os.environ.get("FEW", "0") == "1" else [4, 8]
+STAGES = [2, 3] if torch.cuda.get_device_capability()[0] >= 9 else [1]
+
+@triton.autotune(configs=[Config({"A": 1}, num_warps=w, num_stages=s) for w in WARPS for s in STAGES], key=[])
+@triton.jit
+def kernel(x):
+    pass
+"""
+    converted = convert(write(tmp_path, source + "\nprint(WARPS)\nassert WARPS\n"))
+    assert len(converted.checked().feasible) == 4
+    assert converted.notes == (
+        "environment variables were taken to be unset.",
+        "get_device_capability() was taken to be (9, 0).",
+    )
+
+
 def test_nothing_of_the_source_is_run(tmp_path: Path) -> None:
     file = write(tmp_path, LISTED + f"\nopen({str(tmp_path / 'trace')!r}, 'w').write('ran')\n")
     convert(file)

@@ -57,6 +57,19 @@ def test_a_function_of_the_configuration(load: Load, name: str) -> None:
     assert reading(objective, a=4, b=3) == 5
 
 
+def test_a_parameter_with_the_name_of_a_fact_of_the_workload_is_given_it(load: Load) -> None:
+    assert reading(load("def measure(a, n): return a * n", knobs=("a",)), a=4) == 12
+    assert reading(load("def measure(a, n=1): return a * n", knobs=("a",)), a=4) == 12
+    assert reading(load("def measure(config, n): return config['a'] * n", knobs=("a",)), a=4) == 12
+    both = load("def measure(a, *, n=1, workload): return a * n * workload['n']", knobs=("a",))
+    assert reading(both, a=4) == 36
+
+
+def test_a_knob_hides_a_fact_of_the_workload_also_where_it_is_inactive(load: Load) -> None:
+    objective = load("def measure(a, n=1): return a * n", knobs=("a", "n"))
+    assert (reading(objective, a=4, n=5), reading(objective, a=4)) == (20, 4)
+
+
 def test_code_that_is_edited_within_a_second_is_the_new_code(
     load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,6 +190,16 @@ def test_a_module_on_the_path(tmp_path: Path) -> None:
             "measure",
             r"measure refuses this workload: only float32",
         ),
+        (
+            "import autotune\nclass measure(autotune.Objective):\n"
+            "  def prepare(self, configuration, *more): return 1\n"
+            "  def check(self, loaded): return {}\n"
+            "  def measure(self): return 1\n",
+            "measure",
+            r"objective\.py:4: measure\.check\(self, loaded\) does not take what it is called with\n"
+            r"  expected: def check\(self, loaded, rng\)\n"
+            r"(.|\n)*objective\.py:5: measure\.measure\(self\) does not take",
+        ),
     ],
 )
 def test_mistakes_in_the_file(load: Load, text: str, name: str, says: str) -> None:
@@ -187,7 +210,7 @@ def test_mistakes_in_the_file(load: Load, text: str, name: str, says: str) -> No
 @pytest.mark.parametrize(
     ("signature", "says"),
     [
-        ("tile", r"needs 'tile', and no knob has that name"),
+        ("tile", r"needs 'tile', and no knob or workload .*\n  expected: tile_m, tile_n, n\n  did you"),
         ("tile_m, tile_m_n=1", r"has no parameter for the knob 'tile_n'"),
         ("tile_m, tile_n, /", r"takes 'tile_m' by position only"),
         ("", r"has no parameter for the knob 'tile_m'"),

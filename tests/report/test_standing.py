@@ -10,7 +10,7 @@ from autotune.report.evidence import load_evidence
 from autotune.report.relations import pair, parallel
 from autotune.report.standing import finale, front
 from autotune.report.steadiness import steadiness
-from autotune.report.traces import proposals_behind, readings_behind, winner_number
+from autotune.report.traces import known_then, proposals_behind, readings_behind, winner_number
 from autotune.status import Status
 from tests.report.studies import Written, generated
 
@@ -74,3 +74,24 @@ def test_from_the_winner_back(tmp_path: Path) -> None:
         assert len(readings) == 5 + 12
         [proposal] = proposals_behind(store, evidence, number).to_dict("records")
         assert proposal["trial"] == number and "random" in proposal["because"]
+
+
+def test_back_from_the_answer_for_a_workload_that_was_held_out(tmp_path: Path) -> None:
+    written = Written(tmp_path)
+    written.trial({"tile": 1}, 2.0, purpose="final", readings=[2.0, 2.0])
+    written.trial({"tile": 4}, 1.0, purpose="final", readings=[1.0, 1.0])
+    written.verdict({"tile": 4})
+    evidence = load_evidence(written.store)
+    assert winner_number(evidence) == 1
+    assert readings_behind(written.store, evidence, 1)["value"].tolist() == [1.0, 1.0]
+    assert len(proposals_behind(written.store, evidence, 1)) == 1
+    assert known_then(written.store, evidence, 1).empty
+
+
+def test_back_from_a_study_in_which_nothing_succeeded(tmp_path: Path) -> None:
+    written = Written(tmp_path)
+    written.trial({"tile": 1}, status=Status.CRASHED)
+    evidence = load_evidence(written.store)
+    assert winner_number(evidence) == 0
+    readings = readings_behind(written.store, evidence, 0)
+    assert readings.empty and readings.groupby(["purpose", "metric"])["value"].describe().empty

@@ -48,12 +48,13 @@ def server() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def make_database(socket: Path, name: str) -> str:
+def make_database(socket: Path, name: str, encoding: str = "UTF8") -> str:
     """A new, empty database; its URL."""
     import psycopg
 
+    how = f"ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
     with psycopg.connect(f"host={socket} user={USER} dbname=postgres", autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
+        connection.execute(f"CREATE DATABASE {name} {how}")
     return f"postgresql://{USER}@/{name}?host={socket}"
 
 

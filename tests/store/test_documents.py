@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autotune.store.documents import clean, decode, encode, pack, unpack
+from autotune.store.documents import GarbledError, clean, decode, decode_metrics, encode, pack, unpack
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -52,3 +53,21 @@ def test_what_json_refuses_is_written_in_other_words() -> None:
     circle: dict[object, object] = {1: "one"}
     circle["self"] = circle
     assert decode(encode(circle))["1"] == "one"
+
+
+@pytest.mark.parametrize("text", ["", '{"a":', '{"a";1}', "[" * 100_000])
+def test_what_was_never_encoded_is_garbled(text: str) -> None:
+    with pytest.raises(GarbledError, match="damaged"):
+        decode(text)
+
+
+@pytest.mark.parametrize("text", ["[1]", '{"time":{"vclue":1.0}}', '{"time":3}'])
+def test_what_is_no_metric_is_garbled(text: str) -> None:
+    with pytest.raises(GarbledError):
+        decode_metrics(text)
+
+
+def test_contents_that_were_altered_are_garbled() -> None:
+    encoding, stored = pack(b"kernel" * 200)
+    with pytest.raises(GarbledError):
+        unpack(encoding, stored[:8] + b"\xff" * (len(stored) - 8))

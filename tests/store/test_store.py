@@ -15,7 +15,7 @@ from autotune.store import failures
 from autotune.store.address import read_address
 from autotune.store.store import Store
 from tests.store import postgres
-from tests.store.build import bench, new_trial, outcome
+from tests.store.build import bench, new_study, new_trial, outcome
 
 OpenStore = Callable[[str], Store]
 
@@ -80,6 +80,19 @@ class TestServer:
             assert postgres.drop_connections(postgres_socket, name) > 0
             store.finish(trial.id, outcome())
             assert store.trial(trial.id).status is Status.OK
+
+    def test_one_of_a_server_in_the_c_locale_keeps_all_texts(
+        self, postgres_socket: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+        with Store.open(postgres.make_database(postgres_socket, "plain", "SQL_ASCII")) as store:
+            store.create_study(new_study("日本語"))
+            assert store.study().name == "日本語"
+
+    def test_one_that_has_no_place_for_all_texts_is_refused(self, postgres_socket: Path) -> None:
+        url = postgres.make_database(postgres_socket, "western", "LATIN1")
+        with pytest.raises(StoreError, match=r"encoding LATIN1.*ENCODING 'UTF8'"):
+            Store.open(url)
 
     def test_a_database_that_may_only_be_read(self, postgres_socket: Path) -> None:
         url = postgres.make_database(postgres_socket, "frozen")
