@@ -4,34 +4,48 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from autotune.errors import InputError, Problem
 from autotune.measure.recording import Recording
 from autotune.space.configuration import Value
 from autotune.space.knobs import Choice, Flag, OrderedValues
 from autotune.space.space import Space
 
-ENDINGS = (".json.gz", ".json")
+ENDINGS = (".json.gz", ".json", ".t4.json.gz", ".t4.json")
+"""Of recordings' files. Of several with the same name the first is taken: they are one space."""
 
 
 def space_name(recording: Path) -> str:
     """The file's name without its ending."""
-    ending = next((e for e in ENDINGS if recording.name.endswith(e)), "")
-    return recording.name.removesuffix(ending)
+    return recording.name.removesuffix(_ending(recording))
+
+
+def _ending(file: Path) -> str:
+    """The longest of :data:`ENDINGS` that the file's name has; empty where it has none."""
+    return max((ending for ending in ENDINGS if file.name.endswith(ending)), key=len, default="")
 
 
 def recordings(folder: Path, only: str = "") -> list[tuple[str, Path]]:
     """The recordings in ``folder`` with their names; ``only`` those named, separated by commas."""
+    if not folder.is_dir():
+        raise InputError(Problem(f"there is no folder {folder}", expected="a directory of recordings"))
     wanted = [name for name in only.split(",") if name]
-    paths = sorted(p for p in folder.iterdir() if p.name.endswith(ENDINGS) and ".t4." not in p.name)
-    return [(space_name(p), p) for p in paths if not wanted or space_name(p) in wanted]
+    files = sorted(
+        (file for file in folder.iterdir() if _ending(file)), key=lambda file: ENDINGS.index(_ending(file))
+    )
+    found: dict[str, Path] = {}
+    for file in files:
+        found.setdefault(space_name(file), file)
+    return [(name, found[name]) for name in sorted(found) if not wanted or name in wanted]
 
 
 def recorded_space(recording: Recording) -> Space:
     """The space in which exactly the recorded configurations exist.
 
-    A knob with a single value carries no information and is left out. Numbers are taken to be ordered;
-    texts, and flags written as true and false, are choices.
+    A knob with a single value carries no information and is left out, unless there are no others. Numbers
+    are taken to be ordered; texts, and flags written as true and false, are choices.
     """
-    knobs = [_knob(name, values) for name, values in recording.knobs.items() if len(values) > 1]
+    varied = {name: values for name, values in recording.knobs.items() if len(values) > 1}
+    knobs = [_knob(name, values) for name, values in (varied or recording.knobs).items()]
     names = [knob.name for knob in knobs]
     rows = [{name: entry.configuration[name] for name in names} for entry in recording.entries]
     return Space(knobs).limited_to(rows)

@@ -2,9 +2,9 @@
 
     python -m benchmarks.search_efficiency --spaces DIR --strategies a,b --seeds N --jobs J --out RUNS.jsonl
 
-DIR holds recordings (Kernel Tuner cache files or T4, gzipped or not). A strategy is offered exactly the
-recorded configurations, is told the recorded time of each that it asks for, or how it failed, and
-stops after ``--tries``. Each search becomes a line of RUNS.jsonl::
+DIR holds recordings (Kernel Tuner cache files or T4, gzipped or not; what cannot be read is named at the
+end). A strategy is offered exactly the recorded configurations, is told the recorded time of each that it
+asks for, or how it failed, and stops after ``--tries``. Each search becomes a line of RUNS.jsonl::
 
     {"space": ..., "strategy": ..., "seed": ..., "seconds": ..., "on": ..., "configs": [{knob: value}, ...]}
 
@@ -42,11 +42,11 @@ from importlib.metadata import version
 from itertools import product
 from pathlib import Path
 
-from autotune.errors import AutotuneError
+from autotune.errors import AutotuneError, InputError
 from autotune.measure.read_recording import read_recording
 from autotune.measure.recording import Entry, Recording
 from autotune.search.contract import Observation, Problem, Proposal
-from autotune.search.registry import make_strategy, strategy_names
+from autotune.search.registry import make_strategy, strategy_class, strategy_names
 from autotune.space.configuration import plain
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
@@ -54,7 +54,7 @@ from benchmarks.known_elsewhere import MISLEADING, Elsewhere
 from benchmarks.peers import recorded
 from benchmarks.peers.client import Found, find_all, is_peer
 from benchmarks.recorded_spaces import recorded_space, recordings, space_name
-from benchmarks.running import append_lines, one_thread_each
+from benchmarks.running import append_lines, at_least_one, one_thread_each
 from benchmarks.score import Judge
 
 TRIES = 220
@@ -142,16 +142,34 @@ def searches(options: argparse.Namespace, peers: Mapping[str, Found]) -> Iterato
         lines = map(json.loads, options.out.read_text().splitlines())
         done = {(line["space"], line["strategy"], line["seed"]) for line in lines}
     for recording, wanted, seed in product(options.recordings, options.strategies, range(options.seeds)):
-        strategy, _, flight = wanted.partition("@")
+        strategy, flight = _in_flight(wanted)
         if is_peer(recorded.split(strategy)[0]):
             if strategy not in peers:
                 continue
             search = Search(recording, strategy, seed, options.tries, peer=peers[strategy])
         else:
-            count = int(flight or options.flight)
+            count = flight or options.flight
             search = Search(recording, strategy, seed, options.tries, count, elsewhere=options.elsewhere)
         if (search.space, search.label, seed) not in done:
             yield search
+
+
+def strategies(text: str) -> list[str]:
+    """The strategies and peers that are named in ``text``; :class:`InputError` where one is neither."""
+    names = list(dict.fromkeys(filter(None, map(str.strip, text.split(",")))))
+    for name in names:
+        strategy, _ = _in_flight(name)
+        if not is_peer(recorded.split(strategy)[0]):
+            strategy_class(strategy.removeprefix(OWN))
+    return names
+
+
+def _in_flight(name: str) -> tuple[str, int]:
+    """A strategy, and after ``@`` how many trials it has in flight; 0 where that is not said."""
+    strategy, at, count = name.partition("@")
+    if at and not (count.isdecimal() and int(count)):
+        raise InputError(f"{name!r} does not say how many trials are in flight: expected {strategy}@8, say")
+    return strategy, int(count or 0)
 
 
 def arguments() -> argparse.Namespace:
@@ -161,17 +179,17 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--spaces", type=Path, required=True, help="directory of recordings")
     parser.add_argument("--only", default="", help="names of recordings, separated by commas; default: all")
     parser.add_argument("--strategies", default="auto", help=f"of {', '.join(strategy_names())}, and peers")
-    parser.add_argument("--seeds", type=int, default=5, help="seeds 0 to N-1")
-    parser.add_argument("--tries", type=int, default=TRIES)
-    parser.add_argument("--flight", type=int, default=1, help="trials in flight at a time")
+    parser.add_argument("--seeds", type=at_least_one, default=5, help="seeds 0 to N-1")
+    parser.add_argument("--tries", type=at_least_one, default=TRIES)
+    parser.add_argument("--flight", type=at_least_one, default=1, help="trials in flight at a time")
     parser.add_argument("--transfer", action="store_true", help="learn from other recordings of the kernel")
     parser.add_argument("--source-tries", type=int, default=TRIES, help="of each source's search; 0: all")
     parser.add_argument("--misleading", default="", choices=MISLEADING, help="one more source: its times")
     parser.add_argument("--peer-python", action="append", default=[], help="an interpreter that has peers")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--jobs", type=at_least_one, default=os.cpu_count() or 1)
     parser.add_argument("--out", type=Path, required=True, help="written to line by line, and added to")
     options = parser.parse_args()
-    options.strategies = options.strategies.split(",")
+    options.strategies = strategies(options.strategies)
     options.recordings = [path for _, path in recordings(options.spaces, options.only)]
     options.elsewhere = None
     if options.transfer or options.misleading:

@@ -208,9 +208,10 @@ class Run:
     def report(self, step: SupportsIndex, metrics: Mapping[str, Any] | None = None, /, **named: Any) -> None:
         """``step`` steps are done, and the metrics are now these: numbers, or what ``float`` makes one of.
 
-        Of several ranks all should call it; rank 0's is passed on. It never waits. Where the trial is to end
-        and the script has never looked at :attr:`should_stop`, it raises
-        :class:`~autotune.measure.stopped.Stopped`, which the ``with`` of the run swallows.
+        Of several ranks all should call it; rank 0's is passed on. It never waits, but to hear whether the
+        trial is paused at this step, where it may be. Where the trial is to end and the script has never
+        looked at :attr:`should_stop`, it raises :class:`~autotune.measure.stopped.Stopped`, which the
+        ``with`` of the run swallows.
         """
         if not self._is_open:
             return

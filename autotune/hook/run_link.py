@@ -1,5 +1,5 @@
-"""The program's end of a run under a search. Nothing here waits, or raises but for a message too large to go,
-once the link stands.
+"""The program's end of a run under a search. Once the link stands nothing here waits, unless it is told how
+long, or raises, but for a message too large to go.
 
 A link is of one process and dies alone: whatever becomes of the search, the training goes on. A process
 that was forked from the one that opened it neither sends nor closes anything. A program may also close
@@ -21,6 +21,7 @@ from contextlib import suppress
 from typing import Any
 
 from autotune.measure.run_protocol import (
+    ANSWER,
     BOARD,
     BOARD_BYTES,
     FORMAT,
@@ -156,6 +157,30 @@ class Link:
             else:
                 return True
 
+    def await_answer(self, seconds: float) -> bool:
+        """Wake the search, and wait until it has decided upon the last message; whether it has."""
+        held = self._socket
+        if held is None or not self.own:
+            return False
+        with suppress(OSError):  # it looks by itself, too, if later
+            self._knock()
+        poll = select.poll()
+        poll.register(held.descriptor, select.POLLIN)
+        try:
+            return bool(poll.poll(seconds * 1000)) and held.receive() == ANSWER
+        except OSError as error:
+            self._lose(f"the search has gone ({error})")
+            return False
+
+    def _knock(self) -> None:
+        """A message wakes nobody up, a connection does."""
+        with (
+            socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as knock,
+            socket_address(self._folder) as address,
+        ):
+            knock.setblocking(False)
+            knock.connect(address)
+
     def close(self) -> None:
         """Let go of everything, in the process that opened it; a child does nothing."""
         if not self.own:
@@ -204,6 +229,11 @@ class _Held:
         if self._connection is None or not self.intact:
             raise OSError("its connection was closed by this program")
         self._connection.send(data, socket.MSG_NOSIGNAL | socket.MSG_DONTWAIT)
+
+    def receive(self) -> bytes:
+        if self._connection is None or not self.intact:
+            raise OSError("its connection was closed by this program")
+        return self._connection.recv(len(ANSWER), socket.MSG_DONTWAIT)
 
     def release(self) -> bool:
         """Unlock and close it. A forked child that lives on would keep it locked. Whether it was intact."""

@@ -3,6 +3,9 @@
 A training of 1 ms a step reports a thousand times a second. To hear that would take the session, and the
 core that trains, longer than it is worth. So reports within a fifth of a second become one, but those go
 at once that the search decides by: at a rung, at the last step, and when the loss is no number any more.
+
+Nothing waits for the search, but where it may pause the training at a rung: whoever trained on meanwhile
+would save a checkpoint of a later step, perhaps of the last one, and go on from there with nothing to do.
 """
 
 from __future__ import annotations
@@ -22,6 +25,10 @@ SECONDS_BETWEEN = 0.2
 
 _ROOM_SECONDS = 1.0
 """How long the first and the last message may wait for room. No other waits."""
+
+_DECISION_SECONDS = 10.0
+"""How long a report at a rung may wait to hear whether the training is paused there. A search that lets it
+wait longer is not waited for again."""
 
 _MOST_TEXT = 2000
 """Characters of a name or message."""
@@ -45,6 +52,7 @@ class Reports:
         self._said_past = False
         steps = {*link.facts.get("decide_at", ()), link.facts.get("steps") or 0} - {0}
         self._awaited = sorted(steps, reverse=True)
+        self._may_pause_at = set(link.facts.get("decide_at", ())) if link.facts.get("pauses") else set()
         self._sent_at = -_INFINITE
         self._said_too_large = False
         link.send({"kind": "hello", "name": str(name)[:_MOST_TEXT], "pid": os.getpid()}, _ROOM_SECONDS)
@@ -85,8 +93,10 @@ class Reports:
 
     def _send(self, step: int) -> None:
         numbers = _numbers(self._pending)
+        passed = {rung for rung in self._may_pause_at if rung <= step}
+        message = {"kind": "report", "step": step, "values": numbers, "awaits": bool(passed)}
         try:
-            if not self._link.send({"kind": "report", "step": step, "values": numbers}):
+            if not self._link.send(message):
                 return
         except TooLargeError:
             self._leave_out(f"a report of {len(numbers)} metrics")
@@ -96,6 +106,9 @@ class Reports:
         self._pending.clear()
         while self._awaited and step >= self._awaited[-1]:
             self._awaited.pop()
+        self._may_pause_at -= passed
+        if passed and not self._link.await_answer(_DECISION_SECONDS):
+            self._may_pause_at.clear()
 
     def result(self, metrics: Mapping[str, Any]) -> None:
         """What counts as the metrics of the run, whatever was reported."""

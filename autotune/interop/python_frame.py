@@ -345,6 +345,5 @@ class Frame:
             raise self.module.not_understood(node, str(error)) from None
 
 
-
 def _iterable(value: Any) -> bool:
     return hasattr(value, "__iter__")

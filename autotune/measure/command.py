@@ -37,6 +37,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -129,7 +130,23 @@ class CommandRunner(Objective):
 
         Where no knob of the configuration got to it, it has measured nothing: that is a mistake, for sure.
         Where only some did not, the facts name them: there may be knobs that serve rules alone.
+
+        A training that goes on from a pause, and reports nothing, has found a checkpoint of its last step or
+        half of one: it had run on until it was killed. It begins again, without.
         """
+        try:
+            return self._measure(loaded, rng)
+        except CommandCrashed as crashed:
+            if not self._went_on() or self.report.last is not None:
+                raise
+            print(
+                f"autotune: it begins anew, since from its checkpoint it did not go on: {crashed}",
+                file=sys.stderr,
+            )
+            self._leftovers(loaded).clear()
+            return self._measure(loaded, rng)
+
+    def _measure(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float] | Sample:
         file = self.spec.base / self.spec.metrics_file if self.spec.metrics_from == "file" else None
         with self._prepared(loaded), nullcontext() if file is None else alone_at(file):
             if file is not None:
@@ -177,11 +194,15 @@ class CommandRunner(Objective):
 
         Any other program may keep in its folder what it made once, for all readings.
         """
-        leftovers, curve = self._leftovers(run), self.report.curve
+        leftovers = self._leftovers(run)
         leftovers.note()
-        is_training = curve is not None or self._has_runs.exists()
-        if is_training and not (curve is not None and curve.done):
+        is_training = self.report.curve is not None or self._has_runs.exists()
+        if is_training and not self._went_on():
             leftovers.clear()
+
+    def _went_on(self) -> bool:
+        """Whether this run goes on from a pause."""
+        return self.report.curve is not None and self.report.curve.done > 0
 
     def _read_before(self, run: Run) -> Path:
         """A file that is there once ``prepare`` or ``check`` has read the knobs, in whatever worker."""

@@ -21,6 +21,7 @@ from autotune.errors import nearest
 from autotune.measure.objective import Diverged, Infeasible, OutOfMemory, Signal, WrongAnswer
 from autotune.measure.reports import Reporter
 from autotune.measure.run_protocol import (
+    ANSWER,
     BOARD,
     BOARD_BYTES,
     DOCUMENT,
@@ -102,7 +103,7 @@ class RunListener:
         return str(self._folder / DOCUMENT)
 
     def fileno(self) -> int:
-        """Readable where a run has begun. Messages do not wake us up: see :meth:`timeout`."""
+        """Readable where a run has begun, or waits. Messages do not wake us up: see :meth:`timeout`."""
         return self._server.fileno()
 
     def timeout(self) -> float | None:
@@ -197,11 +198,16 @@ class RunListener:
             if not packet:
                 connection.close()
                 return False
+            message: object = None
             with suppress(*_UNREADABLE):
-                self._take(json.loads(packet))
+                message = json.loads(packet)
+                self._take(message)
+            if isinstance(message, dict) and message.get("awaits"):
+                with suppress(OSError):
+                    connection.send(ANSWER)
         return True
 
-    def _take(self, message: Mapping[str, Any]) -> None:
+    def _take(self, message: Any) -> None:
         match message["kind"]:
             case "hello":
                 self.heard.runs += 1
@@ -260,6 +266,7 @@ class RunListener:
             "metric": curve.metric if curve else None,
             "steps": curve.steps if curve else None,
             "decide_at": list(curve.decide_at or ()) if curve else [],
+            "pauses": curve is not None and curve.pauses,
         }
         file = self._folder / DOCUMENT
         file.write_text(json.dumps(document))

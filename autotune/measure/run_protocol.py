@@ -5,6 +5,7 @@ For each start of the program the worker makes a folder and names the document i
 
     run.json   worker ─▶ program   the knobs, and when a report is wanted at once
     socket     program ─▶ worker   one JSON object a packet: hello, report, end
+               worker ─▶ program   a packet once a report that ``awaits`` it was decided upon
     board      worker ─▶ program   shared memory: the order to stop; and what the ranks tell each other
     read       program ─▶ worker   an empty file: it has the knobs, though it says nothing
 
@@ -24,6 +25,8 @@ DOCUMENT = "run.json"
 SOCKET = "socket"
 BOARD = "board"
 READ = "read"
+
+ANSWER = b"decided"
 
 LARGEST_BYTES = 1 << 18
 """Of a packet. The kernel's own limit may be lower."""

@@ -17,10 +17,16 @@ Search = Callable[..., RunListener]
 class Following:
     """A session that keeps the curve of ``loss`` and ends the trial at the rung where it is told to."""
 
-    def __init__(self, steps: int = 27, rungs: tuple[int, ...] = (1, 3, 9), stop_at: int = 10**9) -> None:
+    def __init__(
+        self,
+        steps: int = 27,
+        rungs: tuple[int, ...] = (1, 3, 9),
+        stop_at: int = 10**9,
+        pauses: bool = False,
+    ) -> None:
         self.heard: list[tuple[int, dict[str, float]]] = []
         self.stop_at = stop_at
-        self.reporter = Reporter(Curve(steps, "loss", rungs), self.hear)
+        self.reporter = Reporter(Curve(steps, "loss", rungs, pauses=pauses), self.hear)
 
     def hear(self, report: Report, waits: bool) -> str:
         self.heard.append((report.step, dict(report.metrics)))

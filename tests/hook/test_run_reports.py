@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import autotune
+from autotune.hook.run_link import Link
 from tests.hook.listening import Following, Search
 
 
@@ -46,6 +47,27 @@ def test_what_comes_after_the_last_step_does_not_count(search: Search, stride: i
     last = 9 // stride * stride
     assert session.heard[-1] == (last, {"loss": 1.0 / last, "rate": float(last)})
     assert listener.stopped is not None and listener.stopped.message == "all 9 steps are done"
+
+
+def test_a_search_that_does_not_answer_is_waited_for_once(
+    search: Search, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+
+    def answers_nothing(link: Link, seconds: float) -> bool:
+        waited.append(seconds)
+        return await_answer(link, 0.0)
+
+    await_answer = Link.await_answer
+    monkeypatch.setattr(Link, "await_answer", answers_nothing)
+    session = Following(steps=27, rungs=(1, 3, 9), pauses=True)
+    listener = search(session.reporter)  # in this very process, so that nobody attends meanwhile
+    with autotune.run("train") as run:
+        for step in range(1, 28):
+            run.report(step, loss=1.0 / step)
+    listener.attend()
+    assert len(waited) == 1
+    assert {1, 3, 9, 27} <= {step for step, _ in session.heard}
 
 
 def test_values_without_the_metric_go_with_the_next_report_that_has_it(search: Search) -> None:

@@ -448,6 +448,36 @@ def test_a_training_that_was_paused_finds_what_it_left(tmp_path: Path) -> None:
     assert measure(objective, a=1)["time"] == 2
 
 
+RESUMES = """
+import json, os, pathlib
+checkpoint = pathlib.Path(os.environ["AUTOTUNE_FOLDER"]) / "checkpoint"
+begin = json.loads(checkpoint.read_text()) if checkpoint.exists() else 0
+for step in range(begin + 1, 10):
+    checkpoint.write_text(str(step))
+    print(json.dumps({"step": step, "time": step + 0.5}), flush=True)
+"""
+
+
+@pytest.mark.parametrize("left", ["9", ""], ids=["of the last step", "half written"])
+def test_a_training_that_cannot_go_on_from_its_checkpoint_begins_anew(tmp_path: Path, left: str) -> None:
+    objective = runner(tmp_path, *python(RESUMES), "{a}")
+    objective.report = curve()
+    assert measure(objective, a=1)["time"] == 9.5
+    (tmp_path / "cache" / "command" / Configuration({"a": 1}).hash / "checkpoint").write_text(left)
+    objective.report = curve(done=3)
+    assert measure(objective, a=1)["time"] == 9.5
+
+
+def test_a_training_that_dies_after_it_went_on_does_not_begin_anew(tmp_path: Path) -> None:
+    objective = runner(tmp_path, *python(RESUMES + "raise SystemExit(begin)"), "{a}")
+    objective.report = curve()
+    measure(objective, a=1)
+    (tmp_path / "cache" / "command" / Configuration({"a": 1}).hash / "checkpoint").write_text("5")
+    objective.report = curve(done=3)
+    with pytest.raises(CommandCrashed, match="exit code 5"):
+        measure(objective, a=1)
+
+
 def test_a_program_that_opens_runs_is_a_training(tmp_path: Path) -> None:
     objective = runner(tmp_path, *python(OPENS))
     assert [measure(objective, a=1)["time"] for _ in range(3)] == [0, 0, 0]

@@ -131,6 +131,16 @@ def test_a_program_is_told_to_end_and_may_save_before_it_does(tmp_path: Path) ->
     assert int((tmp_path / "saved").read_text()) >= 1
 
 
+@pytest.mark.parametrize("hint", ["if run.should_stop: break", "pass"], ids=["asks", "is interrupted"])
+def test_a_training_that_is_paused_does_not_run_ahead_of_its_checkpoint(tmp_path: Path, hint: str) -> None:
+    script = TRAIN.replace("(run.steps or 5)", "10**9").replace("time.sleep(0.002)", hint)
+    saving = script.replace("run.report(", "open('saved', 'w').write(str(step)); run.report(")
+    curve = Curve(27, "loss", (3, 9), pauses=True)
+    outcome = follow(command(tmp_path, saving), curve, lambda r, waits: "behind" * (r.step == 9))
+    assert (outcome.status, outcome.facts["step"]) == (Status.PRUNED, 9)
+    assert int((tmp_path / "saved").read_text()) == 9
+
+
 def test_a_program_that_hears_nothing_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("autotune.measure.run_listener.GRACE_SECONDS", 0.0)
     deaf = TRAIN.replace("time.sleep(0.002)", "time.sleep(600)")

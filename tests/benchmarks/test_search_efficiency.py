@@ -1,0 +1,82 @@
+"""Searches on recorded spaces: any folder of recordings, and what its searches write."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from autotune.errors import InputError
+from autotune.measure.read_recording import read_recording
+from benchmarks.recorded_spaces import recorded_space, recordings
+from benchmarks.search_efficiency import strategies
+
+ROOT = Path(__file__).parents[2]
+
+
+def _cache_file(file: Path, knobs: Mapping[str, Sequence[Any]]) -> Path:
+    """A cache file of Kernel Tuner's in which the knobs are varied one after the other."""
+    rows = [dict(zip(knobs, values, strict=True)) for values in zip(*knobs.values(), strict=True)]
+    entries = [row | {"time": 1.0 + place} for place, row in enumerate(rows)]
+    cache = {",".join(map(str, row.values())): entry for row, entry in zip(rows, entries, strict=True)}
+    document = {"tune_params_keys": list(knobs), "tune_params": {k: list(v) for k, v in knobs.items()}}
+    file.write_text(json.dumps({**document, "cache": cache}))
+    return file
+
+
+def _searched(folder: Path, out: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "benchmarks.search_efficiency", "--spaces", str(folder)]
+    command += ["--strategies", "random", "--seeds", "1", "--jobs", "1", "--out", str(out), *options]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+
+
+def test_a_recording_is_found_once_whatever_forms_it_has(tmp_path: Path) -> None:
+    for name in ("b.t4.json.gz", "b.json.gz", "a.t4.json", "c.json", "c.json.gz", "notes.txt"):
+        (tmp_path / name).touch()
+    found = [(name, file.name) for name, file in recordings(tmp_path)]
+    assert found == [("a", "a.t4.json"), ("b", "b.json.gz"), ("c", "c.json.gz")]
+    assert [name for name, _ in recordings(tmp_path, "c,a")] == ["a", "c"]
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"there is no folder .*elsewhere"):
+        recordings(tmp_path / "elsewhere")
+
+
+def test_a_recording_of_one_configuration_is_a_space(tmp_path: Path) -> None:
+    space = recorded_space(read_recording(_cache_file(tmp_path / "one.json", {"a": [7], "b": [True]})))
+    assert space.sample(np.random.default_rng(0)) == [{"a": 7, "b": True}]
+    assert space.feasible.size == 1
+
+
+def test_what_cannot_be_read_ends_no_other_search(tmp_path: Path) -> None:
+    folder, out = tmp_path / "spaces", tmp_path / "runs" / "runs.jsonl"
+    folder.mkdir()
+    (folder / "about.json").write_text("{}")
+    _cache_file(folder / "sizes.json", {"a": [1, 2, 3]})
+    done = _searched(folder, out)
+    assert done.returncode == 1
+    assert "about.json is no recording" in done.stderr
+    [line] = map(json.loads, out.read_text().splitlines())
+    assert line["space"] == "sizes"
+    assert sorted(c["a"] for c in line["configs"]) == [1, 2, 3]
+
+
+def test_strategies_are_named_once_and_known() -> None:
+    assert strategies("auto, random,auto@8,auto,") == ["auto", "random", "auto@8"]
+    with pytest.raises(InputError, match="there is no strategy 'randm'"):
+        strategies("auto,randm")
+    with pytest.raises(InputError, match="how many trials are in flight"):
+        strategies("auto@many")
+
+
+def test_counts_are_at_least_one(tmp_path: Path) -> None:
+    done = _searched(tmp_path, tmp_path / "runs.jsonl", "--jobs", "0")
+    assert done.returncode == 2
+    assert "argument --jobs: 0 is not at least 1" in done.stderr
