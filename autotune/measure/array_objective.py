@@ -53,6 +53,9 @@ class ArrayObjective(KernelObjective):
         errors = [self._error(name, output.array, expected) for name, output in guarded.items()]
         return max(errors, default=0.0)
 
+    def _call_unseen(self, loaded: Any, rng: np.random.Generator) -> None:
+        self.call(loaded, self.make_inputs(rng), self._unwritten())
+
     def measure(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float]:
         """Seconds a call: the mean over as many calls as the clock needs.
 
@@ -67,7 +70,7 @@ class ArrayObjective(KernelObjective):
         """Fresh arrays; then double the number of calls until they last long enough for the clock."""
         earlier = self._round
         self._round = None  # its arrays may go before the new ones come
-        outputs = {name: GuardedArray(shape, dtype).array for name, (shape, dtype) in self.outputs().items()}
+        outputs = self._unwritten()
         inputs = {name: aligned(array) for name, array in self.make_inputs(rng).items()}
         this = _Round(loaded, rng, inputs, outputs, calls=1)
         if earlier is not None and earlier.loaded is loaded:
@@ -77,6 +80,9 @@ class ArrayObjective(KernelObjective):
             aim = this.calls * READING_SECONDS / max(seconds, 1e-9)
             this.calls = min(max(math.ceil(1.2 * aim), this.calls + 1), 10 * this.calls)
         return this
+
+    def _unwritten(self) -> dict[str, Array]:
+        return {name: GuardedArray(shape, dtype).array for name, (shape, dtype) in self.outputs().items()}
 
     def _time(self, this: _Round, calls: int) -> float:
         call, loaded, inputs, outputs = self.call, this.loaded, this.inputs, this.outputs

@@ -134,6 +134,10 @@ class DeviceObjective(KernelObjective):
             errors += [self._error(name, output.tensor, expected) for name, output in guarded.items()]
         return max(errors)
 
+    def _call_unseen(self, loaded: Any, rng: np.random.Generator) -> None:
+        self.call(loaded, self.make_inputs(rng), {name: o.tensor for name, o in self._guarded().items()})
+        self.apparatus.events.synchronise()
+
     def _error(self, name: str, answer: Tensor, expected: Mapping[str, Tensor]) -> float:
         allowed = self._allowed(name, str(answer.dtype).removeprefix("torch."), expected)
         return tensor_error(name, answer, expected[name], allowed)

@@ -32,8 +32,9 @@ class KernelObjective(Objective):
 
     A check runs the kernel on fresh inputs with poisoned outputs between guard bands: it is ``wrong``
     where it writes outside an output, changes an input, leaves an element unwritten, or errs by more
-    than ``tolerance``. It does the same for what :meth:`vary` gives. ``error`` is the largest error of any
-    output over the largest magnitude of its reference.
+    than ``tolerance``. It does the same for what :meth:`vary` gives; where that is nothing, the kernel runs
+    on other inputs first, so that no answer which it kept passes for the one that is checked. ``error`` is
+    the largest error of any output over the largest magnitude of its reference.
     """
 
     tolerance: ClassVar[float | Mapping[str, float] | None] = None
@@ -74,6 +75,8 @@ class KernelObjective(Objective):
 
         Returns ``{"error": ...}`` of the workload itself.
         """
+        if type(self).vary is KernelObjective.vary:
+            self._call_unseen(loaded, rng)
         error = self._check(loaded, rng)
         for _ in range(self.variations):
             facts = self.vary(rng)
@@ -89,6 +92,10 @@ class KernelObjective(Objective):
     def _check(self, loaded: Any, rng: np.random.Generator) -> float:
         """The error of one check on this workload; raises :class:`WrongAnswer`."""
         raise NotImplementedError(f"{type(self).__name__} must define _check()")
+
+    def _call_unseen(self, loaded: Any, rng: np.random.Generator) -> None:
+        """One call on fresh inputs, whatever its answer."""
+        raise NotImplementedError(f"{type(self).__name__} must define _call_unseen()")
 
     def _varied(self, facts: Mapping[str, Any]) -> Self:
         """The same objective for another workload."""

@@ -233,9 +233,8 @@ def postgresql() -> Capability:
     server = shutil.which("postgres") or next(
         iter(map(str, Path("/usr/lib/postgresql").glob("*/bin/postgres"))), ""
     )
-    detail = (
-        f"{found.detail}; {f'a server is installed: {server}' if server else 'no server is installed here'}"
-    )
+    client = f"psycopg {found.detail}" if found.available else found.detail
+    detail = f"{client}; {f'a server is installed: {server}' if server else 'no server is installed here'}"
     return Capability("postgresql", found.available, detail, found.needed_for, found.remedy)
 
 
@@ -266,7 +265,7 @@ PROBES: tuple[Callable[[], Capability], ...] = (
     sqlite,
     postgresql,
     lambda: package("torch", "torch", "training and inference objectives; optuna-gp", "pip install torch"),
-    lambda: package("ray", "ray", "trials on other machines", "pip install ray"),
+    lambda: package("ray", "ray", "autotune's strategies within Ray Tune", "pip install ray"),
     lambda: package("optuna", "optuna", "the strategies optuna-*", "pip install optuna"),
     lambda: package("skopt", "scikit-optimize", "the strategies skopt-*", "pip install scikit-optimize"),
     lambda: package("pyarrow", "pyarrow", "export to Parquet", "pip install pyarrow"),

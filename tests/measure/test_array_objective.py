@@ -97,6 +97,28 @@ def test_a_changed_input_is_noticed_even_where_the_answer_is_right() -> None:
         check(spoil)
 
 
+def test_an_answer_that_is_kept_for_later_calls_is_noticed() -> None:
+    kept: list[np.ndarray] = []
+
+    def first_answer(x: np.ndarray, out: np.ndarray) -> None:
+        kept.append(x + 1)
+        out[...] = kept[0]
+
+    with pytest.raises(WrongAnswer, match="out"):
+        check(first_answer)
+
+
+def test_what_goes_wrong_from_the_second_call_on_is_noticed() -> None:
+    calls: list[int] = []
+
+    def once(x: np.ndarray, out: np.ndarray) -> None:
+        calls.append(1)
+        np.add(x, len(calls), out=out)
+
+    with pytest.raises(WrongAnswer, match="out"):
+        check(once)
+
+
 def test_a_tolerance_of_ones_own() -> None:
     class Strict(Kernel):
         tolerance = {"out": 1e-9}  # noqa: RUF012

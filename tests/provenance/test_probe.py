@@ -123,3 +123,8 @@ def test_packages_are_found_without_importing_them(tmp_path: Path, monkeypatch: 
     assert probe.package("heavy_one", "heavy-one", "x", "y") == Capability("heavy_one", True, "3.1", "x")
     assert not probe.package("no_such_package_at_all", "no", "x", "y").available
     assert not probe.package("json.tool.deeper", "no", "x", "y").available
+
+
+def test_the_version_of_the_postgresql_client_is_said_to_be_that() -> None:
+    pytest.importorskip("psycopg")
+    assert probe.postgresql().detail.startswith("psycopg 3")
