@@ -80,8 +80,8 @@ def observation(
 
 
 def status_of(trial: FrozenTrial) -> Status:
-    """How a finished trial ended. One that violates a constraint of the study's is ``wrong``; one with a value
-    that is not finite, which Optuna takes for a number, has ``diverged``."""
+    """How a finished trial ended. One that violates a constraint of the study's is ``wrong``; one with an
+    infinite value, which Optuna takes for a number, has ``diverged``."""
     said = _said(trial)
     if said is not None:
         return said
