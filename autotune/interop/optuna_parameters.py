@@ -28,6 +28,8 @@ class Parameter:
     distribution: BaseDistribution
     knob: Knob
     choices: Choices | None = None
+    places: tuple[int, ...] = ()
+    """Where each of :attr:`choices` stands in the distribution's list."""
 
     @classmethod
     def of(cls, name: str, distribution: BaseDistribution) -> Parameter:
@@ -40,14 +42,15 @@ class Parameter:
         if isinstance(distribution, FloatDistribution):
             return cls(name, distribution, _float(legal, distribution))
         if isinstance(distribution, CategoricalDistribution):
-            choices = Choices.of(distribution.choices)
-            return cls(name, distribution, choices.knob(legal), choices)
+            places = _told_apart(distribution)
+            choices = Choices.of([distribution.choices[place] for place in places])
+            return cls(name, distribution, choices.knob(legal), choices, places)
         raise ValueError(f"a {type(distribution).__name__} is not known")
 
     def value(self, param: object) -> Value:
         """The knob's value for what the study holds; ``ValueError`` where it is outside the distribution."""
         if self.choices is not None:
-            return self.choices.label(int(self.distribution.to_internal_repr(param)))
+            return self.choices.label(self.places.index(int(self.distribution.to_internal_repr(param))))
         return self.knob.canonical(param)
 
     def allows(self, param: object) -> bool:
@@ -67,6 +70,12 @@ class Parameter:
             places = round((cast(float, value) - low) / step)
             return min(low + places * step, self.distribution.high)
         return value
+
+
+def _told_apart(distribution: CategoricalDistribution) -> tuple[int, ...]:
+    """The choices that a trial can have: for ``1`` after ``True``, which is equal, Optuna gives ``True``."""
+    places = (int(distribution.to_internal_repr(choice)) for choice in distribution.choices)
+    return tuple(dict.fromkeys(places))
 
 
 def _float(name: str, distribution: FloatDistribution) -> FloatRange:

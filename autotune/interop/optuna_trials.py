@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 
@@ -79,7 +80,8 @@ def observation(
 
 
 def status_of(trial: FrozenTrial) -> Status:
-    """How a finished trial ended. One that violates a constraint of the study's is ``wrong``."""
+    """How a finished trial ended. One that violates a constraint of the study's is ``wrong``; one with an
+    infinite value, which Optuna takes for a number, has ``diverged``."""
     said = _said(trial)
     if said is not None:
         return said
@@ -87,6 +89,8 @@ def status_of(trial: FrozenTrial) -> Status:
         return Status.CRASHED
     if any(value > 0.0 for value in _constraints(trial)):
         return Status.WRONG
+    if trial.values is not None and not all(map(math.isfinite, trial.values)):
+        return Status.DIVERGED
     return Status.PRUNED if trial.state is TrialState.PRUNED else Status.OK
 
 

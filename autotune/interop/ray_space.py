@@ -93,7 +93,7 @@ def ray_space(config: Mapping[str, Any], rules: Sequence[Rule | str] = ()) -> Ra
     defaults: here they are the middles of ranges.
 
     Raises :class:`InputError` with everything that has no knob: ``grid_search``, ``sample_from``,
-    normal distributions.
+    normal distributions, and a ``choice`` among what has to be searched itself.
     """
     _, domains, grids = parse_spec_vars(dict(config))
     problems = [_grid(path) for path, _ in grids]
@@ -141,6 +141,12 @@ def _knob(name: str, domain: Domain) -> tuple[Knob, Choices | None]:
         raise ValueError("a normal distribution has no bounds to search in: use tune.uniform")
     scale: Scale = "log" if isinstance(sampler, LogUniform) else "linear"
     if isinstance(domain, Categorical):
+        _, inner, grids = parse_spec_vars({"options": domain.categories})
+        if inner or grids:
+            raise ValueError(
+                "a choice has something to search inside: take it out of there, or give"
+                " AutotuneSearch a Space whose knob has a condition, when=\"...\""
+            )
         choices = Choices.of(domain.categories)
         return choices.knob(name), choices
     if isinstance(domain, Integer):

@@ -18,6 +18,7 @@ from autotune.search.contract import Observation, Problem
 from autotune.search.demand import Fitted, Scale, likelier
 from autotune.search.features import Features
 from autotune.search.gaussian_process import Floats, GaussianProcess, Inputs, Integers
+from autotune.search.loss import HUGE
 from autotune.search.pool import Pool
 from autotune.search.posterior import Posterior
 from autotune.space.spec import MetricSpec
@@ -114,7 +115,7 @@ class _Bounded:
         self._features = features
         if len(first) > MOST:
             first = [first[i] for i in np.linspace(0, len(first) - 1, MOST).astype(int)]
-        values = np.array([_value(o, metric.name) for o in first])
+        values = self._values(first)
         inputs = features.of([o.configuration for o in first])
         fitted = self._fitted(values, inputs)
         self._scale, self._process = fitted.scale, fitted.process
@@ -125,10 +126,15 @@ class _Bounded:
         known = _known(self.metric, observations)
         if not known:
             return
-        values = np.array([_value(o, self.metric.name) for o in known])
+        values = self._values(known)
         inputs = self._features.of([o.configuration for o in known])
         self.posterior.add(inputs, np.zeros(len(known)))
         self._targets = np.concatenate([self._targets, self._scale(values)])
+
+    def _values(self, observations: Sequence[Observation]) -> Floats:
+        """What each has measured; of what is so large that its square overflows only that it is large counts."""
+        found = np.array([_value(o, self.metric.name) for o in observations], dtype=float)
+        return np.clip(found, -HUGE, HUGE)
 
     def log_probability(self, columns: Integers) -> Floats:
         return self._within(*self.posterior.predict(self._targets[:, None], columns))

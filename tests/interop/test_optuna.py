@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -84,6 +85,18 @@ class TestDefineByRun:
         found.optimize(breaks_off, n_trials=25, catch=(RuntimeError,))
         plans = [t.system_attrs["autotune"]["configuration"] for t in found.trials[1:]]
         assert len({tuple(plan.items()) for plan in plans}) == len(plans)
+
+    @pytest.mark.parametrize("beyond", [math.inf, -math.inf])
+    def test_a_value_that_is_not_finite_has_diverged(self, beyond: float) -> None:
+        def diverges(trial: optuna.Trial) -> float:
+            rate = trial.suggest_float("rate", 0.0, 1.0)
+            return rate if rate < 0.3 else beyond
+
+        found = study(diverges, trials=25)
+        values = [trial.values[0] for trial in found.trials]
+        assert sum(map(math.isfinite, values)) > 15
+        ends = [Status.OK if math.isfinite(value) else Status.DIVERGED for value in values]
+        assert statuses(found) == ends[:-1]  # it learns when the next one is asked for
 
     def test_an_objective_can_say_how_it_failed(self) -> None:
         def out_of_memory(trial: optuna.Trial) -> float:
@@ -214,6 +227,13 @@ class TestDefineByRun:
         found = study(odd, trials=15, constraints=["model_lr < 0.5", "scheduler == 'None' or flag"])
         assert all(params["model/lr"] < 0.5 for params in tried(found))
         assert all(params["flag"] or params["scheduler"] is None for params in tried(found)[1:])
+
+    def test_choices_that_optuna_takes_for_the_same_are_one(self) -> None:
+        def alike(trial: optuna.Trial) -> float:
+            return trial.suggest_int("a", 0, 4) + float(trial.suggest_categorical("k", [True, 1, 1.0, 3]))
+
+        found = study(alike, trials=20)
+        assert len(found.trials) == different(found) == 10
 
     def test_warns_of_a_constraint_over_nothing(self) -> None:
         with pytest.warns(UserWarning, match="did you mean 'tile_m'"):

@@ -129,6 +129,7 @@ class TestSpaces:
                     "b": tune.randn(0.0, 1.0),
                     "c": tune.sample_from(lambda spec: 3),
                     "d": [tune.uniform(0, 1)],
+                    "e": tune.choice(["none", {"rate": tune.uniform(0, 1)}]),
                 }
             )
         text = str(caught.value)
@@ -137,6 +138,7 @@ class TestSpaces:
         assert "b: a normal distribution" in text
         assert "c: sample_from" in text
         assert "d/0 stands in a list" in text
+        assert "e: a choice has something to search inside" in text
 
     def test_nothing_but_constants_is_no_space(self) -> None:
         assert ray_space({"a": 1}) is None

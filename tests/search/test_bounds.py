@@ -92,6 +92,21 @@ def test_one_absurd_value_does_not_hide_the_bound() -> None:
     assert min(low) > 0.6
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_values_whose_squares_overflow_are_learned_from() -> None:
+    features = Features(SPACE)
+    pool = Pools(features, seed=0, count=500).draw(features, due=0)
+    told = [
+        Observation(SPACE.configuration({"x": x, "y": y}), Status.WRONG, bounded={"error": 1e200 * (x - 20)})
+        for x, y in zip(range(0, 40, 3), range(14), strict=True)
+    ]
+    bounds = Bounds(problem(MetricSpec("error", at_most=1e-3)), features, pool, told)
+    likely = np.exp(bounds.log_probability(np.arange(len(pool))))
+    small = [float(p) for c, p in enumerate(likely) if int(str(pool[c]["x"])) < 10]
+    large = [float(p) for c, p in enumerate(likely) if int(str(pool[c]["x"])) > 30]
+    assert np.mean(large) < 0.2 < 0.8 < np.mean(small)
+
+
 def test_a_wrong_trial_is_explained_by_a_measured_bound_only() -> None:
     given = problem(MetricSpec("error", at_most=error(20)))
     c = SPACE.configuration({"x": 30, "y": 0})
