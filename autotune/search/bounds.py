@@ -132,9 +132,9 @@ class _Bounded:
         self._targets = np.concatenate([self._targets, self._scale(values)])
 
     def _values(self, observations: Sequence[Observation]) -> Floats:
-        """What each has measured; of what is so large that its square overflows only that it is large counts."""
+        """What each has measured. What is so large that its square overflows is large, and no more is known."""
         found = np.array([_value(o, self.metric.name) for o in observations], dtype=float)
-        return np.clip(found, -HUGE, HUGE)
+        return np.asarray(np.clip(found, -HUGE, HUGE))
 
     def log_probability(self, columns: Integers) -> Floats:
         return self._within(*self.posterior.predict(self._targets[:, None], columns))
