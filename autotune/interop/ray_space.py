@@ -145,7 +145,7 @@ def _knob(name: str, domain: Domain) -> tuple[Knob, Choices | None]:
         if inner or grids:
             raise ValueError(
                 "a choice has something to search inside: take it out of there, or give"
-                " AutotuneSearch a Space whose knob has a condition, when=\"...\""
+                ' AutotuneSearch a Space whose knob has a condition, when="..."'
             )
         choices = Choices.of(domain.categories)
         return choices.knob(name), choices
