@@ -132,7 +132,7 @@ class _Bounded:
         self._targets = np.concatenate([self._targets, self._scale(values)])
 
     def _values(self, observations: Sequence[Observation]) -> Floats:
-        """What each has measured. What is so large that its square overflows is large, and no more is known."""
+        """What each has measured. Of what is so large that its square overflows, only that it is large."""
         found = np.array([_value(o, self.metric.name) for o in observations], dtype=float)
         return np.asarray(np.clip(found, -HUGE, HUGE))
 
