@@ -158,12 +158,10 @@ class Link:
                 return True
 
     def await_answer(self, seconds: float) -> bool:
-        """Wake the search, and wait until it has decided upon the last message; whether it has."""
+        """Wait until the search has decided upon the last message; whether it has."""
         held = self._socket
         if held is None or not self.own:
             return False
-        with suppress(OSError):  # it looks by itself, too, if later
-            self._knock()
         poll = select.poll()
         poll.register(held.descriptor, select.POLLIN)
         try:
@@ -172,9 +170,12 @@ class Link:
             self._lose(f"the search has gone ({error})")
             return False
 
-    def _knock(self) -> None:
-        """A message wakes nobody up, a connection does."""
+    def knock(self) -> None:
+        """Let the search look at once: a message wakes nobody up, a connection does."""
+        if self._socket is None or not self.own:
+            return
         with (
+            suppress(OSError),  # it looks by itself, too, if later
             socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as knock,
             socket_address(self._folder) as address,
         ):

@@ -4,8 +4,9 @@ A training of 1 ms a step reports a thousand times a second. To hear that would 
 core that trains, longer than it is worth. So reports within a fifth of a second become one, but those go
 at once that the search decides by: at a rung, at the last step, and when the loss is no number any more.
 
-Nothing waits for the search, but where it may pause the training at a rung: whoever trained on meanwhile
-would save a checkpoint of a later step, perhaps of the last one, and go on from there with nothing to do.
+At a rung the search is woken up, since all that is trained before it decides may be in vain. Nothing waits
+for it, but where it may pause the training there: whoever trained on meanwhile would save a checkpoint of a
+later step, perhaps of the last one, and go on from there with nothing to do.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ class Reports:
         self._said_past = False
         steps = {*link.facts.get("decide_at", ()), link.facts.get("steps") or 0} - {0}
         self._awaited = sorted(steps, reverse=True)
-        self._may_pause_at = set(link.facts.get("decide_at", ())) if link.facts.get("pauses") else set()
+        self._rungs = set(link.facts.get("decide_at", ()))
+        self._may_pause = bool(link.facts.get("pauses"))
         self._sent_at = -_INFINITE
         self._said_too_large = False
         link.send({"kind": "hello", "name": str(name)[:_MOST_TEXT], "pid": os.getpid()}, _ROOM_SECONDS)
@@ -93,8 +95,9 @@ class Reports:
 
     def _send(self, step: int) -> None:
         numbers = _numbers(self._pending)
-        passed = {rung for rung in self._may_pause_at if rung <= step}
-        message = {"kind": "report", "step": step, "values": numbers, "awaits": bool(passed)}
+        passed = {rung for rung in self._rungs if rung <= step}
+        waits = bool(passed) and self._may_pause
+        message = {"kind": "report", "step": step, "values": numbers, "awaits": waits}
         try:
             if not self._link.send(message):
                 return
@@ -106,9 +109,11 @@ class Reports:
         self._pending.clear()
         while self._awaited and step >= self._awaited[-1]:
             self._awaited.pop()
-        self._may_pause_at -= passed
-        if passed and not self._link.await_answer(_DECISION_SECONDS):
-            self._may_pause_at.clear()
+        self._rungs -= passed
+        if passed:
+            self._link.knock()
+        if waits:
+            self._may_pause = self._link.await_answer(_DECISION_SECONDS)
 
     def result(self, metrics: Mapping[str, Any]) -> None:
         """What counts as the metrics of the run, whatever was reported."""

@@ -7,6 +7,7 @@ died. Where none can be made a cap is a limit of the process, and a quota is *mi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -57,6 +58,11 @@ class Device:
     """Bytes; ``None``: no cap but the worker's."""
     link: Link | None = None
     """``None``: whatever the network gives."""
+
+    def __post_init__(self) -> None:
+        for name, share in (("cpu", self.cpu), ("memory", self.memory)):
+            if share is not None and not 0 < share < math.inf:
+                raise ValueError(f"the {name} of a device is a number above 0, or left out, not {share}")
 
 
 def spread(devices: Sequence[Device], cores: Sequence[int]) -> tuple[Device, ...]:

@@ -103,14 +103,15 @@ class RunListener:
         return str(self._folder / DOCUMENT)
 
     def fileno(self) -> int:
-        """Readable where a run has begun, or waits. Messages do not wake us up: see :meth:`timeout`."""
+        """Readable where a run begins or is at a rung. Messages do not wake us up: see :meth:`timeout`."""
         return self._server.fileno()
 
     def timeout(self) -> float | None:
         """Seconds until :meth:`attend` is to be called; ``None``: not before something comes.
 
         Where this process shares its core with the program, waking up for a message would interrupt the very
-        report that it comes from. So while a run is open, messages are looked for now and then.
+        report that it comes from. So while a run is open, messages are looked for now and then, and where the
+        run knocks: it does at a rung, where it is to hear soon whether it is in vain.
         """
         due = min(self._deadline, self._next_look)
         return None if due == math.inf else max(due - time.monotonic(), 0.0)

@@ -62,12 +62,20 @@ class Gain:
 class Contestant:
     """What was read of one entrant: ``values[i]`` in round ``i``, NaN where it was not read then.
 
-    ``distance`` says how far it is from the default; ties go to the nearest.
+    ``distance`` says how far it is from the default; ties go to the nearest. ``others`` holds the intervals
+    of its other goals, lower is better: of those that tie, none wins that another beats in these.
     """
 
     label: str
     values: tuple[float, ...]
     distance: float = 0.0
+    others: tuple[tuple[float, float], ...] = ()
+
+    def beats(self, other: Contestant) -> bool:
+        """Whether it is better in some of the other goals, beyond doubt, and in none of them worse."""
+        pairs = list(zip(self.others, other.others, strict=True))
+        better = any(high < low for (_, high), (low, _) in pairs)
+        return better and not any(high < low for (low, _), (_, high) in pairs)
 
 
 @dataclass(frozen=True)
@@ -243,7 +251,8 @@ def _best_without_default(
 def _nearest_tie(
     ranked: Sequence[Contestant], confidence: float, goal: Goal, within: float
 ) -> tuple[Contestant, tuple[str, ...]]:
-    """Whom the first of ``ranked`` does not beat: the nearest to the default of those ``within``; and all.
+    """Whom the first of ``ranked`` does not beat: the nearest to the default of those ``within`` that none of
+    them beats in the other goals; and all.
 
     Each is held against the best at the plain confidence, not a corrected one: to take two for equal that
     are not would give speed away.
@@ -258,7 +267,8 @@ def _nearest_tie(
             most = math.log1p(within) if is_ratio else within * abs(float(np.nanmedian(best.values)))
             if estimate <= most:
                 alike.append(other)
-    chosen = min(alike, key=lambda c: c.distance)  # of equally near ones the first, which is the better
+    unbeaten = [c for c in alike if not any(other.beats(c) for other in alike)] or alike
+    chosen = min(unbeaten, key=lambda c: c.distance)  # of equally near ones the first, which is the better
     return chosen, tuple(c.label for c in tied) if len(tied) > 1 else ()
 
 

@@ -39,7 +39,7 @@ class TrialLimit(Condition):
     trials: int
 
     def reached(self, spent: Spent) -> str:
-        return f"{self.trials} trials" if spent.trials >= self.trials else ""
+        return _trials(self.trials) if spent.trials >= self.trials else ""
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,8 @@ class Patience(Condition):
     trials: int
 
     def reached(self, spent: Spent) -> str:
-        return (
-            f"{self.trials} trials without an improvement" if spent.since_improvement >= self.trials else ""
-        )
+        enough = spent.since_improvement >= self.trials
+        return f"{_trials(self.trials)} without an improvement" if enough else ""
 
 
 @dataclass(frozen=True)
@@ -80,3 +79,7 @@ def stop_condition(budget: Budget) -> Condition:
     if budget.patience is not None:
         conditions.append(Patience(budget.patience))
     return AnyOf(tuple(conditions))
+
+
+def _trials(count: int) -> str:
+    return "1 trial" if count == 1 else f"{count} trials"

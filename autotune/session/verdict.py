@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -10,7 +11,7 @@ from autotune.measure.outcome import Estimate
 from autotune.measure.significance import Contestant, Gain, Judgement, Ratio, speedup, winner
 from autotune.session.result import estimate_document
 from autotune.space.configuration import Configuration, plain
-from autotune.space.spec import StudySpec
+from autotune.space.spec import MetricSpec, StudySpec
 
 
 @dataclass(frozen=True)
@@ -25,9 +26,10 @@ class Standing:
     metrics: Mapping[str, Estimate] = field(default_factory=dict)
     distance: float = 0.0
 
-    @property
-    def contestant(self) -> Contestant:
-        return Contestant(self.label, self.values, self.distance)
+    def contestant(self, others: Sequence[MetricSpec]) -> Contestant:
+        """What is judged; ``others`` are the goals after the first."""
+        signed = (_lower_is_better(self.metrics.get(goal.name), goal) for goal in others)
+        return Contestant(self.label, self.values, self.distance, tuple(signed))
 
 
 def judge(spec: StudySpec, standings: Sequence[Standing]) -> dict[str, Any]:
@@ -35,15 +37,16 @@ def judge(spec: StudySpec, standings: Sequence[Standing]) -> dict[str, Any]:
 
     ``configuration`` is ``None`` where no finalist stood the re-measurement.
     """
-    goal = spec.goals[0].goal or "minimize"
+    first, *others = spec.goals
+    goal = first.goal or "minimize"
     confidence = spec.measure.confidence
     within = spec.measure.precision / 2  # what the finale reads each contender to
     default = next((s for s in standings if s.is_default), None)
     finalists = [s for s in standings if s.configuration is not None and not s.is_default]
     try:
         judgement = winner(
-            default.contestant if default else None,
-            [s.contestant for s in finalists],
+            default.contestant(others) if default else None,
+            [s.contestant(others) for s in finalists],
             confidence,
             goal=goal,
             within=within,
@@ -68,7 +71,7 @@ def judge(spec: StudySpec, standings: Sequence[Standing]) -> dict[str, Any]:
         "gain": _against("the default", judgement.gains.get(won.label)),
         "ratios": {label: asdict(ratio) for label, ratio in judgement.ratios.items()},
         "tied": list(judgement.tied),
-        "remark": _remark(judgement, default, won, within),
+        "remark": _remark(judgement, default, won, within, [goal.name for goal in others]),
         "confidence": confidence,
     }
 
@@ -88,7 +91,16 @@ def _against(label: str, ratio: Ratio | Gain | None) -> dict[str, Any] | None:
     return {"against": label, "estimate": ratio.estimate, "low": ratio.low, "high": ratio.high}
 
 
-def _remark(judgement: Judgement, default: Standing | None, won: Standing, within: float) -> str:
+def _lower_is_better(estimate: Estimate | None, goal: MetricSpec) -> tuple[float, float]:
+    """Its interval; one that was not read may lie anywhere."""
+    if estimate is None:
+        return -math.inf, math.inf
+    return (-estimate.high, -estimate.low) if goal.goal == "maximize" else (estimate.low, estimate.high)
+
+
+def _remark(
+    judgement: Judgement, default: Standing | None, won: Standing, within: float, others: Sequence[str]
+) -> str:
     if default is None:
         return "the default is not feasible: there is nothing to compare with"
     if not default.values:
@@ -96,9 +108,10 @@ def _remark(judgement: Judgement, default: Standing | None, won: Standing, withi
     if won is default:
         return "no better than the default: no finalist was shown to be better"
     if judgement.tied:
-        others = ", ".join(label for label in judgement.tied if label != won.label)
+        tied = ", ".join(label for label in judgement.tied if label != won.label)
+        which = f" that none of them beats in {', '.join(others)}" if others else ""
         return (
-            f"cannot be told from {others}; of those within {100 * within:.2g} % of the best"
+            f"cannot be told from {tied}; of those within {100 * within:.2g} % of the best{which}"
             " it is the nearest to the default"
         )
     return ""

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from testbed import ShapedNetwork, network_for
+from testbed import ShapedNetwork, links_of, network_for
 from testbed.wire import Traffic
 
 from autotune.measure.group import STALL_SECONDS, ProcessGroup
@@ -32,6 +32,7 @@ class DistributedObjective(GroupObjective):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.devices = devices_of(context.workload)
+        links_of(self.devices)  # an error in the space file is one before the first trial
 
     def network(self, devices: Sequence[Device]) -> Network:
         return network_for(devices, self.context.cache)
@@ -65,7 +66,14 @@ def devices_of(workload: Mapping[str, Any]) -> tuple[Device, ...]:
         link = said.pop("link", shared)
         if unknown := set(said) - {"cpu", "memory"}:
             raise ValueError(f"workload.devices: a device has cpu, memory and link, not {sorted(unknown)}")
-        devices.append(Device(cpu=said.get("cpu"), memory=said.get("memory"), link=_link(link)))
+        cpu, memory = said.get("cpu"), said.get("memory")
+        devices.append(
+            Device(
+                cpu=None if cpu is None else float(cpu),
+                memory=None if memory is None else int(memory),
+                link=_link(link),
+            )
+        )
     return tuple(devices)
 
 

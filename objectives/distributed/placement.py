@@ -45,6 +45,8 @@ RUNTIME_MIB = 700.0
 STALL_SECONDS = 15.0
 """A device with a small share takes its time for a task."""
 PROFILE_REPEATS = 10
+KEYS = ("cpu", "memory_mib", "bandwidth", "latency")
+"""What a device may be given."""
 
 BASELINES = (
     Baseline("fastest device", "all on the fastest device, in one micro-batch"),
@@ -60,8 +62,12 @@ class Placement(GroupObjective):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         described = context.workload["devices"]
+        if not isinstance(described, Mapping):
+            keys = ", ".join(KEYS)
+            raise ValueError(f"workload.devices has {keys} by the name of a device, not {described!r}")
         self.names = tuple(str(name) for name in described)
         self.devices = tuple(_device(described[name], context.workload) for name in self.names)
+        testbed.links_of(self.devices)  # an error in the space file is one before the first trial
         self.caps = tuple(float(described[name].get("memory_mib", np.inf)) for name in self.names)
         self.sizes = {
             k: v for k, v in context.workload.items() if k not in ("devices", "steps", "runtime_mib")
@@ -153,9 +159,8 @@ def step_seconds(parts: Sequence[placement_rank.Stepped]) -> float:
 
 
 def _device(described: Mapping[str, Any], workload: Mapping[str, Any]) -> Device:
-    known = {"cpu", "memory_mib", "bandwidth", "latency"}
-    if unknown := set(described) - known:
-        raise ValueError(f"a device has {sorted(known)}, not {sorted(unknown)}")
+    if unknown := set(described) - set(KEYS):
+        raise ValueError(f"a device has {', '.join(KEYS)}, not {sorted(unknown)}")
     cpu = described.get("cpu")
     cap = described.get("memory_mib")
     runtime = float(workload.get("runtime_mib", RUNTIME_MIB))

@@ -131,6 +131,13 @@ def test_a_program_is_told_to_end_and_may_save_before_it_does(tmp_path: Path) ->
     assert int((tmp_path / "saved").read_text()) >= 1
 
 
+def test_at_a_rung_the_search_looks_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("autotune.measure.run_listener.LOOK_SECONDS", 3600.0)
+    endless = TRAIN.replace("0.002", "0.02").replace("(run.steps or 5)", "10**9")
+    outcome = follow(command(tmp_path, endless), Curve(27, "loss", (3, 9)), lambda r, waits: "slow" * waits)
+    assert (outcome.status, outcome.facts["step"]) == (Status.PRUNED, 3)
+
+
 @pytest.mark.parametrize("hint", ["if run.should_stop: break", "pass"], ids=["asks", "is interrupted"])
 def test_a_training_that_is_paused_does_not_run_ahead_of_its_checkpoint(tmp_path: Path, hint: str) -> None:
     script = TRAIN.replace("(run.steps or 5)", "10**9").replace("time.sleep(0.002)", hint)

@@ -106,6 +106,19 @@ def test_ties_go_to_the_nearest_to_the_default() -> None:
     assert alone.winner == "far" and alone.tied == ()
 
 
+def test_of_those_that_tie_none_wins_that_another_beats_in_the_other_goals() -> None:
+    default = Contestant("default", (2.0,) * 12, others=((5.0, 6.0), (1.0, 1.0)))
+    near = Contestant("near", (1.0,) * 12, 0.1, ((4.0, 5.0), (1.0, 1.0)))
+    better = Contestant("better", (1.0,) * 12, 0.9, ((2.0, 3.0), (1.0, 1.0)))
+    unsure = Contestant("unsure", (1.0,) * 12, 0.9, ((3.5, 4.5), (1.0, 1.0)))
+    weighed = Contestant("weighed", (1.0,) * 12, 0.9, ((2.0, 3.0), (1.5, 1.6)))
+    slower = Contestant("slower", (1.5,) * 12, 0.9, ((2.0, 3.0), (1.0, 1.0)))
+    assert winner(default, [near, better]).winner == "better"
+    assert winner(None, [near, better]).winner == "better"
+    for no_better in (unsure, weighed, slower):
+        assert winner(default, [near, no_better]).winner == "near"
+
+
 def test_a_tie_for_want_of_rounds_gives_no_more_away_than_is_allowed() -> None:
     rng = np.random.default_rng(0)
     noise = rng.normal(1, 0.05, (3, 12))

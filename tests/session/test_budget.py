@@ -24,6 +24,7 @@ def test_the_reason_names_the_limit_that_was_reached() -> None:
     assert condition.reached(Spent(seconds=60.0)) == "60 s of searching"
     assert condition.reached(Spent(since_improvement=5)) == "5 trials without an improvement"
     assert condition.reached(Spent(9, 59.0, 4)) == ""
+    assert stop_condition(Budget(trials=1)).reached(Spent(trials=1)) == "1 trial"
 
 
 def test_conditions_compose() -> None:

@@ -7,6 +7,6 @@ interfaces and namespaces down. Bandwidth and latency come out as asked within s
 machine can copy; :func:`testbed.trying.try_link` measures that.
 """
 
-from testbed.network import ShapedNetwork, network_for, unable
+from testbed.network import ShapedNetwork, links_of, network_for, unable
 
-__all__ = ["ShapedNetwork", "network_for", "unable"]
+__all__ = ["ShapedNetwork", "links_of", "network_for", "unable"]

@@ -86,17 +86,23 @@ def segments_of(link: Link) -> int:
     return max(1, min(44, int(moment / (MTU - _HEADERS))))
 
 
+def links_of(devices: Sequence[Device]) -> list[Link]:
+    """The links of all devices, or none. Raises ``ValueError`` where some have one and others have not."""
+    links = [device.link for device in devices if device.link is not None]
+    if links and len(links) < len(devices):
+        raise ValueError("some devices have a link and others have none: give each one, or none")
+    return links
+
+
 def network_for(devices: Sequence[Device], folder: Path | None = None) -> Network:
     """What connects these devices: links where all have one and they can be made, else loopback.
 
-    The loopback network says in its facts why it is not what was asked for. Raises ``ValueError`` where some
-    devices have a link and others have not. ``folder``: for the compiled switch.
+    The loopback network says in its facts why it is not what was asked for. Raises ``ValueError`` as
+    :func:`links_of` does. ``folder``: for the compiled switch.
     """
-    links = [device.link for device in devices if device.link is not None]
+    links = links_of(devices)
     if not links:
         return Loopback()
-    if len(links) < len(devices):
-        raise ValueError("some devices have a link and others have none")
     if why := unable():
         return Loopback(why)
     return ShapedNetwork(links, compile_wire(folder))

@@ -114,6 +114,23 @@ def test_a_device_over_its_cap_is_out_of_memory_and_named(tmp_path: Path) -> Non
 def test_a_device_says_what_it_can_have(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="a device has"):
         small("placement-pipeline", tmp_path, speed=2)
+    with pytest.raises(Exception, match="cpu of a device is a number above 0"):
+        small("placement-pipeline", tmp_path, cpu=0)
+
+
+@pytest.mark.parametrize(
+    "devices, says",
+    [
+        (["one", "two"], "by the name of a device"),
+        ({"one": {"bandwidth": 1e9}, "two": {}}, "some devices have a link and others have none"),
+    ],
+)
+def test_devices_that_cannot_be_are_refused_before_the_first_trial(
+    devices: Any, says: str, tmp_path: Path
+) -> None:
+    spec = read_spec(SPACES / "placement-pipeline.yaml")
+    with pytest.raises(Exception, match=says):
+        load_objective(spec.objective, Context({**spec.workload, "devices": devices}, {}, tmp_path))
 
 
 def test_a_step_is_until_the_last_device_has_ended_it(objective: Any) -> None:
