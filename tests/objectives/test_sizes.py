@@ -29,7 +29,7 @@ TORCH = [pytest.mark.torch, needs_torch]
 @pytest.mark.parametrize(
     ("name", "size"),
     [
-        ("distributed-matmul", "n"),
+        pytest.param("distributed-matmul", "n", marks=TORCH),
         pytest.param("async-sgd", "workers", marks=TORCH),
         pytest.param("comm-allreduce", "world", marks=TORCH),
         pytest.param("comm-ddp", "samples", marks=TORCH),
