@@ -174,3 +174,14 @@ def test_continuous_knobs_alone_have_no_combinations_to_be_counted(tmp_path: Pat
     (tmp_path / "space.yaml").write_text(head + "knobs: {a: {range: [0.0, 1.0]}, b: {range: [0.0, 9.0]}}\n")
     said = check(tmp_path)
     assert said.startswith("smooth: 2 knobs, of continuous values: a, b\n") and "combination" not in said
+
+
+def test_knobs_that_hang_on_a_continuous_one_are_said_not_to_be_counted(tmp_path: Path) -> None:
+    """A knob of eleven values had been one of '2 knobs, 1 combination', and was named nowhere."""
+    (tmp_path / "objective.py").write_text("def f(u, n=0): return u + n\n")
+    head = "autotune: 1\nname: hanging\nobjective: objective.py:f\n"
+    knobs = "knobs: {u: {range: [0.0, 1.0]}, n: {range: [0, 10], when: 'u > 0.5'}}\n"
+    (tmp_path / "space.yaml").write_text(head + knobs)
+    said = check(tmp_path)
+    assert said.startswith("hanging: 2 knobs, of continuous values: u\n")
+    assert "not counted, since a continuous knob decides whether it is there: n\n" in said
