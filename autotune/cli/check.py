@@ -150,12 +150,13 @@ def _time(spec: StudySpec, forecast: Forecast | None) -> dict[str, Any]:
 
     A replay costs next to nothing, and a forecast says more than the limits: then ``worst`` is ``None``.
     """
+    from autotune.session.forecast import trials_to_go
     from autotune.space.spec import ReplayObjective
 
     worst = None
     if forecast is None and not isinstance(spec.objective, ReplayObjective):
-        trials = spec.budget.trials
-        worst = None if trials is None else trials * (spec.measure.prepare_timeout + spec.measure.timeout)
+        trials = trials_to_go(spec)
+        worst = trials * (spec.measure.prepare_timeout + spec.measure.timeout) if trials else None
     return {
         "budget": spec.budget.time,
         "forecast": None if forecast is None else forecast.to_document(),

@@ -43,6 +43,11 @@ def test_without_earlier_trials_it_is_a_worst_case(folder: Path, tmp_path: Path)
     assert not (tmp_path / "none.db").exists(), "checking made a store"
 
 
+def test_a_worst_case_has_no_more_trials_than_there_are_configurations(folder: Path, tmp_path: Path) -> None:
+    copy(folder, tmp_path, budget="{trials: 100}")
+    assert times(tmp_path, "--store", str(tmp_path / "none.db"))["worst"] == 18 * (120 + 10)
+
+
 def test_the_default_is_shown_as_json(tmp_path: Path) -> None:
     (tmp_path / "space.yaml").write_text(
         "autotune: 1\nname: placed\ncommand: [echo]\nmetrics: {loss: {goal: minimize}}\n"
