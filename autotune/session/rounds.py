@@ -61,7 +61,7 @@ class Rounds:
         return int(self.seconds / (self.fewest * reading)) if reading > 0 else None
 
     def among(self, contenders: int, reading: float) -> Rounds:
-        """With as many rounds as fit for so many contenders. One alone, compared with nobody, is read twice."""
+        """With as many rounds as fit for so many contenders. One alone is read twice, for its own sake."""
         if contenders < 2:
             return replace(self, least=FEWEST_READINGS)
         once = contenders * reading
