@@ -122,6 +122,7 @@ def describe(spec: StudySpec, forecast: Forecast | None = None) -> dict[str, Any
         "space": spec.name,
         "knobs": len(spec.space.knobs),
         "continuous": list(spec.space.continuous),
+        "hanging": list(spec.space.hanging),
         "cartesian": _number(combinations(spec.space)),
         "feasible": feasible.size,
         "feasible_between": [low, high],
@@ -161,12 +162,13 @@ def _time(spec: StudySpec, forecast: Forecast | None) -> dict[str, Any]:
 
     A replay costs next to nothing, and a forecast says more than the limits: then ``worst`` is ``None``.
     """
+    from autotune.session.forecast import trials_to_go
     from autotune.space.spec import ReplayObjective
 
     worst = None
     if forecast is None and not isinstance(spec.objective, ReplayObjective):
-        trials = spec.budget.trials
-        worst = None if trials is None else trials * (spec.measure.prepare_timeout + spec.measure.timeout)
+        trials = trials_to_go(spec)
+        worst = trials * (spec.measure.prepare_timeout + spec.measure.timeout) if trials else None
     return {
         "budget": spec.budget.time,
         "forecast": None if forecast is None else forecast.to_document(),
@@ -188,12 +190,16 @@ def say_space(document: dict[str, Any]) -> list[str]:
         low, high = map(say_whole, between)
         feasible += f" (too many states to count exactly: between {low} and {high})"
     knobs, continuous = say_count(document["knobs"], "knob"), ", ".join(document["continuous"])
-    if len(document["continuous"]) == document["knobs"]:
+    hanging = ", ".join(document["hanging"])
+    if len(document["continuous"]) + len(document["hanging"]) == document["knobs"]:
         lines = [f"{document['space']}: {knobs}, of continuous values: {continuous}"]
     else:
         combinations = say_count(document["cartesian"], "combination")
         lines = [f"{document['space']}: {knobs}, {combinations}, {feasible} feasible"]
         lines += [f"  continuous beside them: {continuous}"] if continuous else []
+    lines += (
+        [f"  not counted, since a continuous knob decides whether it is there: {hanging}"] if hanging else []
+    )
     for row in document["constraints"]:
         if row["removes"] is None:
             lines.append(f"  removes {'a share':>15}  of the continuous knobs  {row['rule']}")

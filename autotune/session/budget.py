@@ -39,7 +39,7 @@ class TrialLimit(Condition):
     trials: int
 
     def reached(self, spent: Spent) -> str:
-        return _trials(self.trials) if spent.trials >= self.trials else ""
+        return say_trials(self.trials) if spent.trials >= self.trials else ""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Patience(Condition):
 
     def reached(self, spent: Spent) -> str:
         enough = spent.since_improvement >= self.trials
-        return f"{_trials(self.trials)} without an improvement" if enough else ""
+        return f"{say_trials(self.trials)} without an improvement" if enough else ""
 
 
 @dataclass(frozen=True)
@@ -81,5 +81,5 @@ def stop_condition(budget: Budget) -> Condition:
     return AnyOf(tuple(conditions))
 
 
-def _trials(count: int) -> str:
+def say_trials(count: int) -> str:
     return "1 trial" if count == 1 else f"{count} trials"

@@ -18,7 +18,7 @@ from functools import partial
 
 from autotune.errors import AutotuneError, StoreError
 from autotune.provenance.environment import Environment
-from autotune.session.budget import Spent
+from autotune.session.budget import Spent, say_trials
 from autotune.session.executor import Executor
 from autotune.session.finale import defend
 from autotune.session.ledger import Ledger
@@ -281,7 +281,7 @@ class ManySession:
 def _why(budget: Budget, standings: Mapping[int, Standing]) -> str:
     """Why no workload gets any more of the budget."""
     if budget.trials is not None and sum(s.tries for s in standings.values()) >= budget.trials:
-        return f"{budget.trials} trials"
+        return say_trials(budget.trials)
     if budget.time is not None and sum(s.seconds for s in standings.values()) >= budget.time:
         return f"{budget.time:g} s of searching"
     return "nothing more to try"

@@ -19,6 +19,9 @@ FEWEST_RUNS = 3
 """The same where a reading is a whole training, and a trial seldom more than one: an interval from so few is
 wide, but costs a quarter."""
 
+FEWEST_READINGS = 2
+"""From a single one nothing is known of the noise, and the verdict would not count it."""
+
 SHARE = 0.2
 """Of the time for the search; a search without a limit of time counts as given what it took."""
 
@@ -58,9 +61,9 @@ class Rounds:
         return int(self.seconds / (self.fewest * reading)) if reading > 0 else None
 
     def among(self, contenders: int, reading: float) -> Rounds:
-        """With as many rounds as fit for so many contenders. One alone is compared with nobody."""
+        """With as many rounds as fit for so many contenders. One alone is read twice, for its own sake."""
         if contenders < 2:
-            return replace(self, least=1)
+            return replace(self, least=FEWEST_READINGS)
         once = contenders * reading
         fit = int(self.seconds / once) if once > 0 else self.least
         return replace(self, least=min(self.least, max(self.fewest, fit)))

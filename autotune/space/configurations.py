@@ -77,6 +77,11 @@ class Configurations:
         """The names of the continuous knobs."""
         return tuple(knob.name for knob in self.knobs if knob.cardinality is None)
 
+    @property
+    def hanging(self) -> tuple[str, ...]:
+        """The names of the other knobs whose existence hangs on a continuous one."""
+        return tuple(knob.name for knob in self._riding if knob.cardinality is not None)
+
     @cached_property
     def _riding(self) -> tuple[Knob, ...]:
         """The knobs left out of the feasible set: continuous ones, and those whose existence hangs on one."""

@@ -43,6 +43,11 @@ def test_without_earlier_trials_it_is_a_worst_case(folder: Path, tmp_path: Path)
     assert not (tmp_path / "none.db").exists(), "checking made a store"
 
 
+def test_a_worst_case_has_no_more_trials_than_there_are_configurations(folder: Path, tmp_path: Path) -> None:
+    copy(folder, tmp_path, budget="{trials: 100}")
+    assert times(tmp_path, "--store", str(tmp_path / "none.db"))["worst"] == 18 * (120 + 10)
+
+
 def test_the_default_is_shown_as_json(tmp_path: Path) -> None:
     (tmp_path / "space.yaml").write_text(
         "autotune: 1\nname: placed\ncommand: [echo]\nmetrics: {loss: {goal: minimize}}\n"
@@ -174,3 +179,14 @@ def test_continuous_knobs_alone_have_no_combinations_to_be_counted(tmp_path: Pat
     (tmp_path / "space.yaml").write_text(head + "knobs: {a: {range: [0.0, 1.0]}, b: {range: [0.0, 9.0]}}\n")
     said = check(tmp_path)
     assert said.startswith("smooth: 2 knobs, of continuous values: a, b\n") and "combination" not in said
+
+
+def test_knobs_that_hang_on_a_continuous_one_are_said_not_to_be_counted(tmp_path: Path) -> None:
+    """A knob of eleven values had been one of '2 knobs, 1 combination', and was named nowhere."""
+    (tmp_path / "objective.py").write_text("def f(u, n=0): return u + n\n")
+    head = "autotune: 1\nname: hanging\nobjective: objective.py:f\n"
+    knobs = "knobs: {u: {range: [0.0, 1.0]}, n: {range: [0, 10], when: 'u > 0.5'}}\n"
+    (tmp_path / "space.yaml").write_text(head + knobs)
+    said = check(tmp_path)
+    assert said.startswith("hanging: 2 knobs, of continuous values: u\n")
+    assert "not counted, since a continuous knob decides whether it is there: n\n" in said

@@ -125,3 +125,12 @@ def test_that_nobody_stood_the_finale_is_said_with_the_reason(tmp_path: Path) ->
     said = "no finalist could be measured again: trial "
     assert result.remark.startswith(said) and "crashed (RuntimeError: the file is taken" in result.remark
     assert headline(result) == "best so far of once, measured again without success"
+
+
+def test_without_a_feasible_default_the_best_is_measured_again(tmp_path: Path) -> None:
+    file = "autotune: 1\nname: alone\nobjective: alone.py:alone\nknobs: {x: {range: [1, 4], default: 1}}\n"
+    text = file + "constraints: [x > 1]\nmeasure: {finalists: 1}"
+    spec = parse_spec(text, tmp_path / "s.yaml", {})
+    result = autotune.search(spec, objective=lambda x: 8.0 / x, store=tmp_path / "s.db", trials=3)
+    assert result.defended and result.best == {"x": 4}
+    assert result.remark == "the default is not feasible: there is nothing to compare with"
