@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeGuard
@@ -48,7 +49,7 @@ UNITS: Mapping[str, float] = {
 """Seconds in each unit of time, by its name in lower case."""
 
 
-class Reader:
+class Reader(ABC):
     """What reading either format has in common: knobs, numbers, and problems named by entry."""
 
     form: Literal["kernel-tuner", "t4"]
@@ -59,8 +60,9 @@ class Reader:
         self.problems: list[Problem] = []
         self.units: dict[str, str] = {}
 
+    @abstractmethod
     def read(self, damage: str) -> Recording:
-        raise NotImplementedError
+        """All of the document; ``damage`` says what of the file is missing."""
 
     def bad(self, label: str, what: str, expected: str = "") -> None:
         """Note a problem with the entry called ``label``."""
