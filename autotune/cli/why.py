@@ -60,6 +60,7 @@ def document(story: Story) -> dict[str, Any]:
             "results": len(knew.results),
             "proposed": knew.proposed,
             "in_flight": knew.in_flight,
+            "paused": knew.paused,
             "incumbent": None if knew.incumbent is None else _trial(story, knew.incumbent),
             "neighbours": [
                 {**_trial(story, near.trial), "distance": near.distance, "differs": dict(near.differs)}
@@ -104,7 +105,8 @@ def _known(story: Story) -> list[str]:
         return []
     results, flight = len(knew.results), knew.in_flight
     known = f"{say_count(results, 'result')}, and {say_count(flight, 'trial')} in flight"
-    said = [f"{known} (search {knew.session}, ask {knew.ask})"]
+    paused = f", {knew.paused} of them paused at a rung" if knew.paused else ""
+    said = [f"{known}{paused} (search {knew.session}, ask {knew.ask})"]
     if knew.incumbent is not None:
         said.append(f"the best then was {_value(story, knew.incumbent)}")
     elif results:

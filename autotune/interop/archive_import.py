@@ -20,7 +20,7 @@ from autotune.interop.archive_format import (
 from autotune.interop.archive_rows import WrongRowError, check_row
 from autotune.interop.archive_verify import Manifest, altered_members, read_manifest
 from autotune.interop.archive_zip import Archive
-from autotune.store.portable import PARTS, Document, Told
+from autotune.store.portable import MAY_LACK, PARTS, Document, Told
 from autotune.store.pruning import TAKEN_IN, WRITTEN
 from autotune.store.store import Store
 
@@ -151,6 +151,8 @@ class _Reading:
 
     def part(self, place: int, part: str) -> Iterator[Told]:
         name = part_name(place, part)
+        if part in MAY_LACK and name not in self.archive.names:
+            return
         for number, row in enumerate(self._rows(name), 1):
             try:
                 yield part, check_row(part, row)
@@ -197,6 +199,7 @@ class _Study:
         sessions = len(self._each("sessions"))
         self._in_session("asks", sessions)
         numbers = self._trials(documents[0], sessions, len(segments))
+        self._of_trials("pauses", numbers, once=False)
         self._of_trials("readings", numbers)
         self._of_trials("reports", numbers, once=False)
         self._in_session("verdicts", sessions)
@@ -213,7 +216,7 @@ class _Study:
         """How many readings each trial should have."""
         numbers: dict[int, int] = {}
         searched: set[str] = set()
-        told: set[int] = set()
+        told = self._paused()
         last = -1
         for line, (_, row) in enumerate(self.reading.part(self.place, "trials"), 1):
             if row["session"] >= sessions or row["segment"] >= segments:
@@ -238,6 +241,15 @@ class _Study:
                 "study", 1, f"its next result is to be number {following}, and it has a result {latest}"
             )
         return numbers
+
+    def _paused(self) -> set[int]:
+        """The places that pauses have in the order of results."""
+        told: set[int] = set()
+        for line, document in enumerate(self._each("pauses"), 1):
+            if document["told"] in told:
+                self._wrong("pauses", line, "another pause has its place in the order of results")
+            told.add(document["told"])
+        return told
 
     def _of_trials(self, part: str, numbers: dict[int, int], *, once: bool = True) -> None:
         seen: dict[int, int] = {}

@@ -16,7 +16,17 @@ import sqlalchemy as sa
 from autotune.space.configuration import Configuration
 from autotune.status import Status
 from autotune.store.portable import Document, columns
-from autotune.store.schema import Json, Number, asks, segments, sessions, space_revisions, studies, trials
+from autotune.store.schema import (
+    Json,
+    Number,
+    asks,
+    pauses,
+    segments,
+    sessions,
+    space_revisions,
+    studies,
+    trials,
+)
 from autotune.store.schema import verdicts as verdicts_table
 
 LONGEST = 1 << 53
@@ -29,12 +39,14 @@ _TABLES: Mapping[str, sa.Table] = {
     "sessions": sessions,
     "asks": asks,
     "trials": trials,
+    "pauses": pauses,
     "verdicts": verdicts_table,
 }
 _EXTRA: Mapping[str, tuple[str, ...]] = {
     "study": ("parent",),
     "asks": ("session",),
     "trials": ("session", "segment"),
+    "pauses": ("trial",),
     "verdicts": ("session",),
 }
 _PURPOSES = ("search", "final", "default", "baseline")
@@ -75,7 +87,7 @@ def _typed(column: sa.Column[Any], value: object, part: str) -> None:
     name = column.name
     if value is None and (column.nullable or isinstance(column.type, Number)):
         return
-    if part == "trials" and name == "metrics":
+    if part in ("trials", "pauses") and name == "metrics":
         _metrics(value)
     elif isinstance(column.type, Json):
         if not isinstance(value, (dict, list)):
@@ -214,6 +226,13 @@ def _trial(row: Document) -> None:
         raise WrongRowError("its configuration is not the one that its hash stands for")
 
 
+def _pause(row: Document) -> None:
+    if not isinstance(row["facts"], dict):
+        raise WrongRowError("facts is no object")
+    _object(row["phases"], "phases", _real)
+    _whole(row["told"], "told", least=0)
+
+
 def _verdict(row: Document) -> None:
     document = row["document"]
     if not isinstance(document, dict):
@@ -229,6 +248,7 @@ _MEANING: Mapping[str, Callable[[Document], None]] = {
     "sessions": _session,
     "asks": _ask,
     "trials": _trial,
+    "pauses": _pause,
     "verdicts": _verdict,
 }
 

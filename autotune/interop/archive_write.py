@@ -36,7 +36,7 @@ from autotune.interop.archive_format import (
     line_hash,
     part_name,
 )
-from autotune.store.portable import PARTS
+from autotune.store.portable import MAY_LACK, PARTS
 from autotune.store.pruning import WRITTEN
 from autotune.store.records import StudyRecord
 from autotune.store.store import Store
@@ -216,7 +216,7 @@ def _write_study(
     writer.end()
     there = {name for name in writer.members if name.startswith(f"{STUDIES}{teller.place}/")}
     for part in PARTS:
-        if part_name(teller.place, part) not in there:
+        if part_name(teller.place, part) not in there and part not in MAY_LACK:
             writer.begin(part_name(teller.place, part))
     writer.end()
     writer.text(f"{STUDIES}{teller.place}/space.yaml", teller.space)

@@ -71,6 +71,8 @@ class Knowledge:
     """What it had been told, in that order."""
     incumbent: TrialRecord | None
     """The best of them."""
+    paused: int
+    """Trials in flight of which it knew what they had come to at a rung."""
     neighbours: tuple[Neighbour, ...]
     """Those nearest to the trial, the nearest first."""
 
@@ -145,6 +147,7 @@ def _knowledge(
         proposed=max(proposed, len(known)),
         results=known,
         incumbent=best_trial(known, goal),
+        paused=_paused(store, study, known, ask),
         neighbours=_neighbours(study, trial, known),
     )
 
@@ -154,6 +157,14 @@ def _told(told: Sequence[TrialRecord], trial: TrialRecord, ask: AskRecord | None
     if ask is None:
         return tuple(told[: trial.knew])
     return tuple(t for t in told if (t.told or 0) < ask.results_known)
+
+
+def _paused(store: Store, study: StudyRecord, known: Sequence[TrialRecord], ask: AskRecord | None) -> int:
+    if ask is None:
+        return 0
+    _, results = store.results_from(study.id, 0)
+    heard = {result.number for result in results if result.paused and result.told < ask.results_known}
+    return len(heard - {trial.number for trial in known})
 
 
 def _neighbours(

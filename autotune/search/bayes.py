@@ -101,6 +101,7 @@ class Bayes(Strategy):
     """
 
     name: ClassVar[str] = "bayes"
+    hears_paused: ClassVar[bool] = True
     defaults: ClassVar[dict[str, Option]] = {"initial": 3, "candidates": 1500, "cost": False, "rebuild": ""}
 
     def __init__(self, problem: Problem, seed: int = 0) -> None:
@@ -249,7 +250,7 @@ class Bayes(Strategy):
         gain += CAUTION * expected.log_room
         seconds = self._seconds(pool, columns)
         if self._cost is not None:
-            gain -= emphasis(self.problem, len(self.usable), self._cost.seconds) * np.log(seconds)
+            gain -= emphasis(self.problem, len(self._history), self._cost.seconds) * np.log(seconds)
         gain = np.round(gain / TIE) * TIE
         likely = self._likely_enough(targets, surrogate)
         for i in np.lexsort((-gain, -np.minimum(success, likely))):

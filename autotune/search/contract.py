@@ -68,6 +68,8 @@ class Observation:
     A trial that was stopped early used a ``fraction`` of its resource, and its metrics are those of that
     moment. ``curve`` holds ``(fraction, value)`` of the judged metric at the rungs that a trial has passed.
 
+    A trial that is ``paused`` may go on; then a later observation replaces what is said of it here.
+
     ``reason`` is that of the proposal which the trial came of; empty for a trial that nobody proposed.
     """
 
@@ -80,6 +82,7 @@ class Observation:
     seconds: float = 0.0
     fraction: float = 1.0
     curve: tuple[tuple[float, float], ...] = ()
+    paused: bool = False
     reason: Reason = field(default_factory=dict)
 
 
@@ -121,6 +124,8 @@ class Strategy(ABC):
     name: ClassVar[str]
     defaults: ClassVar[Mapping[str, Option]] = {}
     """The options that the strategy understands, with the value each has unless the user says otherwise."""
+    hears_paused: ClassVar[bool] = False
+    """Whether it learns from trials that are paused; else it is told of them when they have ended."""
 
     def __init__(self, problem: Problem, seed: int = 0) -> None:
         """Raises :class:`~autotune.errors.InputError` for an option that the strategy does not have."""
@@ -158,7 +163,8 @@ class Strategy(ABC):
         A configuration that the strategy never proposed is as welcome as its own. A ``lost`` trial
         says nothing about its configuration, which stays pending until it has been tried again.
         """
-        batch = [o for o in observations if o.status is not Status.LOST]
+        heard = (o for o in observations if o.status is not Status.LOST)
+        batch = [o for o in heard if self.hears_paused or not o.paused]
         for observation in batch:
             self.taken.add(observation.configuration.hash)
             self.pending.pop(observation.configuration.hash, None)

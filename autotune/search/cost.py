@@ -79,6 +79,8 @@ class Cost:
         self._again: list[float] = []
         self.seconds = 0.0
         """What all trials have cost together."""
+        self._before: dict[str, float] = {}
+        """Of it, what paused trials have, by hash: what they have cost in the end includes it."""
 
     def learn(self, observations: Sequence[Observation]) -> None:
         """Take in further trials, in the order in which they finished."""
@@ -88,7 +90,9 @@ class Cost:
             self._built.update(self._builds(inputs))
             if not (observation.seconds > 0.0 and math.isfinite(observation.seconds)):
                 continue
-            self.seconds += observation.seconds
+            self.seconds += observation.seconds - self._before.pop(observation.configuration.hash, 0.0)
+            if observation.paused:
+                self._before[observation.configuration.hash] = observation.seconds
             if observation.status is Status.DIVERGED:
                 continue
             part = math.log(observation.fraction)

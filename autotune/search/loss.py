@@ -25,7 +25,8 @@ def signed(problem: Problem, observations: Sequence[Observation]) -> Floats:
     """Shape (n,): the first goal of each trial, lower is better, NaN where the trial has no such number.
 
     A trial that was pruned counts with what was read until then, and one that was stopped before it had
-    used its whole resource with what it would have come to. With several goals the first alone is minimised.
+    used its whole resource with what it would have come to. What was heard of a paused trial has no number
+    where more was heard of it later. With several goals the first alone is minimised.
     """
     return signed_at_full(problem, observations).losses
 
@@ -37,10 +38,21 @@ def signed_at_full(problem: Problem, observations: Sequence[Observation]) -> AtF
     sign = -1.0 if goal and goal.goal == "maximize" else 1.0
     if goal is None or all(o.fraction == 1.0 for o in observations):
         return AtFull(sign * values, np.zeros(len(values)))
+    heard = _last_heard(observations)
     # Past a bound it is no result, but as good as any to tell what an early loss has meant in the end.
     bounded = np.array([o.bounded.get(goal.name, math.nan) for o in observations])
-    found = at_full(observations, sign * np.where(np.isnan(values), bounded, values), sign)
-    return AtFull(np.where(np.isnan(values), math.nan, found.losses), found.doubts)
+    finals = sign * np.where(np.isnan(values), bounded, values)
+    found = at_full([observations[i] for i in heard], finals[heard], sign)
+    losses, doubts = np.full(len(values), math.nan), np.zeros(len(values))
+    losses[heard], doubts[heard] = np.where(np.isnan(values[heard]), math.nan, found.losses), found.doubts
+    return AtFull(losses, doubts)
+
+
+def _last_heard(observations: Sequence[Observation]) -> NDArray[np.intp]:
+    """The places of all but those paused trials of which more was heard later."""
+    last = {o.configuration.hash: place for place, o in enumerate(observations)}
+    kept = [i for i, o in enumerate(observations) if not o.paused or last[o.configuration.hash] == i]
+    return np.array(kept, dtype=np.intp)
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,8 @@ def overrated(observations: Sequence[Observation]) -> float:
 
 def _latest_doubtful(observations: Sequence[Observation]) -> tuple[np.ndarray, np.ndarray]:
     """Their probabilities of success as they were predicted, and whether they did succeed."""
-    predicted = ((o.reason.get("success"), not o.status.failed) for o in reversed(observations))
+    ended = (o for o in reversed(observations) if not o.paused)
+    predicted = ((o.reason.get("success"), not o.status.failed) for o in ended)
     doubtful = ((p, kept) for p, kept in predicted if isinstance(p, float) and 0.0 < p < SURE)
     rows = np.array(list(islice(doubtful, LATEST))).reshape(-1, 2)
     return rows[:, 0], rows[:, 1] > 0

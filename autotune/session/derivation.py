@@ -30,7 +30,7 @@ from autotune.space.configuration import Configuration, plain
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.store.documents import decode, encode
-from autotune.store.records import AskRecord, SessionRecord, StudyRecord, TrialRecord
+from autotune.store.records import AskRecord, ResultRecord, SessionRecord, StudyRecord, TrialRecord
 from autotune.store.store import Store
 
 TOLERANCE = 1e-6
@@ -111,7 +111,7 @@ def derive(store: Store, study: StudyRecord) -> Derivation:
                 hint="trials of further searches of it can be derived; those before are taken as given",
             )
         )
-    known = Known(trials)
+    known = Known(trials, store.results_from(study.id, 0)[1])
     departures: list[Departure] = []
     for session in store.sessions(study.id):
         own = [ask for ask in asks if ask.session_id == session.id]
@@ -140,13 +140,13 @@ def derive(store: Store, study: StudyRecord) -> Derivation:
 class Known:
     """The study's search trials, as a strategy came to know of them."""
 
-    def __init__(self, trials: Mapping[int, TrialRecord]) -> None:
+    def __init__(self, trials: Mapping[int, TrialRecord], results: Sequence[ResultRecord]) -> None:
         self.trials = trials
         self.hashes = {trial.hash for trial in trials.values()}
         self._numbers = sorted(trials)
-        placed = sorted((t.told, t.number) for t in trials.values() if t.told is not None)
-        self._places = [place for place, _ in placed]
-        self._finished = [trials[number] for _, number in placed]
+        self._results = results
+        self._places = [result.told for result in results]
+        self._ends = [result.told for result in results if not result.paused]
 
     def proposed(self, first: int, past: int, space: Space) -> Iterator[Configuration]:
         """What the trials from number ``first`` to ``past - 1`` try, by number."""
@@ -155,15 +155,15 @@ class Known:
             if trial is not None and trial.configuration in space:
                 yield trial.configuration
 
-    def told(self, first: int, past: int, space: Space) -> Iterator[TrialRecord]:
-        """The results at the places ``first`` to ``past - 1``, in the order of finishing."""
-        for trial in self._finished[bisect_left(self._places, first) : bisect_left(self._places, past)]:
-            if trial.configuration in space:
-                yield trial
+    def told(self, first: int, past: int, space: Space) -> Iterator[ResultRecord]:
+        """The results at the places ``first`` to ``past - 1``, those of paused trials among them."""
+        for result in self._results[bisect_left(self._places, first) : bisect_left(self._places, past)]:
+            if result.configuration in space:
+                yield result
 
     def in_flight(self, ask: AskRecord) -> int:
-        """How many trials had been proposed and not told at that ask."""
-        return bisect_left(self._numbers, ask.trials_known) - bisect_left(self._places, ask.results_known)
+        """How many trials had been proposed and had not ended at that ask."""
+        return bisect_left(self._numbers, ask.trials_known) - bisect_left(self._ends, ask.results_known)
 
 
 def _strategy(store: Store, study: StudyRecord, session: SessionRecord) -> Strategy:

@@ -186,6 +186,11 @@ class Ledger:
         del self._running[trial_id]  # now the store and the strategy have it, and not before
         return trial
 
+    def pause(self, trial_id: int, step: int, outcome: Outcome) -> None:
+        """Write down what is known of a trial that stays in flight after ``step``, and tell the strategy."""
+        self.store.pause(trial_id, step, outcome)
+        self.catch_up()
+
     def retry(self, trial_id: int) -> None:
         """Put a lost trial back, in the hands of this session; it is handed out before anything new."""
         segment = self.study.segment.id
@@ -209,7 +214,8 @@ class Ledger:
             self.strategy.tell([observe_record(result) for result in inside])
         for result in inside:
             self._counted.add(result.number)
-            self._note(result)
+            if not result.paused:
+                self._note(result)
 
     @property
     def spent(self) -> Spent:
@@ -244,18 +250,19 @@ class Ledger:
         for trial in inside:
             if trial.status is Status.LOST:
                 self.retry(trial.id)
-        done = sorted((t for t in inside if t.status.finished), key=_order_told)
+        self._results_known, results = self.store.results_from(study_id, 0)
+        told = [result for result in results if result.configuration in self.spec.space]
         self.strategy.restore(
             asks=1 + max((t.ask for t in trials), default=-1),
             proposed=[t.configuration for t in inside],
-            told=[observe_record(t) for t in done],
+            told=[observe_record(result) for result in told],
         )
         self.earlier = len(trials)
         self._counted = {t.number for t in inside}
         self._trials_known = 1 + max((t.number for t in trials), default=-1)
-        self._results_known = 1 + max((_order_told(t) for t in trials), default=-1)
-        for trial in done:
-            self._note(trial)
+        for result in told:
+            if not result.paused:
+                self._note(result)
 
     def _bury_dead_sessions(self) -> None:
         """Sessions of this host whose process is gone will not finish their trials: close them."""
@@ -298,10 +305,6 @@ def default_of(spec: StudySpec) -> Configuration | None:
         return spec.space.default()
     except InputError:
         return None
-
-
-def _order_told(trial: TrialRecord) -> int:
-    return -1 if trial.told is None else trial.told
 
 
 def searches_of(store: Store, study_id: int) -> tuple[SessionRecord, ...]:

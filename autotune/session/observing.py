@@ -26,6 +26,7 @@ def observe_record(trial: Finished) -> Observation:
         bounded={name: e.value for name, e in wrong.items() if math.isfinite(e.value)},
         seconds=sum(trial.phases.values()),
         reason=trial.reason,
+        paused=isinstance(trial, ResultRecord) and trial.paused,
         **_progress(trial),
     )
 

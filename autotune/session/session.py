@@ -124,6 +124,8 @@ class Session:
         for trial in trials:
             if self._stopping is None or self._stopping.give(trial):
                 self._run(trial)
+            else:
+                ledger.pause(trial.id, *self._stopping.standing(trial.id))
         return bool(trials)
 
     def _run(self, trial: TrialRecord) -> None:
@@ -159,10 +161,13 @@ class Session:
         self.progress.tick(ledger.spent, self._running(ledger))
 
     def _finish(self, ledger: Ledger, trial_id: int, outcome: Outcome) -> None:
-        """Record the end of a run, unless its trial is only paused."""
-        settled = outcome if self._stopping is None else self._stopping.settle(trial_id, outcome)
-        if settled is not None:
+        """Record the end of a run, or what is known of a trial that is paused."""
+        if self._stopping is None:
+            self._record(ledger, trial_id, outcome)
+        elif (settled := self._stopping.settle(trial_id, outcome)) is not None:
             self._record(ledger, trial_id, settled)
+        else:
+            ledger.pause(trial_id, *self._stopping.standing(trial_id))
 
     def _record(self, ledger: Ledger, trial_id: int, outcome: Outcome) -> None:
         doubted = bool(ledger.failure.doubt)

@@ -191,6 +191,11 @@ class Stopping:
         """How many trials are in flight without being run."""
         return len(self._held)
 
+    def standing(self, trial_id: int) -> tuple[int, Outcome]:
+        """The step after which a trial was paused, and what is known of it, with its curve."""
+        outcome = self.completed(trial_id, self._held[trial_id])
+        return _step(outcome), outcome
+
     def promoted(self, closed: bool) -> list[TrialRecord]:
         """Paused trials that are to be run on; ``closed``: no trial will be proposed any more."""
         going = self._rule.moves(closed).promoted if self._held else ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -15,7 +16,7 @@ from autotune.status import Status
 from autotune.store.documents import decode, decode_metrics
 from autotune.store.prepared import Direct, Prepared, Row
 from autotune.store.records import ResultRecord, TrialRecord
-from autotune.store.schema import SEARCHED, readings, studies, trials
+from autotune.store.schema import SEARCHED, pauses, readings, studies, trials
 
 # In the order of TrialRecord's fields, so that a row becomes a record without a dictionary between.
 _FIELDS = list(TrialRecord.__dataclass_fields__)
@@ -68,8 +69,9 @@ def _record(row: sa.Row[Any]) -> TrialRecord:
 _COUNTERS = Prepared(
     sa.select(studies.c.next_number, studies.c.next_told).where(studies.c.id == sa.bindparam("study_id"))
 )
+_OF_RESULT = [name for name in ResultRecord.__dataclass_fields__ if name != "paused"]
 _RESULTS = Prepared(
-    sa.select(*(trials.c[name] for name in ResultRecord.__dataclass_fields__), trials.c.hash)
+    sa.select(*(trials.c[name] for name in _OF_RESULT), trials.c.hash)
     .where(
         trials.c.study_id == sa.bindparam("study_id"),
         trials.c.told >= sa.bindparam("first"),
@@ -77,6 +79,15 @@ _RESULTS = Prepared(
         sa.text(SEARCHED),
     )
     .order_by(trials.c.told)
+)
+_PAUSES = Prepared(
+    sa.select(*((pauses if name in pauses.c else trials).c[name] for name in _OF_RESULT), trials.c.hash)
+    .join(trials, trials.c.id == pauses.c.trial_id)
+    .where(
+        pauses.c.study_id == sa.bindparam("study_id"),
+        pauses.c.told >= sa.bindparam("first"),
+        pauses.c.told < sa.bindparam("past"),
+    )
 )
 _PROPOSED = Prepared(
     sa.select(trials.c.number, trials.c.configuration, trials.c.hash)
@@ -94,13 +105,19 @@ def results_from(direct: Direct, study_id: int, first: int) -> tuple[int, list[R
     """The next place in the order of results, and what the search trials came to from ``first`` up to it.
 
     A place is given out while the study is held until its result is there: none up to the last is missing.
+    What has no result of a search trial is a pause, or of a finale.
     """
-    found = _COUNTERS.row(direct, {"study_id": study_id})
-    past = first if found is None else int(found[1])
+    counters = _COUNTERS.row(direct, {"study_id": study_id})
+    past = first if counters is None else int(counters[1])
     if past <= first:
         return first, []
     wanted = {"study_id": study_id, "first": first, "past": past}
-    return past, [_result(row) for row in _RESULTS.rows(direct, wanted)]
+    found = [_result(row) for row in _RESULTS.rows(direct, wanted)]
+    if len(found) < past - first:
+        pauses_there = map(_result, _PAUSES.rows(direct, wanted))
+        paused = [replace(one, status=Status.PRUNED, paused=True) for one in pauses_there]
+        found = sorted(found + paused, key=lambda result: result.told)
+    return past, found
 
 
 def proposed_from(direct: Direct, study_id: int, first: int) -> tuple[int, list[tuple[int, Configuration]]]:
@@ -114,8 +131,9 @@ def proposed_from(direct: Direct, study_id: int, first: int) -> tuple[int, list[
 
 
 def _result(row: Row) -> ResultRecord:
-    number, configuration, status, reason, phases, metrics, peak_memory, facts, digest = row
+    told, number, configuration, status, reason, phases, metrics, peak_memory, facts, digest = row
     return ResultRecord(
+        told,
         number,
         Configuration(decode(configuration), digest),
         _STATUSES[status],

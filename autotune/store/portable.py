@@ -1,9 +1,9 @@
 """A study as documents without a database's own numbers, and back: what an archive is made of.
 
 A study is told in parts, in this order: ``study`` (one document), then any number of ``space_revisions``,
-``segments``, ``sessions``, ``asks``, ``trials``, ``readings``, ``reports`` and ``verdicts``. Sessions are
-named by their place among the study's own, segments and trials by their number, and other studies by a place
-that the caller gives them. Each function runs in the caller's transaction.
+``segments``, ``sessions``, ``asks``, ``trials``, ``pauses``, ``readings``, ``reports`` and ``verdicts``.
+Sessions are named by their place among the study's own, segments and trials by their number, and other
+studies by a place that the caller gives them. Each function runs in the caller's transaction.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import sqlalchemy as sa
 from autotune.store.documents import decode, encode
 from autotune.store.schema import (
     asks,
+    pauses,
     readings,
     reports,
     segments,
@@ -40,12 +41,16 @@ PARTS = (
     "sessions",
     "asks",
     "trials",
+    "pauses",
     "readings",
     "reports",
     "verdicts",
 )
 
-_OWN = {"id", "study_id", "session_id", "segment_id", "parent_id"}
+MAY_LACK = ("pauses",)
+"""Parts that an archive from before they were told does not have."""
+
+_OWN = {"id", "study_id", "session_id", "segment_id", "parent_id", "trial_id"}
 _AT_ONCE = 1000
 """Rows that are in memory at a time."""
 
@@ -95,6 +100,10 @@ def _dump_trials(
         document["metrics"] = decode(document["metrics"])
         document["reason"] = _relabelled(document["reason"], labels)
         yield "trials", document
+    told = sa.select(trials.c.number, pauses).join(trials, trials.c.id == pauses.c.trial_id)
+    for row in _rows_of(connection, told.where(pauses.c.study_id == study_id).order_by(pauses.c.told)):
+        document = {"trial": row["number"], **_document(row, pauses)}
+        yield "pauses", document | {"metrics": decode(document["metrics"])}
     own = (readings.join(trials, trials.c.id == readings.c.trial_id), trials.c.study_id == study_id)
     query = sa.select(trials.c.number, readings).select_from(own[0]).where(own[1])
     found = connection.execute(query.order_by(trials.c.number, readings.c.seq)).yield_per(_AT_ONCE)
@@ -111,7 +120,10 @@ def _dump_trials(
 def _rows(
     connection: sa.Connection, table: sa.Table, study_id: int, by: sa.Column[Any]
 ) -> Iterator[Mapping[str, Any]]:
-    query = sa.select(table).where(table.c.study_id == study_id).order_by(by)
+    return _rows_of(connection, sa.select(table).where(table.c.study_id == study_id).order_by(by))
+
+
+def _rows_of(connection: sa.Connection, query: sa.Select[Any]) -> Iterator[Mapping[str, Any]]:
     for row in connection.execute(query).yield_per(_AT_ONCE):
         yield dict(row._mapping)
 
@@ -228,6 +240,8 @@ class _Loading:
                     self._trials[document["number"]] = _insert(
                         self._connection, trials, self._trial(document)
                     )
+            case "pauses":
+                self._insert_many(pauses, map(self._pause, documents))
             case "readings":
                 self._insert_many(readings, (row for one in documents for row in self._readings(one)))
             case "reports":
@@ -253,6 +267,10 @@ class _Loading:
         segment = self._segments[document.pop("segment")]
         moved = self._in_session(document) | {"segment_id": segment, "metrics": encode(document["metrics"])}
         return moved | {"reason": _relabelled(document["reason"], self._labels)}
+
+    def _pause(self, document: Document) -> Document:
+        trial = self._trials[document.pop("trial")]
+        return self._own(document) | {"trial_id": trial, "metrics": encode(document["metrics"])}
 
     def _readings(self, document: Document) -> Iterator[Document]:
         trial = self._trials[document["trial"]]

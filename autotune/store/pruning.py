@@ -14,6 +14,7 @@ from autotune.store.schema import (
     artifacts,
     asks,
     environments,
+    pauses,
     readings,
     reports,
     segments,
@@ -87,7 +88,7 @@ def delete_study(connection: sa.Connection, study_id: int) -> None:
     own = sa.select(trials.c.id).where(trials.c.study_id == study_id)
     connection.execute(sa.delete(readings).where(readings.c.trial_id.in_(own)))
     connection.execute(sa.delete(reports).where(reports.c.trial_id.in_(own)))
-    for table in (trials, asks, verdicts, sessions, segments, space_revisions):
+    for table in (pauses, trials, asks, verdicts, sessions, segments, space_revisions):
         connection.execute(sa.delete(table).where(table.c.study_id == study_id))
     connection.execute(sa.delete(studies).where(studies.c.id == study_id))
 
@@ -99,6 +100,7 @@ def delete_sessions(connection: sa.Connection, session_ids: Sequence[int]) -> No
         own = sa.select(trials.c.id).where(trials.c.session_id.in_(these))
         connection.execute(sa.delete(readings).where(readings.c.trial_id.in_(own)))
         connection.execute(sa.delete(reports).where(reports.c.trial_id.in_(own)))
+        connection.execute(sa.delete(pauses).where(pauses.c.trial_id.in_(own)))
         connection.execute(sa.delete(trials).where(trials.c.session_id.in_(these)))
         connection.execute(sa.delete(sessions).where(sessions.c.id.in_(these)))
 

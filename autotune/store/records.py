@@ -212,8 +212,10 @@ class TrialRecord:
 
 @dataclass(frozen=True, slots=True)
 class ResultRecord:
-    """What there is to learn from a finished trial: these fields of its :class:`TrialRecord`."""
+    """What there is to learn from a trial that has finished, or that is ``paused`` and may go on."""
 
+    told: int
+    """Its place in the order of results."""
     number: int
     configuration: Configuration
     status: Status
@@ -222,6 +224,8 @@ class ResultRecord:
     metrics: Mapping[str, Estimate]
     peak_memory: int | None
     facts: Document
+    paused: bool = False
+    """Whether this is what was known of it then: what it ends with has another place."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@
        ▲  ▲──── segments ◀─┐                        artifacts      (by hash)
        │  ▲──── sessions ◀─┤◀── asks
        │  ▲──── verdicts   │
-       └─────── trials ────┘◀── readings, reports  recipes        (imported: of studies in other stores)
+       └─────── trials ────┘◀── readings, reports, pauses
+                                                    recipes        (imported: of studies in other stores)
 
 This module describes the newest version: a new SQLite file gets its tables from here, every other database
 from the migrations, and a test holds the two against each other.
@@ -24,7 +25,7 @@ from sqlalchemy.engine import Dialect
 
 from autotune.store.documents import clean, decode, encode
 
-VERSION = "0004"
+VERSION = "0005"
 """The newest migration. Versions are four digits, so that a later one sorts after an earlier one."""
 
 VERSION_TABLE = "autotune_version"
@@ -238,6 +239,24 @@ reports = sa.Table(
     sa.Column("at", sa.Double, nullable=False),
     sa.Column("metrics", Json, nullable=False),
     sa.Index("reports_by_trial", "trial_id"),
+)
+
+# What was known of a trial when it was paused. It has a place in the order of results, and what the trial
+# ends with has another, so that what a strategy was told follows from one number.
+pauses = sa.Table(
+    "pauses",
+    metadata,
+    sa.Column("id", Key, primary_key=True),
+    _study(),
+    sa.Column("trial_id", Key, sa.ForeignKey("trials.id"), nullable=False),
+    sa.Column("told", sa.Integer, nullable=False),
+    sa.Column("step", sa.BigInteger, nullable=False),
+    sa.Column("phases", Json, nullable=False),
+    sa.Column("metrics", sa.Text, nullable=False),  # JSON, encoded by documents.encode_metrics
+    sa.Column("peak_memory", sa.BigInteger),
+    sa.Column("facts", Json, nullable=False),
+    sa.Index("pauses_by_told", "study_id", "told", unique=True),
+    sa.Index("pauses_by_trial", "trial_id", "step", unique=True),
 )
 
 verdicts = sa.Table(

@@ -3,7 +3,7 @@
 A trial is written when it is proposed, when it starts and when it finishes, each in one transaction::
 
     propose ─▶ waiting ─ start ─▶ running ─ finish ─▶ ok, wrong, crashed ...      told = 0, 1, 2 ...
-                  │ ▲                │                     ▲
+                  │ ▲                │ pause (told, too)   ▲
                   │ └──── retry ─────│──────┐              │ finish (a late result)
                   └──── expire ──────┴──▶ lost ────────────┘
 
@@ -224,6 +224,14 @@ class Store(StoreReader):
         if made:
             with self._database.write() as connection:
                 reports.add(connection, trial_id, made)
+
+    def pause(self, trial_id: int, step: int, outcome: Outcome) -> int:
+        """Keep what is known of a trial that is paused after ``step``; its place in the order of results.
+
+        Once for each step, and not any more when the trial has finished: then the answer is that place.
+        """
+        with self._database.write_directly() as direct:
+            return trials.pause(direct, trial_id, step, outcome)
 
     def renew(self, trial_ids: Sequence[int], lease_seconds: float = LEASE_SECONDS) -> None:
         """These trials, waiting or running, are alive. A trial that was taken for lost stays lost."""

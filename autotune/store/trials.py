@@ -19,7 +19,7 @@ from autotune.store.documents import encode_metrics
 from autotune.store.lookup import read_trial, select_trials
 from autotune.store.prepared import Direct, Prepared
 from autotune.store.records import NewTrial, TrialRecord
-from autotune.store.schema import OPEN, SEARCHED, readings, studies, trials
+from autotune.store.schema import OPEN, SEARCHED, pauses, readings, studies, trials
 from autotune.store.studies import ENDED, lock_study
 
 NOT_TOLD = -1
@@ -277,6 +277,43 @@ def finish(
             (_reading_row(trial_id, seq, r, lost) for seq, r in enumerate(outcome.readings, earlier)),
         )
     return NOT_TOLD if told is None else int(told)
+
+
+_PAUSED = Prepared(
+    sa.select(pauses.c.told).where(
+        pauses.c.trial_id == sa.bindparam("trial"), pauses.c.step == sa.bindparam("step")
+    )
+)
+_INSERT_PAUSE = Prepared(sa.insert(pauses), columns=[c.name for c in pauses.c if c is not pauses.c.id])
+
+
+def pause(direct: Direct, trial_id: int, step: int, outcome: Outcome) -> int:
+    """Write down, once, what is known of a trial after this step. Returns its place in the order of results.
+
+    Nothing happens to a trial that is finished: the answer is the place of its result.
+    """
+    standing = _STANDING.row(direct, {"trial": trial_id})
+    if standing is None:
+        raise InputError(f"there is no trial with the id {trial_id} in this store")
+    study_id, status, told, _ = standing
+    if Status(status).finished:
+        return int(told)
+    before = _PAUSED.row(direct, {"trial": trial_id, "step": step})
+    if before is not None:
+        return int(before[0])
+    [(told,)] = _NEXT_TOLD.rows(direct, {"study": study_id})
+    row = {
+        "study_id": study_id,
+        "trial_id": trial_id,
+        "told": told,
+        "step": step,
+        "phases": dict(outcome.phases),
+        "metrics": encode_metrics(outcome.metrics),
+        "peak_memory": outcome.peak_memory,
+        "facts": outcome.facts,
+    }
+    _INSERT_PAUSE.run(direct, row)
+    return int(told)
 
 
 def _reading_row(trial_id: int, seq: int, reading: Reading, lost: str) -> dict[str, Any]:

@@ -35,7 +35,9 @@ def make_origin(tmp_path: Path) -> Path:
         metrics = {"time": Estimate(0.1 + 0.2, 0.0, math.inf, 1, 0.0)}
         artifacts = {"compiler output": bytes(range(256)), "source": b"int main;"}
         store.finish(first.id, outcome(metrics=metrics, readings=odd, artifacts=artifacts), "environment1")
-        store.report(own.trial(2).id, [Report(1, {"loss": 0.5}, 0.1), Report(2, {"loss": math.nan}, 0.2)])
+        running = own.trial(2)
+        store.report(running.id, [Report(1, {"loss": 0.5}, 0.1), Report(2, {"loss": math.nan}, 0.2)])
+        store.pause(running.id, 2, outcome(Status.PRUNED, metrics=metrics, facts={"step": 2}))
         store.finish(own.trial(4).id, outcome(Status.CRASHED, message=ODD, stderr=ODD * 100))
         store.finish(own.trial(8, "final").id, outcome(value=0.25))
         store.put_environment("environment1", {"machine": {"processor": {"name": ODD}}, "odd": -math.inf})

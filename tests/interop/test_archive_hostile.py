@@ -117,7 +117,8 @@ def sets(name: str, value: object) -> Callable[[Any], None]:
     return lambda row: row.__setitem__(name, value)
 
 
-STUDY, SEGMENTS, SESSIONS = (f"studies/1/{part}.jsonl" for part in ("study", "segments", "sessions"))
+PARTS = ("study", "segments", "sessions", "pauses")
+STUDY, SEGMENTS, SESSIONS, PAUSES = (f"studies/1/{part}.jsonl" for part in PARTS)
 
 WRONG: dict[str, tuple[str, int, Callable[[Any], None], str]] = {
     "a status that is none": (TRIALS, 0, sets("status", "splendid"), "status is 'splendid'"),
@@ -137,6 +138,9 @@ WRONG: dict[str, tuple[str, int, Callable[[Any], None], str]] = {
     "readings of text": (READINGS, 0, sets("readings", "many"), "readings is no list"),
     "a reading of text": (READINGS, 0, sets("readings", [["time", "1", 0, "", None]] * 3), "is no number"),
     "readings of nobody": (READINGS, 0, sets("trial", 55), "there is no trial 55"),
+    "a pause of nobody": (PAUSES, 0, sets("trial", 55), "there is no trial 55"),
+    "a pause of text": (PAUSES, 0, sets("facts", []), "facts is no object"),
+    "a pause without a place": (PAUSES, 0, sets("told", -1), "told is no whole number"),
     "a column more": (TRIALS, 0, sets("evil", 1), "has 'evil'"),
     "no goal": (STUDY, 0, sets("metrics", []), "no metric has a goal"),
     "a document of text": (STUDY, 0, sets("document", "x"), "document is no object"),

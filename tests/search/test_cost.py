@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -52,6 +53,16 @@ def test_learns_what_multiplies_from_few_trials() -> None:
     rest = SPACE.sample(np.random.default_rng(1), 30)
     expected = np.log([seconds_of(c) for c in rest])
     assert np.abs(cost.predict(features.of(rest)) - expected).max() < 0.25
+
+
+def test_what_a_paused_trial_has_cost_is_counted_once() -> None:
+    cost = Cost(Features(SPACE))
+    [one, other] = drawn(2)
+    paused = replace(told(one, 1.0), fraction=1 / 9, paused=True)
+    cost.learn([paused, replace(paused, seconds=3.0, fraction=1 / 3), told(other, 2.0)])
+    assert cost.seconds == 5.0
+    cost.learn([told(one, 9.0)])
+    assert cost.seconds == 11.0
 
 
 def test_what_was_stopped_early_says_what_the_whole_costs() -> None:

@@ -48,6 +48,17 @@ def test_a_stopped_trial_stands_as_far_behind_as_it_was_where_nothing_else_is_kn
     assert losses([told(0, [1.0], -0.1), told(1, [1.5])]) == pytest.approx([-0.1, 0.4]), "no logarithms here"
 
 
+def test_what_was_heard_in_a_pause_counts_until_more_is_heard() -> None:
+    before = [told(0, [1.0, 0.5, 0.3], 0.1), replace(told(1, [1.5]), paused=True)]
+    assert losses(before) == pytest.approx([0.1, 0.15])
+    ended = [*before, told(1, [1.5, 0.5, 0.25], 0.08)]
+    assert losses(ended) == pytest.approx([0.1, math.nan, 0.08], nan_ok=True)
+    further = [*before, replace(told(1, [1.5, 0.5]), paused=True)]
+    assert losses(further) == pytest.approx([0.1, math.nan, 0.1], nan_ok=True)
+    failed = [*before, Observation(Configuration({"x": 1}), Status.CRASHED)]
+    assert list(History.of(PROBLEM, failed).values()) == pytest.approx([0.1, math.nan], nan_ok=True)
+
+
 def test_where_first_losses_tell_nothing_to_have_been_stopped_is_no_fault() -> None:
     complete = [told(n, [1.0 + n % 7 + 1e-3 * n], 0.1 + 0.01 * (n * 5 % 11)) for n in range(77)]
     found = losses([*complete, told(100, [9.0])])[-1]

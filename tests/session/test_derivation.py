@@ -24,7 +24,7 @@ from autotune.space.configuration import Configuration
 from autotune.space.reader import parse_spec
 from autotune.space.spec import SearchSettings, StudySpec
 from autotune.status import Status
-from autotune.store.records import AskRecord, NewTrial, TrialRecord
+from autotune.store.records import AskRecord, NewTrial, ResultRecord, TrialRecord
 from autotune.store.store import Store
 
 SPACE = """
@@ -363,7 +363,8 @@ def test_what_was_known_at_each_of_ten_thousand_asks_is_found_at_once(tmp_path: 
         n: TrialRecord(n, 1, n, 1, 1, "search", Configuration({"x": n}), str(n), ok, told=n)
         for n in range(10_000)
     }
-    known = Known(trials)
+    results = [ResultRecord(n, n, trials[n].configuration, ok, {}, {}, {}, None, {}) for n in trials]
+    known = Known(trials, results)
     began = time.monotonic()
     for n in range(10_000):
         assert list(known.told(n, n + 1, space)) == []  # none is in this space

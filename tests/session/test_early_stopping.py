@@ -14,6 +14,7 @@ import pytest
 import autotune
 from autotune.errors import InputError
 from autotune.measure.reports import Reporter
+from autotune.report.story import tell
 from autotune.session.derivation import derive
 from autotune.session.observing import observe_record
 from autotune.session.progress import Progress
@@ -167,10 +168,11 @@ def test_what_is_told_when_it_ends_is_what_is_told_after_a_resume(tmp_path: Path
     assert ends(broken) == ends(unbroken)
 
 
-def test_what_bayes_proposes_follows_from_what_trials_came_to_and_took(tmp_path: Path) -> None:
+@pytest.mark.parametrize("policy", ["asha", "successive-halving", "hyperband"])
+def test_what_bayes_proposes_follows_from_what_trials_came_to_and_took(tmp_path: Path, policy: str) -> None:
     """By whichever session: two searches differ in what trials take, which is among what is told."""
     for trials in (5, 9, 13):
-        given = spec(tmp_path, "asha", strategy="bayes")
+        given = spec(tmp_path, policy, strategy="bayes")
         autotune.search(given, store=tmp_path / "study.db", objective=train, trials=trials)
     with Store.open(tmp_path / "study.db", readonly=True) as store:
         found = derive(store, store.study())
@@ -201,6 +203,23 @@ def test_finalists_are_run_to_their_end_again_a_few_times(tmp_path: Path) -> Non
     result = autotune.search(given, store=tmp_path / "study.db", objective=counted)
     assert result.defended and result.speedup is not None and result.speedup.estimate > 1
     assert runs[27:] == [27] * 3 * 3, "the default and two finalists, three times"
+
+
+@pytest.mark.parametrize("policy", ["successive-halving", "hyperband"])
+def test_a_bracket_learns_from_its_own_trials_while_they_are_paused(tmp_path: Path, policy: str) -> None:
+    given = spec(tmp_path, policy, strategy="bayes", trials=20)
+    result = autotune.search(given, store=tmp_path / "study.db", objective=train)
+    kinds = [str(trial.reason["kind"]) for trial in result.trials]
+    assert kinds[0] == "default" and kinds.count("initial") < 4 and "initial" not in kinds[5:]
+    with Store.open(tmp_path / "study.db", readonly=True) as store:
+        knew = tell(store, store.trial(result.trials[8].id)).knew
+    assert knew is not None and len(knew.results) + knew.paused == knew.proposed == 8
+
+
+def test_a_strategy_without_a_use_for_it_is_not_told_what_is_paused(tmp_path: Path) -> None:
+    given = spec(tmp_path, "successive-halving", strategy="evolution")
+    result = autotune.search(given, store=tmp_path / "study.db", objective=train)
+    assert {trial.knew for trial in result.trials} == {0}, "all of them are of one bracket"
 
 
 # -- interruptions -------------------------------------------------------------------------------
@@ -297,7 +316,7 @@ def test_a_promoted_trial_finds_its_checkpoint(tmp_path: Path) -> None:
     assert steps == [1] * 18 + [3] * 6 + [9] * 2 + [27]
     best = next(t for t in result.trials if t.status is Status.OK)
     assert [at * 27 for at, _ in observe_record(best).curve] == pytest.approx([1, 3, 9])
-    assert best.told == 26, "the one that goes on ends last"
+    assert best.told == 27 + 9 + 3 + 26 - 3, "the one that goes on ends last, after all results and pauses"
 
 
 def test_each_run_of_the_finale_begins_without_a_checkpoint(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def result(
     configuration = Configuration({"x": number, "y": number if y < 0 else y})
     facts: dict[str, object] = {MISTAKE: mistake} if mistake else {}
     facts |= {SURE: True} if sure else {}
-    return ResultRecord(number, configuration, status, {}, {}, {}, None, facts)
+    return ResultRecord(number, number, configuration, status, {}, {}, {}, None, facts)
 
 
 def heard(*results: ResultRecord, default: Configuration | None = DEFAULT) -> SameFailure:

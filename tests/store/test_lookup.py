@@ -89,7 +89,7 @@ class TestResults:
         store.finish(b.trial(2).id, outcome())
         _, heard = store.results_from(b.study.id, 0)
         for result, record in zip(heard, results(store, b.study.id), strict=True):
-            for name in ResultRecord.__dataclass_fields__:
+            for name in ResultRecord.__dataclass_fields__.keys() - {"paused"}:
                 assert getattr(result, name) == getattr(record, name)
             assert result.configuration.hash == record.hash
 

@@ -27,7 +27,9 @@ def made(store: Store) -> Bench:
     store.finish(
         own.trial(1).id, outcome(metrics=metrics, readings=readings, artifacts=files), "environment0"
     )
-    store.finish(own.trial(2).id, outcome(Status.CRASHED))
+    paused = own.trial(2)
+    store.pause(paused.id, 3, outcome(Status.PRUNED, metrics=metrics, facts={"step": 3}))
+    store.finish(paused.id, outcome(Status.CRASHED))
     store.report(own.trial(4).id, [Report(1, {"loss": 0.5}), Report(2, {"loss": math.nan})])
     store.finish(own.trial(1, "final").id, outcome())
     store.save_verdict(own.study.id, own.session, {"configuration": {"tile": 1}})
@@ -43,7 +45,8 @@ def told(store: Store, study: int, places: dict[int, int] | None = None) -> list
 def test_it_is_told_part_by_part(store: Store, made: Bench) -> None:
     parts = [part for part, _ in told(store, made.study.id)]
     assert [part for part in PARTS if part in parts] == list(dict.fromkeys(parts))
-    assert parts.count("trials") == 4 and parts.count("readings") == 3 and parts.count("reports") == 2
+    assert parts.count("trials") == 4 and parts.count("pauses") == 1
+    assert parts.count("readings") == 3 and parts.count("reports") == 2
 
 
 def test_it_is_told_as_of_one_moment(shared_url: str, open_store: Callable[[str], Store]) -> None:
