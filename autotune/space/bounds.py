@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from autotune.space.columns import DEFINED, EXACT_FLOAT, Array
+from autotune.space.columns import EXACT_FLOAT, Array, defined
 
 if TYPE_CHECKING:
     from autotune.space.columns import Column
@@ -50,7 +50,7 @@ def of_values(data: Array, sure: bool) -> Span:
 def of_column(column: Column) -> Span:
     """The span of each entry of a column of known values."""
     shape = column.data.shape
-    sure = np.ones(shape, dtype=bool) if column.undefined is None else column.undefined == DEFINED
+    sure = defined(column)
     if column.data.dtype == object:
         numbers = column.data.ravel().tolist()
         if not all(isinstance(number, (int, float)) for number in numbers):

@@ -288,7 +288,7 @@ def test_a_forked_child_is_told_to_open_its_own(tmp_path: Path) -> None:
             store.close()
             os._exit(0)
         os.waitpid(child, 0)
-        store.put_environment("e", {"still": "works"})
+        store.load((), {"e": {"still": "works"}}, ())
     """
     process = python(program, tmp_path / "a.db")
     said, _ = process.communicate()

@@ -38,7 +38,7 @@ def make_origin(tmp_path: Path) -> Path:
         store.report(own.trial(2).id, [Report(1, {"loss": 0.5}, 0.1), Report(2, {"loss": math.nan}, 0.2)])
         store.finish(own.trial(4).id, outcome(Status.CRASHED, message=ODD, stderr=ODD * 100))
         store.finish(own.trial(8, "final").id, outcome(value=0.25))
-        store.put_environment("environment1", {"machine": {"processor": {"name": ODD}}, "odd": -math.inf})
+        store.load((), {"environment1": {"machine": {"processor": {"name": ODD}}, "odd": -math.inf}}, ())
         store.update_space(own.study.id, "new text", {"space": {"knobs": {}}, "identity": {}}, "space1")
         settings = {"sources": [{"study": 1, "trials": 1}, {"study": 77, "trials": 3}]}
         later = store.open_session(own.study.id, settings, "environment0", 1, "host")
