@@ -412,20 +412,6 @@ def test_numbers_out_of_range_and_strangers() -> None:
         feasible([IntegerRange("a", 1, 3)], "a > 1").index({"a": 1})
 
 
-def test_a_constraint_with_a_continuous_knob_is_left_out() -> None:
-    knobs: list[Knob] = [IntegerRange("a", 1, 3), FloatRange("lr", 0.0, 1.0)]
-    found = feasible(knobs, "a * lr < 2", "a > 1")
-    assert [rule.text for rule in found.left_out] == ["a * lr < 2"]
-    assert list(found) == [{"a": 2}, {"a": 3}]
-
-
-def test_a_condition_on_a_continuous_knob_leaves_existence_open() -> None:
-    lr = FloatRange("lr", 0.0, 1.0)
-    found = FeasibleSet([lr, when(IntegerRange("a", 1, 3), "lr > 0.5", lr), Flag("f")])
-    assert found.size == 8
-    assert {"f": True} in found and {"a": 2, "f": False} in found
-
-
 def test_numbers_do_not_depend_on_the_hash_seed() -> None:
     """The order of sets of texts must not reach the numbering."""
     program = (
