@@ -55,10 +55,6 @@ def scalars(what: str, given: object) -> tuple[Value, ...]:
     return values
 
 
-def one_hot(place: int, width: int) -> tuple[float, ...]:
-    return tuple(float(place == n) for n in range(width))
-
-
 def listing(values: Sequence[Value], most: int = 12) -> str:
     """``1, 2, 4`` for people, cut where it is long."""
     shown = ", ".join(repr(plain(value)) for value in values[:most])
