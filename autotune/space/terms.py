@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from autotune.space import bounds
-from autotune.space.columns import ABSENT, DEFINED, Column, apply, constant, truth
+from autotune.space.columns import ABSENT, DEFINED, Column, apply, constant, holds_integers, truth
 from autotune.space.configuration import Value
 
 FOLDING = frozenset({"+", "*", "min", "max", "and", "or", "+%", "*%", "distinct"})
@@ -92,9 +92,7 @@ class Terms:
             term.mask = 1 << index
             term.absent = values.undefined is not None
             data = values.data if values.undefined is None else values.data[values.undefined == DEFINED]
-            term.integral = data.dtype in (np.dtype(np.int64), np.dtype(bool)) or all(
-                isinstance(value, int) for value in data.tolist()
-            )
+            term.integral = holds_integers(data)
             term._span = bounds.of_values(data, sure=values.undefined is None)
         return term
 
@@ -169,7 +167,7 @@ class Terms:
             term.folds = folds
             for argument in arguments:
                 term.mask |= argument.mask
-            term.integral = data.integral if operation == "lookup" else _integral(operation, arguments)
+            term.integral = _integral(operation, arguments, data)
             if operation in ("holds", "active", "present"):
                 term.absent = term.invalid = False
             else:
@@ -200,7 +198,9 @@ def _only(column: Column) -> Value:
 _NEUTRAL: Mapping[str, Any] = {"+": 0, "*": 1, "and": True, "or": False, "+%": 0, "*%": 1}
 
 
-def _integral(operation: str, arguments: Sequence[Term]) -> bool:
+def _integral(operation: str, arguments: Sequence[Term], data: Any) -> bool:
+    if operation == "lookup":
+        return holds_integers(data.values)
     if operation in _BOOLEAN or operation in ("+%", "*%", "distinct"):
         return True
     if operation == "**":
