@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from autotune.space.configuration import Value
 from autotune.space.factors import Factor, FreeFactor, RowsFactor, RuledFactor
 from autotune.space.knob import Knob
 from autotune.space.layering import Puzzle, build
-from autotune.space.lowering import cells_of, lower_rule
+from autotune.space.lowering import Lowering, cells_of
 from autotune.space.parts import (
     DIGITS_FROM,
     DIGITS_MAY_FROM,
@@ -126,9 +127,7 @@ class _Maker:
         parts = [part for parts in self.parts.values() for part in parts]
         if not rules and len(parts) == 1 and not parts[0].optional and len(parts[0].variables) == 1:
             return FreeFactor(parts[0])
-        lowered = [
-            term for rule in rules for term in lower_rule(rule, self.cells.knobs, self._term, self.terms)
-        ]
+        lowered = [term for rule in rules for term in self._lowering.rule(rule)]
         for knob in mine:
             lowered += self._own_rules(knob)
         weights = tuple(weight for part in parts for weight in part.weights)
@@ -178,6 +177,10 @@ class _Maker:
         self.variables += len(part.variables)
         self.of_cell.update(dict.fromkeys(cells, part))
 
+    @cached_property
+    def _lowering(self) -> Lowering:
+        return Lowering(self.cells.knobs, self._term, self.terms)
+
     def _term(self, name: str, place: int) -> Term:
         if name in self.cells.fixed:
             return self.terms.literal(self.cells.fixed[name])
@@ -199,7 +202,7 @@ class _Maker:
         if knob.when is None:
             return found
         present = [term for part in parts for term in self._presence(part)]
-        whens = lower_rule(knob.when, self.cells.knobs, self._term, terms)
+        whens = self._lowering.rule(knob.when)
         active = whens[0] if len(whens) == 1 else terms.make("and", whens)
         return found + [terms.make("==", (active, here)) for here in present]
 
