@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from autotune.errors import InputError, Location, Problem, nearest
+from autotune.errors import InputError, Location, Problem, nearest, shorten
 from autotune.hook.case import Case
 from autotune.hook.json_place import place_of
 from autotune.hook.recipes import Known, KnownSpace, Metric, Recipe, Speedup
@@ -272,5 +272,4 @@ def _spaces(document: Any, reader: _Reader) -> dict[str, KnownSpace]:
 
 
 def _say(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return shorten(json.dumps(value))

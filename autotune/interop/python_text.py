@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, overload
 
-from autotune.errors import InputError, Location, Problem
+from autotune.errors import InputError, Location, Problem, shorten
 from autotune.interop.python_frame import Closure, Frame, Jump, Return, Scope
 from autotune.interop.python_slice import Changes, slice_of
 
@@ -71,9 +71,8 @@ class Module:
     def not_understood(self, node: ast.AST, why: str = "", hint: str = "") -> InputError:
         """The error that ``node`` is more than can be understood without running it."""
         text = ast.unparse(node)
-        shown = text if len(text) <= 60 else f"{text[:57]}..."
         where = Location(self.file, getattr(node, "lineno", 0), getattr(node, "col_offset", -1) + 1)
-        message = f"{shown!r} is not understood" + (f": {why}" if why else "")
+        message = f"{shorten(text)!r} is not understood" + (f": {why}" if why else "")
         return InputError(Problem(message, where, UNDERSTOOD, hint))
 
     def value(self, node: ast.expr, before: ast.AST | None = None) -> Any:

@@ -10,10 +10,10 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
-from autotune.errors import InputError, Location, Problem, nearest
+from autotune.errors import InputError, Location, Problem, nearest, shorten
 from autotune.space import units
 from autotune.space.configuration import FrozenMap, Value
-from autotune.space.yaml_nodes import YamlEntry, YamlList, YamlMap, YamlNode, YamlScalar, describe, shorten
+from autotune.space.yaml_nodes import YamlEntry, YamlList, YamlMap, YamlNode, YamlScalar, describe
 
 MOST_PROBLEMS = 100
 """A file with more is not one that somebody mends by reading on."""

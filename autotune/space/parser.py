@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal as OneOf
 from typing import cast, get_args
 
-from autotune.errors import InputError, Location, Problem, nearest
+from autotune.errors import InputError, Location, Problem, nearest, shorten
 from autotune.space.syntax import (
     FUNCTIONS,
     Binary,
@@ -124,8 +124,8 @@ def problem(
 ) -> InputError:
     """An error about what stands at ``column`` (from 1; 0 means the whole) of a rule's text."""
     if origin is None:
-        shown = text if len(text) <= 60 else f"{text[:57]}..."
-        return InputError(Problem(message, Location(f"rule {shown!r}", column=column), expected, hint))
+        place = Location(f"rule {shorten(text)!r}", column=column)
+        return InputError(Problem(message, place, expected, hint))
     before = text[: max(column - 1, 0)]
     lines = before.count("\n")
     where = Location(

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from autotune.errors import InputError, Problem, nearest
+from autotune.errors import InputError, Problem, nearest, shorten
 from autotune.space.configuration import FrozenMap, Value
 from autotune.space.fields import (
     Converter,
@@ -35,15 +35,7 @@ from autotune.space.knobs import (
 )
 from autotune.space.read_ranges import read_range
 from autotune.space.syntax import check_name
-from autotune.space.yaml_nodes import (
-    YamlEntry,
-    YamlList,
-    YamlMap,
-    YamlNode,
-    YamlScalar,
-    describe,
-    shorten,
-)
+from autotune.space.yaml_nodes import YamlEntry, YamlList, YamlMap, YamlNode, YamlScalar, describe
 
 KINDS: dict[str, tuple[str, ...]] = {
     "values": (),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autotune.errors import InputError, Location, Problem, nearest
+from autotune.errors import InputError, Location, Problem, nearest, shorten
 from autotune.space import placeholders
 from autotune.space.fields import Fields, Problems, as_map, mapping, text, written, wrong
 from autotune.space.spec import (
@@ -20,7 +20,7 @@ from autotune.space.spec import (
     PythonObjective,
     ReplayObjective,
 )
-from autotune.space.yaml_nodes import YamlList, YamlMap, YamlNode, YamlScalar, shorten
+from autotune.space.yaml_nodes import YamlList, YamlMap, YamlNode, YamlScalar
 
 KINDS = ("objective", "command", "replay")
 COMMAND_KEYS = ("run", "prepare", "check", "environment", "config", "metrics")
