@@ -31,12 +31,15 @@ class Problems:
     def add(self, message: str, where: Location | None, expected: str = "", hint: str = "") -> None:
         self.found.append(Problem(message, where, expected, hint))
 
+    def keep(self, error: InputError) -> None:
+        self.found.extend(error.problems)
+
     def attempt(self, action: Callable[[], T]) -> T | None:
         """What ``action`` gives, or ``None`` where it raises an :class:`InputError`, which is kept."""
         try:
             return action()
         except InputError as error:
-            self.found.extend(error.problems)
+            self.keep(error)
             return None
 
     def raise_all(self) -> None:
@@ -105,7 +108,7 @@ class Fields:
         try:
             return convert(node, self.name(key))
         except InputError as error:
-            self._problems.found.extend(error.problems)
+            self._problems.keep(error)
             return default
 
     def require(self, key: str, convert: Converter[T], default: T, expected: str) -> T:
@@ -288,7 +291,7 @@ def items(node: YamlList, title: str, convert: Converter[T], problems: Problems)
         try:
             converted.append(convert(item, f"{title}[{place}]"))
         except InputError as error:
-            problems.found.extend(error.problems)
+            problems.keep(error)
     return converted
 
 
@@ -299,5 +302,5 @@ def mapping(node: YamlMap, title: str, convert: Converter[T], problems: Problems
         try:
             converted[entry.key] = convert(entry.value, f"{title}.{shorten(entry.key)}")
         except InputError as error:
-            problems.found.extend(error.problems)
+            problems.keep(error)
     return converted

@@ -163,7 +163,7 @@ class _KnobReader:
         elif isinstance(node, YamlScalar) and isinstance(node.value, bool):
             hint = f"write {shorten(self.entry.key)}: {{flag: {node.text}}}"
         expected = "a mapping with one of " + ", ".join(KINDS)
-        self.problems.found.extend(wrong(node, self.title, expected, hint).problems)
+        self.problems.keep(wrong(node, self.title, expected, hint))
         return None
 
     def kind(self, fields: Fields) -> str | None:
@@ -202,7 +202,7 @@ class _KnobReader:
             return
         if not isinstance(node, YamlScalar) or not isinstance(node.value, str) or not node.value.strip():
             expected = "a condition in a text, such as \"layout == 'row'\""
-            self.problems.found.extend(wrong(node, fields.name("when"), expected).problems)
+            self.problems.keep(wrong(node, fields.name("when"), expected))
         else:
             conditions[self.entry.key] = node
 
@@ -308,9 +308,7 @@ class _KnobReader:
         try:
             default = knob.canonical(given[0])
         except ValueError:
-            self.problems.found.extend(
-                wrong(node, title, knob.expected, _near_value(given[0], knob)).problems
-            )
+            self.problems.keep(wrong(node, title, knob.expected, _near_value(given[0], knob)))
             return None
         if kind == "flag" and default != knob.default:
             self.problems.add(

@@ -270,7 +270,7 @@ class _MetricsSource:
             case YamlMap(entries=entries) if entries:
                 return self.mapped(self.node)
         hint = nearest(str(getattr(self.node, "value", "")), ("json-line", "wall", "file", "pattern"))
-        self.problems.found.extend(wrong(self.node, "command.metrics", _METRICS_FORM, hint).problems)
+        self.problems.keep(wrong(self.node, "command.metrics", _METRICS_FORM, hint))
         return {}
 
     def one_goal(self, where: Location) -> None:

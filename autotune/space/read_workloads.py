@@ -50,7 +50,7 @@ def read_workloads(
         case YamlMap(entries=entries) if entries:
             members = _product(node, problems)
         case _:
-            problems.found.extend(wrong(node, "workloads", FORM).problems)
+            problems.keep(wrong(node, "workloads", FORM))
             return ()
     if len(members) > MOST:
         problems.add(f"{len(members):,} workloads", node.where, f"at most {MOST}")

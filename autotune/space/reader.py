@@ -131,7 +131,7 @@ class _Reader:
         """``place``: of the workload to read, where there are several; ``None``: there must be one only."""
         if not isinstance(root, YamlMap):
             hint = "see the reference of space.yaml, or begin with  autotune init"
-            problems.found.extend(wrong(root, "the file", "a mapping of sections", hint).problems)
+            problems.keep(wrong(root, "the file", "a mapping of sections", hint))
             problems.raise_all()
             raise AssertionError  # for the type checker: the line above has raised
         self.problems = problems
