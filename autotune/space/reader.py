@@ -16,11 +16,12 @@ from pathlib import Path
 from autotune.errors import InputError, Problem, nearest
 from autotune.space.configuration import FrozenMap, Value
 from autotune.space.fields import Fields, Problems, as_map, fact, mapping, text, wrong
+from autotune.space.read_command import Known
 from autotune.space.read_knobs import KINDS as KNOB_KINDS
 from autotune.space.read_knobs import KnobSection, read_knobs
 from autotune.space.read_metrics import read_metrics
 from autotune.space.read_objective import KINDS as OBJECTIVE_KINDS
-from autotune.space.read_objective import Known, read_objective
+from autotune.space.read_objective import read_objective
 from autotune.space.read_rules import Facts, read_space
 from autotune.space.read_settings import read_budget, read_measure, read_search
 from autotune.space.read_workloads import Member, read_workloads
