@@ -9,13 +9,13 @@ file, line and column. Work and sizes are bounded, since the source is somebody 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, overload
 
 from autotune.errors import InputError, Location, Problem, shorten
-from autotune.interop.python_frame import Closure, Frame, Jump, Return, Scope
+from autotune.interop.python_frame import Call, Closure, Frame, Jump, Known, Return, Scope
 from autotune.interop.python_slice import Changes, slice_of
 
 MOST_STEPS = 500_000
@@ -23,12 +23,6 @@ MOST_STEPS = 500_000
 MUTABLE = (list, dict, set)
 
 UNDERSTOOD = "literals, ranges, comprehensions, and names and functions of this file made of them"
-
-Call = Callable[[ast.Call, list[Any], dict[str, Any]], Any]
-"""Takes the node of a call, and the values of its arguments by position and by name."""
-
-Known = Callable[[], Any]
-"""Gives what stands for a value that only running the source tells."""
 
 
 @overload
