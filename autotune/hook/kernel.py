@@ -59,7 +59,7 @@ def kernel(
     ``recipes`` is the file of recipes (default: beside the file of the kernel, ``NAME.recipes.json``).
     ``tolerance`` is the largest error, over the largest value, by which another configuration may differ from
     the default; ``written`` names tensors of whole numbers that the kernel only writes. See
-    :class:`autotune.hook.call_objective.CallObjective`.
+    :class:`autotune.hook.kernel_call_objective.CallObjective`.
 
     ``tune="never"``: not even where :func:`autotune.tuning` or ``AUTOTUNE_TUNE=1`` asks. ``trials`` and
     ``time`` (seconds) bound the search for one case, ``store`` is where its trials go.
@@ -74,8 +74,8 @@ def kernel(
     check_space(space, rules)
 
     def decorate(function: Any) -> TunedKernel:
+        from autotune.hook.kernel_settings import Settings
         from autotune.hook.kernel_space import KernelSpace
-        from autotune.hook.settings import Settings
         from autotune.hook.tuned import TunedKernel
 
         python, names = _inside(function)

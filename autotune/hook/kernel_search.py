@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-from autotune.hook.call import KernelCall
-from autotune.hook.call_objective import CallObjective, launch_options
 from autotune.hook.case import DEVICE, TYPES, Case, plain
 from autotune.hook.choosing import default
+from autotune.hook.kernel_call import KernelCall
+from autotune.hook.kernel_call_objective import CallObjective, launch_options
+from autotune.hook.kernel_settings import Settings
 from autotune.hook.recipes import Metric, Recipe, Speedup
-from autotune.hook.settings import Settings
 from autotune.hook.tuning import Budget
 from autotune.measure.objective import Context
 from autotune.session.api import open_session
