@@ -51,7 +51,7 @@ def search_case(
         return open_session(spec, opened, objective=objective).run()
 
 
-def recipe_of(result: Result, case: Case, device: str, settings: Settings) -> Recipe:
+def recipe_of_result(result: Result, case: Case, device: str, settings: Settings) -> Recipe:
     """What is to be remembered of a result that has a winner."""
     assert result.best is not None
     speedup, time = result.speedup, result.metrics["time"]

@@ -19,7 +19,7 @@ from autotune.hook.kernel_settings import Settings
 from autotune.hook.kernel_space import KernelSpace
 from autotune.hook.recipe_file import read_recipes, write_recipe
 from autotune.hook.recipes import Recipe
-from autotune.hook.tuning import ASKED, Budget, asked
+from autotune.hook.tuning import ASKED, Budget, budget_asked
 
 if TYPE_CHECKING:
     from autotune.session.result import Result
@@ -102,7 +102,7 @@ class TunedKernel:
         case, device = self._case(args, kwargs)
         self._several_devices = _several_devices()
         chosen = self._choose(case, device)
-        budget = asked() if self.settings.asks else None
+        budget = budget_asked() if self.settings.asks else None
         if budget is not None and chosen.how != "exact" and not _capturing():
             chosen = self._tune_once(case, device, grid, args, kwargs, budget)
         if len(self._options) >= MOST_CALLS:
@@ -171,7 +171,7 @@ class TunedKernel:
         by the decorator. In a distributed job call it on one rank; its recipe counts from the next job on.
         """
         case, device = self._case(args, kwargs)
-        result = self._search(case, device, grid, args, kwargs, asked() or Budget())
+        result = self._search(case, device, grid, args, kwargs, budget_asked() or Budget())
         self.forget()
         return result
 
@@ -212,12 +212,12 @@ class TunedKernel:
         budget: Budget,
     ) -> Result:
         from autotune.hook.kernel_call import KernelCall
-        from autotune.hook.kernel_search import recipe_of, search_case
+        from autotune.hook.kernel_search import recipe_of_result, search_case
 
         call = KernelCall(self.fn, grid, args, kwargs, self.arg_names)
         result = search_case(self._space.spec(case), case, device, call, self.settings, budget)
         if result.best is not None:
-            write_recipe(self.settings.recipes, recipe_of(result, case, device, self.settings))
+            write_recipe(self.settings.recipes, recipe_of_result(result, case, device, self.settings))
         return result
 
 
