@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-from autotune.hook.case import DEVICE, TYPES, Case, plain
+from autotune.hook.case import DEVICE, TYPES, Case, as_plain
 from autotune.hook.choosing import default
 from autotune.hook.kernel_call import KernelCall
 from autotune.hook.kernel_call_objective import CallObjective, launch_options
@@ -59,7 +59,7 @@ def recipe_of_result(result: Result, case: Case, device: str, settings: Settings
         name=settings.name,
         device=device,
         case=case,
-        configuration={name: plain(value) for name, value in result.best.items()},
+        configuration={name: as_plain(value) for name, value in result.best.items()},
         metric=Metric("time", time.value, time.low, time.high, "s"),
         speedup=Speedup(speedup.estimate, speedup.low, speedup.high) if speedup else None,
         defended=result.defended,
