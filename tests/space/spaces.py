@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from autotune.errors import InputError
 from autotune.space.binding import bind_rule
 from autotune.space.configuration import Configuration, FrozenMap, Value
+from autotune.space.feasible import FeasibleSet
 from autotune.space.knob import Knob
 from autotune.space.knobs import (
     Assignment,
@@ -101,6 +102,16 @@ def printed_under_hash_seeds(program: str) -> set[str]:
         ).stdout
         for seed in ("0", "1", "2")
     }
+
+
+def feasible(knobs: list[Knob], *constraints: str, **options: object) -> FeasibleSet:
+    rules = [bind_rule(text, knobs=knobs) for text in constraints]
+    return FeasibleSet(knobs, rules, **options)  # type: ignore[arg-type]
+
+
+def when(knob: Knob, text: str, *known: Knob) -> Knob:
+    knob.__dict__["when"] = bind_rule(text, knobs=known).as_condition()
+    return knob
 
 
 def brute_force(space: SmallSpace) -> list[dict[str, Value]]:
