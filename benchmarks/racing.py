@@ -27,7 +27,6 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from functools import lru_cache
 from itertools import islice, product
 from multiprocessing import get_context
 from pathlib import Path
@@ -35,26 +34,19 @@ from pathlib import Path
 import numpy as np
 
 from autotune.errors import AutotuneError
-from autotune.measure.read_recording import read_recording
 from autotune.measure.recording import Entry, Recording
 from autotune.search.contract import Observation, Problem
 from autotune.search.registry import make_strategy
 from autotune.space.space import Space
 from benchmarks.racing_report import Line, report
 from benchmarks.racing_rules import FIXED, METRICS, MOST, RULES, TRIES, Choice, Race
-from benchmarks.recorded_spaces import recorded_space, recordings, space_name
+from benchmarks.recorded_spaces import opened, recordings, space_name
 from benchmarks.running import one_thread_each
-
-
-@lru_cache(maxsize=1)
-def _opened(path: Path) -> tuple[Recording, Space]:
-    recording = read_recording(path)
-    return recording, recorded_space(recording)
 
 
 def race(path: Path, order: str, seed: int, shuffled: bool) -> Race:
     """What one search tries. ``shuffled``: its readings in a random order, without warm-up and drift."""
-    recording, space = _opened(path)
+    recording, space = opened(path)
     entries = list(islice(_tried(order, recording, space, seed), TRIES))
     if shuffled:
         rng = np.random.default_rng(seed)
