@@ -1,7 +1,7 @@
 """Builds a counted decision diagram from rules, all states of a layer at once.
 
 After the first k variables, a *state* is not what they were set to but what the open rules have to
-remember of it (:func:`autotune.space.terms.frontier`), so that assignments which the rest cannot tell
+remember of it (:func:`autotune.space.frontier.frontier`), so that assignments which the rest cannot tell
 apart are one state. The cost is the number of distinct states, not of assignments. For each variable:
 
 1. the states are crossed with its values, and the rules that it closes are tested;
@@ -28,10 +28,11 @@ from autotune.space import bounds
 from autotune.space.bounds import Span
 from autotune.space.columns import Array, Column
 from autotune.space.diagram import Diagram, Layer
+from autotune.space.frontier import evaluate, frontier, spans
 from autotune.space.grouping import codes, group, hull, pack, ranked
 from autotune.space.ordering import arrange
 from autotune.space.remembered import Remembered, bounded, filled, flat, flat_column, take, upright
-from autotune.space.terms import Term, Terms, evaluate, frontier, spans
+from autotune.space.terms import Term, Terms
 
 LIMIT = 1_000_000
 """Edges of a layer beyond which a diagram is relaxed: some tens of megabytes, half a second."""
