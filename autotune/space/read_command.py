@@ -10,7 +10,8 @@ from pathlib import Path
 
 from autotune.errors import InputError, Location, Problem, nearest, shorten
 from autotune.space import placeholders
-from autotune.space.fields import Fields, Problems, as_map, mapping, text, written, wrong
+from autotune.space.converters import mapping, text, written
+from autotune.space.fields import Fields, Problems, as_map, wrong
 from autotune.space.read_command_metrics import MetricsSource
 from autotune.space.spec import CommandObjective, MetricSpec
 from autotune.space.yaml_nodes import YamlList, YamlMap, YamlNode, YamlScalar

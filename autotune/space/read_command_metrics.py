@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from autotune.errors import InputError, Location, Problem, nearest, shorten
-from autotune.space.fields import Fields, Problems, as_map, mapping, text, wrong
+from autotune.space.converters import mapping, text
+from autotune.space.fields import Fields, Problems, as_map, wrong
 from autotune.space.spec import MetricSpec
 from autotune.space.yaml_nodes import YamlMap, YamlNode, YamlScalar
 

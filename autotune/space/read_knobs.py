@@ -12,18 +12,8 @@ from dataclasses import dataclass, field, replace
 
 from autotune.errors import InputError, Problem, nearest, shorten
 from autotune.space.configuration import FrozenMap, Value
-from autotune.space.fields import (
-    Converter,
-    Fields,
-    Problems,
-    as_map,
-    boolean,
-    choice,
-    fact,
-    items,
-    scalar,
-    wrong,
-)
+from autotune.space.converters import boolean, choice, fact, items, scalar
+from autotune.space.fields import Converter, Fields, Problems, as_map, wrong
 from autotune.space.knob import Knob
 from autotune.space.knobs import (
     Assignment,

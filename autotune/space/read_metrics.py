@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from autotune.errors import shorten
-from autotune.space.fields import Fields, Problems, as_map, number, one_of, written
+from autotune.space.converters import number, one_of, written
+from autotune.space.fields import Fields, Problems, as_map
 from autotune.space.spec import TIME, MetricSpec
 from autotune.space.yaml_nodes import YamlEntry, YamlMap, YamlNode, YamlScalar
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from autotune.space.fields import Fields, Problems, text, wrong
+from autotune.space.converters import text
+from autotune.space.fields import Fields, Problems, wrong
 from autotune.space.read_command import Known, read_command
 from autotune.space.spec import ObjectiveSpec, PythonObjective, ReplayObjective
 from autotune.space.yaml_nodes import YamlNode, YamlScalar

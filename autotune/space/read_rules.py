@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from autotune.errors import InputError, Location, Problem, nearest
 from autotune.space.binding import bind_rule
 from autotune.space.configuration import FrozenMap, Value
-from autotune.space.fields import Problems, items, text, wrong
+from autotune.space.converters import items, text
+from autotune.space.fields import Problems, wrong
 from autotune.space.knob import Knob
 from autotune.space.parser import problem
 from autotune.space.read_knobs import KnobSection

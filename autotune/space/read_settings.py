@@ -7,11 +7,7 @@ from dataclasses import fields as dataclass_fields
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from autotune.space.fields import (
-    Converter,
-    Fields,
-    Problems,
-    as_map,
+from autotune.space.converters import (
     boolean,
     duration,
     integer,
@@ -22,6 +18,7 @@ from autotune.space.fields import (
     optional,
     scalar,
 )
+from autotune.space.fields import Converter, Fields, Problems, as_map
 from autotune.space.read_early_stopping import read_early_stopping
 from autotune.space.spec import Budget, MeasureSettings, MetricSpec, SearchSettings
 from autotune.space.yaml_nodes import YamlEntry, YamlNode

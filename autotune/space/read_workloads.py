@@ -13,7 +13,8 @@ from itertools import product
 
 from autotune.errors import InputError, Location, Problem, nearest, shorten
 from autotune.space.configuration import FrozenMap, Value
-from autotune.space.fields import Problems, as_map, boolean, fact, items, mapping, wrong
+from autotune.space.converters import boolean, fact, items, mapping
+from autotune.space.fields import Problems, as_map, wrong
 from autotune.space.spec import say_workload
 from autotune.space.yaml_nodes import YamlEntry, YamlList, YamlMap, YamlNode
 

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from autotune.errors import InputError, Problem, nearest
 from autotune.space.configuration import FrozenMap, Value
-from autotune.space.fields import Fields, Problems, as_map, fact, mapping, text, wrong
+from autotune.space.converters import fact, mapping, text
+from autotune.space.fields import Fields, Problems, as_map, wrong
 from autotune.space.read_command import Known
 from autotune.space.read_knobs import KINDS as KNOB_KINDS
 from autotune.space.read_knobs import KnobSection, read_knobs
