@@ -10,7 +10,8 @@ The family is small, so that a caller can tell what went wrong by its type:
 ``StoreError``
     the store cannot be read or written (unreachable, full disk, newer schema).
 
-What a trial can end in is not an exception but a :class:`autotune.status.Status`.
+What a trial can end in is not an exception but a :class:`autotune.status.Status`. Below them is what the
+texts of problems are made with.
 """
 
 from __future__ import annotations
@@ -86,3 +87,14 @@ def nearest(name: str, known: Iterable[str]) -> str:
     if not close and len(having) == 1:
         close = having
     return f"did you mean {names[close[0]]!r}?" if close else ""
+
+
+def shorten(text: str, width: int = 60) -> str:
+    """``text``, cut where it would fill the screen."""
+    return text if len(text) <= width else text[: width - 3] + "..."
+
+
+def listed(known: Iterable[object], most: int = 12) -> str:
+    """``a, b, c``, cut where it is long."""
+    names = [str(name) for name in known]
+    return ", ".join(names[:most]) + (f", ... ({len(names)} in all)" if len(names) > most else "")

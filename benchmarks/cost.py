@@ -25,7 +25,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
@@ -33,13 +32,11 @@ from pathlib import Path
 import numpy as np
 
 from autotune.errors import AutotuneError
-from autotune.measure.read_recording import read_recording
-from autotune.measure.recording import Entry, Recording
+from autotune.measure.recording import Entry
 from autotune.search.contract import Observation, Option, Problem
 from autotune.search.registry import make_strategy
-from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
-from benchmarks.recorded_spaces import recorded_space, recordings, space_name
+from benchmarks.recorded_spaces import opened, recordings, space_name
 from benchmarks.running import one_thread_each
 
 TRIES = 220
@@ -62,15 +59,9 @@ class Line:
     found: bool
 
 
-@lru_cache(maxsize=1)
-def _opened(path: Path) -> tuple[Recording, Space]:
-    recording = read_recording(path)
-    return recording, recorded_space(recording)
-
-
 def run(path: Path, way: str, counted: bool, seed: int) -> Line | None:
     """One search; ``None`` where the space has no knobs of both kinds."""
-    recording, space = _opened(path)
+    recording, space = opened(path)
     building = [k.name for k in space.knobs if way == "anew" or not k.name.startswith(CHEAP)]
     if way == "launch" and len(building) in (0, len(space.knobs)):
         return None

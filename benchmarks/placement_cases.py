@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from pathlib import Path
@@ -50,7 +50,6 @@ class Case:
     schedule: str = "1f1b"
     steps: int = 10
     """In a reading: twice as many do not make readings of one assignment differ less."""
-    extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:

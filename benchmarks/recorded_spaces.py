@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 
 from autotune.errors import InputError, Problem
+from autotune.measure.read_recording import read_recording
 from autotune.measure.recording import Recording
 from autotune.space.configuration import Value
 from autotune.space.knobs import Choice, Flag, OrderedValues
@@ -36,6 +38,13 @@ def recordings(folder: Path, only: str = "") -> list[tuple[str, Path]]:
     for file in files:
         found.setdefault(space_name(file), file)
     return [(name, found[name]) for name in sorted(found) if not wanted or name in wanted]
+
+
+@lru_cache(maxsize=1)
+def opened(path: Path) -> tuple[Recording, Space]:
+    """A recording and its space, kept for the next search of it."""
+    recording = read_recording(path)
+    return recording, recorded_space(recording)
 
 
 def recorded_space(recording: Recording) -> Space:

@@ -37,23 +37,20 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib.metadata import version
 from itertools import product
 from pathlib import Path
 
 from autotune.errors import AutotuneError, InputError
-from autotune.measure.read_recording import read_recording
-from autotune.measure.recording import Entry, Recording
+from autotune.measure.recording import Entry
 from autotune.search.contract import Observation, Problem, Proposal
 from autotune.search.registry import make_strategy, strategy_class, strategy_names
 from autotune.space.configuration import plain
-from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from benchmarks.known_elsewhere import MISLEADING, Elsewhere
 from benchmarks.peers import recorded
 from benchmarks.peers.client import Found, find_all, is_peer
-from benchmarks.recorded_spaces import recorded_space, recordings, space_name
+from benchmarks.recorded_spaces import opened, recordings, space_name
 from benchmarks.running import append_lines, at_least_one, one_thread_each
 from benchmarks.score import Judge
 
@@ -85,19 +82,13 @@ class Search:
         return name if self.flight == 1 else f"{name}@{self.flight}"
 
 
-@lru_cache(maxsize=1)
-def _opened(path: Path) -> tuple[Recording, Space]:
-    recording = read_recording(path)
-    return recording, recorded_space(recording)
-
-
 def run(search: Search) -> dict[str, object]:
     """One line of the output: run ``search`` and say what it tried, in order."""
     if search.peer is None:
         tried, seconds = _run_own(search)
         on = f"autotune {version('autotune')}"
     else:
-        recording, space = _opened(search.recording)
+        recording, space = opened(search.recording)
         tries = min(search.tries, Judge(recording).budget)
         _, replace = recorded.split(search.strategy)
         tried, seconds = recorded.search(search.peer, recording, space, search.seed, tries, replace)
@@ -108,7 +99,7 @@ def run(search: Search) -> dict[str, object]:
 
 def _run_own(search: Search) -> tuple[list[dict[str, object]], float]:
     """What one of autotune's strategies tried, and the processor time that it took."""
-    recording, space = _opened(search.recording)
+    recording, space = opened(search.recording)
     # A recording has no default: nobody uses the first value of each knob.
     metrics = (MetricSpec("time", "minimize", "s"),)
     sources = search.elsewhere.sources(search, run) if search.elsewhere else ()

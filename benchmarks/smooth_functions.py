@@ -42,8 +42,6 @@ WHOLE = 1000
 """The last integer of a range, with ``--whole``."""
 LOSS = (MetricSpec("loss", "minimize"),)
 
-Point = Sequence[float]
-
 
 @dataclass(frozen=True)
 class Function:

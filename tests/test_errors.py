@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autotune.errors import InputError, nearest
+from autotune.errors import InputError, listed, nearest, shorten
 from autotune.search.registry import STRATEGIES, strategy_class
 from autotune.space.reader import parse_spec
 
@@ -37,3 +37,8 @@ def test_a_misspelt_strategy_is_named_in_the_file_and_in_the_shell(written: str,
 
 def test_a_name_that_differs_in_capitals_is_given_as_it_is_known() -> None:
     assert nearest("TILE_m", ["tile_M", "x"]) == "did you mean 'tile_M'?"
+
+
+def test_long_texts_and_lists_are_cut() -> None:
+    assert shorten("a" * 60) == "a" * 60 and shorten("a" * 61) == "a" * 57 + "..."
+    assert listed("abc") == "a, b, c" and listed(range(3), 2) == "0, 1, ... (3 in all)"

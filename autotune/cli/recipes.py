@@ -54,7 +54,7 @@ def listed(file: Path | None, study: str | None, store: str | None, as_json: boo
 
     here = this_device()
     recipes = _known(file, study, store).recipes
-    stale = [changes(recipe, here) for recipe in recipes]
+    stale = ["; ".join(changes(recipe, here)) for recipe in recipes]
     if as_json:
         documents = [
             to_document(recipe) | {"here": recipe.device in here.names, "stale": why}

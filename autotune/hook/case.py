@@ -40,7 +40,7 @@ class Case:
         for name in key:
             if name in arguments:
                 try:
-                    values[name] = plain(arguments[name])
+                    values[name] = as_plain(arguments[name])
                 except TypeError:
                     message = f"the key {name!r} is a {type(arguments[name]).__name__}"
                     hint = "the types of tensors count without being named"
@@ -67,7 +67,7 @@ class Case:
         return math.sqrt(total)
 
 
-def plain(value: Any) -> Plain:
+def as_plain(value: Any) -> Plain:
     """A key's value as it can be written down; ``TypeError`` where it cannot."""
     value = getattr(value, "value", value)  # a triton constexpr
     if isinstance(value, (bool, int, float, str)):
@@ -77,7 +77,7 @@ def plain(value: Any) -> Plain:
     if hasattr(value, "item") and getattr(value, "shape", None) == () and not is_tensor(value):
         found = value.item()
         if type(found) is not type(value):  # numpy's longdouble gives itself
-            return plain(found)
+            return as_plain(found)
     raise TypeError(type(value).__name__)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from autotune.errors import InputError, Problem
-from autotune.hook.case import Plain, plain
+from autotune.hook.case import Plain, as_plain
 
 _EXPECTED = "a number, a flag, a text, a list of such or a group of named ones"
 
@@ -65,4 +65,4 @@ def _scalar(value: Any) -> Plain:
         raise TypeError("None")
     if getattr(value, "shape", None) == () and hasattr(value, "item"):  # a number of torch, too
         value = value.item()
-    return plain(value)
+    return as_plain(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -63,5 +63,5 @@ def device_of(environment: Mapping[str, Any], on_gpu: bool) -> str:
     return gpus if on_gpu else processor + BOTH + gpus
 
 
-def _different(names: Any) -> str:
+def _different(names: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(filter(None, names)))

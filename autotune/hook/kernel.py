@@ -17,6 +17,8 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -28,6 +30,7 @@ from autotune.hook.kernel_checks import (
     read_texts,
     read_tolerance,
 )
+from autotune.hook.kernel_settings import Settings
 from autotune.hook.tuning import Budget
 
 if TYPE_CHECKING:
@@ -59,7 +62,7 @@ def kernel(
     ``recipes`` is the file of recipes (default: beside the file of the kernel, ``NAME.recipes.json``).
     ``tolerance`` is the largest error, over the largest value, by which another configuration may differ from
     the default; ``written`` names tensors of whole numbers that the kernel only writes. See
-    :class:`autotune.hook.call_objective.CallObjective`.
+    :class:`autotune.hook.kernel_call_objective.CallObjective`.
 
     ``tune="never"``: not even where :func:`autotune.tuning` or ``AUTOTUNE_TUNE=1`` asks. ``trials`` and
     ``time`` (seconds) bound the search for one case, ``store`` is where its trials go.
@@ -68,37 +71,40 @@ def kernel(
     """
     if tune not in ("ask", "never"):
         raise InputError(Problem(f"tune is {tune!r}", expected="'ask' or 'never'"))
-    keys, outputs = read_texts("key", key), read_texts("written", written)
-    rules, allowed = read_texts("constraints", constraints, "rules"), read_tolerance(tolerance)
-    budget = Budget(trials, time, store)
+    said = Settings(
+        name=name,
+        key=read_texts("key", key),
+        written=read_texts("written", written),
+        tolerance=read_tolerance(tolerance),
+        asks=tune == "ask",
+        budget=Budget(trials, time, store),
+    )
+    rules = read_texts("constraints", constraints, "rules")
     check_space(space, rules)
+    return partial(_tuned, space=space, rules=rules, recipes=recipes, said=said)
 
-    def decorate(function: Any) -> TunedKernel:
-        from autotune.hook.kernel_space import KernelSpace
-        from autotune.hook.settings import Settings
-        from autotune.hook.tuned import TunedKernel
 
-        python, names = _inside(function)
-        for what, given in (("key", keys), ("written", outputs)):
-            check_parameters(what, given, names, python.__name__)
-        file = Path(inspect.getsourcefile(python) or "kernel.py").absolute()
-        own = name or python.__name__
-        settings = Settings(
-            name=own,
-            key=keys,
-            recipes=file.parent / recipes if recipes else file.with_suffix(".recipes.json"),
-            source=_source_hash(python),
-            written=outputs,
-            tolerance=allowed,
-            asks=tune == "ask",
-            budget=budget,
-        )
-        listed = [knob.name for knob in getattr(space, "knobs", ())]  # those of a file are not known yet
-        knobs = read_texts("space", space, "knobs by name") if isinstance(space, Mapping) else listed
-        check_knobs(knobs, keys, names, own)
-        return TunedKernel(function, names, settings, KernelSpace(own, space, rules, file))
+def _tuned(
+    function: Any, *, space: Given, rules: tuple[str, ...], recipes: str | Path | None, said: Settings
+) -> TunedKernel:
+    """The kernel, once it is known what it is called and has for parameters."""
+    from autotune.hook.kernel_space import KernelSpace
+    from autotune.hook.tuned import TunedKernel
 
-    return decorate
+    python, names = _inside(function)
+    for what, given in (("key", said.key), ("written", said.written)):
+        check_parameters(what, given, names, python.__name__)
+    file = Path(inspect.getsourcefile(python) or "kernel.py").absolute()
+    settings = replace(
+        said,
+        name=said.name or python.__name__,
+        recipes=file.parent / recipes if recipes else file.with_suffix(".recipes.json"),
+        source=_source_hash(python),
+    )
+    listed = [knob.name for knob in getattr(space, "knobs", ())]  # those of a file are not known yet
+    knobs = read_texts("space", space, "knobs by name") if isinstance(space, Mapping) else listed
+    check_knobs(knobs, said.key, names, settings.name)
+    return TunedKernel(function, names, settings, KernelSpace(settings.name, space, rules, file))
 
 
 def _inside(function: Any) -> tuple[Any, tuple[str, ...]]:

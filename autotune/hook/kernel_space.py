@@ -16,7 +16,7 @@ from autotune.space.configuration import freeze
 from autotune.space.reader import parse_spec, read_spec
 from autotune.space.space import Space
 from autotune.space.space_file import load_text
-from autotune.space.spec import MeasureSettings, MetricSpec, PythonObjective, StudySpec
+from autotune.space.spec import TIME, MeasureSettings, PythonObjective, StudySpec
 
 Given = Space | str | Path | Mapping[str, Any]
 """A space, a space file, or knobs: ``{"BLOCK": [64, 128], "num_warps": {"values": [2, 4]}}``."""
@@ -25,7 +25,6 @@ KINDS = (Space, str, Path, Mapping)
 
 MOST_CASES = 512
 """Whose spaces are kept: a program with more of them would fill its memory."""
-TIME = (MetricSpec("time", "minimize", "s"),)
 
 
 class KernelSpace:

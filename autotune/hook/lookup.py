@@ -32,9 +32,9 @@ def look_up(
     filed = places.filed().of(name)
     if filed.recipes:
         asked = _try_complete(name, workload, filed)
-        exact = asked and _nearest(asked, _own(filed, here), lambda _: True, most=0.0)
+        exact = _exact(asked, _own(filed, here)) if asked else None
         if asked and exact:
-            return _best(name, asked, here, "exact", exact, None), places.files, before
+            return _best(name, asked, here, "exact", (0.0, exact), None), places.files, before
     file = places.store_file
     stored = (file, file.with_name(file.name + "-wal")) if file else ()
     files = (*places.files, *stored)
@@ -58,16 +58,17 @@ def _try_complete(name: str, workload: Mapping[str, Any], known: Known) -> Asked
 def _choose(name: str, workload: Mapping[str, Any], known: Known, here: Here) -> Best:
     asked = complete(name, workload, known)
     own = _own(known, here)
-    exact = _nearest(asked, own, lambda _: True, most=0.0)
+    exact = _exact(asked, own)
     if exact is not None:
-        return _best(name, asked, here, "exact", exact, None)
+        return _best(name, asked, here, "exact", (0.0, exact), None)
     space, why_not = _space(asked, known, name)
     allowed = _allowed(space)
-    found = _nearest(asked, own, allowed)
+    found = nearest_recipe(asked.case, own, allowed)
     if found is not None:
         return _best(name, asked, here, "nearest", found, space)
     others = [recipe for recipe in known.recipes if recipe.device not in here.names]
-    found = _nearest(asked, sorted(others, key=lambda recipe: recipe.defence, reverse=True), allowed)
+    others.sort(key=lambda recipe: recipe.defence, reverse=True)
+    found = nearest_recipe(asked.case, others, allowed)
     if found is not None:
         return _best(name, asked, here, "device", found, space)
     if space is None:
@@ -86,11 +87,9 @@ def _own(known: Known, here: Here) -> list[Recipe]:
     return sorted(own, key=lambda recipe: (recipe.machine == here.machine, recipe.defence), reverse=True)
 
 
-def _nearest(
-    asked: Asked, recipes: list[Recipe], allowed: Callable[[Recipe], bool], most: float = float("inf")
-) -> tuple[float, Recipe] | None:
-    found = nearest_recipe(asked.case, recipes, allowed)
-    return found if found is not None and found[0] <= most else None
+def _exact(asked: Asked, recipes: list[Recipe]) -> Recipe | None:
+    """The first recipe of this very workload."""
+    return next((recipe for recipe in recipes if asked.case.distance(recipe.case) == 0.0), None)
 
 
 def _best(
@@ -106,7 +105,7 @@ def _best(
         configuration=_frozen(configuration),
         how=say_recipe(kind, recipe, distance, asked, here),
         kind=kind,
-        stale=changes(recipe, here),
+        stale="; ".join(changes(recipe, here)),
         distance=distance,
         recipe=recipe,
     )

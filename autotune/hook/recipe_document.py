@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from autotune.errors import InputError, Location, Problem, nearest
+from autotune.errors import InputError, Location, Problem, nearest, shorten
 from autotune.hook.case import Case
 from autotune.hook.json_place import place_of
 from autotune.hook.recipes import Known, KnownSpace, Metric, Recipe, Speedup
@@ -93,18 +93,18 @@ class _Reader:
         self.problems.append(Problem(message, where, expected, hint))
 
     def mapping(
-        self, value: Any, path: Path, what: str, read: Callable[[Any], bool] | None = None, each: str = ""
+        self, value: Any, path: Path, what: str, right: Callable[[Any], bool] | None = None, each: str = ""
     ) -> dict[str, Any]:
-        """An object; ``read`` says whether a value of it is right."""
+        """An object; ``right`` says whether a value of it is, and ``each`` what it should be."""
         if not isinstance(value, dict):
             self.wrong(path, f"{what} is {_say(value)}", "an object: {...}")
             return {}
         for name, inner in value.items():
-            if read is not None and not read(inner):
+            if right is not None and not right(inner):
                 self.wrong((*path, name), f"{name!r} of {what} is {_say(inner)}", each)
         return value
 
-    def known(self, value: dict[str, Any], path: Path, names: Mapping[str, object], what: str) -> None:
+    def known(self, value: dict[str, Any], path: Path, names: Collection[str], what: str) -> None:
         for name in value:
             if name not in names:
                 hint = nearest(name, names)
@@ -164,8 +164,7 @@ _OBJECTS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "configuration": (_plain, _PLAIN),
     "versions": (_text, "a text"),
 }
-_NUMBERS = {"metric": ("value",), "speedup": ("estimate",)}
-_FIELDS = {**_SIMPLE, **_OBJECTS, **_NUMBERS}
+_FIELDS = (*_SIMPLE, *_OBJECTS, "metric", "speedup")
 _NEEDED = ("name", "device", "workload", "configuration")
 
 
@@ -185,7 +184,7 @@ def read_document(text: str, file: str) -> Known:
     if version not in (1, FORMAT) or isinstance(version, bool):
         reader.wrong((MARK,), f"the format of these recipes is {_say(version)}", f"1 or {FORMAT}")
         raise InputError(reader.problems)
-    reader.known(document, (), {MARK: 0, "recipes": 0, "spaces": 0}, "a file of recipes")
+    reader.known(document, (), (MARK, "recipes", "spaces"), "a file of recipes")
     recipes = [_recipe(one, ("recipes", n), reader) for n, one in enumerate(document["recipes"])]
     spaces = _spaces(document.get("spaces", {}), reader)
     if reader.problems:
@@ -259,7 +258,7 @@ def _spaces(document: Any, reader: _Reader) -> dict[str, KnownSpace]:
     for name, one in reader.mapping(document, ("spaces",), "'spaces'").items():
         path: Path = ("spaces", name)
         own = reader.mapping(one, path, f"the space {name!r}")
-        reader.known(own, path, {"file": 0, "space": 0}, f"the space {name!r}")
+        reader.known(own, path, ("file", "space"), f"the space {name!r}")
         space = reader.mapping(own.get("space", {}), (*path, "space"), f"'space' of {name!r}")
         if not _text(own.get("file", "")):
             reader.wrong((*path, "file"), f"'file' of the space {name!r} is {_say(own['file'])}", "a text")
@@ -272,5 +271,4 @@ def _spaces(document: Any, reader: _Reader) -> dict[str, KnownSpace]:
 
 
 def _say(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return shorten(json.dumps(value))

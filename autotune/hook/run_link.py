@@ -18,7 +18,7 @@ import socket
 import sys
 import time
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal
 
 from autotune.measure.run_protocol import (
     ANSWER,
@@ -40,12 +40,13 @@ class TooLargeError(Exception):
     """The message is larger than a packet may be: it can never go, and the next one may."""
 
 
-class Link:
-    """A document of knobs, a board to read from, and a socket to write to.
+Role = Literal["reporter", "nested", "other", "silent"]
+"""``reporter``: this process reports; ``nested``: another run of this very process does already; ``other``:
+another process of the trial does; ``silent``: it is a rank above 0."""
 
-    ``role`` is ``reporter`` for the process that reports, ``nested`` where another run of this very process
-    does already, ``other`` where another process of the trial does, and ``silent`` for ranks above 0.
-    """
+
+class Link:
+    """A document of knobs, a board to read from, and a socket to write to."""
 
     def __init__(self, document: str, reports: bool = True) -> None:
         """Open what the search has laid out. :class:`LinkError` where there is no document to read.
@@ -62,12 +63,12 @@ class Link:
         """Messages that found no room, or were too large."""
         self.words: memoryview | None = None
         """The board as 64-bit words; ``None`` where there is none."""
-        self.role = "silent"
+        self.role: Role = "silent"
         self.facts = _read(document)
         try:
             self._open_board()
             if reports:
-                self._take_role(document)
+                self.role = self._take_role(document)
             if self.role == "reporter":
                 self._connect()
         except OSError as error:
@@ -98,7 +99,7 @@ class Link:
             os.close(descriptor)
         self.words = memoryview(self._memory).cast("q")
 
-    def _take_role(self, document: str) -> None:
+    def _take_role(self, document: str) -> Role:
         """The first run to come reports. The kernel lets go of its claim, should it die."""
         assert self.words is not None
         claim = _Held(os.open(document, os.O_RDONLY | os.O_CLOEXEC))
@@ -106,11 +107,10 @@ class Link:
             fcntl.flock(claim.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             claim.close()
-            self.role = "nested" if self.words[OWNER] == self._pid else "other"
-            return
+            return "nested" if self.words[OWNER] == self._pid else "other"
         self._claim = claim
         self.words[OWNER] = self._pid
-        self.role = "reporter"
+        return "reporter"
 
     def _leave_word(self) -> None:
         """The search may otherwise think that its knobs reached nobody."""

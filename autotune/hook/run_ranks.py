@@ -93,11 +93,6 @@ class Stop:
         if rank.count > 1:
             self._locked(self._begin)
 
-    @property
-    def ordered(self) -> bool:
-        """Whether the order has come, agreed upon or not."""
-        return self._words is not None and self._words[ORDER] != 0
-
     def after(self, step: int) -> bool:
         """Whether all are to stop now that ``step`` is done."""
         if step > self._step >= 0:

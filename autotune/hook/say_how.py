@@ -25,7 +25,7 @@ def say_recipe(kind: How, recipe: Recipe, distance: float, asked: Asked, here: H
         device = f"another device, {recipe.device} (this is {here})"
     elif recipe.machine and recipe.machine != here.machine:
         device = f"this device ({recipe.device}) in another machine"
-    workload = "this workload" if not distance else f"the nearest workload, {say_workload(recipe, asked)}"
+    workload = "this workload" if not distance else f"the nearest workload, {_say_difference(recipe, asked)}"
     said = [f"{say_won(recipe)}, for {workload}, on {device}"]
     if distance:
         said.append(f"distance {distance:.3g}, where 1 is a factor of two in one number")
@@ -64,7 +64,7 @@ def _say_ratio(ratio: float) -> str:
     return f"{float(short):,.0f}" if "e+" in short and ratio < _READABLE else short
 
 
-def say_workload(recipe: Recipe, asked: Asked) -> str:
+def _say_difference(recipe: Recipe, asked: Asked) -> str:
     """What its workload has in the place of what was asked for: ``m 1024 for 960``."""
     own, wanted = recipe.case.values, asked.case.values
     different = (fact for fact in own if own[fact] != wanted.get(fact))

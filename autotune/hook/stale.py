@@ -65,8 +65,8 @@ def _imported(sources: Mapping[str, bytes]) -> set[str]:
     return {re.sub(r"[-_.]+", "-", _NAMES.get(module, module)).lower() for module in modules}
 
 
-def changes(recipe: Recipe, here: Here) -> str:
-    """What has changed since, in words; empty where nothing has, or where it cannot be known."""
+def changes(recipe: Recipe, here: Here) -> list[str]:
+    """What has changed since, each in words; nothing where nothing has, or where it cannot be known."""
     said = ["the objective's source changed"] if source_changed(recipe) else []
     if recipe.device in here.names:
         now_installed = _installed(tuple(recipe.versions), here.driver)
@@ -74,7 +74,7 @@ def changes(recipe: Recipe, here: Here) -> str:
             after = now_installed.get(name, "")
             if after != before and before:
                 said.append(_say(name, before, after))
-    return "; ".join(said)
+    return said
 
 
 def source_changed(recipe: Recipe) -> bool:

@@ -8,14 +8,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from autotune.hook.case import DEVICE, TYPES, Case, plain
+from autotune.hook.case import DEVICE, TYPES, Case, as_plain
 from autotune.hook.here import device_of
 from autotune.hook.recipe_document import FORMAT, MARK, read_document, to_document
 from autotune.hook.recipes import Known, KnownSpace, Metric, Recipe, Speedup
 from autotune.hook.stale import versions_of
 from autotune.session.frozen import SOURCE
 from autotune.session.result import best_trials, stands
-from autotune.space.configuration import plain as as_json
+from autotune.space.configuration import plain
 from autotune.space.spec import MetricSpec
 from autotune.store.address import read_address
 from autotune.store.opening import EmptyStoreError
@@ -32,7 +32,7 @@ def stored_recipes(kernel: str, key: Sequence[str], url: str | None) -> tuple[Re
     for recipe in known_in(url, kernel).recipes:
         values = recipe.case.values
         if all(name in values for name in key):
-            case = Case({name: plain(values[name]) for name in key}, recipe.case.types)
+            case = Case({name: as_plain(values[name]) for name in key}, recipe.case.types)
             found.append(replace(recipe, case=case))
     return tuple(found)
 
@@ -141,7 +141,7 @@ def _best_so_far(store: Store, study: StudyRecord) -> _Won | None:
     estimate = trial.metrics[goal.name]
     measured = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
     fields = {
-        "configuration": {name: as_json(value) for name, value in trial.configuration.items()},
+        "configuration": {name: plain(value) for name, value in trial.configuration.items()},
         "metric": _metric(goal, measured),
         "is_default": trial.reason.get("kind") == "default",
         "tuned": _day(trial.finished_at or study.created_at),

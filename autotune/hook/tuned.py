@@ -15,11 +15,19 @@ from autotune.hook.agreement import agree, common_store, once
 from autotune.hook.case import Case, is_tensor
 from autotune.hook.choosing import Choice, choose
 from autotune.hook.kernel_checks import check_knobs
+from autotune.hook.kernel_device import (
+    INTERPRETER,
+    device_index,
+    device_name,
+    is_capturing,
+    is_interpreted,
+    several_devices,
+)
+from autotune.hook.kernel_settings import Settings
 from autotune.hook.kernel_space import KernelSpace
 from autotune.hook.recipe_file import read_recipes, write_recipe
 from autotune.hook.recipes import Recipe
-from autotune.hook.settings import Settings
-from autotune.hook.tuning import ASKED, Budget, asked
+from autotune.hook.tuning import ASKED, Budget, budget_asked
 
 if TYPE_CHECKING:
     from autotune.session.result import Result
@@ -28,9 +36,6 @@ MOST_CALLS = 65_536
 """Different calls whose choice is kept; with more, all are looked up again."""
 
 _NUMBERS = frozenset({int, float, bool})
-
-INTERPRETER = "Triton's interpreter"
-"""Stands for a device: what takes how long there says nothing of a GPU."""
 
 
 class TunedKernel:
@@ -51,7 +56,7 @@ class TunedKernel:
         self._choices: dict[str, Choice] = {}
         self._filed: tuple[Recipe, ...] | None = None
         self._stored: tuple[Recipe, ...] | None = None
-        self._interpreted = _interpreted(function)
+        self._interpreted = is_interpreted(function)
         self._several_devices = True  # until the first call has loaded PyTorch and looked
         self.__name__ = settings.name
         self.__doc__ = getattr(function, "__doc__", None)
@@ -74,7 +79,7 @@ class TunedKernel:
         """The knobs of a call. This is what a launch costs more than Triton's own."""
         call = call_key(self._places, args, kwargs)
         if self._several_devices:
-            call.append(_index(args, kwargs))
+            call.append(device_index(args, kwargs))
         seen = tuple(call)
         if ASKED.get() is None:
             try:
@@ -97,13 +102,13 @@ class TunedKernel:
         self._options, self._choices, self._filed, self._stored = {}, {}, None, None
 
     def _look_up(self, seen: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        from autotune.hook.call_objective import launch_options
+        from autotune.hook.kernel_call_objective import launch_options
 
         case, device = self._case(args, kwargs)
-        self._several_devices = _several_devices()
+        self._several_devices = several_devices()
         chosen = self._choose(case, device)
-        budget = asked() if self.settings.asks else None
-        if budget is not None and chosen.how != "exact" and not _capturing():
+        budget = budget_asked() if self.settings.asks else None
+        if budget is not None and chosen.how != "exact" and not is_capturing():
             chosen = self._tune_once(case, device, grid, args, kwargs, budget)
         if len(self._options) >= MOST_CALLS:
             self._options = {}
@@ -114,7 +119,7 @@ class TunedKernel:
         arguments = {**self._defaults(), **dict(zip(self.arg_names, args, strict=False)), **kwargs}
         case = Case.of(self.settings.key, arguments)
         tensor = next((value for value in arguments.values() if is_tensor(value)), None)
-        return case, INTERPRETER if self._interpreted else _device_name(tensor)
+        return case, INTERPRETER if self._interpreted else device_name(tensor)
 
     def _defaults(self) -> dict[str, Any]:
         """The defaults of the kernel's parameters that are in the key, by name."""
@@ -171,7 +176,7 @@ class TunedKernel:
         by the decorator. In a distributed job call it on one rank; its recipe counts from the next job on.
         """
         case, device = self._case(args, kwargs)
-        result = self._search(case, device, grid, args, kwargs, asked() or Budget())
+        result = self._search(case, device, grid, args, kwargs, budget_asked() or Budget())
         self.forget()
         return result
 
@@ -211,13 +216,13 @@ class TunedKernel:
         kwargs: Mapping[str, Any],
         budget: Budget,
     ) -> Result:
-        from autotune.hook.call import KernelCall
-        from autotune.hook.search import recipe_of, search_case
+        from autotune.hook.kernel_call import KernelCall
+        from autotune.hook.kernel_search import recipe_of_result, search_case
 
         call = KernelCall(self.fn, grid, args, kwargs, self.arg_names)
         result = search_case(self._space.spec(case), case, device, call, self.settings, budget)
         if result.best is not None:
-            write_recipe(self.settings.recipes, recipe_of(result, case, device, self.settings))
+            write_recipe(self.settings.recipes, recipe_of_result(result, case, device, self.settings))
         return result
 
 
@@ -247,46 +252,3 @@ def _topic(name: str, case: Case, device: str) -> str:
     """One text for a case on a device."""
     text = json.dumps([name, device, case.values, case.types], sort_keys=True)
     return f"{name}/{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-
-
-def _interpreted(function: Any) -> bool:
-    """Whether Triton's interpreter runs it."""
-    while function is not None and not inspect.isfunction(function):
-        if type(function).__name__ == "InterpretedFunction":
-            return True
-        function = getattr(function, "fn", None)
-    return False
-
-
-def _device_name(tensor: Any) -> str:
-    """What the driver calls the device that ``tensor`` is on."""
-    import torch
-
-    if tensor is not None and tensor.device.type != "cuda":
-        return str(tensor.device.type)
-    if tensor is None and not torch.cuda.is_available():
-        return "cpu"
-    name: str = torch.cuda.get_device_name(None if tensor is None else tensor.device)
-    return name
-
-
-def _several_devices() -> bool:
-    import torch
-
-    return bool(torch.cuda.device_count() > 1)
-
-
-def _index(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> int | None:
-    """The index of the device that the first tensor among the arguments is on."""
-    for value in (*args, *kwargs.values()):
-        if hasattr(value, "get_device"):
-            index: int = value.get_device()
-            return index
-    return None
-
-
-def _capturing() -> bool:
-    """Whether a CUDA graph is being captured: nothing can be tried then."""
-    import torch
-
-    return bool(torch.cuda.is_available() and torch.cuda.is_current_stream_capturing())

@@ -63,7 +63,7 @@ def tuning(
         ASKED.reset(token)
 
 
-def asked() -> Budget | None:
+def budget_asked() -> Budget | None:
     """The budget of the block around the caller, or of the environment; ``None``: nobody asked."""
     budget = ASKED.get()
     if budget is None and os.environ.get(VARIABLE, "").lower() in ("1", "true", "yes", "on"):

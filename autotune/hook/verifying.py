@@ -155,8 +155,7 @@ def _environment(store: Store, study: StudyRecord) -> Mapping[str, Any]:
 def _changed(
     recipe: Recipe, here: Here, before: Mapping[str, Any], now: Mapping[str, Any]
 ) -> tuple[str, ...]:
-    said = changes(recipe, here)
-    found = said.split("; ") if said else []
+    found = changes(recipe, here)
     if recipe.device not in here.names:
         found.append(f"device {recipe.device} -> {here}")
     elif recipe.machine and recipe.machine != here.machine:

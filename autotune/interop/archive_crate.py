@@ -37,7 +37,6 @@ class CrateStudy:
     name: str
     label: str
     trials: int
-    created: float
     searches: Sequence[Mapping[str, Any]]
     """``{"place", "started", "finished", "strategy", "environment"}`` each."""
     sources: Sequence[str] = ()

@@ -175,7 +175,6 @@ class _Told:
             name=study.name,
             label=f"study {self.place}",
             trials=self.trials,
-            created=study.created_at,
             searches=[
                 {
                     "place": place,

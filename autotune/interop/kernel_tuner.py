@@ -7,12 +7,11 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from autotune.errors import InputError, Problem
+from autotune.errors import InputError, Problem, shorten
 from autotune.interop.space_text import can_be_written, comment_lines, knob_lines
 from autotune.measure.placeholders import yaml_key, yaml_value
 from autotune.measure.recording import Entry, Recording
 from autotune.space.syntax import check_name
-from autotune.space.yaml_nodes import shorten
 from autotune.status import Status
 
 TRIALS = 200

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from autotune.errors import InputError, Location, Problem
+from autotune.errors import InputError, Location, Problem, shorten
 from autotune.interop.python_frame import Frame
 from autotune.interop.python_rules import rule_text
 from autotune.interop.python_text import Module, parsed
@@ -23,7 +23,6 @@ from autotune.interop.space_text import Converted, can_be_written
 from autotune.space.configuration import Value
 from autotune.space.knob_values import key
 from autotune.space.space_file import load_text
-from autotune.space.yaml_nodes import shorten
 
 KINDS: Mapping[str, tuple[type, ...]] = {
     "int": (int,),

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import itertools
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from autotune.errors import InputError
 from autotune.interop.python_operators import (
     BINARY,
     COMPARE,
@@ -20,14 +21,17 @@ from autotune.interop.python_operators import (
     as_text,
 )
 
-if TYPE_CHECKING:
-    from autotune.interop.python_text import Module
-
 MOST_BITS = 1_000
 MOST_ITEMS = 100_000
 MOST_REPEATS = 20
 
 Scope = dict[str, Any]
+
+Call = Callable[[ast.Call, list[Any], dict[str, Any]], Any]
+"""Takes the node of a call, and the values of its arguments by position and by name."""
+
+Known = Callable[[], Any]
+"""Gives what stands for a value that only running the source tells."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,30 @@ class Closure:
 
     function: ast.FunctionDef | ast.Lambda
     scope: Scope
+
+
+class Source(Protocol):
+    """What a frame asks of the source around it."""
+
+    calls: Mapping[str, Call]
+    """What calls of further functions come to, by their last name."""
+    known: Mapping[str, Known]
+    """What names stand for that only running the source tells."""
+
+    def named(self, node: ast.Name) -> Any:
+        """What a name of the module stands for."""
+
+    def closure(self, name: str) -> Closure | None:
+        """The function that a name of the module stands for, if it is one that is understood."""
+
+    def apply(self, closure: Closure, node: ast.AST, given: list[Any], by_name: Scope | None = None) -> Any:
+        """What a function returns for these arguments; ``node`` is where it is called."""
+
+    def step(self, node: ast.AST) -> None:
+        """Count a step; an error where there are too many."""
+
+    def not_understood(self, node: ast.AST, why: str = "", hint: str = "") -> InputError:
+        """The error that ``node`` is more than can be understood without running it."""
 
 
 class Jump(Exception):  # noqa: N818 - no error, but how a function or a round of a loop ends
@@ -56,15 +84,15 @@ class Continue(Jump):
 
 
 class Frame:
-    """Evaluates in one scope; names that are not in it are the module's."""
+    """Evaluates in one scope; names that are not in it are the source's."""
 
-    def __init__(self, module: Module, scope: Scope) -> None:
-        self.module = module
+    def __init__(self, source: Source, scope: Scope) -> None:
+        self.source = source
         self.scope = scope
 
     def run(self, statement: ast.stmt) -> None:
         """Carry out one statement of a function, or of the module."""
-        self.module.step(statement)
+        self.source.step(statement)
         match statement:
             case ast.Assign(targets=targets, value=value):
                 found = self.value(value)
@@ -91,7 +119,7 @@ class Frame:
             case ast.Continue():
                 raise Continue
             case _:
-                raise self.module.not_understood(statement)
+                raise self.source.not_understood(statement)
 
     def run_all(self, statements: Sequence[ast.stmt]) -> None:
         for statement in statements:
@@ -130,19 +158,19 @@ class Frame:
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 values = list(itertools.islice(iter(value), len(parts) + 1)) if _iterable(value) else []
                 if len(values) != len(parts) or any(isinstance(part, ast.Starred) for part in parts):
-                    raise self.module.not_understood(target, "it takes another number of values")
+                    raise self.source.not_understood(target, "it takes another number of values")
                 for part, item in zip(parts, values, strict=True):
                     self.assign(part, item)
             case ast.Subscript(value=whole, slice=ast.expr() as index) if not isinstance(index, ast.Slice):
                 changed = self.value(whole)
                 if not isinstance(changed, (list, dict)):
-                    raise self.module.not_understood(target)
+                    raise self.source.not_understood(target)
                 self.guarded(target, operator.setitem, changed, self.value(index), value)
             case _:
-                raise self.module.not_understood(target)
+                raise self.source.not_understood(target)
 
     def value(self, node: ast.expr) -> Any:
-        self.module.step(node)
+        self.source.step(node)
         match node:
             case ast.Constant(value=value):
                 return value
@@ -176,19 +204,19 @@ class Frame:
                 return self.call(node)
             case ast.Lambda():
                 return Closure(node, self.scope)
-            case ast.Attribute() if (text := ast.unparse(node)) in self.module.known:
-                return self.module.known[text]()
+            case ast.Attribute() if (text := ast.unparse(node)) in self.source.known:
+                return self.source.known[text]()
             case ast.Attribute(value=whole, attr=name) if not name.startswith("_"):
                 return self.attribute(node, self.value(whole), name)
-        raise self.module.not_understood(node)
+        raise self.source.not_understood(node)
 
     def name(self, node: ast.Name) -> Any:
-        return self.scope[node.id] if node.id in self.scope else self.module.named(node)
+        return self.scope[node.id] if node.id in self.scope else self.source.named(node)
 
     def attribute(self, node: ast.AST, whole: Any, name: str) -> Any:
         known = getattr(type(whole), "PUBLIC", ())
         if name not in known:
-            raise self.module.not_understood(node)
+            raise self.source.not_understood(node)
         return getattr(whole, name)
 
     def logic(self, node: ast.BoolOp | ast.Compare | ast.IfExp) -> Any:
@@ -221,9 +249,9 @@ class Frame:
         if isinstance(op, (ast.Pow, ast.LShift)) and isinstance(left, int) and isinstance(right, int):
             big = abs(right) * (left.bit_length() if isinstance(op, ast.Pow) else 1) > MOST_BITS
         if big or any(isinstance(x, int) and x.bit_length() > MOST_BITS for x in (left, right)):
-            raise self.module.not_understood(node, "it is too large")
+            raise self.source.not_understood(node, "it is too large")
         if isinstance(op, ast.Mod) and isinstance(left, str):
-            raise self.module.not_understood(node)
+            raise self.source.not_understood(node)
         return self.guarded(node, BINARY[type(op)], left, right)
 
     def dictionary(self, node: ast.AST, keys: list[ast.expr | None], values: list[ast.expr]) -> Any:
@@ -245,7 +273,7 @@ class Frame:
         return found
 
     def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Any:
-        inner = Frame(self.module, dict(self.scope))
+        inner = Frame(self.source, dict(self.scope))
         if isinstance(node, ast.DictComp):
             pairs = inner.looped(node.generators, lambda: (inner.value(node.key), inner.value(node.value)))
             return self.guarded(node, dict, self.collect(node, pairs))
@@ -270,25 +298,25 @@ class Frame:
         for keyword in node.keywords:
             value = self.value(keyword.value)
             by_name |= {keyword.arg: value} if keyword.arg else self.guarded(node, dict, value)
-        if name in self.module.calls:
-            return self.module.calls[name](node, arguments, by_name)
+        if name in self.source.calls:
+            return self.source.calls[name](node, arguments, by_name)
         if isinstance(called, ast.Name) and (function := self.closure(called.id)):
-            return self.module.apply(function, node, arguments, by_name)
+            return self.source.apply(function, node, arguments, by_name)
         arguments = [self.counted(node, self.callable(node, argument)) for argument in arguments]
         by_name = {keyword: self.callable(node, value) for keyword, value in by_name.items()}
         foreign = isinstance(called, ast.Attribute) and ast.unparse(called.value) not in MODULES
         if isinstance(called, ast.Attribute) and foreign and name in METHOD_NAMES:
             return self.method(node, self.value(called.value), name, arguments, by_name)
         if name not in FUNCTIONS or foreign:
-            raise self.module.not_understood(node, f"what {ast.unparse(called)}() does is not known here")
+            raise self.source.not_understood(node, f"what {ast.unparse(called)}() does is not known here")
         if by_name.get("repeat", 1) not in range(MOST_REPEATS):
-            raise self.module.not_understood(node, "it is too large")
+            raise self.source.not_understood(node, "it is too large")
         found = self.guarded(node, FUNCTIONS[name], *arguments, **by_name)
         return self.guarded(node, self.collect, node, found) if isinstance(found, Iterator) else found
 
     def method(self, node: ast.Call, whole: Any, name: str, given: list[Any], by_name: Scope) -> Any:
         if name not in METHODS.get(type(whole), ()):
-            raise self.module.not_understood(node)
+            raise self.source.not_understood(node)
         found = self.guarded(node, getattr(type(whole), name), whole, *given, **by_name)
         if isinstance(whole, (list, dict, set)):
             self.check_size(node, whole)
@@ -297,7 +325,7 @@ class Frame:
     def closure(self, name: str) -> Closure | None:
         """The function of the source that a name stands for."""
         if name not in self.scope:
-            return self.module.closure(name)
+            return self.source.closure(name)
         found = self.scope[name]
         return found if isinstance(found, Closure) else None
 
@@ -305,7 +333,7 @@ class Frame:
         """A function of the source as one that ``sorted`` and ``map`` can call."""
         if not isinstance(value, Closure):
             return value
-        return lambda *given: self.module.apply(value, node, list(given))
+        return lambda *given: self.source.apply(value, node, list(given))
 
     def counted(self, node: ast.AST, argument: Any) -> Any:
         """What is iterated over is finite and not too long."""
@@ -315,15 +343,15 @@ class Frame:
         elif isinstance(argument, (list, tuple, set, dict)):
             size = len(argument)
         if size > MOST_ITEMS:
-            raise self.module.not_understood(node, f"it has {size:,} items")
+            raise self.source.not_understood(node, f"it has {size:,} items")
         return argument
 
     def items(self, node: ast.expr) -> Iterator[Any]:
         many = self.value(node)
         if not _iterable(many):
-            raise self.module.not_understood(node, "nothing that can be gone through")
+            raise self.source.not_understood(node, "nothing that can be gone through")
         for item in many:
-            self.module.step(node)
+            self.source.step(node)
             yield item
 
     def collect(self, node: ast.AST, items: Iterable[Any]) -> list[Any]:
@@ -335,14 +363,14 @@ class Frame:
 
     def check_size(self, node: ast.AST, many: Sized) -> None:
         if len(many) > MOST_ITEMS:
-            raise self.module.not_understood(node, f"it has more than {MOST_ITEMS:,} items")
+            raise self.source.not_understood(node, f"it has more than {MOST_ITEMS:,} items")
 
     def guarded(self, node: ast.AST, function: Callable[..., Any], *values: Any, **by_name: Any) -> Any:
         """``function`` of these; what it raises is said of ``node``."""
         try:
             return function(*values, **by_name)
         except (TypeError, ValueError, KeyError, IndexError, ArithmeticError, AttributeError) as error:
-            raise self.module.not_understood(node, str(error)) from None
+            raise self.source.not_understood(node, str(error)) from None
 
 
 def _iterable(value: Any) -> bool:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from autotune.errors import InputError, Location, Problem, nearest
+from autotune.errors import InputError, Location, Problem, nearest, shorten
 from autotune.interop.python_text import parsed
 from autotune.space.configuration import Value
 from autotune.space.parser import parse
@@ -34,7 +34,6 @@ from autotune.space.syntax import (
     Unary,
     render,
 )
-from autotune.space.yaml_nodes import shorten
 
 LONGEST_RANGE = 100
 """Values of a ``range`` that are written out into a rule."""

@@ -9,13 +9,13 @@ file, line and column. Work and sizes are bounded, since the source is somebody 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, overload
 
-from autotune.errors import InputError, Location, Problem
-from autotune.interop.python_frame import Closure, Frame, Jump, Return, Scope
+from autotune.errors import InputError, Location, Problem, shorten
+from autotune.interop.python_frame import Call, Closure, Frame, Jump, Known, Return, Scope
 from autotune.interop.python_slice import Changes, slice_of
 
 MOST_STEPS = 500_000
@@ -23,12 +23,6 @@ MOST_STEPS = 500_000
 MUTABLE = (list, dict, set)
 
 UNDERSTOOD = "literals, ranges, comprehensions, and names and functions of this file made of them"
-
-Call = Callable[[ast.Call, list[Any], dict[str, Any]], Any]
-"""Takes the node of a call, and the values of its arguments by position and by name."""
-
-Known = Callable[[], Any]
-"""Gives what stands for a value that only running the source tells."""
 
 
 @overload
@@ -71,9 +65,8 @@ class Module:
     def not_understood(self, node: ast.AST, why: str = "", hint: str = "") -> InputError:
         """The error that ``node`` is more than can be understood without running it."""
         text = ast.unparse(node)
-        shown = text if len(text) <= 60 else f"{text[:57]}..."
         where = Location(self.file, getattr(node, "lineno", 0), getattr(node, "col_offset", -1) + 1)
-        message = f"{shown!r} is not understood" + (f": {why}" if why else "")
+        message = f"{shorten(text)!r} is not understood" + (f": {why}" if why else "")
         return InputError(Problem(message, where, UNDERSTOOD, hint))
 
     def value(self, node: ast.expr, before: ast.AST | None = None) -> Any:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, TypeGuard
 
-from autotune.errors import InputError, Location, Problem, nearest
+from autotune.errors import InputError, Location, Problem, nearest, shorten
 from autotune.interop.exact_rules import combinations, exact_rules
 from autotune.interop.python_frame import Closure
 from autotune.interop.python_text import Module, parsed
@@ -24,7 +24,6 @@ from autotune.interop.space_text import Converted, can_be_written
 from autotune.space.configuration import Value
 from autotune.space.knob_values import key as value_key
 from autotune.space.space_file import load_text
-from autotune.space.yaml_nodes import shorten
 
 OPTIONS: Mapping[str, Value | None] = {"num_warps": 4, "num_stages": 3, "num_ctas": 1, "maxnreg": None}
 """What Triton takes where a configuration does not say; ``maxnreg: None`` is no limit, here written 0."""

@@ -98,8 +98,3 @@ class Outcome:
     artifacts: Mapping[str, bytes] = field(default_factory=dict)
     """Files worth keeping, by role (``"source"``, ``"compiler output"``); stored by content."""
     worker: str = ""
-
-    @property
-    def seconds(self) -> float:
-        """What the trial cost, all phases together."""
-        return sum(self.phases.values())

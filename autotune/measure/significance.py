@@ -80,10 +80,10 @@ class Contestant:
 
 @dataclass(frozen=True)
 class Judgement:
-    """Who won. ``better`` is false where the default stays: nothing was shown to be better."""
+    """Who won."""
 
     winner: str
-    better: bool
+    """Its label; the default's where nothing was shown to be better."""
     ratio: Ratio | None = None
     """The winner against the default; ``None`` where there is no default, or no ratio can be formed."""
     ratios: Mapping[str, Ratio] = field(default_factory=dict)
@@ -152,11 +152,11 @@ def winner(
             proven.append(candidate)
     if not proven:
         reason = "no better than the default"
-        return Judgement(default.label, False, None, ratios, differences, reason=reason)
+        return Judgement(default.label, None, ratios, differences, reason=reason)
     ranked = _ranked(default, proven, goal)
     chosen, tied = _nearest_tie(ranked, confidence, goal, within)
     reason = "better than the default" + (", the nearest to it of those that tie" if tied else "")
-    return Judgement(chosen.label, True, ratios.get(chosen.label), ratios, differences, tied, reason)
+    return Judgement(chosen.label, ratios.get(chosen.label), ratios, differences, tied, reason)
 
 
 def _ranked(default: Contestant, candidates: Sequence[Contestant], goal: Goal) -> list[Contestant]:
@@ -245,7 +245,7 @@ def _best_without_default(
     sign = 1 if goal == "minimize" else -1
     ranked = sorted(candidates, key=lambda c: sign * float(np.nanmedian(c.values)))
     chosen, tied = _nearest_tie(ranked, confidence, goal, within)
-    return Judgement(chosen.label, True, tied=tied, reason="there is no default to compare with")
+    return Judgement(chosen.label, tied=tied, reason="there is no default to compare with")
 
 
 def _nearest_tie(

@@ -75,11 +75,6 @@ FACTS: Mapping[str, Fact] = {
 """Every name that may follow ``device.`` in a rule. A device has only some of them."""
 
 
-def shipped() -> tuple[str, ...]:
-    """The names of the profiles that come with the package."""
-    return tuple(sorted(_load(SHIPPED)))
-
-
 def profile(which: str | Path) -> FrozenMap:
     """The facts of a shipped profile, or of the user's YAML or JSON file.
 

@@ -34,10 +34,6 @@ class KnobView:
     items: tuple[str, ...] = ()
     """Of a permutation or an assignment."""
 
-    @property
-    def label(self) -> str:
-        return one_line(self.name, 40)
-
 
 def knob_views(document: Mapping[str, Any], seen: Sequence[str] = ()) -> tuple[KnobView, ...]:
     """The knobs of a study's document; names that only its trials have (``seen``) come last, as choices."""

@@ -60,12 +60,6 @@ class Surroundings:
         knobs: Mapping[str, Mapping[str, Any]] = self.space["knobs"]
         return knobs
 
-    @property
-    def depends(self) -> bool:
-        """Whether any rule speaks of what differs between the workloads."""
-        texts = [*self.space["constraints"], *(knob.get("when") for knob in self.knobs.values())]
-        return any(self._is_open(node) for text in texts if text for node in walk(parse(text)))
-
     def _is_open(self, node: Node) -> bool:
         name = name_of(node)
         root, _, path = name.partition(".")

@@ -40,7 +40,7 @@ def completed(space: Space, wish: Mapping[str, Value]) -> dict[str, Value]:
 def at(knob: Knob, fraction: float) -> Value:
     """The value of an ordered knob at ``fraction`` (0 to 1) of its way from low to high on its scale.
 
-    Of values that are listed it is the one whose code (:meth:`Knob.encode`) is nearest.
+    Of values that are listed it is the one that stands nearest (:meth:`Knob.position`).
     """
     if len(knob.cells) == 1 and knob.ordered:
         return _nearest(knob, fraction)
@@ -57,9 +57,9 @@ def _nearest(knob: Knob, fraction: float) -> Value:
     """By bisection, since there may be millions of values."""
     places = range(len(knob.cells[0].values))
 
-    def code(place: int) -> float:
-        return knob.encode(knob.join([place]))[0]
+    def position(place: int) -> float:
+        return knob.position(knob.join([place]))
 
-    above = min(bisect_left(places, fraction, key=code), places[-1])
+    above = min(bisect_left(places, fraction, key=position), places[-1])
     below = max(above - 1, 0)
-    return knob.join([below if fraction - code(below) < code(above) - fraction else above])
+    return knob.join([below if fraction - position(below) < position(above) - fraction else above])

@@ -58,7 +58,6 @@ class Bounds:
         A metric of which they know fewer than :data:`FEWEST` values is taken to be within its bounds. Raises
         ``numpy.linalg.LinAlgError`` where rounding defeats a process.
         """
-        self._features = features
         self._pool = pool
         self._seen = len(first)
         self._watched = 0

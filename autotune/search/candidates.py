@@ -50,7 +50,7 @@ def around(space: Space, centre: Configuration, rng: np.random.Generator) -> lis
 def shifted(space: Space, centre: Configuration, rng: np.random.Generator) -> list[Configuration]:
     """The centre with its continuous knobs moved a little: one at a time, and all together."""
     moving = moving_in(space, centre)
-    here = np.array([space.knob(name).encode(centre[name])[0] for name in moving])
+    here = np.array([space.knob(name).position(centre[name]) for name in moving])
     found = (placed(space, centre, moving, here, there) for there in steps_from(here, rng))
     return [configuration for configuration in found if configuration is not None]
 

@@ -209,7 +209,6 @@ class Feasibility:
         A cause that none of them shows is not modelled before the next of these is made. Raises
         ``numpy.linalg.LinAlgError`` where rounding defeats a process.
         """
-        self._features = features
         self._pool = pool
         self._seen = len(first)
         self._causes = [kind(features, statuses, first) for kind, statuses in _causes(first)]

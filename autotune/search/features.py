@@ -218,8 +218,8 @@ def _position(knob: Knob, cells: Integers) -> Floats:
         return np.asarray(cells / last)
     if isinstance(knob, (IntegerRange, FloatRange)):
         if last < SMALL_TABLE:
-            return np.array([knob.encode(value)[0] for value in knob.cells[0].values])[cells]
-        return np.array([knob.encode(knob.join([int(cell)]))[0] for cell in cells])
+            return np.array([knob.position(value) for value in knob.cells[0].values])[cells]
+        return np.array([knob.position(knob.join([int(cell)])) for cell in cells])
     rank = np.arange(last + 1) / last
     return (0.5 * rank + 0.5 * _places(knob.cells[0].values, rank))[cells]
 

@@ -32,7 +32,7 @@ def moved(knob: Knob, value: Value, rng: np.random.Generator) -> Value:
     as full as it was). An ordered knob goes one step, or in a long range some; a choice becomes another.
     """
     if knob.ordered and (not knob.cells or len(knob.cells[0].values) > LONG):
-        position = knob.encode(value)[0] + rng.choice(STRIDES) * rng.standard_normal()
+        position = knob.position(value) + rng.choice(STRIDES) * rng.standard_normal()
         there = at(knob, float(np.clip(position, 0.0, 1.0)))
         if there != value or not knob.cells:
             return there
@@ -102,7 +102,7 @@ def crossed(knob: Knob, one: Value, other: Value, rng: np.random.Generator) -> V
     """
     if not knob.cells:
         share = rng.random()
-        return at(knob, float((1.0 - share) * knob.encode(one)[0] + share * knob.encode(other)[0]))
+        return at(knob, float((1.0 - share) * knob.position(one) + share * knob.position(other)))
     if len(knob.cells) == 1:
         return other
     kept = _some(len(knob.cells), rng)

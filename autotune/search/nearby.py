@@ -64,7 +64,7 @@ class Scale:
         values = knob.cells[0].values
         self._codes: Floats | None = None
         if len(values) <= SMALL_TABLE:
-            self._codes = np.array([knob.encode(value)[0] for value in values])
+            self._codes = np.array([knob.position(value) for value in values])
 
     def positions(self, cells: Integers) -> Floats:
         """Of cell indices, of which each is that of a value."""

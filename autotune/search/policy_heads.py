@@ -184,7 +184,7 @@ class Position(Head):
         return np.array([0.0, np.log(0.4)])
 
     def row(self, value: Value) -> Floats:
-        return np.array(self.knob.encode(value))
+        return np.array([self.knob.position(value)])
 
     def draw(self, theta: Floats, rng: np.random.Generator, n: int) -> list[Value]:
         middle, spread = self._shape(theta)

@@ -21,7 +21,6 @@ class Entry:
 
     module: str
     name: str
-    summary: str
     needs: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -29,24 +28,20 @@ _OPTUNA = {"optuna": "optuna"}
 _SKOPT = {"skopt": "scikit-optimize", "sklearn": "scikit-learn"}
 
 STRATEGIES: Mapping[str, Entry] = {
-    "auto": Entry("auto", "Auto", "what measured best; the default"),
-    "grid": Entry("grid", "Grid", "everything once, in an order that spreads"),
-    "random": Entry("random", "Random", "uniform over the feasible set"),
-    "evolution": Entry("evolution", "Evolution", "tournament, crossover and mutation"),
-    "bandit": Entry("bandit", "Bandit", "hands each try to the strategy or region that does best"),
-    "policy": Entry("policy", "Policy", "policy gradient, for assignments and orders"),
-    "bayes": Entry("bayes", "Bayes", "Gaussian process over the feasible set", {"scipy": "scipy"}),
-    "structured": Entry(
-        "structured", "Structured", "bayes from a pipeline's arithmetic, for assignments", {"scipy": "scipy"}
-    ),
-    "optuna-tpe": Entry("optuna_samplers", "OptunaTpe", "Optuna's tree-structured Parzen estimator", _OPTUNA),
-    "optuna-gp": Entry(
-        "optuna_samplers", "OptunaGp", "Optuna's Gaussian process", {**_OPTUNA, "torch": "torch"}
-    ),
-    "optuna-nsga2": Entry("optuna_samplers", "OptunaNsga2", "Optuna's NSGA-II, for several metrics", _OPTUNA),
-    "optuna-cmaes": Entry("cma", "OptunaCmaEs", "Optuna's CMA-ES", {"cmaes": "cmaes"}),
-    "skopt-gp": Entry("skopt_models", "SkoptGp", "scikit-optimize's Gaussian process", _SKOPT),
-    "skopt-forest": Entry("skopt_models", "SkoptForest", "scikit-optimize's trees", _SKOPT),
+    "auto": Entry("auto", "Auto"),  # what measured best; the default
+    "grid": Entry("grid", "Grid"),  # everything once, in an order that spreads
+    "random": Entry("random", "Random"),  # uniform over the feasible set
+    "evolution": Entry("evolution", "Evolution"),  # tournament, crossover and mutation
+    "bandit": Entry("bandit", "Bandit"),  # hands each try to the strategy or region that does best
+    "policy": Entry("policy", "Policy"),  # policy gradient, for assignments and orders
+    "bayes": Entry("bayes", "Bayes", {"scipy": "scipy"}),  # Gaussian process over the feasible set
+    "structured": Entry("structured", "Structured", {"scipy": "scipy"}),  # bayes from a pipeline's arithmetic
+    "optuna-tpe": Entry("optuna_samplers", "OptunaTpe", _OPTUNA),  # tree-structured Parzen estimator
+    "optuna-gp": Entry("optuna_samplers", "OptunaGp", {**_OPTUNA, "torch": "torch"}),
+    "optuna-nsga2": Entry("optuna_samplers", "OptunaNsga2", _OPTUNA),  # for several metrics
+    "optuna-cmaes": Entry("cma", "OptunaCmaEs", {"cmaes": "cmaes"}),
+    "skopt-gp": Entry("skopt_models", "SkoptGp", _SKOPT),
+    "skopt-forest": Entry("skopt_models", "SkoptForest", _SKOPT),
 }
 
 

@@ -1,4 +1,4 @@
-"""What may be chosen: knobs, constraints, the feasible set, encodings, space.yaml."""
+"""What may be chosen: knobs, constraints, the feasible set, distances, space.yaml."""
 
 from autotune.space.configuration import Configuration, FrozenMap, Value
 from autotune.space.knob import Cell, Knob

@@ -16,6 +16,7 @@ from autotune.errors import InputError, Location, nearest
 from autotune.space import compute
 from autotune.space.configuration import FrozenMap, Value, plain
 from autotune.space.knob import Knob
+from autotune.space.knob_values import listing
 from autotune.space.knobs import Assignment, OrderedValues, Permutation
 from autotune.space.rule import NOTHING, Rule
 from autotune.space.rule_types import (
@@ -32,7 +33,7 @@ from autotune.space.rule_types import (
     type_of,
     type_of_values,
 )
-from autotune.space.scope import ReportedError, Scope, listed, show
+from autotune.space.scope import ReportedError, Scope, show
 from autotune.space.syntax import (
     Binary,
     Boolean,
@@ -309,7 +310,7 @@ class _Binder(Scope):
             return  # numbers are compared with thresholds, too
         texts = [value for value in possible if isinstance(value, str)]
         near = nearest(other.value, texts) if isinstance(other.value, str) else ""
-        expected = f"one of {listed(map(repr, map(plain, possible)))}"
+        expected = f"one of {listing(possible)}"
         raise self.fail(other, f"{show(node)} is never {plain(other.value)!r}", expected, near)
 
     # -- functions

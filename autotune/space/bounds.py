@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from autotune.space.columns import DEFINED, EXACT_FLOAT, Array
+from autotune.space.columns import EXACT_FLOAT, Array, defined
 
 if TYPE_CHECKING:
     from autotune.space.columns import Column
@@ -32,6 +32,14 @@ class Span:
     low: Any
     high: Any
     sure: Any = True
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The values of a variable by their index; ``ascending``: numbers in rising order."""
+
+    values: Array
+    ascending: bool
 
 
 _SLACK = 1e-12
@@ -50,7 +58,7 @@ def of_values(data: Array, sure: bool) -> Span:
 def of_column(column: Column) -> Span:
     """The span of each entry of a column of known values."""
     shape = column.data.shape
-    sure = np.ones(shape, dtype=bool) if column.undefined is None else column.undefined == DEFINED
+    sure = defined(column)
     if column.data.dtype == object:
         numbers = column.data.ravel().tolist()
         if not all(isinstance(number, (int, float)) for number in numbers):
@@ -64,10 +72,16 @@ def of_column(column: Column) -> Span:
 
 
 def combine(operation: str, spans: Sequence[Span], data: Any = None) -> Span:
-    """The span of an operation from those of its operands."""
+    """The span of an operation from those of its operands.
+
+    ``data`` is the modulus of ``+%`` and ``*%``, and the :class:`Table` of a ``lookup``.
+    """
     with np.errstate(all="ignore"):
-        low, high, sure = _OPERATIONS[operation](spans, data)
-        return _exact(low, high, sure)
+        if operation == "lookup":
+            return _exact(*_lookup(spans[0], data))
+        if operation in ("+%", "*%"):
+            return _exact(*_residue(_OPERATIONS[operation[0]](spans), data))
+        return _exact(*_OPERATIONS[operation](spans))
 
 
 def _as_float(value: Any) -> float:
@@ -163,14 +177,14 @@ def _corners(compute: Callable[[Any, Any], Any], one: Span, other: Span) -> tupl
     return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
 
 
-def _add(spans: Sequence[Span], data: Any) -> _Bounds:
+def _add(spans: Sequence[Span]) -> _Bounds:
     low, high = spans[0].low, spans[0].high
     for span in spans[1:]:
         low, high = low + span.low, high + span.high
     return low, high, _sure(spans)
 
 
-def _multiply(spans: Sequence[Span], data: Any) -> _Bounds:
+def _multiply(spans: Sequence[Span]) -> _Bounds:
     low, high = spans[0].low, spans[0].high
     for span in spans[1:]:
         if np.all(low >= 0) and np.all(np.asarray(span.low) >= 0):
@@ -181,17 +195,17 @@ def _multiply(spans: Sequence[Span], data: Any) -> _Bounds:
     return low, high, _sure(spans)
 
 
-def _subtract(spans: Sequence[Span], data: Any) -> _Bounds:
+def _subtract(spans: Sequence[Span]) -> _Bounds:
     one, other = spans
     return one.low - other.high, one.high - other.low, _sure(spans)
 
 
-def _negate(spans: Sequence[Span], data: Any) -> _Bounds:
+def _negate(spans: Sequence[Span]) -> _Bounds:
     return -spans[0].high, -spans[0].low, spans[0].sure
 
 
-def _divided(compute: Callable[[Any, Any], Any]) -> Callable[[Sequence[Span], Any], _Bounds]:
-    def bound(spans: Sequence[Span], data: Any) -> _Bounds:
+def _divided(compute: Callable[[Any, Any], Any]) -> Callable[[Sequence[Span]], _Bounds]:
+    def bound(spans: Sequence[Span]) -> _Bounds:
         one, other = spans
         clear = (other.low > 0) | (other.high < 0)
         safe = Span(np.where(clear, other.low, 1.0), np.where(clear, other.high, 1.0))
@@ -201,7 +215,7 @@ def _divided(compute: Callable[[Any, Any], Any]) -> Callable[[Sequence[Span], An
     return bound
 
 
-def _modulo(spans: Sequence[Span], data: Any) -> _Bounds:
+def _modulo(spans: Sequence[Span]) -> _Bounds:
     one, other = spans
     ahead, behind = other.low > 0, other.high < 0
     by = np.where(ahead, other.low, 1.0)
@@ -216,7 +230,7 @@ def _modulo(spans: Sequence[Span], data: Any) -> _Bounds:
     return low, high, _sure(spans) & (ahead | behind)
 
 
-def _power(spans: Sequence[Span], data: Any) -> _Bounds:
+def _power(spans: Sequence[Span]) -> _Bounds:
     one, other = spans
     clear = ((one.low > 0) | ((one.low >= 0) & (other.low >= 0))) & (np.abs(other.high) < 64)
     base = Span(np.where(clear, one.low, 1.0), np.where(clear, one.high, 1.0))
@@ -226,7 +240,7 @@ def _power(spans: Sequence[Span], data: Any) -> _Bounds:
     return np.where(clear, low, -np.inf), np.where(clear, high, np.inf), _sure(spans) & clear & (high < 1e300)
 
 
-def _logarithm(spans: Sequence[Span], data: Any) -> _Bounds:
+def _logarithm(spans: Sequence[Span]) -> _Bounds:
     (one,) = spans
     clear = (one.low > 0) & (one.high < np.inf)
     low, high = np.log2(np.where(clear, one.low, 1.0)), np.log2(np.where(clear, one.high, 1.0))
@@ -234,21 +248,21 @@ def _logarithm(spans: Sequence[Span], data: Any) -> _Bounds:
     return np.where(clear, low, -np.inf), np.where(clear, high, np.inf), one.sure & clear
 
 
-def _minimum(spans: Sequence[Span], data: Any) -> _Bounds:
+def _minimum(spans: Sequence[Span]) -> _Bounds:
     low, high = spans[0].low, spans[0].high
     for span in spans[1:]:
         low, high = np.minimum(low, span.low), np.minimum(high, span.high)
     return low, high, _sure(spans)
 
 
-def _maximum(spans: Sequence[Span], data: Any) -> _Bounds:
+def _maximum(spans: Sequence[Span]) -> _Bounds:
     low, high = spans[0].low, spans[0].high
     for span in spans[1:]:
         low, high = np.maximum(low, span.low), np.maximum(high, span.high)
     return low, high, _sure(spans)
 
 
-def _absolute(spans: Sequence[Span], data: Any) -> _Bounds:
+def _absolute(spans: Sequence[Span]) -> _Bounds:
     (one,) = spans
     far = np.maximum(np.abs(one.low), np.abs(one.high))
     near = np.minimum(np.abs(one.low), np.abs(one.high))
@@ -264,27 +278,27 @@ def _equal(one: Span, other: Span) -> tuple[Any, Any]:
     return true, (one.high < other.low) | (other.high < one.low)
 
 
-def _equals(spans: Sequence[Span], data: Any) -> _Bounds:
+def _equals(spans: Sequence[Span]) -> _Bounds:
     true, false = _equal(*spans)
     return _decided(true, false, spans)
 
 
-def _differs(spans: Sequence[Span], data: Any) -> _Bounds:
+def _differs(spans: Sequence[Span]) -> _Bounds:
     true, false = _equal(*spans)
     return _decided(false, true, spans)
 
 
-def _below(spans: Sequence[Span], data: Any) -> _Bounds:
+def _below(spans: Sequence[Span]) -> _Bounds:
     one, other = spans
     return _decided(one.high < other.low, one.low >= other.high, spans)
 
 
-def _up_to(spans: Sequence[Span], data: Any) -> _Bounds:
+def _up_to(spans: Sequence[Span]) -> _Bounds:
     one, other = spans
     return _decided(one.high <= other.low, one.low > other.high, spans)
 
 
-def _among(spans: Sequence[Span], data: Any) -> _Bounds:
+def _among(spans: Sequence[Span]) -> _Bounds:
     true: Any = np.zeros((), dtype=bool)
     false: Any = np.ones((), dtype=bool)
     for span in spans[1:]:
@@ -293,61 +307,48 @@ def _among(spans: Sequence[Span], data: Any) -> _Bounds:
     return _decided(true, false, spans)
 
 
-def _holds(spans: Sequence[Span], data: Any) -> _Bounds:
+def _negated(spans: Sequence[Span]) -> _Bounds:
+    (truth,) = _truths(spans)
+    return 1.0 - truth.high, 1.0 - truth.low, truth.sure
+
+
+def _holds(spans: Sequence[Span]) -> _Bounds:
     (truth,) = _truths(spans)
     return np.where(truth.sure, truth.low, 0.0), np.where(truth.sure, truth.high, 1.0), True
 
 
-def _residue(compute: Callable[[Sequence[Span], Any], _Bounds]) -> Callable[[Sequence[Span], Any], _Bounds]:
-    def bound(spans: Sequence[Span], data: Any) -> _Bounds:
-        low, high, sure = compute(spans, None)
-        known = (low == high) & (np.abs(low) < EXACT_FLOAT)
-        value = np.remainder(np.where(known, low, 0.0), data)
-        return np.where(known, value, 0.0), np.where(known, value, data - 1.0), sure
-
-    return bound
+def _residue(bound: _Bounds, modulus: int) -> _Bounds:
+    """Of a sum or product modulo a number above 0."""
+    low, high, sure = bound
+    known = (low == high) & (np.abs(low) < EXACT_FLOAT)
+    value = np.remainder(np.where(known, low, 0.0), modulus)
+    return np.where(known, value, 0.0), np.where(known, value, modulus - 1.0), sure
 
 
-def _distinct(spans: Sequence[Span], data: Any) -> _Bounds:
+def _distinct(spans: Sequence[Span]) -> _Bounds:
     clash: Any = np.zeros((), dtype=bool)
     for span in spans:
         clash = clash | ((span.low == -1) & (span.high == -1))
     return np.full(np.shape(clash), -1.0), np.where(clash, -1.0, np.inf), _sure(spans)
 
 
-def _lookup(spans: Sequence[Span], data: Any) -> _Bounds:
-    (place,) = spans
-    if not data.ascending:
-        whole = of_values(data.values, True)
+def _lookup(place: Span, table: Table) -> _Bounds:
+    if not table.ascending:
+        whole = of_values(table.values, True)
         return whole.low, whole.high, place.sure
-    last = len(data.values) - 1
+    last = len(table.values) - 1
     low, high = (np.clip(end, 0, last).astype(np.int64) for end in (place.low, place.high))
-    if data.values.dtype != object:
-        return data.values[low], data.values[high], place.sure
-    return _as_floats(data.values[low]), _as_floats(data.values[high]), place.sure
+    if table.values.dtype != object:
+        return table.values[low], table.values[high], place.sure
+    return _as_floats(table.values[low]), _as_floats(table.values[high]), place.sure
 
 
-@dataclass(frozen=True, eq=False)
-class Table:
-    """The values of a variable by their index; ``ascending``: numbers in rising order."""
-
-    values: Array
-    ascending: bool
-
-    @property
-    def integral(self) -> bool:
-        """Whether all values are integers (or flags)."""
-        return self.values.dtype in (np.int64, np.bool_) or all(
-            isinstance(v, int) for v in self.values.tolist()
-        )
-
-
-_OPERATIONS: dict[str, Callable[[Sequence[Span], Any], _Bounds]] = {
+_OPERATIONS: dict[str, Callable[[Sequence[Span]], _Bounds]] = {
     "+": _add,
     "*": _multiply,
     "-": _subtract,
     "neg": _negate,
-    "pos": lambda spans, data: (spans[0].low, spans[0].high, spans[0].sure),
+    "pos": lambda spans: (spans[0].low, spans[0].high, spans[0].sure),
     "/": _divided(operator.truediv),
     "//": _divided(np.floor_divide),
     "ceildiv": _divided(lambda a, b: -np.floor_divide(-a, b)),
@@ -361,22 +362,14 @@ _OPERATIONS: dict[str, Callable[[Sequence[Span], Any], _Bounds]] = {
     "!=": _differs,
     "<": _below,
     "<=": _up_to,
-    ">": lambda spans, data: _below(spans[::-1], data),
-    ">=": lambda spans, data: _up_to(spans[::-1], data),
+    ">": lambda spans: _below(spans[::-1]),
+    ">=": lambda spans: _up_to(spans[::-1]),
     "in": _among,
-    "not": lambda spans, data: _negated(spans),
-    "and": lambda spans, data: _minimum(_truths(spans), data),
-    "or": lambda spans, data: _maximum(_truths(spans), data),
+    "not": _negated,
+    "and": lambda spans: _minimum(_truths(spans)),
+    "or": lambda spans: _maximum(_truths(spans)),
     "holds": _holds,
     "active": _holds,
-    "present": lambda spans, data: (np.where(spans[0].sure, 1.0, 0.0), 1.0, True),
-    "+%": _residue(_add),
-    "*%": _residue(_multiply),
+    "present": lambda spans: (np.where(spans[0].sure, 1.0, 0.0), 1.0, True),
     "distinct": _distinct,
-    "lookup": _lookup,
 }
-
-
-def _negated(spans: Sequence[Span]) -> _Bounds:
-    (truth,) = _truths(spans)
-    return 1.0 - truth.high, 1.0 - truth.low, truth.sure

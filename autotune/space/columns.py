@@ -172,6 +172,11 @@ def _is_integer(data: Array) -> bool:
     return data.dtype == np.int64 or data.dtype == bool
 
 
+def holds_integers(data: Array) -> bool:
+    """Whether every value is an integer (or a flag), also where they are Python values."""
+    return _is_integer(data) or all(isinstance(value, int) for value in data.tolist())
+
+
 def _extent(data: Array) -> tuple[int, int]:
     """The smallest and the largest integer of a column (0 and 0 where it is empty)."""
     return (int(data.min()), int(data.max())) if data.size else (0, 0)

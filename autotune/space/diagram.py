@@ -78,16 +78,6 @@ class Diagram:
         """How many assignments the diagram holds; of a relaxed one an upper bound of the set."""
         return int(self.counts[0][0]) if len(self.counts[0]) else 0
 
-    @property
-    def exact(self) -> bool:
-        """Whether it holds the set itself, not a superset."""
-        return self.certain == self.size
-
-    @property
-    def edges(self) -> int:
-        """How many edges it has: what it costs to keep."""
-        return sum(len(layer.value) for layer in self.layers)
-
     def assignments(self, indices: Array) -> tuple[Rows, Array]:
         """The assignments at these indices, and for each variable which of its class's members.
 

@@ -25,7 +25,7 @@ _PRODUCTS = 0.8
 _EACH = 0.05
 """What each term that is remembered costs by itself: of equal orders, the one with fewer columns."""
 
-Remembered: TypeAlias = dict[Hashable, float]
+LogCounts: TypeAlias = dict[Hashable, float]
 """What has to be remembered: of each term the name, which equal terms share, and the logarithm of how
 many values it takes."""
 
@@ -47,9 +47,9 @@ class _Part:
 class _Begun:
     """A term with some variables assigned. Of a folding one, ``operands`` are begun and ``part`` closed."""
 
-    remembered: Remembered
+    remembered: LogCounts
     part: _Part | None = None
-    operands: Mapping[Term, Remembered] = field(default_factory=dict)
+    operands: Mapping[Term, LogCounts] = field(default_factory=dict)
 
 
 _NOTHING = _Begun({})
@@ -62,7 +62,7 @@ class Estimates:
         self._logs = [math.log(size) for size in sizes]
         self._rules = [[rule for rule in rules if rule.mask >> v & 1] for v in range(len(sizes))]
         self._constant = sum(not rule.mask for rule in rules)
-        self._rule_with: dict[tuple[Term, int], Remembered] = {}
+        self._rule_with: dict[tuple[Term, int], LogCounts] = {}
         """What a rule remembers with some of its variables assigned: one comes there in many orders."""
         self._wholes: dict[Term, _Part] = {}
         self._parts: dict[Hashable, _Part] = {}
@@ -85,7 +85,7 @@ class Estimates:
         """With ``variable`` assigned too: the smaller of all assignments and all values remembered."""
         bit, found = 1 << variable, dict[Term, _Begun]()
         after, closed = self._assigned | bit, self._closed
-        remembered: Remembered = {}
+        remembered: LogCounts = {}
         for rule, begun in self._open.items():
             if not rule.mask & bit:
                 remembered |= begun.remembered
@@ -131,8 +131,8 @@ class Estimates:
             found[term] = begun
         return begun
 
-    def _operands(self, term: Term, bit: int, found: dict[Term, _Begun]) -> Remembered:
-        remembered: Remembered = {}
+    def _operands(self, term: Term, bit: int, found: dict[Term, _Begun]) -> LogCounts:
+        remembered: LogCounts = {}
         for operand in term.arguments:
             if operand.mask & bit:
                 remembered |= self._with(operand, bit, found).remembered
@@ -149,7 +149,7 @@ class Estimates:
             else:
                 operands.pop(operand, None)
                 part = self._joined(term, part, operand)
-        remembered: Remembered = {}
+        remembered: LogCounts = {}
         for one in operands.values():
             remembered |= one
         if part is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from autotune.space.configuration import Value
 from autotune.space.factors import Factor, FreeFactor, RowsFactor, RuledFactor
 from autotune.space.knob import Knob
 from autotune.space.layering import Puzzle, build
-from autotune.space.lowering import cells_of, lower_rule
+from autotune.space.lowering import Lowering, cells_of
 from autotune.space.parts import (
     DIGITS_FROM,
     DIGITS_MAY_FROM,
@@ -34,18 +35,15 @@ CellName = tuple[str, int]
 def factorise(knobs: Sequence[Knob], rules: Sequence[Rule], limit: int) -> list[Factor]:
     """The factors of the set that these discrete knobs, their conditions and these rules describe.
 
-    ``rules`` speak of these knobs only. A condition that speaks of others leaves open whether its
-    knob exists.
+    ``rules`` and conditions speak of these knobs only.
     """
     by_name = {knob.name: knob for knob in knobs}
-    conditions = {
-        knob.name: knob.when for knob in knobs if knob.when is not None and knob.when.knobs <= by_name.keys()
-    }
+    conditions = [knob.when for knob in knobs if knob.when is not None]
     single = [k for k in knobs if k.when is None and [len(c.values) for c in k.cells] == [1]]
     fixed = {knob.name: knob.cells[0].values[0] for knob in single}
     read_by = {
         rule: {cell for cell in cells_of(rule.tree, by_name) if cell[0] not in fixed}
-        for rule in (*rules, *conditions.values())
+        for rule in (*rules, *conditions)
     }
     whole = {knob.name: knob.join([0]) for knob in single}  # ('i',), where the cell's value is 'i'
     if not all(rule.holds(whole) for rule in rules if not read_by[rule]):
@@ -54,11 +52,9 @@ def factorise(knobs: Sequence[Knob], rules: Sequence[Rule], limit: int) -> list[
     read = set().union(*read_by.values())
     cells = _Cells(by_name, fixed, read, {name: number for number, name in enumerate(_cells(knobs))})
     factors = []
-    for group in _groups(knobs, [read_by[rule] for rule in ruled], conditions, read_by, read):
-        names = {name for name, _ in group}
+    for group in _groups(knobs, [read_by[rule] for rule in ruled], read_by, read):
         mine = [rule for rule in ruled if read_by[rule] <= group]
-        whens = {name: when for name, when in conditions.items() if name in names}
-        factors.append(_tightest(cells, group, mine, whens, limit))
+        factors.append(_tightest(cells, group, mine, limit))
     return sorted(factors, key=lambda factor: min(factor.cells))
 
 
@@ -73,15 +69,13 @@ class _Cells:
     numbers: Mapping[CellName, int]
 
 
-def _tightest(
-    cells: _Cells, group: set[CellName], rules: Sequence[Rule], conditions: Mapping[str, Rule], limit: int
-) -> Factor:
+def _tightest(cells: _Cells, group: set[CellName], rules: Sequence[Rule], limit: int) -> Factor:
     """The factor of a group, with digits for long cells where it cannot be counted without."""
-    factor = _Maker(cells, group, DIGITS_FROM).factor(rules, conditions, limit)
+    factor = _Maker(cells, group, DIGITS_FROM).factor(rules, limit)
     lengths = [len(cells.knobs[name].cells[place].values) for name, place in group & cells.read]
     if factor.size is not None or not any(DIGITS_MAY_FROM < length <= DIGITS_FROM for length in lengths):
         return factor
-    finer = _Maker(cells, group, DIGITS_MAY_FROM).factor(rules, conditions, limit)
+    finer = _Maker(cells, group, DIGITS_MAY_FROM).factor(rules, limit)
     return min(factor, finer, key=lambda one: (one.size is None, one.bounds[1]))
 
 
@@ -92,7 +86,6 @@ def _cells(knobs: Iterable[Knob]) -> list[CellName]:
 def _groups(
     knobs: Sequence[Knob],
     tied: list[set[CellName]],
-    conditions: Mapping[str, Rule],
     read_by: Mapping[Rule, set[CellName]],
     read: set[CellName],
 ) -> list[set[CellName]]:
@@ -100,10 +93,10 @@ def _groups(
     for knob in knobs:
         own = set(_cells([knob]))
         tied.append(own - read)
-        if knob.when is not None or knob.distinct:
+        if knob.distinct:
             tied.append(own)
-        if knob.name in conditions:
-            tied.append(own | read_by[conditions[knob.name]])
+        if knob.when is not None:
+            tied.append(own | read_by[knob.when])
     group_of = {cell: {cell} for cell in _cells(knobs)}
     for cells in tied:
         merged = set().union(*(group_of[cell] for cell in cells))
@@ -125,7 +118,7 @@ class _Maker:
     of_cell: dict[CellName, Part] = field(default_factory=dict)
     variables: int = 0
 
-    def factor(self, rules: Sequence[Rule], conditions: Mapping[str, Rule], limit: int) -> Factor:
+    def factor(self, rules: Sequence[Rule], limit: int) -> Factor:
         mine = [
             knob for name, knob in self.cells.knobs.items() if any(name == cell[0] for cell in self.group)
         ]
@@ -134,11 +127,9 @@ class _Maker:
         parts = [part for parts in self.parts.values() for part in parts]
         if not rules and len(parts) == 1 and not parts[0].optional and len(parts[0].variables) == 1:
             return FreeFactor(parts[0])
-        lowered = [
-            term for rule in rules for term in lower_rule(rule, self.cells.knobs, self._term, self.terms)
-        ]
+        lowered = [term for rule in rules for term in self._lowering.rule(rule)]
         for knob in mine:
-            lowered += self._own_rules(knob, conditions.get(knob.name))
+            lowered += self._own_rules(knob)
         weights = tuple(weight for part in parts for weight in part.weights)
         values = tuple(
             self.terms.variable(v, self.terms.columns[v]) if v in self.terms.columns else None
@@ -186,6 +177,10 @@ class _Maker:
         self.variables += len(part.variables)
         self.of_cell.update(dict.fromkeys(cells, part))
 
+    @cached_property
+    def _lowering(self) -> Lowering:
+        return Lowering(self.cells.knobs, self._term, self.terms)
+
     def _term(self, name: str, place: int) -> Term:
         if name in self.cells.fixed:
             return self.terms.literal(self.cells.fixed[name])
@@ -193,7 +188,7 @@ class _Maker:
         assert isinstance(part, (CellPart, DigitsPart))
         return part.term(self.terms)
 
-    def _own_rules(self, knob: Knob, condition: Rule | None) -> list[Term]:
+    def _own_rules(self, knob: Knob) -> list[Term]:
         """That the knob exists when it should, that its digits name a value, that its items differ."""
         terms, parts, found = self.terms, self.parts[knob.name], []
         for part in parts:
@@ -207,11 +202,9 @@ class _Maker:
         if knob.when is None:
             return found
         present = [term for part in parts for term in self._presence(part)]
-        if condition is not None:
-            whens = lower_rule(condition, self.cells.knobs, self._term, terms)
-            active = whens[0] if len(whens) == 1 else terms.make("and", whens)
-            return found + [terms.make("==", (active, here)) for here in present]
-        return found + [terms.make("==", (present[0], here)) for here in present[1:]]
+        whens = self._lowering.rule(knob.when)
+        active = whens[0] if len(whens) == 1 else terms.make("and", whens)
+        return found + [terms.make("==", (active, here)) for here in present]
 
     def _presence(self, part: Part) -> list[Term]:
         """For each variable of an optional part, whether it is present."""

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from autotune.errors import InputError
 from autotune.space.columns import SAFE_INT, Array, Column
 from autotune.space.diagram import Diagram, Rows
+from autotune.space.frontier import evaluate
 from autotune.space.layering import Puzzle
 from autotune.space.parts import CellPart, Part
-from autotune.space.terms import Term, evaluate
+from autotune.space.terms import Term
 
 _BATCH = 1 << 14
 _MOST_DRAWS = 4_000_000

@@ -34,11 +34,10 @@ _CHUNK = 4096
 
 
 class FeasibleSet:
-    """The configurations over the discrete knobs that satisfy the constraints, as plain dictionaries.
+    """The configurations over discrete knobs that satisfy the constraints, as plain dictionaries.
 
-    A knob that does not exist (its ``when`` is false) is absent from the dictionary. Continuous knobs
-    ride beside the set: they are ignored, constraints that mention one are in :attr:`left_out`, and a
-    ``when`` that mentions one leaves open whether its knob exists.
+    A knob that does not exist (its ``when`` is false) is absent from the dictionary. Constraints and
+    conditions mention no other knobs than these: what hangs on a continuous one, :class:`Space` keeps apart.
 
     ``rows``: the only configurations that exist; those that violate a constraint are dropped.
     ``limit``: edges of a layer (of all: three times as many) beyond which a factor is bounded instead
@@ -52,11 +51,9 @@ class FeasibleSet:
         rows: Sequence[Mapping[str, Value]] | None = None,
         limit: int = LIMIT,
     ) -> None:
-        self.knobs: tuple[Knob, ...] = tuple(knob for knob in knobs if knob.cells)
+        self.knobs = tuple(knobs)
+        self.constraints = tuple(constraints)
         self._by_name = {knob.name: knob for knob in self.knobs}
-        self.constraints = tuple(rule for rule in constraints if rule.knobs <= self._by_name.keys())
-        self.left_out = tuple(rule for rule in constraints if not rule.knobs <= self._by_name.keys())
-        """Constraints that mention a continuous knob: whoever draws its value has to test them."""
         self.cells: tuple[str, ...] = tuple(cell.name for knob in self.knobs for cell in knob.cells)
         """What the columns of :meth:`matrix` are: one a cell (a permutation has one a position)."""
         self._columns = _columns(self.knobs)
@@ -224,8 +221,7 @@ class FeasibleSet:
     def _allows(self, values: Mapping[str, Value]) -> bool:
         """Whether exactly the right knobs have values, and all constraints hold."""
         for knob in self.knobs:
-            known = knob.when is not None and knob.when.knobs <= self._by_name.keys()
-            if known and knob.when is not None and knob.when.holds(values) != (knob.name in values):
+            if knob.when is not None and knob.when.holds(values) != (knob.name in values):
                 return False
         return all(rule.holds(values) for rule in self.constraints)
 
@@ -245,11 +241,9 @@ class FeasibleSet:
         return np.array([row], dtype=np.int64).reshape(1, len(self.cells))
 
     def _listed(self, rows: Sequence[Mapping[str, Value]]) -> NDArray[np.int64]:
-        own = [{name: value for name, value in row.items() if name in self._by_name} for row in rows]
-        kept = [self._row(row)[0] for row in own if all(rule.holds(row) for rule in self.constraints)]
-        return np.array(list({row.tobytes(): row for row in kept}.values()), dtype=np.int64).reshape(
-            -1, len(self.cells)
-        )
+        kept = [self._row(row)[0] for row in rows if all(rule.holds(row) for rule in self.constraints)]
+        different = list({row.tobytes(): row for row in kept}.values())
+        return np.array(different, dtype=np.int64).reshape(-1, len(self.cells))
 
 
 def _columns(knobs: Sequence[Knob]) -> list[slice]:

@@ -1,4 +1,4 @@
-"""Equal rows of several columns, found at once."""
+"""Equal rows of several columns, found and merged at once."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from autotune.space.bounds import Span
 from autotune.space.columns import DEFINED, Array, Column, factorise
+from autotune.space.remembered import Remembered, bounded
 
 Codes = tuple[NDArray[np.int64], int]
 """A number in ``range(n)`` for each row, equal where the rows are equal; and ``n``."""
@@ -18,7 +19,7 @@ _MOST = 2**62
 """Codes that fit into an integer of 64 bits with room to spare."""
 
 
-def codes(remembered: Column | Span) -> Codes:
+def codes(remembered: Remembered) -> Codes:
     """Codes of one column (or of one column of bounds) with one entry a row."""
     if isinstance(remembered, Span):
         parts = [remembered.low, remembered.high, remembered.sure]
@@ -64,7 +65,7 @@ class Ranked:
         return (self.rank * bins // self.count, bins) if self.ordered else (np.zeros_like(self.rank), 1)
 
 
-def ranked(remembered: Column | Span) -> Ranked:
+def ranked(remembered: Remembered) -> Ranked:
     """The ranks of one column (of one column of bounds: by the middle)."""
     if isinstance(remembered, Span):
         middle = np.clip(remembered.low, -1e300, 1e300) + np.clip(remembered.high, -1e300, 1e300)
@@ -104,3 +105,19 @@ def group(packed: Codes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     number = np.empty(key.size, dtype=np.int64)
     number[by_key] = np.cumsum(first) - 1
     return number, by_key[first]
+
+
+def hull(one: Remembered, by_group: Array, starts: Array) -> Remembered:
+    """What the members of each group remember, as a column where they all agree, else as bounds."""
+    if isinstance(one, Column):
+        number = codes(one)[0][by_group]
+        if (np.minimum.reduceat(number, starts) == np.maximum.reduceat(number, starts)).all():
+            return one.take(by_group[starts])
+    span = bounded(one)
+    low, high = span.low[by_group], span.high[by_group]
+    sure = np.broadcast_to(span.sure, len(by_group))[by_group]
+    return Span(
+        np.minimum.reduceat(np.where(sure, low, -np.inf), starts),
+        np.maximum.reduceat(np.where(sure, high, np.inf), starts),
+        np.logical_and.reduceat(sure, starts),
+    )

@@ -148,22 +148,31 @@ class Knob(ABC):
         """Values one step away: the next ones up and down, every other choice, a swap, a move."""
 
     @property
-    @abstractmethod
     def ordered(self) -> bool:
         """Whether nearness of values means anything (numbers yes, choices no)."""
+        return False
 
-    @property
-    @abstractmethod
-    def width(self) -> int:
-        """How many numbers :meth:`encode` gives."""
-
-    @abstractmethod
-    def encode(self, value: Value) -> tuple[float, ...]:
-        """Numbers in [0, 1] for a surrogate: one for an ordered knob, one-hot for a choice, ..."""
+    def position(self, value: Value) -> float:
+        """Where a value stands on its scale, from 0 (the first) to 1 (the last). Ordered knobs only."""
+        raise ValueError(f"the values of {self.name!r} have no order")
 
     @abstractmethod
     def distance(self, one: Value, other: Value) -> float:
         """How far two values are apart, from 0 (the same) to 1 (opposite ends, or another choice)."""
+
+
+class Ordered(Knob):
+    """A knob each of whose values has a position on a scale."""
+
+    @property
+    def ordered(self) -> bool:
+        return True
+
+    @abstractmethod
+    def position(self, value: Value) -> float: ...
+
+    def distance(self, one: Value, other: Value) -> float:
+        return abs(self.position(one) - self.position(other))
 
 
 class Listed(Knob):

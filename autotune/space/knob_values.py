@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 
+from autotune.errors import listed
 from autotune.space.configuration import Value, freeze, plain
 
 
@@ -55,11 +56,6 @@ def scalars(what: str, given: object) -> tuple[Value, ...]:
     return values
 
 
-def one_hot(place: int, width: int) -> tuple[float, ...]:
-    return tuple(float(place == n) for n in range(width))
-
-
-def listing(values: Sequence[Value], most: int = 12) -> str:
+def listing(values: Sequence[Value]) -> str:
     """``1, 2, 4`` for people, cut where it is long."""
-    shown = ", ".join(repr(plain(value)) for value in values[:most])
-    return shown if len(values) <= most else f"{shown}, ... ({len(values)} in all)"
+    return listed(repr(plain(value)) for value in values)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from autotune.space.configuration import FrozenMap, Value, freeze, plain
 from autotune.space.knob import Cell, Knob
-from autotune.space.knob_values import distinct, key, listing, one_hot, scalars
+from autotune.space.knob_values import distinct, key, listing, scalars
 
 Places = NDArray[np.int64]
 """The indices of cells, as :meth:`Knob.split` has them; or rows of them."""
@@ -123,21 +123,6 @@ class Permutation(Items):
         moved = np.where(here == second, first, shifted)
         return places[np.where(rng.random((count, 1)) < 1 / 3, swapped, moved)]
 
-    @property
-    def ordered(self) -> bool:
-        return False
-
-    @property
-    def width(self) -> int:
-        return len(self.items)
-
-    def encode(self, value: Value) -> tuple[float, ...]:
-        """The position of each item, from 0 (first) to 1 (last)."""
-        code = [0.0] * len(self.items)
-        for position, item in enumerate(self.split(value)):
-            code[item] = position / max(len(self.items) - 1, 1)
-        return tuple(code)
-
     def distance(self, one: Value, other: Value) -> float:
         """The share of pairs that stand the other way round (Kendall's tau distance)."""
         ranks = np.argsort(self.split(other))[list(self.split(one))]
@@ -220,18 +205,6 @@ class Assignment(Items):
         further = rng.integers(1, max(len(self.options), 2), size=len(rows))
         rows[line, item] = (rows[line, item] + further) % len(self.options)
         return rows
-
-    @property
-    def ordered(self) -> bool:
-        return False
-
-    @property
-    def width(self) -> int:
-        return len(self.items) * len(self.options)
-
-    def encode(self, value: Value) -> tuple[float, ...]:
-        """One-hot for each item."""
-        return tuple(bit for place in self.split(value) for bit in one_hot(place, len(self.options)))
 
     def distance(self, one: Value, other: Value) -> float:
         """The share of items that are assigned elsewhere."""

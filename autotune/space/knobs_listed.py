@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from autotune.space.configuration import Value, freeze, plain
-from autotune.space.knob import Listed
-from autotune.space.knob_values import distinct, key, listing, one_hot, scalars
+from autotune.space.knob import Listed, Ordered
+from autotune.space.knob_values import distinct, key, listing, scalars
 
 
 class _OneOf(Listed):
@@ -43,9 +43,12 @@ class _OneOf(Listed):
     def sample(self, rng: np.random.Generator) -> Value:
         return self.options[int(rng.integers(len(self.options)))]
 
+    def distance(self, one: Value, other: Value) -> float:
+        return float(self.split(one) != self.split(other))
+
 
 @dataclass(frozen=True)
-class OrderedValues(_OneOf):
+class OrderedValues(Ordered, _OneOf):
     """One of ``values`` (numbers or texts), whose order as listed says what is near to what."""
 
     values: tuple[Value, ...]
@@ -65,19 +68,8 @@ class OrderedValues(_OneOf):
     def neighbours(self, value: Value) -> tuple[Value, ...]:
         return self.next_to(value)
 
-    @property
-    def ordered(self) -> bool:
-        return True
-
-    @property
-    def width(self) -> int:
-        return 1
-
-    def encode(self, value: Value) -> tuple[float, ...]:
-        return (self.split(value)[0] / max(len(self.values) - 1, 1),)
-
-    def distance(self, one: Value, other: Value) -> float:
-        return abs(self.encode(one)[0] - self.encode(other)[0])
+    def position(self, value: Value) -> float:
+        return self.split(value)[0] / max(len(self.values) - 1, 1)
 
 
 @dataclass(frozen=True)
@@ -100,20 +92,6 @@ class Choice(_OneOf):
     def neighbours(self, value: Value) -> tuple[Value, ...]:
         (place,) = self.split(value)
         return self.choices[:place] + self.choices[place + 1 :]
-
-    @property
-    def ordered(self) -> bool:
-        return False
-
-    @property
-    def width(self) -> int:
-        return len(self.choices)
-
-    def encode(self, value: Value) -> tuple[float, ...]:
-        return one_hot(self.split(value)[0], len(self.choices))
-
-    def distance(self, one: Value, other: Value) -> float:
-        return float(self.split(one) != self.split(other))
 
 
 @dataclass(frozen=True)
@@ -140,17 +118,3 @@ class Flag(_OneOf):
 
     def neighbours(self, value: Value) -> tuple[Value, ...]:
         return (not self.join(self.split(value)),)
-
-    @property
-    def ordered(self) -> bool:
-        return False
-
-    @property
-    def width(self) -> int:
-        return 1
-
-    def encode(self, value: Value) -> tuple[float, ...]:
-        return (float(self.split(value)[0]),)
-
-    def distance(self, one: Value, other: Value) -> float:
-        return float(self.split(one) != self.split(other))

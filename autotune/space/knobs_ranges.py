@@ -13,19 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.space.configuration import Value, freeze
-from autotune.space.knob import Cell, Knob, Listed
+from autotune.space.knob import Cell, Listed, Ordered
 from autotune.space.knob_values import as_number
 
 Scale: TypeAlias = Literal["linear", "log", "log2"]
 _Floats = TypeVar("_Floats", float, NDArray[np.float64])
 
 LARGEST = 2**53
-"""Integers beyond this are not all exact as floats, so that an encoding would merge neighbours."""
+"""Integers beyond this are not all exact as floats, so that positions would merge neighbours."""
 MOST_GRID_VALUES = 1_000_000
 """A float range with a finer grid than this is better left continuous."""
 
 
-class _Scaled(Knob):
+class _Scaled(Ordered):
     """A number between ``low`` and ``high`` that has a position in [0, 1] on a scale."""
 
     low: float
@@ -43,29 +43,15 @@ class _Scaled(Knob):
     def _first(self) -> Value:
         return self.low
 
-    @property
-    def ordered(self) -> bool:
-        return True
-
-    @property
-    def width(self) -> int:
-        return 1
-
-    def encode(self, value: Value) -> tuple[float, ...]:
-        return (self._position(_number(self.canonical(value))),)
-
-    def distance(self, one: Value, other: Value) -> float:
-        return abs(self.encode(one)[0] - self.encode(other)[0])
-
-    def _position(self, value: float) -> float:
-        """Where ``value`` stands between ``low`` (0) and ``high`` (1) on the scale."""
+    def position(self, value: Value) -> float:
+        number = _number(self.canonical(value))
         if self.low == self.high:
             return 0.0
-        part = self._part(value if self.scale == "linear" else math.log(value))
+        part = self._part(number if self.scale == "linear" else math.log(number))
         return min(max(part, 0.0), 1.0)
 
     def positions(self, values: Sequence[Value]) -> NDArray[np.float64]:
-        """Where values of the knob stand between its ends, from 0 to 1, many at once. Shape (n,)."""
+        """As :meth:`position`, for many at once. Shape (n,)."""
         numbers = np.array(values, dtype=np.float64)
         if self.low == self.high:
             return np.zeros(len(numbers))
@@ -85,7 +71,7 @@ class _Scaled(Knob):
         return (scaled / 2 - low / 2) / (high / 2 - low / 2)
 
     def _at(self, position: float) -> float:
-        """The number at a position; the inverse of :meth:`_position` up to rounding."""
+        """The number at a position; the inverse of :meth:`position` up to rounding."""
         scaled = self._scaled(position)
         return min(max(scaled if self.scale == "linear" else math.exp(scaled), self.low), self.high)
 
@@ -101,7 +87,7 @@ class _Scaled(Knob):
 class IntegerRange(_Scaled, Listed):
     """``low``, ``low + step``, ... up to ``high`` at most.
 
-    ``scale="log"``: the same integers, drawn and encoded by their logarithm.
+    ``scale="log"``: the same integers, drawn and placed by their logarithm.
     ``scale="log2"``: the powers of two from ``low`` to ``high``, which must both be one.
     """
 
@@ -173,7 +159,7 @@ class IntegerRange(_Scaled, Listed):
 class FloatRange(_Scaled):
     """A float from ``low`` to ``high``; with a ``step`` only ``low``, ``low + step``, ...
 
-    On a ``log`` scale (``log2`` means the same for floats) it is drawn and encoded by its logarithm.
+    On a ``log`` scale (``log2`` means the same for floats) it is drawn and placed by its logarithm.
     """
 
     low: float
@@ -263,7 +249,7 @@ class FloatRange(_Scaled):
         if self.step is not None:
             (place,) = self.split(value)
             return tuple(self._grid[p] for p in (place - 1, place + 1) if 0 <= p < len(self._grid))
-        position = self.encode(value)[0]
+        position = self.position(value)
         if self.low == self.high:
             return ()
         moved = (position + sign * stride for stride in self.STRIDES for sign in (-1, 1))

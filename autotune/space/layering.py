@@ -1,7 +1,7 @@
 """Builds a counted decision diagram from rules, all states of a layer at once.
 
 After the first k variables, a *state* is not what they were set to but what the open rules have to
-remember of it (:func:`autotune.space.terms.frontier`), so that assignments which the rest cannot tell
+remember of it (:func:`autotune.space.frontier.frontier`), so that assignments which the rest cannot tell
 apart are one state. The cost is the number of distinct states, not of assignments. For each variable:
 
 1. the states are crossed with its values, and the rules that it closes are tested;
@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +28,11 @@ from autotune.space import bounds
 from autotune.space.bounds import Span
 from autotune.space.columns import Array, Column
 from autotune.space.diagram import Diagram, Layer
-from autotune.space.grouping import codes, group, pack, ranked
+from autotune.space.frontier import evaluate, frontier, spans
+from autotune.space.grouping import codes, group, hull, pack, ranked
 from autotune.space.ordering import arrange
-from autotune.space.terms import Term, Terms, evaluate, frontier, spans
+from autotune.space.remembered import Remembered, bounded, filled, flat, flat_column, take, upright
+from autotune.space.terms import Term, Terms
 
 LIMIT = 1_000_000
 """Edges of a layer beyond which a diagram is relaxed: some tens of megabytes, half a second."""
@@ -42,9 +44,6 @@ IN_ALL = 3_000_000
 
 _AT_ONCE = 1 << 17
 """States whose bounds are computed at once: the intermediate results are many."""
-
-Remembered: TypeAlias = Column | Span
-"""One term in every state: its values, or after relaxing its bounds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +76,7 @@ class Puzzle:
         values = {assigned: self.terms.columns[variable]}
         found = {term for rule in rules for term in frontier(self.terms, rule, assigned.mask)}
         size = len(self.weights[variable])
-        return {term: _flat_column(evaluate(term, values, self.terms), size) for term in found} | values
+        return {term: flat_column(evaluate(term, values, self.terms), size) for term in found} | values
 
 
 def build(puzzle: Puzzle, limit: int = LIMIT) -> Diagram:
@@ -148,7 +147,7 @@ class _States:
         size = self.puzzle.sizes[variable]
         allowed = np.ones((self.count, size), dtype=bool)
         certain: NDArray[np.bool_] | None = None
-        known = _Lazy(self.remembered, _upright)
+        known = _Lazy(self.remembered, upright)
         term = self.puzzle.values[variable]
         if term is not None:
             known.put(term, self.terms.columns[variable].reshape(1, size))
@@ -167,16 +166,16 @@ class _States:
         """``term`` exactly where everything it needs is known exactly, else its bounds."""
         needed = frontier(self.terms, term, self.assigned)
         if any(isinstance(self.remembered[one], Span) for one in needed):
-            return spans(term, _Lazy(known, _bounded), self.terms, self.assigned, after, {})
+            return spans(term, _Lazy(known, bounded), self.terms, self.assigned, after, {})
         return evaluate(term, cast("Mapping[Term, Column]", known), self.terms, self.assigned)
 
     def _remember(self, source: Array, value: Array, variable: int, after: int) -> None:
         """Compute, for each edge, what the rules that stay open need to know of it."""
-        known = _Lazy(self.remembered, lambda one: _take(one, source))
+        known = _Lazy(self.remembered, lambda one: take(one, source))
         for term, column in self.puzzle.alone(variable, self.open).items():
             known.put(term, column.take(value))
         remembered = {
-            term: _flat(self._compute(term, known, after), len(source)) for term in self._needed(after)
+            term: flat(self._compute(term, known, after), len(source)) for term in self._needed(after)
         }
         self.remembered = remembered
         self.settled = {rule: flag[source] for rule, flag in self.settled.items()}
@@ -198,7 +197,7 @@ class _States:
         return number
 
     def _keep(self, rows: Array) -> None:
-        self.remembered = {term: _take(one, rows) for term, one in self.remembered.items()}
+        self.remembered = {term: take(one, rows) for term, one in self.remembered.items()}
         self.settled = {rule: flag[rows] for rule, flag in self.settled.items()}
         self.count = len(rows)
 
@@ -224,7 +223,7 @@ class _States:
         settled = {rule: np.zeros(self.count, dtype=bool) for rule in begun}
         for start in range(0, self.count, _AT_ONCE):
             rows = slice(start, start + _AT_ONCE)
-            known = _Lazy(self.remembered, partial(_bounded, rows=rows))
+            known = _Lazy(self.remembered, partial(bounded, rows=rows))
             memo: dict[Term, Span] = {}
             for rule in begun:
                 span = spans(rule, known, self.terms, self.assigned, self.assigned, memo)
@@ -244,7 +243,7 @@ class _States:
         for rule in self.open:
             for term in frontier(self.terms, rule, self.assigned):
                 unneeded[term] &= self.settled.get(rule, False)
-        self.remembered = {term: _filled(self.remembered[term], rows) for term, rows in unneeded.items()}
+        self.remembered = {term: filled(self.remembered[term], rows) for term, rows in unneeded.items()}
 
     def relax(self, width: int) -> NDArray[np.int64]:
         """Merge near states until at most ``width`` are left; the new number of each old one."""
@@ -258,7 +257,7 @@ class _States:
             bins = max(1, min(bins - 1, int(bins * max(0.25, 0.95 * (width / len(member)) ** 0.5))))
         by_group = np.argsort(number, kind="stable")
         starts = np.flatnonzero(np.diff(number[by_group], prepend=-1))
-        remembered = {term: _hull(one, by_group, starts) for term, one in self.remembered.items()}
+        remembered = {term: hull(one, by_group, starts) for term, one in self.remembered.items()}
         self._keep(by_group[starts])
         self.remembered = remembered
         return number
@@ -293,59 +292,3 @@ class _Lazy(Mapping[Term, T]):
 
     def __len__(self) -> int:
         return len({*self._source, *self._found})
-
-
-def _bounded(one: Remembered, rows: slice | None = None) -> Span:
-    """The bounds of each entry, or of those in ``rows``."""
-    if rows is not None:
-        one = _take(one, rows)
-    return one if isinstance(one, Span) else bounds.of_column(one)
-
-
-def _upright(one: Remembered) -> Remembered:
-    """One row a state."""
-    if isinstance(one, Column):
-        return one.reshape(-1, 1)
-    return Span(one.low[:, None], one.high[:, None], one.sure[:, None])
-
-
-def _take(one: Remembered, rows: Array | slice) -> Remembered:
-    if isinstance(one, Column):
-        return one.take(rows)
-    return Span(one.low[rows], one.high[rows], one.sure[rows])
-
-
-def _flat(one: Remembered, rows: int) -> Remembered:
-    """With one entry a row, whatever it was broadcast from."""
-    if isinstance(one, Column):
-        return _flat_column(one, rows)
-    return Span(*(np.broadcast_to(part, rows) for part in (one.low, one.high, one.sure)))
-
-
-def _flat_column(one: Column, rows: int) -> Column:
-    undefined = None if one.undefined is None else np.broadcast_to(one.undefined, rows)
-    return Column(np.broadcast_to(one.data, rows), undefined)
-
-
-def _filled(one: Remembered, rows: NDArray[np.bool_]) -> Remembered:
-    """The same value, that of the first of them, in all ``rows``."""
-    if not rows.any():
-        return one
-    source = np.where(rows, np.argmax(rows), np.arange(len(rows)))
-    return _take(one, source)
-
-
-def _hull(one: Remembered, by_group: Array, starts: Array) -> Remembered:
-    """What the members of each group remember, as a column where they all agree, else as bounds."""
-    if isinstance(one, Column):
-        number = codes(one)[0][by_group]
-        if (np.minimum.reduceat(number, starts) == np.maximum.reduceat(number, starts)).all():
-            return one.take(by_group[starts])
-    span = _bounded(one)
-    low, high = span.low[by_group], span.high[by_group]
-    sure = np.broadcast_to(span.sure, len(by_group))[by_group]
-    return Span(
-        np.minimum.reduceat(np.where(sure, low, -np.inf), starts),
-        np.maximum.reduceat(np.where(sure, high, np.inf), starts),
-        np.logical_and.reduceat(sure, starts),
-    )

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
-from typing import Literal as OneOf
 from typing import cast, get_args
 
-from autotune.errors import InputError, Location, Problem, nearest
+from autotune.errors import InputError, Location, Problem, nearest, shorten
 from autotune.space.syntax import (
     FUNCTIONS,
     Binary,
@@ -33,6 +31,7 @@ from autotune.space.syntax import (
     UnaryOperator,
     children,
 )
+from autotune.space.tokens import ESCAPES, INSTEAD, NUMBER, Token, scan
 
 MOST_CHARACTERS = 2_000
 DEEPEST = 100
@@ -42,69 +41,6 @@ LARGEST_INTEGER = 2**63
 POWERS = {"or": 1, "and": 2, "not": 3, "comparison": 4, "+": 5, "-": 5, "*": 6, "/": 6, "//": 6, "%": 6}
 SIGN, POWER = 7, 8
 COMPARISONS = frozenset(get_args(ComparisonOperator))
-
-INSTEAD = {
-    "=": "to compare, write ==",
-    "===": "to compare, write ==",
-    "!==": "to compare, write !=",
-    "<>": "for 'differs from', write !=",
-    "=<": "for 'at most', write <=",
-    "=>": "for 'at least', write >=",
-    "≤": "write <=",
-    "≥": "write >=",
-    "≠": "write !=",
-    "×": "to multiply, write *",
-    "&&": "write and",
-    "&": "write and",
-    "||": "write or",
-    "|": "write or",
-    "!": "write not",
-    "~": "write not",
-    "^": "for a power, write **",
-    "<<": "to double n times, write * 2 ** n",
-    ">>": "to halve n times, write // 2 ** n",
-    ":=": "a rule cannot set anything; to compare, write ==",
-    "is": "to compare, write ==",
-    "if": "write the two cases with and and or",
-    "?": "write the two cases with and and or",
-    "{": "write a list with [ and ]",
-    "}": "write a list with [ and ]",
-    "lambda": "a rule is one expression over knobs",
-    "for": "a rule is one expression over knobs: name each item",
-    "None": "to make a knob exist only sometimes, give it a 'when'",
-    "null": "to make a knob exist only sometimes, give it a 'when'",
-}
-"""What to write instead of something that other languages have."""
-
-TOKEN = re.compile(
-    r"""\s*(?:
-        (?P<number>(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d+)?\w*)
-      | (?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
-      | (?P<name>[^\W\d]\w*)
-      | (?P<sign>===|!==|<<|>>|<>|=<|=>|:=|&&|\|\||\*\*|//|==|!=|<=|>=|\S)
-      | (?P<end>\Z)
-    )""",
-    re.VERBOSE | re.DOTALL,
-)
-NUMBER = re.compile(
-    r"""(?P<whole>0[xX][0-9a-fA-F]+|0|[1-9]\d*(?:_\d+)*)
-      | (?:\d+(?:_\d+)*\.(?:\d+(?:_\d+)*)?|\.\d+(?:_\d+)*)(?:[eE][+-]?\d+)?
-      | \d+(?:_\d+)*[eE][+-]?\d+""",
-    re.VERBOSE | re.ASCII,
-)
-ESCAPES = {"\\\\": "\\", "\\'": "'", '\\"': '"', "\\n": "\n", "\\t": "\t"}
-
-Kind = OneOf["number", "text", "name", "sign", "end"]
-
-
-@dataclass(frozen=True)
-class Token:
-    kind: Kind
-    text: str
-    column: int
-
-    def __str__(self) -> str:
-        return "the end of the rule" if self.kind == "end" else f"'{self.text}'"
 
 
 def parse(text: str, origin: Location | None = None) -> Node:
@@ -124,8 +60,8 @@ def problem(
 ) -> InputError:
     """An error about what stands at ``column`` (from 1; 0 means the whole) of a rule's text."""
     if origin is None:
-        shown = text if len(text) <= 60 else f"{text[:57]}..."
-        return InputError(Problem(message, Location(f"rule {shown!r}", column=column), expected, hint))
+        place = Location(f"rule {shorten(text)!r}", column=column)
+        return InputError(Problem(message, place, expected, hint))
     before = text[: max(column - 1, 0)]
     lines = before.count("\n")
     where = Location(
@@ -137,25 +73,19 @@ def problem(
 
 
 class _Parser:
-    """One text. ``self.token`` is the token that comes next."""
+    """One text. ``self.token`` is the token that comes next, ``self.end`` where it ends."""
 
     def __init__(self, text: str, origin: Location | None) -> None:
         self.text = text
         self.origin = origin
         self.depth = 0
-        self.token = self._scan(0)
+        self.token, self.end = scan(text, 0)
 
     # -- tokens
 
-    def _scan(self, start: int) -> Token:
-        match = TOKEN.match(self.text, start)
-        assert match is not None  # the pattern takes any character, and the end
-        kind: Kind = cast(Kind, match.lastgroup)
-        self.end = match.end()
-        return Token(kind, match[kind], match.start(kind) + 1)
-
     def advance(self) -> Token:
-        token, self.token = self.token, self._scan(self.end)
+        token = self.token
+        self.token, self.end = scan(self.text, self.end)
         return token
 
     def sees(self, text: str) -> bool:
@@ -234,8 +164,8 @@ class _Parser:
         if self.token.kind not in ("sign", "name") or text == "comparison":
             return ""
         if text == "not":
-            following = TOKEN.match(self.text, self.end)
-            return "not in" if following and following["name"] == "in" else ""
+            following, _ = scan(self.text, self.end)
+            return "not in" if (following.kind, following.text) == ("name", "in") else ""
         return text if text in COMPARISONS or text in POWERS else ""
 
     def _advance_over(self, operator: str) -> Token:

@@ -7,17 +7,8 @@ from dataclasses import fields as dataclass_fields
 from typing import Any
 
 from autotune.errors import nearest
-from autotune.space.fields import (
-    Converter,
-    Fields,
-    Problems,
-    as_map,
-    integer,
-    number,
-    one_of,
-    text,
-    wrong,
-)
+from autotune.space.converters import integer, number, one_of, text
+from autotune.space.fields import Converter, Fields, Problems, as_map, wrong
 from autotune.space.spec import EarlyStopping
 from autotune.space.yaml_nodes import YamlNode, YamlScalar
 

@@ -10,20 +10,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from autotune.errors import InputError, Problem, nearest
+from autotune.errors import InputError, Problem, nearest, shorten
 from autotune.space.configuration import FrozenMap, Value
-from autotune.space.fields import (
-    Converter,
-    Fields,
-    Problems,
-    as_map,
-    boolean,
-    choice,
-    fact,
-    items,
-    scalar,
-    wrong,
-)
+from autotune.space.converters import boolean, choice, fact, items, scalar
+from autotune.space.fields import Converter, Fields, Problems, as_map, wrong
 from autotune.space.knob import Knob
 from autotune.space.knobs import (
     Assignment,
@@ -35,15 +25,7 @@ from autotune.space.knobs import (
 )
 from autotune.space.read_ranges import read_range
 from autotune.space.syntax import check_name
-from autotune.space.yaml_nodes import (
-    YamlEntry,
-    YamlList,
-    YamlMap,
-    YamlNode,
-    YamlScalar,
-    describe,
-    shorten,
-)
+from autotune.space.yaml_nodes import YamlEntry, YamlList, YamlMap, YamlNode, YamlScalar, describe
 
 KINDS: dict[str, tuple[str, ...]] = {
     "values": (),
@@ -171,7 +153,7 @@ class _KnobReader:
         elif isinstance(node, YamlScalar) and isinstance(node.value, bool):
             hint = f"write {shorten(self.entry.key)}: {{flag: {node.text}}}"
         expected = "a mapping with one of " + ", ".join(KINDS)
-        self.problems.found.extend(wrong(node, self.title, expected, hint).problems)
+        self.problems.keep(wrong(node, self.title, expected, hint))
         return None
 
     def kind(self, fields: Fields) -> str | None:
@@ -210,7 +192,7 @@ class _KnobReader:
             return
         if not isinstance(node, YamlScalar) or not isinstance(node.value, str) or not node.value.strip():
             expected = "a condition in a text, such as \"layout == 'row'\""
-            self.problems.found.extend(wrong(node, fields.name("when"), expected).problems)
+            self.problems.keep(wrong(node, fields.name("when"), expected))
         else:
             conditions[self.entry.key] = node
 
@@ -316,9 +298,7 @@ class _KnobReader:
         try:
             default = knob.canonical(given[0])
         except ValueError:
-            self.problems.found.extend(
-                wrong(node, title, knob.expected, _near_value(given[0], knob)).problems
-            )
+            self.problems.keep(wrong(node, title, knob.expected, _near_value(given[0], knob)))
             return None
         if kind == "flag" and default != knob.default:
             self.problems.add(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
-from autotune.space.fields import Fields, Problems, as_map, number, one_of, written
+from autotune.errors import shorten
+from autotune.space.converters import number, one_of, written
+from autotune.space.fields import Fields, Problems, as_map
 from autotune.space.spec import TIME, MetricSpec
-from autotune.space.yaml_nodes import YamlEntry, YamlMap, YamlNode, YamlScalar, shorten
+from autotune.space.yaml_nodes import YamlEntry, YamlMap, YamlNode, YamlScalar
 
 KEYS = ("goal", "unit", "at_most", "at_least")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from autotune.errors import InputError, Problem
-from autotune.space.fields import Fields, Problems, items, one_of, scalar, wrong
+from autotune.space.converters import items, one_of, scalar
+from autotune.space.fields import Fields, Problems, wrong
 from autotune.space.knob import Knob
 from autotune.space.knobs import FloatRange, IntegerRange, Scale
 from autotune.space.knobs_ranges import LARGEST

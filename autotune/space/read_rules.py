@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from autotune.errors import InputError, Location, Problem, nearest
 from autotune.space.binding import bind_rule
 from autotune.space.configuration import FrozenMap, Value
-from autotune.space.fields import Problems, items, text, wrong
+from autotune.space.converters import items, text
+from autotune.space.fields import Problems, wrong
 from autotune.space.knob import Knob
 from autotune.space.parser import problem
 from autotune.space.read_knobs import KnobSection
@@ -45,9 +46,9 @@ def read_space(
 ) -> Space | None:
     """The space, or ``None`` where something is wrong with it, which is reported."""
     before = len(problems.found)
-    binder = _Binder(section, workload, device, problems)
-    conditions = {name: binder.rule(node, condition=True) for name, node in section.conditions.items()}
-    rules = [binder.rule(node) for node in _listed(constraints, problems)]
+    reader = _RuleReader(section, workload, device, problems)
+    conditions = {name: reader.rule(node, condition=True) for name, node in section.conditions.items()}
+    rules = [reader.rule(node) for node in _listed(constraints, problems)]
     knobs = _sound(section, conditions)
     whole = not section.broken and len(knobs) == len(section.knobs) and len(problems.found) == before
     kept = [rule for rule in rules if rule is not None] if whole else []
@@ -61,7 +62,7 @@ def _listed(node: YamlNode | None, problems: Problems) -> Sequence[YamlScalar]:
         return []
     if not isinstance(node, YamlList):
         hint = "begin each rule with '- ' on a line of its own"
-        problems.found.extend(wrong(node, "constraints", "a list of rules", hint).problems)
+        problems.keep(wrong(node, "constraints", "a list of rules", hint))
         return []
     if len(node.items) > MOST_RULES:
         problems.add(f"there are {len(node.items):,} constraints", node.where, f"at most {MOST_RULES:,}")
@@ -83,7 +84,7 @@ def _origin(node: YamlScalar) -> Location:
 
 
 @dataclass(frozen=True)
-class _Binder:
+class _RuleReader:
     """Parses and binds rules against what could be read."""
 
     section: KnobSection
@@ -126,7 +127,7 @@ class _Binder:
             if plain_name and name not in known and not self.broken(name):
                 message = f"there is no knob or workload fact {name!r}"
                 found = problem(rule.text, rule.where, node.column, message, hint=nearest(name, known))
-                self.problems.found.extend(found.problems)
+                self.problems.keep(found)
 
 
 def _sound(section: KnobSection, conditions: Mapping[str, Rule | None]) -> list[Knob]:

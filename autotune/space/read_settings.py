@@ -7,11 +7,7 @@ from dataclasses import fields as dataclass_fields
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from autotune.space.fields import (
-    Converter,
-    Fields,
-    Problems,
-    as_map,
+from autotune.space.converters import (
     boolean,
     duration,
     integer,
@@ -22,9 +18,10 @@ from autotune.space.fields import (
     optional,
     scalar,
 )
+from autotune.space.fields import Converter, Fields, Problems, as_map
 from autotune.space.read_early_stopping import read_early_stopping
 from autotune.space.spec import Budget, MeasureSettings, MetricSpec, SearchSettings
-from autotune.space.yaml_nodes import YamlNode
+from autotune.space.yaml_nodes import YamlEntry, YamlNode
 
 Settings = TypeVar("Settings", SearchSettings, MeasureSettings, Budget)
 Scalar = bool | int | float | str
@@ -89,28 +86,25 @@ def read_search(
     """``metrics``: of the study; early stopping judges one of them. Its strategy is by default ``bayes``."""
     goals = [metric.name for metric in metrics if metric.goal]
     table = SEARCH | {"early_stopping": optional(read_early_stopping(goals))}
-    settings = _read(node, "search", table, SearchSettings(), problems)
-    if node is not None and settings.early_stopping is not None:
-        given = Fields(as_map(node, "search", ""), "search", [*table], Problems())
-        if "strategy" not in given:
-            return replace(settings, strategy="bayes")
+    settings, given = _read(node, "search", table, SearchSettings(), problems)
+    if settings.early_stopping is not None and "strategy" not in given:
+        return replace(settings, strategy="bayes")
     return settings
 
 
 def read_measure(node: YamlNode | None, problems: Problems) -> MeasureSettings:
-    settings = _read(node, "measure", MEASURE, MeasureSettings(), problems)
-    if node is not None and settings.max_readings < settings.min_readings:
-        given = Fields(as_map(node, "measure", ""), "measure", [*MEASURE], Problems())
-        place = given.node("max_readings") or given.node("min_readings")
+    settings, given = _read(node, "measure", MEASURE, MeasureSettings(), problems)
+    if settings.max_readings < settings.min_readings:
+        entry = given.get("max_readings") or given["min_readings"]
         problems.add(
             f"max_readings ({settings.max_readings}) is below min_readings ({settings.min_readings})",
-            place.where if place else node.where,
+            entry.value.where,
         )
     return settings
 
 
 def read_budget(node: YamlNode | None, problems: Problems) -> Budget:
-    return _read(node, "budget", BUDGET, Budget(), problems)
+    return _read(node, "budget", BUDGET, Budget(), problems)[0]
 
 
 def _read(
@@ -119,14 +113,17 @@ def _read(
     table: Mapping[str, Converter[Any]],
     defaults: Settings,
     problems: Problems,
-) -> Settings:
-    """``defaults`` with what the section says. The table and the data class have the same keys."""
+) -> tuple[Settings, Mapping[str, YamlEntry]]:
+    """``defaults`` with what the section says, and its entries by key.
+
+    The table and the data class have the same keys.
+    """
     assert set(table) == {field.name for field in dataclass_fields(defaults)}
     if node is None:
-        return defaults
+        return defaults, {}
     entries = problems.attempt(lambda: as_map(node, title, f"a mapping of {', '.join(table)}"))
     if entries is None:
-        return defaults
+        return defaults, {}
     section = Fields(entries, title, [*table], problems)
     given = {key: section.get(key, table[key], getattr(defaults, key)) for key in table if key in section}
-    return replace(defaults, **given)
+    return replace(defaults, **given), section.entries

@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from autotune.errors import InputError, Location, Problem, nearest
+from autotune.errors import InputError, Location, Problem, nearest, shorten
 from autotune.space.configuration import FrozenMap, Value
-from autotune.space.fields import Problems, as_map, boolean, fact, items, mapping, wrong
+from autotune.space.converters import boolean, fact, items, mapping
+from autotune.space.fields import Problems, as_map, wrong
 from autotune.space.spec import say_workload
-from autotune.space.yaml_nodes import YamlEntry, YamlList, YamlMap, YamlNode, shorten
+from autotune.space.yaml_nodes import YamlEntry, YamlList, YamlMap, YamlNode
 
 HELD_OUT = "held_out"
 """In a workload of a list: it is not searched, only measured, to check what is chosen for it."""
@@ -50,7 +51,7 @@ def read_workloads(
         case YamlMap(entries=entries) if entries:
             members = _product(node, problems)
         case _:
-            problems.found.extend(wrong(node, "workloads", FORM).problems)
+            problems.keep(wrong(node, "workloads", FORM))
             return ()
     if len(members) > MOST:
         problems.add(f"{len(members):,} workloads", node.where, f"at most {MOST}")

@@ -15,12 +15,14 @@ from pathlib import Path
 
 from autotune.errors import InputError, Problem, nearest
 from autotune.space.configuration import FrozenMap, Value
-from autotune.space.fields import Fields, Problems, as_map, fact, mapping, text, wrong
+from autotune.space.converters import fact, mapping, text
+from autotune.space.fields import Fields, Problems, as_map, wrong
+from autotune.space.read_command import Known
 from autotune.space.read_knobs import KINDS as KNOB_KINDS
 from autotune.space.read_knobs import KnobSection, read_knobs
 from autotune.space.read_metrics import read_metrics
 from autotune.space.read_objective import KINDS as OBJECTIVE_KINDS
-from autotune.space.read_objective import Known, read_objective
+from autotune.space.read_objective import read_objective
 from autotune.space.read_rules import Facts, read_space
 from autotune.space.read_settings import read_budget, read_measure, read_search
 from autotune.space.read_workloads import Member, read_workloads
@@ -131,7 +133,7 @@ class _Reader:
         """``place``: of the workload to read, where there are several; ``None``: there must be one only."""
         if not isinstance(root, YamlMap):
             hint = "see the reference of space.yaml, or begin with  autotune init"
-            problems.found.extend(wrong(root, "the file", "a mapping of sections", hint).problems)
+            problems.keep(wrong(root, "the file", "a mapping of sections", hint))
             problems.raise_all()
             raise AssertionError  # for the type checker: the line above has raised
         self.problems = problems

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from autotune.errors import Location, Problem, nearest
+from autotune.errors import Location, Problem, listed, nearest, shorten
 from autotune.space import compute
 from autotune.space.configuration import FrozenMap, Value, plain
 from autotune.space.knob import Knob
@@ -136,10 +136,4 @@ def show(node: Node) -> str:
         return repr(plain(node.value))
     text = render(node)
     text = text[1:-1] if text[0] == "(" else text
-    return f"'{text}'" if len(text) <= 40 else f"'{text[:37]}...'"
-
-
-def listed(known: Iterable[object], most: int = 12) -> str:
-    """``a, b, c`` for people, cut where it is long."""
-    names = [str(name) for name in known]
-    return ", ".join(names[:most]) + (f", ... ({len(names)} in all)" if len(names) > most else "")
+    return f"'{shorten(text, 40)}'"

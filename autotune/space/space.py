@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from autotune.errors import InputError, Problem
 from autotune.space.configuration import Configuration, Value, plain
@@ -124,21 +123,6 @@ class Space(Configurations):
         return neighbours(self, self._ordered(configuration))
 
     # -- geometry
-
-    @cached_property
-    def width(self) -> int:
-        """How many numbers :meth:`encode` gives."""
-        return sum(knob.width for knob in self.knobs)
-
-    def encode(self, configuration: Mapping[str, Value]) -> NDArray[np.float64]:
-        """Numbers in [0, 1] for a surrogate, of shape (:attr:`width`,).
-
-        A knob that does not exist has its default's code, so that it tells nothing apart.
-        """
-        code: list[float] = []
-        for knob in self.knobs:
-            code.extend(knob.encode(configuration.get(knob.name, knob.default)))
-        return np.array(code, dtype=np.float64)
 
     def distance(self, one: Mapping[str, Value], other: Mapping[str, Value]) -> float:
         """The mean distance over all knobs, from 0 to 1; a knob that only one of them has counts 1."""

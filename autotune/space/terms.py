@@ -1,32 +1,25 @@
-"""Rules as shared terms over variables: what a partly assigned configuration still has to remember.
+"""Rules as shared terms over variables: simplified, bounded, and each of them there once.
 
 A rule's syntax tree is lowered to *terms*. Equal subexpressions become the same object, and chains
 of ``+``, ``*``, ``min``, ``max``, ``and`` and ``or`` become one term with many operands wherever
-regrouping them changes no result (integers; operands that are always defined). Once some of the
-variables are assigned, a rule depends on them only through its :func:`frontier`: the largest
-subexpressions whose variables are all assigned. In
-``(bx*tx + 2*t) * (by*ty + 2*t) * (2 + sh) * 4 <= 49152``, once ``bx`` and ``tx`` are set, only
-their product matters. A sum or product under ``% m`` is kept modulo ``m``.
-
-Each term carries bounds of its value over the whole space, and whether it can be undefined.
+regrouping them changes no result (integers; operands that are always defined). A sum or product under
+``% m`` is kept modulo ``m``. Each term carries bounds of its value over the whole space, and whether it can
+be undefined.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from autotune.space import bounds
-from autotune.space.columns import ABSENT, DEFINED, Column, apply, constant, truth
+from autotune.space.columns import ABSENT, DEFINED, Column, apply, constant, holds_integers, truth
 from autotune.space.configuration import Value
 
 FOLDING = frozenset({"+", "*", "min", "max", "and", "or", "+%", "*%", "distinct"})
-"""Operations that may be evaluated a group of operands at a time."""
-
-_MANY = 8
-"""Operands from which on it pays to fold their bounds once for all states."""
+"""Operations whose operands may be computed some at a time, in any order."""
 
 _BOOLEAN = frozenset(
     {"==", "!=", "<", "<=", ">", ">=", "in", "not", "and", "or", "holds", "active", "present"}
@@ -37,7 +30,8 @@ class Term:
     """One expression over variables, made by :class:`Terms` only: equal terms are identical.
 
     ``mask`` has a bit for each variable it mentions; ``integral``: every value is an integer (or a
-    flag); ``absent``, ``invalid``: it can be undefined in that way; ``span``: bounds of its value.
+    flag); ``absent``, ``invalid``: it can be undefined in that way; ``folds``: its operands may be computed
+    some at a time; ``span``: bounds of its value.
     """
 
     __slots__ = (
@@ -92,9 +86,7 @@ class Terms:
             term.mask = 1 << index
             term.absent = values.undefined is not None
             data = values.data if values.undefined is None else values.data[values.undefined == DEFINED]
-            term.integral = data.dtype in (np.dtype(np.int64), np.dtype(bool)) or all(
-                isinstance(value, int) for value in data.tolist()
-            )
+            term.integral = holds_integers(data)
             term._span = bounds.of_values(data, sure=values.undefined is None)
         return term
 
@@ -151,7 +143,7 @@ class Terms:
         literals = [argument for argument in flat if argument.operation == "literal"]
         others = [argument for argument in flat if argument.operation != "literal"]
         if literals:
-            folded = fold(operation, [constant(literal.data) for literal in literals], data)
+            folded = apply_term(operation, [constant(literal.data) for literal in literals], data)
             one = self.literal(_only(folded))
             if not others:
                 return one
@@ -169,7 +161,7 @@ class Terms:
             term.folds = folds
             for argument in arguments:
                 term.mask |= argument.mask
-            term.integral = data.integral if operation == "lookup" else _integral(operation, arguments)
+            term.integral = _integral(operation, arguments, data)
             if operation in ("holds", "active", "present"):
                 term.absent = term.invalid = False
             else:
@@ -178,7 +170,7 @@ class Terms:
                     operation, arguments
                 )
         if not term.mask and term.total:
-            return self.literal(_only(evaluate(term, {}, self)))
+            return self.literal(_only(_evaluate(term)))
         return term
 
     def _intern(self, operation: str, arguments: tuple[Term, ...], data: Any) -> tuple[Term, bool]:
@@ -191,6 +183,13 @@ class Terms:
         return term, True
 
 
+def _evaluate(term: Term) -> Column:
+    """The column of a term without variables."""
+    if term.operation == "literal":
+        return constant(term.data)
+    return apply_term(term.operation, [_evaluate(argument) for argument in term.arguments], term.data)
+
+
 def _only(column: Column) -> Value:
     """The one value of a column of constants."""
     value: Value = column.data.item()
@@ -200,7 +199,9 @@ def _only(column: Column) -> Value:
 _NEUTRAL: Mapping[str, Any] = {"+": 0, "*": 1, "and": True, "or": False, "+%": 0, "*%": 1}
 
 
-def _integral(operation: str, arguments: Sequence[Term]) -> bool:
+def _integral(operation: str, arguments: Sequence[Term], data: Any) -> bool:
+    if operation == "lookup":
+        return holds_integers(data.values)
     if operation in _BOOLEAN or operation in ("+%", "*%", "distinct"):
         return True
     if operation == "**":
@@ -230,57 +231,10 @@ def _modest(term: Term) -> bool:
     return bounds.at_most(term.span, 1e30) and bounds.at_least(term.span, -1e30)
 
 
-# --- what has to be remembered -----------------------------------------------------------------
+# --- computing them ----------------------------------------------------------------------------
 
 
-def frontier(terms: Terms, term: Term, assigned: int) -> frozenset[Term]:
-    """The largest subexpressions of ``term`` whose variables are all in ``assigned`` (a bit mask)."""
-    if not term.mask & assigned:
-        return frozenset()
-    if not term.mask & ~assigned:
-        return frozenset((term,))
-    found: set[Term] = set()
-    closed = []
-    for argument in term.arguments:
-        if argument.mask and not argument.mask & ~assigned:
-            closed.append(argument)
-        elif argument.mask & assigned:
-            found |= frontier(terms, argument, assigned)
-    if closed and term.folds:
-        found.add(terms.make(term.operation, closed, term.data))
-    else:
-        found.update(closed)
-    return frozenset(found)
-
-
-def evaluate(term: Term, known: Mapping[Term, Column], terms: Terms, assigned: int = 0) -> Column:
-    """The column of ``term`` from those in ``known``: the frontier at ``assigned`` and new variables."""
-    if term in known:
-        return known[term]
-    if term.operation == "literal":
-        return constant(term.data)
-    if term.folds:
-        groups = split(term, known, terms, assigned)
-        return fold(term.operation, [evaluate(g, known, terms, assigned) for g in groups], term.data)
-    arguments = [evaluate(argument, known, terms, assigned) for argument in term.arguments]
-    return fold(term.operation, arguments, term.data)
-
-
-def split(term: Term, known: Container[Term], terms: Terms, assigned: int) -> Sequence[Term]:
-    """The operands of a folding term, those that were folded together before as one."""
-    before = [a for a in term.arguments if a.mask and not a.mask & ~assigned]
-    if len(before) < 2 or len(before) == len(term.arguments):
-        return term.arguments
-    partial = terms.make(term.operation, before, term.data)
-    if partial not in known:
-        return term.arguments
-    return [
-        partial,
-        *(argument for argument in term.arguments if argument.mask & ~assigned or not argument.mask),
-    ]
-
-
-def fold(operation: str, arguments: Sequence[Column], data: Any = None) -> Column:
+def apply_term(operation: str, arguments: Sequence[Column], data: Any = None) -> Column:
     """:func:`apply`, and the operations that only terms have."""
     if operation in ("+%", "*%"):
         return _residue(operation[0], arguments, data)
@@ -322,39 +276,3 @@ def _distinct(arguments: Sequence[Column]) -> Column:
         undefined = apply("+", (Column(np.zeros((), dtype=np.int64), used.undefined), argument)).undefined
         used = Column(data, undefined)
     return used
-
-
-def spans(
-    term: Term,
-    known: Mapping[Term, bounds.Span],
-    terms: Terms,
-    assigned: int,
-    reached: int,
-    memo: dict[Term, bounds.Span],
-) -> bounds.Span:
-    """Bounds of ``term`` whatever the open variables are.
-
-    ``known`` bounds the frontier at ``assigned`` and the variables in ``reached`` beyond it.
-    """
-    if term in known:
-        return known[term]
-    if not term.mask & reached:
-        return term.span
-    found = memo.get(term)
-    if found is None:
-        groups = _ahead(term, known, terms, assigned, reached) if term.folds else term.arguments
-        operands = [spans(group, known, terms, assigned, reached, memo) for group in groups]
-        found = memo[term] = bounds.combine(term.operation, operands, term.data)
-    return found
-
-
-def _ahead(term: Term, known: Container[Term], terms: Terms, assigned: int, reached: int) -> Sequence[Term]:
-    """As :func:`split`, and those operands as one that nothing is known of: their span is always the same."""
-    groups = split(term, known, terms, assigned)
-    ahead = [group for group in groups if not group.mask & reached]
-    if len(ahead) < _MANY or len(ahead) == len(term.arguments):
-        return groups
-    return [
-        *(group for group in groups if group.mask & reached),
-        terms.make(term.operation, ahead, term.data),
-    ]

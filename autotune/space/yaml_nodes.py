@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from autotune.errors import InputError, Location, Problem
+from autotune.errors import InputError, Location, Problem, shorten
 from autotune.space.yaml_errors import refuse_control_characters, syntax_problem
 
 MAX_DEPTH = 32
@@ -86,11 +86,6 @@ def describe(node: YamlNode) -> str:
             return f"the text {shorten(text)!r}"
         case _:
             return shorten(node.text)
-
-
-def shorten(text: str, width: int = 60) -> str:
-    """``text``, cut where it would fill the screen."""
-    return text if len(text) <= width else text[: width - 3] + "..."
 
 
 def compose(text: str, file: str) -> tuple[YamlNode, list[Problem]]:

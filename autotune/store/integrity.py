@@ -1,4 +1,4 @@
-"""Is the database sound? What ``autotune doctor`` and the fault tests ask."""
+"""Is the database sound? What the fault tests ask after everything that they do to it."""
 
 from __future__ import annotations
 

@@ -280,7 +280,7 @@ class Store(StoreReader):
             until = self._clock() + lease_seconds
             return trials.retry(connection, trial_id, session_id, segment_id, until)
 
-    # -- artefacts, environments, recipes --------------------------------------------------------
+    # -- artefacts, recipes ----------------------------------------------------------------------
 
     def put_artifact(self, content: bytes, kind: str) -> str:
         """Keep a file's content once; its hash (SHA-256)."""
@@ -298,11 +298,6 @@ class Store(StoreReader):
                 return contents.missing(direct, hashes)
 
         return contents.Files.of(files, lacked)
-
-    def put_environment(self, digest: str, document: Mapping[str, Any]) -> None:
-        """Keep the description of an environment once, under its hash."""
-        with self._database.write() as connection:
-            contents.insert_environment(connection, digest, document, self._clock())
 
     def put_recipes(self, new: Iterable[NewRecipe]) -> None:
         """Keep recipes, all or none, each in the place of an earlier one of its name, device and case."""

@@ -32,8 +32,3 @@ class Plan:
         if "chunk_kb" in values:
             values["chunk"] = int(values.pop("chunk_kb")) << 10
         return cls(**values)
-
-    @property
-    def exact(self) -> bool:
-        """Whether what comes out is rounded like float32."""
-        return self.compression == "none"

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-MODES = ("allreduce", "server", "async", "bounded", "easgd")
-
 
 @dataclass(frozen=True)
 class Plan:

@@ -41,7 +41,6 @@ class Allreduce(DistributedObjective):
         super().__init__(context)
         self.elements = int(float(context.workload["megabytes"]) * 1e6 / 4)
         self.gemms = context.size("gemms", 0, least=0)
-        self._baseline: Plan | None = None
 
     @property
     def _busy(self) -> float:

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-SCHEDULES = ("gpipe", "1f1b")
-
 
 @dataclass(frozen=True)
 class Plan:

@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.racing import FIXED, MOST, OWN, RULES, Race, by_mean, nvbench_enough, race, report, run
+from benchmarks.racing import race, run
+from benchmarks.racing_report import report
+from benchmarks.racing_rules import FIXED, MOST, OWN, RULES, Race, by_mean, nvbench_enough
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ def store(tmp_path: Path) -> Path:
             new_study(EVIL, document=document, workload={EVIL: EVIL}, objective=EVIL, spec_text=EVIL)
         )
         session = opened.open_session(study.id, {}, "environment0", 1, EVIL)
-        opened.put_environment("environment0", {"machine": {"processor": {"name": EVIL}}, EVIL: EVIL})
+        opened.load((), {"environment0": {"machine": {"processor": {"name": EVIL}}, EVIL: EVIL}}, ())
         segment = opened.open_segment(study.id, {"source_hash": EVIL}, {}, EVIL)
         for place in range(3):
             new = NewTrial(

@@ -1,4 +1,4 @@
-"""A search around the process of the tests."""
+"""A search around the process of the tests, and a store that recipes are looked up in."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from autotune.hook import recipe
 from autotune.measure.reports import Reporter
 from autotune.measure.run_listener import RunListener
 from autotune.measure.run_protocol import VARIABLE
+from autotune.store.store import Store
 from tests.hook.listening import KNOBS, Search
 
 
@@ -28,3 +30,19 @@ def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Search]:
     yield begin
     for listener in made:
         listener.__exit__(None, None, None)
+
+
+@pytest.fixture
+def nothing_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("AUTOTUNE_STORE", str(tmp_path / "store.db"))
+    monkeypatch.delenv("AUTOTUNE_RECIPES", raising=False)
+    recipe.forget()
+    yield
+    recipe.forget()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "store.db") as store:
+        yield store

@@ -91,8 +91,8 @@ def verdict(fault: int, stride: int, in_place: bool, answered: bool) -> str:
     import numpy as np
     import torch
 
-    from autotune.hook.call import KernelCall
-    from autotune.hook.call_objective import CallObjective
+    from autotune.hook.kernel_call import KernelCall
+    from autotune.hook.kernel_call_objective import CallObjective
     from autotune.measure.objective import Context, WrongAnswer
     from tests.hook.kernels import faulty
 
@@ -118,8 +118,8 @@ def unwritten() -> str:
     """What is said where nothing seems to be written."""
     import torch
 
-    from autotune.hook.call import KernelCall
-    from autotune.hook.call_objective import CallObjective
+    from autotune.hook.kernel_call import KernelCall
+    from autotune.hook.kernel_call_objective import CallObjective
     from autotune.measure.objective import Context
     from tests.hook.kernels import add
 
@@ -137,7 +137,7 @@ def copied(offset: int) -> bool:
     """Whether a copy has the values, strides and alignment of a strided view, and shares nothing with it."""
     import torch
 
-    from autotune.hook.call import Copy
+    from autotune.hook.kernel_call import Copy
 
     whole = torch.arange(400, dtype=torch.float16).reshape(20, 20)
     view = whole[2:9:3, offset:15:2].t()

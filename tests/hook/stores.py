@@ -49,7 +49,7 @@ def add_study(
         "gpus": {},
     }
     digest = f"environment-{name}-{device}-{sorted((packages or {}).items())}"
-    store.put_environment(digest, environment)
+    store.load((), {digest: environment}, ())
     study = store.create_study(
         NewStudy(
             name=name,

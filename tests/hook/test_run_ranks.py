@@ -112,7 +112,6 @@ def test_a_rank_that_never_asks_holds_nobody_up() -> None:
         one, _silent = Stop(words, file, Rank(0, 2)), Stop(words, file, Rank(1, 2))
         words[ORDER] = 1
         assert not any(one.after(step) for step in range(1, 100))
-        assert one.ordered
 
 
 def test_the_next_run_of_a_stopped_trial_stops_at_once() -> None:

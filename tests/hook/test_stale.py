@@ -55,8 +55,8 @@ def test_changes_are_named(tmp_path: Path) -> None:
         files=("a.py",),
         versions={DRIVER: "550", "no-such-package": "1.0"},
     )
-    assert changes(recipe, here) == "GPU driver 550 -> 560; no-such-package 1.0 -> not there"
-    assert changes(replace(recipe, versions={DRIVER: "560"}), here) == ""
-    assert changes(replace(recipe, device="gpu"), here) == ""
+    assert changes(recipe, here) == ["GPU driver 550 -> 560", "no-such-package 1.0 -> not there"]
+    assert changes(replace(recipe, versions={DRIVER: "560"}), here) == []
+    assert changes(replace(recipe, device="gpu"), here) == []
     (tmp_path / "a.py").write_text("import numpy as np\n")
-    assert changes(replace(recipe, versions={}), here) == "the objective's source changed"
+    assert changes(replace(recipe, versions={}), here) == ["the objective's source changed"]

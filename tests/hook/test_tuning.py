@@ -6,17 +6,17 @@ import pytest
 
 import autotune
 from autotune.errors import InputError
-from autotune.hook.tuning import VARIABLE, Budget, asked
+from autotune.hook.tuning import VARIABLE, Budget, budget_asked
 
 
 def test_a_block_asks_and_the_innermost_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
-    assert asked() is None
+    assert budget_asked() is None
     with autotune.tuning(trials=3):
         with autotune.tuning(time=2.0, store="a.db"):
-            assert asked() == Budget(time=2.0, store="a.db")
-        assert asked() == Budget(trials=3)
-    assert asked() is None
+            assert budget_asked() == Budget(time=2.0, store="a.db")
+        assert budget_asked() == Budget(trials=3)
+    assert budget_asked() is None
 
 
 @pytest.mark.parametrize("bound", [{"trials": 0}, {"time": float("nan")}, {"seed": -1}])
@@ -28,7 +28,7 @@ def test_a_bound_that_is_none_is_refused_as_the_block_begins(bound: dict[str, fl
 @pytest.mark.parametrize(("value", "asks"), [("1", True), ("on", True), ("0", False), ("", False)])
 def test_the_environment_asks(monkeypatch: pytest.MonkeyPatch, value: str, asks: bool) -> None:
     monkeypatch.setenv(VARIABLE, value)
-    assert asked() == (Budget() if asks else None)
+    assert budget_asked() == (Budget() if asks else None)
 
 
 def test_only_kernels_of_triton_are_decorated() -> None:

@@ -40,7 +40,7 @@ def make_origin(tmp_path: Path) -> Path:
         store.pause(running.id, 2, outcome(Status.PRUNED, metrics=metrics, facts={"step": 2}))
         store.finish(own.trial(4).id, outcome(Status.CRASHED, message=ODD, stderr=ODD * 100))
         store.finish(own.trial(8, "final").id, outcome(value=0.25))
-        store.put_environment("environment1", {"machine": {"processor": {"name": ODD}}, "odd": -math.inf})
+        store.load((), {"environment1": {"machine": {"processor": {"name": ODD}}, "odd": -math.inf}}, ())
         store.update_space(own.study.id, "new text", {"space": {"knobs": {}}, "identity": {}}, "space1")
         settings = {"sources": [{"study": 1, "trials": 1}, {"study": 77, "trials": 3}]}
         later = store.open_session(own.study.id, settings, "environment0", 1, "host")

@@ -74,12 +74,6 @@ def test_what_is_never_allowed_is_false_and_what_always_is_true() -> None:
     assert guard(Surroundings(plain.to_document(), {}, frozenset("m")), {"a": True}) == TRUE
 
 
-def test_whether_anything_depends_on_the_workload() -> None:
-    assert around().depends  # the knob `late`
-    assert not Surroundings(document(), {}, frozenset(("n",))).depends
-    assert Surroundings(document("n % tile == 0"), {}, frozenset(("n",))).depends
-
-
 def test_a_missing_knob_beside_a_workload_is_refused_for_python() -> None:
     with pytest.raises(InputError, match="cannot be said of the workload alone"):
         guard(around("panel + m > 5"), CONFIGURATION)

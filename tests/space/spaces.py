@@ -1,4 +1,4 @@
-"""Random small spaces with every kind of knob and rule, and what brute force finds in them."""
+"""Spaces by hand, random small ones of every kind of knob and rule, and what brute force finds in them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from autotune.errors import InputError
 from autotune.space.binding import bind_rule
-from autotune.space.configuration import FrozenMap, Value
+from autotune.space.configuration import Configuration, FrozenMap, Value
+from autotune.space.feasible import FeasibleSet
 from autotune.space.knob import Knob
 from autotune.space.knobs import (
     Assignment,
@@ -25,6 +26,53 @@ from autotune.space.knobs import (
     Permutation,
 )
 from autotune.space.rule import Rule
+from autotune.space.space import Space
+
+MIXED = Space(
+    [
+        FloatRange("momentum", 0, 0.99, when="optimizer == 'sgd' and decay"),
+        OrderedValues("tile", (1, 2, 4, 8), default=2),
+        IntegerRange("depth", 1, 8, scale="log2", when="tile > 1"),
+        Choice("optimizer", ("sgd", "adam", "lion")),
+        Flag("decay", when="depth >= 2"),
+        Permutation("order", ("i", "j", "k")),
+        Assignment("place", ("embed", "head"), ("cpu", "gpu")),
+        FloatRange("lr", 1e-5, 1, scale="log", default=1e-3),
+    ],
+    constraints=["tile * depth <= 16", "lr * tile < 2", "place['embed'] != 'gpu' or order[0] != 'k'"],
+)
+DISCRETE = Space(
+    [
+        OrderedValues("a", (1, 2, 3, 4, 6)),
+        IntegerRange("b", 1, 6),
+        Choice("c", ("x", "y", "z")),
+        Flag("d"),
+    ],
+    constraints=["a * b % 2 == 0", "c != 'y' or a > 2", "not d or b <= 4"],
+)
+CONDITIONAL = Space(
+    [
+        Choice("kind", ("plain", "tiled")),
+        OrderedValues("tile", (1, 2, 4), when="kind == 'tiled'"),
+        Flag("unroll", when="tile > 1"),
+    ],
+    constraints=["not unroll or tile == 4"],
+)
+SEEDS = st.integers(0, 2**32)
+
+
+def listed(space: Space) -> list[Configuration]:
+    """Every feasible configuration, by brute force."""
+    names = [knob.name for knob in space.knobs]
+    indices = [product(*(range(len(cell.values)) for cell in knob.cells)) for knob in space.knobs]
+    values = [[knob.join(i) for i in every] for knob, every in zip(space.knobs, indices, strict=True)]
+    found: dict[Configuration, None] = {}
+    for chosen in product(*values):
+        complete = dict(zip(names, chosen, strict=True))
+        kept = {name: complete[name] for name in space.active(complete)}
+        if not space.violated(kept):
+            found[Configuration(kept)] = None
+    return list(found)
 
 
 @dataclass(frozen=True)
@@ -54,6 +102,16 @@ def printed_under_hash_seeds(program: str) -> set[str]:
         ).stdout
         for seed in ("0", "1", "2")
     }
+
+
+def feasible(knobs: list[Knob], *constraints: str, **options: object) -> FeasibleSet:
+    rules = [bind_rule(text, knobs=knobs) for text in constraints]
+    return FeasibleSet(knobs, rules, **options)  # type: ignore[arg-type]
+
+
+def when(knob: Knob, text: str, *known: Knob) -> Knob:
+    knob.__dict__["when"] = bind_rule(text, knobs=known).as_condition()
+    return knob
 
 
 def brute_force(space: SmallSpace) -> list[dict[str, Value]]:

@@ -15,12 +15,13 @@ from autotune.space import bounds, compute
 from autotune.space.binding import bind_rule
 from autotune.space.columns import ABSENT, DEFINED, INVALID, Column, apply, column, constant
 from autotune.space.configuration import Value
+from autotune.space.frontier import evaluate, frontier, spans
 from autotune.space.knob import Knob
 from autotune.space.knobs import IntegerRange, OrderedValues
-from autotune.space.lowering import lower_rule
+from autotune.space.lowering import Lowering
 from autotune.space.parts import with_absent
 from autotune.space.rule import Rule
-from autotune.space.terms import Term, Terms, evaluate, frontier, spans
+from autotune.space.terms import Term, Terms
 from tests.space.spaces import SmallSpace, small_spaces
 
 THOROUGH = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -158,7 +159,7 @@ class Lowered:
 
     def rule(self, rule: Rule) -> list[Term]:
         by_name = {knob.name: knob for knob in self.space.knobs}
-        return lower_rule(rule, by_name, lambda name, _: self.variables[self.number[name]], self.terms)
+        return Lowering(by_name, lambda name, _: self.variables[self.number[name]], self.terms).rule(rule)
 
     def columns(self, rows: Sequence[Mapping[str, Value]]) -> dict[Term, Column]:
         """The variables' columns for these rows."""

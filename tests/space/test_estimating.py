@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from autotune.space import bounds
 from autotune.space.columns import column
 from autotune.space.estimating import Estimates
+from autotune.space.frontier import frontier
 from autotune.space.ordering import arrange
-from autotune.space.terms import Term, Terms, frontier
+from autotune.space.terms import Term, Terms
 
 
 def variables(terms: Terms, sizes: list[int]) -> list[Term]:

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from autotune.errors import InputError, Location
 from autotune.space.compute import TooLargeError, Undefined
-from autotune.space.parser import INSTEAD, parse
+from autotune.space.parser import parse
 from autotune.space.rule import compiled
 from autotune.space.syntax import Comparison, Item, Literal, Name, check_name, render, walk
+from autotune.space.tokens import INSTEAD
 
 VALUES = {"a": 3, "b": -2, "c": 0.5, "flag": True, "tile_m": 16}
 ATOMS = st.sampled_from(

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from autotune.errors import InputError
+from autotune.space.read_command import COMMAND_KEYS
 from autotune.space.read_knobs import ALL_KEYS
-from autotune.space.read_objective import COMMAND_KEYS
 from autotune.space.reader import KEYS, parse_family, parse_spec
 from autotune.space.spec import Budget, MeasureSettings, SearchSettings
 

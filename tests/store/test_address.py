@@ -82,7 +82,7 @@ def test_stays_where_it_was_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(tmp_path)
     with Store.open("a.db") as store:
         monkeypatch.chdir(tmp_path / "elsewhere")
-        store.put_environment("e", {})
+        store.load((), {"e": {}}, ())
     assert not (tmp_path / "elsewhere" / "a.db").exists()
 
 

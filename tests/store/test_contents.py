@@ -97,6 +97,6 @@ class TestContents:
 
     def test_environments_are_kept_once(self, store: Store) -> None:
         document = {"machine": {"cpu": "x", "cores": 2}, "packages": {"numpy": "2.0"}}
-        store.put_environment("e", document)
-        store.put_environment("e", {"another": "document"})
+        store.load((), {"e": document}, ())
+        store.load((), {"e": {"another": "document"}}, ())
         assert store.environment("e") == document

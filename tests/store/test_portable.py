@@ -33,7 +33,7 @@ def made(store: Store) -> Bench:
     store.report(own.trial(4).id, [Report(1, {"loss": 0.5}), Report(2, {"loss": math.nan})])
     store.finish(own.trial(1, "final").id, outcome())
     store.save_verdict(own.study.id, own.session, {"configuration": {"tile": 1}})
-    store.put_environment("environment0", {"machine": {}})
+    store.load((), {"environment0": {"machine": {}}}, ())
     store.update_space(own.study.id, "text", {"space": {}}, "space1")
     return own
 
@@ -108,7 +108,7 @@ def test_a_study_that_cannot_be_written_leaves_no_trace(store: Store, made: Benc
 
 def test_what_nothing_refers_to_goes(store: Store, made: Bench) -> None:
     loose, kept = store.put_artifact(b"loose", "notes"), store.put_artifact(b"manifest", WRITTEN)
-    store.put_environment("environment9", {})
+    store.load((), {"environment9": {}}, ())
     assert set(store.loose().artifacts) == {loose} and store.loose().environments == ("environment9",)
     store.delete()
     assert store.kind_of(loose) is None and store.kind_of(kept) == WRITTEN

@@ -74,9 +74,6 @@ ERRORS: Mapping[int, CudaError] = {
 """By number. What is the configuration's fault and spoils the context makes it ``crashed``; what the device
 refuses before it begins is ``infeasible``; what is the machine's fault is ``lost``, and tried again."""
 
-STICKY = frozenset({214, 220, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 999})
-"""After these, every further call in the process fails: it has to end."""
-
 TYPES: Mapping[tuple[str, str], Status] = {
     ("torch", "OutOfMemoryError"): _MEMORY,
     ("triton", "OutOfResources"): _INFEASIBLE,
@@ -101,7 +98,6 @@ class Failure:
     status: Status
     name: str
     """CUDA's, or of the type."""
-    sticky: bool = False
 
 
 def classify(error: BaseException) -> Failure | None:
@@ -117,7 +113,7 @@ def classify(error: BaseException) -> Failure | None:
     known = ERRORS.get(number)
     if known is None:
         return Failure(_CRASHED, f"CUDA error {number}")
-    return Failure(known.status, known.name, number in STICKY)
+    return Failure(known.status, known.name)
 
 
 def _number(error: BaseException) -> int | None:

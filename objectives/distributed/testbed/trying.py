@@ -39,7 +39,7 @@ def _try(rank: Rank, seconds: float, streams: int) -> tuple[float, float]:
     rank.beat("round trip")
     trip = _ping(rank, connections[0])
     rank.beat("bandwidth")
-    rate = _send(connections[1:], seconds) if rank.rank == 0 else _receive(connections[1:], seconds)
+    rate = _send(connections[1:]) if rank.rank == 0 else _receive(connections[1:], seconds)
     for connection in connections:
         connection.close()
     return trip, rate
@@ -76,7 +76,7 @@ def _ping(rank: Rank, connection: socket.socket, count: int = 30) -> float:
     return statistics.median(times)
 
 
-def _send(connections: Sequence[socket.socket], seconds: float) -> float:
+def _send(connections: Sequence[socket.socket]) -> float:
     """Fill all connections until the other side has had enough."""
     block = bytes(_BLOCK)
 

@@ -8,8 +8,8 @@
  * over so many nanoseconds after its last bit. Segments that the kernel leaves together (TSO) travel
  * together, and are charged the headers that each of them would have had.
  *
- * On standard input: "cut I" and "mend I" for device I, "stats"; its end is the end of the program. "stats"
- * is answered by one line of JSON, and counts begin anew.
+ * On standard input: "cut I" for device I, "stats"; its end is the end of the program. "stats" is answered by
+ * one line of JSON, and counts begin anew.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -211,8 +211,6 @@ static int obey(void) {
         *end = 0;
         if (sscanf(line, "cut %d", &device) == 1 && device >= 0 && device < count)
             cut[device] = 1;
-        else if (sscanf(line, "mend %d", &device) == 1 && device >= 0 && device < count)
-            cut[device] = 0;
         else if (strcmp(line, "stats") == 0)
             say_stats();
         line = end + 1;

@@ -73,9 +73,6 @@ class Wire:
         """Lose whatever goes from or to a device from now on."""
         self._say(f"cut {device}")
 
-    def mend(self, device: int) -> None:
-        self._say(f"mend {device}")
-
     def traffic(self) -> Traffic:
         """What went over it since the last call."""
         self._say("stats")

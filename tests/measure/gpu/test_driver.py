@@ -95,7 +95,7 @@ def test_a_failure_has_the_drivers_name_for_it() -> None:
         function.launch((1, 1, 1), (1, 1, 1), 0, 0, [])
     assert error.value.code == ILLEGAL_ADDRESS and error.value.name == "CUDA_ERROR_ILLEGAL_ADDRESS"
     failure = classify(error.value)
-    assert failure is not None and failure.sticky and failure.name == error.value.name
+    assert failure is not None and failure.name == error.value.name
 
 
 def test_a_code_that_the_driver_cannot_name() -> None:

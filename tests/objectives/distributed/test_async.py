@@ -17,11 +17,12 @@ from tests.objectives.distributed.importing import FOLDER, importable
 
 importable()
 
-from async_plan import MODES, Plan, lead_of  # noqa: E402
+from async_plan import Plan, lead_of  # noqa: E402
 from async_sgd import AsyncSgd  # noqa: E402
 
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="not installed: torch")
 
+MODES = read_spec(FOLDER.parents[1] / "searchspaces" / "async-sgd.yaml").space.knob("mode").options
 EASY = {"workers": 2, "width": 16, "depth": 1, "target": 1.8, "validate": 10, "seconds": 10}
 
 

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.torch, needs_torch]
 pytest.importorskip("torch")
 importable()
 
-from placement_plan import SCHEDULES, Plan  # noqa: E402
+from placement_plan import Plan  # noqa: E402
 from placement_rank import Stepped  # noqa: E402
 
 SPACES = Path(__file__).parents[3] / "searchspaces"
@@ -56,7 +56,7 @@ def test_gradients_and_losses_are_those_of_the_unsplit_model(objective: Any) -> 
     rng = np.random.default_rng(0)
     places = [(0, 0, 0, 0), (0, 0, 1, 1), (1, 0, 1, 0)]
     for place, micro_batches in zip(places, (1, 2, 4), strict=True):
-        for schedule, recompute in product(SCHEDULES, (False, True)):
+        for schedule, recompute in product(("gpipe", "1f1b"), (False, True)):
             plan = objective.load(Plan(place, micro_batches, schedule, recompute))
             assert objective.check(plan, rng)["error"] < 1e-4
 

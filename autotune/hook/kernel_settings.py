@@ -10,14 +10,16 @@ from autotune.hook.tuning import Budget
 
 @dataclass(frozen=True)
 class Settings:
-    """What was said in the decorator."""
+    """What was said in the decorator, completed by what only the function tells."""
 
     name: str
     key: tuple[str, ...]
-    recipes: Path
-    source: str
     written: tuple[str, ...]
     tolerance: float | None
     asks: bool
     """Whether a call may tune where somebody asks for it."""
     budget: Budget
+    recipes: Path = Path()
+    """The file of recipes."""
+    source: str = ""
+    """Hash of the kernel's source."""

@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-from autotune.hook.call import KernelCall
-from autotune.hook.call_objective import CallObjective, launch_options
-from autotune.hook.case import DEVICE, TYPES, Case, plain
+from autotune.hook.case import DEVICE, TYPES, Case, as_plain
 from autotune.hook.choosing import default
+from autotune.hook.kernel_call import KernelCall
+from autotune.hook.kernel_call_objective import CallObjective, launch_options
+from autotune.hook.kernel_settings import Settings
 from autotune.hook.recipes import Metric, Recipe, Speedup
-from autotune.hook.settings import Settings
 from autotune.hook.tuning import Budget
 from autotune.measure.objective import Context
 from autotune.session.api import open_session
@@ -51,7 +51,7 @@ def search_case(
         return open_session(spec, opened, objective=objective).run()
 
 
-def recipe_of(result: Result, case: Case, device: str, settings: Settings) -> Recipe:
+def recipe_of_result(result: Result, case: Case, device: str, settings: Settings) -> Recipe:
     """What is to be remembered of a result that has a winner."""
     assert result.best is not None
     speedup, time = result.speedup, result.metrics["time"]
@@ -59,7 +59,7 @@ def recipe_of(result: Result, case: Case, device: str, settings: Settings) -> Re
         name=settings.name,
         device=device,
         case=case,
-        configuration={name: plain(value) for name, value in result.best.items()},
+        configuration={name: as_plain(value) for name, value in result.best.items()},
         metric=Metric("time", time.value, time.low, time.high, "s"),
         speedup=Speedup(speedup.estimate, speedup.low, speedup.high) if speedup else None,
         defended=result.defended,
