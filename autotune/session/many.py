@@ -37,6 +37,7 @@ from autotune.session.shapes_standing import Follower
 from autotune.space.spec import Budget, Family, SearchSettings, StudySpec
 from autotune.status import Status
 from autotune.store.records import StudyRecord, TrialRecord, VerdictRecord
+from autotune.store.room import Room
 from autotune.store.store import Store
 
 
@@ -125,10 +126,21 @@ class ManySession:
         return INTERRUPTED
 
     def _standing(self, place: int) -> Standing:
+        return self._follower(place).standing(closed=place in self._closed)
+
+    def _follower(self, place: int) -> Follower:
         if place not in self._followers:
             study = self._studies[place]
             self._followers[place] = Follower(self.store, study.id, self.family.specs[place])
-        return self._followers[place].standing(closed=place in self._closed)
+        return self._followers[place]
+
+    def _room(self) -> Room | None:
+        """What is left of the budget of trials over all workloads; ``None``: there is none."""
+        limit = self.family.specs[0].budget.trials
+        if limit is None:
+            return None
+        tries, counted = zip(*(self._follower(place).count() for place in self._searched), strict=True)
+        return Room(limit - sum(tries), counted)
 
     def _tried(self, place: int) -> list[TrialRecord]:
         """The search trials of one workload that its space still has: as in any session, no others count."""
@@ -173,6 +185,7 @@ class ManySession:
                 executor,
                 self.environment,
                 part=True,
+                shared=self._room,
                 progress=progress,
                 remarks=self._remarks,
             )
