@@ -22,7 +22,7 @@ from autotune.session.budget import Spent, say_trials
 from autotune.session.executor import Executor
 from autotune.session.finale import defend
 from autotune.session.ledger import Ledger
-from autotune.session.opening import open_study
+from autotune.session.opening import check_feasible, is_begun, open_study
 from autotune.session.progress import Progress
 from autotune.session.remarks import Remarks
 from autotune.session.result import INTERRUPTED, load_result, space_of
@@ -70,6 +70,7 @@ class ManySession:
 
     def run(self) -> ManyResult:
         """Search until the budget is spent, then a finale for each workload, then all winners on all."""
+        self._require_some()
         self._open()
         try:
             reason = self._search()
@@ -100,6 +101,21 @@ class ManySession:
     def _searched(self) -> list[int]:
         """The places of the workloads that are not held out."""
         return [place for place, out in enumerate(self.family.held_out) if not out]
+
+    def _require_some(self) -> None:
+        """Raises where no workload can be searched, before studies begin that would never have a trial."""
+        specs = self.family.specs
+        feasible = [place for place in self._searched if specs[place].space.feasible]
+        if not feasible:
+            check_feasible(specs[self._searched[0]])
+        begun = (is_begun(specs[place], self.store, self.environment) for place in feasible)
+        if not self.fresh and all(begun):
+            return
+        for place in feasible:
+            with self._may_fail(place):
+                self.make_executor(specs[place]).close()
+                return
+        raise self._failures[feasible[0]]
 
     def _open(self) -> None:
         """All studies stand before the first try, so that the store knows the family from then on."""
