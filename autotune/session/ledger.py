@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 
 from autotune.errors import InputError
+from autotune.measure.clocks import monotonic
 from autotune.measure.outcome import Outcome
 from autotune.provenance.environment import Environment
 from autotune.search.contract import Problem
@@ -91,7 +92,7 @@ class Ledger:
         self.strategy = make_strategy(spec.search.strategy, problem, spec.search.seed)
         self._bury_dead_sessions()
         self._searched_before = seconds_searched(store, study.record.id)
-        self._began = time.monotonic()  # the clock may be set meanwhile
+        self._began = monotonic()  # the clock may be set meanwhile
         self.session_id = self._open_session(part, learned.settings)
         self._restore()
 
@@ -197,7 +198,7 @@ class Ledger:
 
     def renew(self) -> None:
         """Tell the store that the trials in flight are alive; cheap, call it often."""
-        now = time.monotonic()
+        now = monotonic()
         if self._running and now - self._renewed > LEASE_SECONDS / 4:
             self._renewed = now
             self.store.renew(list(self._running))
@@ -243,7 +244,7 @@ class Ledger:
 
     @property
     def spent(self) -> Spent:
-        seconds = self._searched_before + time.monotonic() - self._began
+        seconds = self._searched_before + monotonic() - self._began
         return Spent(len(self._counted), seconds, self._since_improvement)
 
     @property
