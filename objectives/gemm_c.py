@@ -34,6 +34,7 @@ class Gemm(CompiledC):
     """C = A B in float32 on one thread. Metrics: ``time`` in seconds, ``error`` over the largest entry."""
 
     sources: ClassVar[tuple[str, ...]] = ("gemm_c.c",)
+    workload_facts = ("m", "n", "k", "dtype")
     source = Path(__file__).with_suffix(".c")
     function = "gemm"
     signature = (c_void_p,) * 3 + (c_int,) * 3

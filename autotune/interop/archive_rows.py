@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from autotune.space.configuration import Configuration
 from autotune.status import Status
 from autotune.store.portable import Document, columns
+from autotune.store.records import NO_ROOM
 from autotune.store.schema import (
     Json,
     Number,
@@ -203,7 +204,7 @@ def _ask(row: Document) -> None:
         raise WrongRowError("trials is no list")
     for number in numbers:
         if number is not None:
-            _whole(number, "a trial's number", least=0)
+            _whole(number, "a trial's number", least=NO_ROOM)
 
 
 def _trial(row: Document) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from autotune.measure.clocks import perf_counter
 from autotune.measure.guarded import Array, GuardedArray, aligned, fingerprint, scaled_error, unchanged
 from autotune.measure.kernel_objective import KernelObjective
 from autotune.measure.objective import Context
@@ -86,10 +86,10 @@ class ArrayObjective(KernelObjective):
 
     def _time(self, this: _Round, calls: int) -> float:
         call, loaded, inputs, outputs = self.call, this.loaded, this.inputs, this.outputs
-        start = time.perf_counter()
+        start = perf_counter()
         for _ in range(calls):
             call(loaded, inputs, outputs)
-        return time.perf_counter() - start
+        return perf_counter() - start
 
     def _error(self, name: str, answer: Array, expected: Mapping[str, Array]) -> float:
         allowed = self._allowed(name, answer.dtype.name, expected)

@@ -51,7 +51,7 @@ from autotune.errors import InputError
 from autotune.measure.command_crashed import CommandCrashed
 from autotune.measure.command_metrics import mark_as_old, read_metrics
 from autotune.measure.command_problems import problems
-from autotune.measure.handing import missed_knobs
+from autotune.measure.handing import Missed, missed_knobs
 from autotune.measure.leftovers import Leftovers
 from autotune.measure.mistakes import mistake_in, mistake_of_program
 from autotune.measure.objective import Context, Infeasible, Objective, WrongAnswer
@@ -62,6 +62,7 @@ from autotune.measure.reports import SILENT, Reporter
 from autotune.measure.run_listener import RunListener
 from autotune.measure.run_protocol import VARIABLE as RUN_VARIABLE
 from autotune.measure.shared_folder import BuildStamp, alone_at
+from autotune.measure.stopped import Stopped
 from autotune.space.configuration import Configuration
 from autotune.space.placeholders import fill
 from autotune.space.spec import CommandObjective, MetricSpec
@@ -152,21 +153,30 @@ class CommandRunner(Objective):
             if file is not None:
                 mark_as_old(file)
             self._begin(loaded)
-            with self._listener(loaded, self.report) as listener:
-                ended = self._execute(loaded, self.spec.arguments, rng, listener)
-            if listener.heard.runs:
-                self._has_runs.touch()
-            if listener.stopped is not None:
-                raise listener.stopped
+            listener = self._listener(loaded, self.report)
+            try:
+                with listener:
+                    ended = self._execute(loaded, self.spec.arguments, rng, listener)
+                if listener.heard.runs:
+                    self._has_runs.touch()
+                if listener.stopped is not None:
+                    raise listener.stopped
+            except Stopped as stopped:  # what stands behind is no worse, where no knob has got there
+                if (missed := self._missed(loaded, listener)).none_arrived:
+                    raise CommandCrashed(missed.mistake, None, missed.mistake, sure=True) from stopped
+                raise
             if not ended.succeeded:
                 said = f"{self.spec.arguments[0]}: {ended.how}{ended.last_words}"
                 crash = CommandCrashed(said, ended, mistake_of_program(ended, self.spec.arguments))
                 raise listener.failure() or crash
-            missed = missed_knobs(self.spec, loaded.configuration, listener, self._read_before(loaded))
+            missed = self._missed(loaded, listener)
             if missed.mistake:
                 raise CommandCrashed(missed.mistake, ended, missed.mistake, sure=missed.none_arrived)
             metrics = read_metrics(self.spec, self.metrics, ended, file, listener.heard)
             return Sample(metrics, facts=missed.facts) if missed.facts else metrics
+
+    def _missed(self, run: Run, listener: RunListener) -> Missed:
+        return missed_knobs(self.spec, run.configuration, listener, self._read_before(run))
 
     # -- running -------------------------------------------------------------------------------
 

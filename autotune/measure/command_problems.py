@@ -8,14 +8,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from autotune.errors import Problem, nearest
+from autotune.measure.handing import hands_nothing
 from autotune.provenance.files import is_file
 from autotune.space.placeholders import fill, names
 from autotune.space.spec import CommandObjective, MetricSpec
 
 
 def problems(spec: CommandObjective, metrics: Sequence[MetricSpec]) -> list[Problem]:
-    """The programs that are not there, and the metrics that nothing can give."""
-    return [*_program_problems(spec), *_metric_problems(spec, metrics)]
+    """The programs that are not there, the metrics that nothing can give, and knobs that go nowhere."""
+    return [*_program_problems(spec), *_metric_problems(spec, metrics), *_knob_problems(spec)]
 
 
 def is_needed(metric: MetricSpec) -> bool:
@@ -67,6 +68,14 @@ def _script_problem(command: Sequence[str], spec: CommandObjective) -> Problem |
     return Problem(
         f"there is no file {script!r} in {spec.base}", hint=nearest(script, beside) if beside else ""
     )
+
+
+def _knob_problems(spec: CommandObjective) -> list[Problem]:
+    """That every configuration would measure the same, where that is sure."""
+    why = hands_nothing(spec)
+    expected = '"--name={name}" for each knob, where the program takes it'
+    hint = "or let the program ask: with autotune.run() as run: value = run.knob(name, default)"
+    return [Problem(why, None, expected, hint)] if why else []
 
 
 def _metric_problems(spec: CommandObjective, metrics: Sequence[MetricSpec]) -> list[Problem]:

@@ -6,7 +6,6 @@ import ctypes
 import hashlib
 import os
 import subprocess
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -15,6 +14,7 @@ from typing import Any, ClassVar
 
 from autotune.measure.array_objective import ArrayObjective
 from autotune.measure.c_identity import compilation_key
+from autotune.measure.clocks import perf_counter
 from autotune.measure.compile_cache import CompileCache, Compiled, write_whole
 from autotune.measure.elf import code_fingerprint
 from autotune.measure.guarded import Array
@@ -75,7 +75,7 @@ def _run_compiler(compiler: Sequence[str], flags: Sequence[str], source: Path, p
     unfinished = path.with_suffix(f".{os.getpid()}")
     # Libraries come last: the linker takes from them what the source before them needs.
     libraries = [flag for flag in flags if flag.startswith("-l")]
-    start = time.perf_counter()
+    start = perf_counter()
     done = subprocess.run(
         [*compiler, *flags, str(source), "-o", str(unfinished), *libraries],
         capture_output=True,
@@ -83,7 +83,7 @@ def _run_compiler(compiler: Sequence[str], flags: Sequence[str], source: Path, p
         errors="replace",
         check=False,
     )
-    seconds = time.perf_counter() - start
+    seconds = perf_counter() - start
     if done.returncode:
         raise Infeasible(f"gcc refused it: {done.stderr.strip()[-MOST_MESSAGE:]}")
     unfinished.replace(path)  # atomic: two preparers may compile the same

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
+from autotune.measure.clocks import perf_counter
 from autotune.measure.compile_cache import Compiled, cache_key, write_whole
 from autotune.measure.device_objective import DeviceObjective
 from autotune.measure.gpu.cuda_compiler import (
@@ -118,9 +118,9 @@ class CudaObjective(DeviceObjective):
         key = cache_key(source=source, compiler=compiler.identity, options="\0".join(wanted))
 
         def make() -> Compiled:
-            start = time.perf_counter()
+            start = perf_counter()
             cubin, log = compiler.compile(source, self.source.name, wanted)
-            return Compiled(cubin, {"compile_seconds": time.perf_counter() - start, "log": log})
+            return Compiled(cubin, {"compile_seconds": perf_counter() - start, "log": log})
 
         made = self.compile_cache.get_or_make(key, make)
         path = self.context.cache / f"{self.source.stem}-{key[:16]}.cubin"

@@ -66,6 +66,9 @@ class DeviceObjective(KernelObjective):
     ``cold`` (default on a GPU: each call finds its inputs in memory only) or ``warm``.
     """
 
+    device_facts: ClassVar[tuple[str, ...]] = ("device", "caches", "energy")
+    """What a workload may say of the device: a part of a subclass's ``workload_facts``, if it has any."""
+
     caches: ClassVar[Caches | None] = None
     """What a call finds where the workload does not say; ``None``: cold on a GPU, else warm."""
 

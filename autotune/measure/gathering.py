@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from autotune.measure.clocks import perf_counter
 from autotune.measure.outcome import Estimate, Outcome, Reading
 from autotune.measure.raised import Failed, failed
 from autotune.measure.readings import MOST_DISCARDED
@@ -52,7 +52,7 @@ class Trial:
         """Times a phase; an exception of the objective in it becomes :class:`Failed`."""
         self.phase = phase
         self.notes.phase(phase)
-        start = time.perf_counter()
+        start = perf_counter()
         try:
             yield
         except Failed:
@@ -62,7 +62,7 @@ class Trial:
                 raise  # the user's
             raise failed(error) from error
         finally:
-            self.phases[phase] = self.phases.get(phase, 0.0) + time.perf_counter() - start
+            self.phases[phase] = self.phases.get(phase, 0.0) + perf_counter() - start
 
     def add(self, reading: Reading) -> None:
         self.readings.append(reading)

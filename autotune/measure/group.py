@@ -10,7 +10,6 @@ import os
 import pickle
 import select
 import shutil
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -18,6 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from autotune.measure.clocks import monotonic
 from autotune.measure.group_awake import KeptAwake
 from autotune.measure.group_board import Board
 from autotune.measure.group_device import Device, make_limits, spread, sweep_device_groups
@@ -253,7 +253,7 @@ class ProcessGroup:
         return [replace(joined[number], descriptors=tuple(received[number])) for number in range(self.world)]
 
     def _join(self, life: _Life, joined: dict[int, Joined], received: dict[int, list[int]]) -> None:
-        deadline = time.monotonic() + START_SECONDS
+        deadline = monotonic() + START_SECONDS
         while len(joined) < self.world:
             _wait(life.ranks, _WATCH_SECONDS)
             for rank in life.ranks:
@@ -262,11 +262,11 @@ class ProcessGroup:
                 for message in messages:
                     if isinstance(message, Entered):
                         joined[rank.rank] = message.joined
-            late = time.monotonic() > deadline
+            late = monotonic() > deadline
             if late or any(rank.exit_code is not None for rank in life.ranks):
                 raise verdict(
                     [rank.state(life.board) for rank in life.ranks],
-                    time.monotonic(),
+                    monotonic(),
                     START_SECONDS if late else None,
                 )
 
@@ -274,10 +274,10 @@ class ProcessGroup:
 
     def _watch(self, life: _Life, stall: float, seconds: float) -> None:
         """Until all have answered; raises the signal that ends the trial."""
-        begun = looked = heard = time.monotonic()
+        begun = looked = heard = monotonic()
         while True:
             _wait([rank for rank in life.ranks if rank.answer is None], _WATCH_SECONDS)
-            now = time.monotonic()
+            now = monotonic()
             if now - looked > 10 * _WATCH_SECONDS:
                 begun += now - looked  # this process was stopped: no silence that it could have heard
                 heard = now
@@ -286,7 +286,7 @@ class ProcessGroup:
             if all(isinstance(rank.answer, Done) for rank in life.ranks):
                 return
             if self._broken(life):
-                raise verdict(self._after_grace(life), time.monotonic())
+                raise verdict(self._after_grace(life), monotonic())
             if why := self.network.failure():
                 raise NetworkLost(f"the network between the ranks broke down: {why}")
             states = [rank.state(life.board) for rank in life.ranks]
@@ -307,8 +307,8 @@ class ProcessGroup:
 
     def _after_grace(self, life: _Life) -> list[RankState]:
         """How all stand a moment after one has failed."""
-        deadline = time.monotonic() + _GRACE_SECONDS
-        while (left := deadline - time.monotonic()) > 0:
+        deadline = monotonic() + _GRACE_SECONDS
+        while (left := deadline - monotonic()) > 0:
             waiting = [rank for rank in life.ranks if rank.answer is None and rank.exit_code is None]
             if not waiting:
                 break

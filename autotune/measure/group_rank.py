@@ -10,12 +10,12 @@ import os
 import pickle
 import socket
 import sys
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autotune.measure.channel import BlockingChannel, BrokenChannel, frame
+from autotune.measure.clocks import monotonic
 from autotune.measure.group_board import Board
 from autotune.measure.libc import die_with_parent
 from autotune.measure.pinning import pin
@@ -88,7 +88,7 @@ class Rank:
 
     def begin(self) -> None:
         """A call begins: its phases are counted anew."""
-        self._phase, self._since, self.step = CALLED, time.monotonic(), 0
+        self._phase, self._since, self.step = CALLED, monotonic(), 0
         self.phases = {}
         self.beat()
 
@@ -159,9 +159,7 @@ def _answer(rank: Rank, call: Call) -> Done | Raised:
         rank.begin()  # anew: a rank that took longer to import what it calls is no slow one
         result = work(rank, *arguments)
         rank.beat("done")
-        return Done(
-            pickle.dumps(result, protocol=pickle.HIGHEST_PROTOCOL), dict(rank.phases), time.monotonic()
-        )
+        return Done(pickle.dumps(result, protocol=pickle.HIGHEST_PROTOCOL), dict(rank.phases), monotonic())
     except BaseException as error:  # noqa: BLE001 - whatever an objective raises is an answer
         return _raised(error)
     finally:
@@ -173,6 +171,6 @@ def _raised(error: BaseException) -> Raised:
     from autotune.measure.group_messages import Raised
     from autotune.measure.raised import failed
 
-    at = time.monotonic()
+    at = monotonic()
     found = failed(error)
     return Raised(str(found.status), found.message, at, found.stderr, dict(found.metrics))

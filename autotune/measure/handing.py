@@ -8,20 +8,23 @@ use of a knob that it was handed cannot be known. But one that was never handed 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from autotune.measure.outcome import UNREACHED
 from autotune.measure.run_listener import RunListener
+from autotune.measure.sources import source_files
+from autotune.provenance.files import is_file
 from autotune.space.configuration import Configuration
 from autotune.space.placeholders import names
 from autotune.space.spec import CommandObjective
 
-_NONE_ARRIVED = (
-    "no knob gets to the command: it has the {name} of none as an argument, a variable or in its config file,"
-    " and no program that it started asked for one by autotune.run"
+_NONE_WRITTEN = (
+    "no knob gets to the command: it has the {name} of none as an argument, a variable or in its config file"
 )
+_NONE_ARRIVED = f"{_NONE_WRITTEN}, and no program that it started asked for one by autotune.run"
 """The same words for each configuration, so that all trials show the same mistake."""
 
 
@@ -59,6 +62,35 @@ def missed_knobs(
     if listener.was_read:
         return Missed()
     return Missed(tuple(left), _NONE_ARRIVED if none_written else "", none_written)
+
+
+def hands_nothing(spec: CommandObjective) -> str:
+    """Why it is sure, before anything has run, that no knob will get to the command; empty where it is not.
+
+    It is where nothing is written, and the command is a Python script of which all that lies nearby can be
+    looked through: none of it speaks of autotune, nor starts another program.
+    """
+    written = any(_is_knob(spec, name) for name in _written(spec))
+    whole = spec.config_file and not spec.config_text
+    commands = [command for command in (spec.arguments, spec.prepare, spec.check) if command]
+    if written or whole or not all(_is_script(command, spec.base) for command in commands):
+        return ""
+    if any(_MAY_ASK.search(file.read_bytes()) for file in source_files(spec)):
+        return ""
+    return _NONE_WRITTEN + f", and {spec.arguments[1]} asks for none by autotune.run"
+
+
+_MAY_ASK = re.compile(
+    rb"autotune|subprocess|os\.(system|exec|spawn|posix_spawn|popen)|runpy|importlib|__import__",
+    re.IGNORECASE,
+)
+"""What stands in a script by which knobs may come to it, or to a program that it starts."""
+
+
+def _is_script(command: Sequence[str], base: Path) -> bool:
+    """Whether it is ``python bench.py`` with a file that is there."""
+    by_python = Path(command[0]).name.startswith("python") and len(command) > 1
+    return by_python and command[1].endswith(".py") and is_file(base / command[1])
 
 
 def unwritten(spec: CommandObjective, knobs: Iterable[str]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import signal
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from collections.abc import Callable
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _M_MMAP_THRESHOLD = -3
+_IN_OPEN = 0x20
 
 
 def adopt_orphans() -> None:
@@ -61,6 +63,24 @@ def trim_heap() -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
+
+
+def watch_openings(path: str) -> int:
+    """A descriptor that is readable once somebody on this machine has opened the file (inotify, Linux).
+
+    Raises ``OSError`` where that cannot be told, or there are too many such watches.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    if not hasattr(libc, "inotify_init1"):
+        raise OSError(errno.ENOSYS, "inotify")
+    watch: int = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+    if watch < 0:
+        raise OSError(ctypes.get_errno(), "inotify_init1")
+    if libc.inotify_add_watch(watch, os.fsencode(path), ctypes.c_uint32(_IN_OPEN)) < 0:
+        error = ctypes.get_errno()
+        os.close(watch)
+        raise OSError(error, "inotify_add_watch")
+    return watch
 
 
 def _prctl(option: int, value: int) -> None:

@@ -20,6 +20,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from autotune.errors import InputError, Location, Problem, nearest
+from autotune.measure.facts import require_known
 from autotune.measure.function import FunctionObjective
 from autotune.measure.objective import Context, Objective, Signal
 from autotune.measure.target import EXAMPLE, absolute, is_path, split_target, target_file
@@ -118,8 +119,12 @@ def _without_types(signature: inspect.Signature) -> str:
 
 
 def _construct(kind: type[Objective], context: Context, where: Location | None) -> Objective:
+    if kind.workload_facts is not None:
+        require_known([name for name in context.workload if name not in context.ruled], kind.workload_facts)
     try:
         return kind(context)
+    except InputError:
+        raise
     except Signal as refusal:
         raise InputError(Problem(f"{kind.__name__} refuses this workload: {refusal}", where)) from refusal
     except Exception as error:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import mmap
 import os
 import struct
-import time
 
 from autotune.measure.channel import BrokenChannel, Splitter, frame, loads_plain
+from autotune.measure.clocks import monotonic
 from autotune.measure.messages import Noted
 from autotune.measure.outcome import Reading
 
@@ -44,7 +44,7 @@ class SharedNotes:
 
     def phase(self, name: str) -> None:
         """A phase begins."""
-        self._write((name, time.monotonic()))
+        self._write((name, monotonic()))
 
     def reading(self, reading: Reading) -> None:
         self._write(reading)

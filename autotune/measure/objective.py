@@ -94,6 +94,8 @@ class Context:
     """Seeds fresh random inputs; another one for each trial and each round."""
     compiled: Path | None = None
     """The folder of :attr:`Objective.compile_cache`; ``None``: nothing is kept between searches."""
+    ruled: frozenset[str] = frozenset()
+    """The facts of the workload that rules of the space use: they are known there, if nowhere else."""
 
     def size(self, name: str, default: int | None = None, *, least: int = 1) -> int:
         """A size of the workload, as :func:`size_in` reads it."""
@@ -150,6 +152,10 @@ class Objective:
 
     sources: ClassVar[tuple[str, ...]] = ()
     """Further files (relative to the one that defines the class) that belong to the frozen source."""
+
+    workload_facts: ClassVar[tuple[str, ...] | None] = None
+    """The facts that a workload may have; ``None``: any. Others are an error before the first trial, unless a
+    rule of the space uses them: see :mod:`autotune.measure.facts`."""
 
     checks_ahead: ClassVar[bool] = False
     """Whether :meth:`load` and :meth:`check` also work in a preparing process, as code does that needs no

@@ -8,10 +8,11 @@ the first-level cache; it leaves other caches alone and calls no library that ha
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import numpy as np
+
+from autotune.measure.clocks import perf_counter
 
 EVERY_SECONDS = 0.01
 """A younger sample counts as one of now: so a sample costs readings of any length at most some per cent."""
@@ -25,7 +26,7 @@ _PRODUCTS = 2
 class Pace:
     """``pace()`` is the time in seconds, about 0.2 ms, that the fixed work takes the calling thread."""
 
-    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
         self._clock = clock
         self._matrix = np.full((_SIDE, _SIDE), 0.5)
         self._product = np.empty_like(self._matrix)

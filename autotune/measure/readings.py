@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
 
+from autotune.measure.clocks import perf_counter, process_time
 from autotune.measure.pace import Pace
 from autotune.provenance.pressure import pressure
 
@@ -61,14 +61,14 @@ class Clock:
     def __enter__(self) -> None:
         self._pace_before = self._pace()
         self._before = pressure()
-        self._start = time.perf_counter(), time.process_time()
+        self._start = perf_counter(), process_time()
         if self._first is None:
             self._first = self._start[0]
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        end = time.perf_counter(), time.process_time()
+        end = perf_counter(), process_time()
         after = pressure()
         self.at = self._start[0] - (self._first or 0.0)
         self.last_seconds = end[0] - self._start[0]

@@ -15,12 +15,12 @@ import math
 import operator
 import os
 import threading
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import SupportsIndex
 
+from autotune.measure.clocks import monotonic
 from autotune.measure.outcome import Report
 from autotune.measure.readings import named_values
 from autotune.measure.stopped import Stopped as Stopped
@@ -88,7 +88,7 @@ class Reporter:
         self._folder = folder
         self._hear = hear
         self._pid = os.getpid()
-        self._began = time.monotonic()
+        self._began = monotonic()
         self._lock = threading.Lock()
 
     @property
@@ -148,7 +148,7 @@ class Reporter:
         if step > curve.steps:
             raise Stopped(Status.OK, f"all {curve.steps} steps are done")
         usable = math.isfinite(values[curve.metric])
-        report = Report(step, values, time.monotonic() - self._began)
+        report = Report(step, values, monotonic() - self._began)
         why = self._hear(report, usable and curve.waits(before, step))
         self.last, self.count = report, self.count + 1  # it was heard; one that was not can be made again
         if not usable:

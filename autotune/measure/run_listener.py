@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any
 
 from autotune.errors import nearest
+from autotune.measure.libc import watch_openings
 from autotune.measure.objective import Diverged, Infeasible, OutOfMemory, Signal, WrongAnswer
 from autotune.measure.reports import Reporter
 from autotune.measure.run_protocol import (
@@ -40,8 +41,7 @@ GRACE_SECONDS = 10.0
 LOOK_SECONDS = 0.2
 """Between two looks at the messages: to be woken by each would interrupt the program while it sends."""
 
-NEVER = 0
-"""When the document was accessed last, until somebody reads it."""
+_EVENTS_BYTES = 4096
 
 _AT_ONCE = 10_000
 """Packets that are taken before something else has its turn."""
@@ -88,6 +88,7 @@ class RunListener:
             self._board = self._make_board()
             self._server = self._make_socket()
             self._write_document(knobs)
+            self._openings = self._watch()
         except BaseException:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise
@@ -137,6 +138,8 @@ class RunListener:
         for connection in self._connections:
             connection.close()
         self.was_read = self._was_read()
+        if self._openings is not None:
+            os.close(self._openings)
         self._server.close()
         self._board.close()
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -172,18 +175,14 @@ class RunListener:
     def _was_read(self) -> bool:
         """By a run that was opened, by one that cannot reach us, or by any other reader.
 
-        The last shows itself by the time of access. Where a file system keeps none there may have been one.
+        The last shows itself as it opens the document. Where that cannot be told there may have been one.
         """
-        if self.heard.runs or (self._folder / READ).exists():
+        if self.heard.runs or (self._folder / READ).exists() or self._openings is None:
             return True
-        document = self._folder / DOCUMENT
         try:
-            if _time_of_access(document) > NEVER:
-                return True
-            document.read_bytes()
-            return _time_of_access(document) == NEVER
-        except OSError:  # the program has cleared the folder away: who knows what it did before
-            return True
+            return bool(os.read(self._openings, _EVENTS_BYTES))  # also where the folder was cleared away
+        except BlockingIOError:
+            return False
 
     # -- hearing -------------------------------------------------------------------------------
 
@@ -269,13 +268,14 @@ class RunListener:
             "decide_at": list(curve.decide_at or ()) if curve else [],
             "pauses": curve is not None and curve.pauses,
         }
-        file = self._folder / DOCUMENT
-        file.write_text(json.dumps(document))
-        os.utime(file, ns=(NEVER, NEVER))
+        (self._folder / DOCUMENT).write_text(json.dumps(document))
 
-
-def _time_of_access(file: Path) -> int:
-    return file.stat().st_atime_ns
+    def _watch(self) -> int | None:
+        """Notices who opens the document from now on; ``None`` where that cannot be told."""
+        try:
+            return watch_openings(self.document)
+        except OSError:
+            return None
 
 
 def _numbers(values: Mapping[str, Any]) -> dict[str, float]:

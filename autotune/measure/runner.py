@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import os
 import shutil
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from autotune.measure.bounds import beyond_bounds, beyond_doubt
+from autotune.measure.clocks import monotonic
 from autotune.measure.gathering import NoNotes, Notes, Trial
 from autotune.measure.memory import PeakMemory
 from autotune.measure.mistakes import MissingMetricError
@@ -136,7 +136,7 @@ class Runner:
         if checked is not None:
             trial.stand_by(checked)
         memory = PeakMemory()
-        deadline = time.monotonic() + seconds
+        deadline = monotonic() + seconds
         to_check = checked is None
         outcome = self._typed(
             trial, lambda: self._measure(trial, unseal, seed, incumbent, deadline, reporter, to_check)
@@ -271,11 +271,11 @@ class Runner:
     ) -> Decision:
         """Readings until the rule, a bound or the time limit says that it is enough."""
         goal = self.goal.goal or "minimize"
-        enough = time.monotonic() + self.share
+        enough = monotonic() + self.share
         while True:
             self._read_once(trial, loaded, rng, clock)
             values = trial.values(self.goal.name)
-            late = time.monotonic() + 1.5 * clock.last_seconds > deadline
+            late = monotonic() + 1.5 * clock.last_seconds > deadline
             if not values:
                 self._must_go_on(trial, late)
                 continue
@@ -288,7 +288,7 @@ class Runner:
                 return Decision(Verdict.CAPPED, spoilt)
             if late:
                 return Decision(Verdict.CAPPED, f"the time limit allows {len(values)} readings")
-            if len(values) >= self.settings.min_readings and time.monotonic() > enough:
+            if len(values) >= self.settings.min_readings and monotonic() > enough:
                 return Decision(
                     Verdict.CAPPED, f"{len(values)} readings have taken a trial's share of the time"
                 )

@@ -30,7 +30,7 @@ from autotune.space.configuration import Configuration, plain
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.store.documents import decode, encode
-from autotune.store.records import AskRecord, ResultRecord, SessionRecord, StudyRecord, TrialRecord
+from autotune.store.records import NO_ROOM, AskRecord, ResultRecord, SessionRecord, StudyRecord, TrialRecord
 from autotune.store.store import Store
 
 TOLERANCE = 1e-6
@@ -102,7 +102,7 @@ def derive(store: Store, study: StudyRecord) -> Derivation:
     """
     asks = store.asks(study.id)  # before the trials, so that all of theirs are there
     trials = {trial.number: trial for trial in store.trials(study.id, purpose="search")}
-    recorded = {number for ask in asks for number in ask.trials if number is not None}
+    recorded = {number for ask in asks for number in ask.written}
     if trials and not asks:
         raise InputError(
             Fault(
@@ -131,7 +131,7 @@ def derive(store: Store, study: StudyRecord) -> Derivation:
         unrecorded=len(set(trials) - recorded),
         sessions=len({ask.session_id for ask in asks}),
         asks=len(asks),
-        most_in_flight=max((known.in_flight(ask) + len(ask.trials) for ask in asks), default=0),
+        most_in_flight=max((known.in_flight(ask) + len(ask.written) for ask in asks), default=0),
         departure=first,
         causes=causes,
     )
@@ -198,10 +198,11 @@ def _first_departure(asks: Sequence[AskRecord], strategy: Strategy, known: Known
 
 def _compared(ask: AskRecord, derived: Sequence[Proposal], known: Known) -> Departure | None:
     """The first proposal of one ask that is not as recorded."""
-    named = [number for number in ask.trials if number is not None]
-    nearest = named[0] if named else ask.trials_known
+    nearest = ask.written[0] if ask.written else ask.trials_known
     for place, number in enumerate(ask.trials):
         follows = derived[place] if place < len(derived) else None
+        if number == NO_ROOM:
+            continue
         if number is None:
             if follows is None or follows.configuration.hash not in known.hashes:
                 message = "what another search had tried already, and that is not what follows"

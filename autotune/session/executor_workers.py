@@ -59,7 +59,8 @@ MOST_FAILED_STARTS = 3
 
 def _setup(spec: StudySpec, device: Mapping[str, Value], compiled: Path | None) -> Setup:
     """What each worker is told, with a new folder for what they compile."""
-    context = Context(spec.workload, device, make_scratch(spec.name), spec.search.seed, compiled)
+    scratch = make_scratch(spec.name)
+    context = Context(spec.workload, device, scratch, spec.search.seed, compiled, spec.space.ruled)
     return Setup(
         spec.objective,
         context,

@@ -36,7 +36,8 @@ def make_executor(
 
     scratch = make_scratch(spec.name)
     try:
-        context = Context(spec.workload, device_facts(), scratch, spec.search.seed, compiled)
+        seed, ruled = spec.search.seed, spec.space.ruled
+        context = Context(spec.workload, device_facts(), scratch, seed, compiled, ruled)
         return _inline(spec, context, objective)
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)

@@ -9,7 +9,6 @@ and 'no better than the default' is an answer.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
@@ -19,6 +18,7 @@ import numpy as np
 
 from autotune.errors import InputError
 from autotune.measure.bounds import beyond_bounds
+from autotune.measure.clocks import monotonic
 from autotune.measure.objective import Baseline
 from autotune.measure.outcome import Estimate, Outcome, Reading
 from autotune.measure.statistics import estimate
@@ -206,20 +206,20 @@ def _without_same_code(trials: Sequence[TrialRecord], taken: Sequence[TrialRecor
 def read_in_rounds(spec: StudySpec, contenders: Sequence[Contender], limits: Rounds) -> int:
     """One reading of each in a new random order, again and again; how many rounds there were."""
     rng = np.random.default_rng(spec.search.seed)
-    began = time.monotonic()
+    began = monotonic()
     deadline = began + limits.seconds
     rounds = 0
     most, least = _most_rounds(contenders, limits.most), limits.least
     while rounds < most and not (rounds >= least and _known(spec, contenders)):
         standing = [c for c in contenders if c.failure is None]
-        if not standing or (rounds >= least and time.monotonic() > deadline):
+        if not standing or (rounds >= least and monotonic() > deadline):
             break
         for index in rng.permutation(len(standing)):
             _read(standing[index], rounds, seed=int(spec.search.seed) * MAX_ROUNDS + rounds)
         rounds += 1
         if rounds == 1:
             # Fresh inputs and warming up, which a trial does once, take longer than its readings on a GPU.
-            each = (time.monotonic() - began) / len(standing)
+            each = (monotonic() - began) / len(standing)
             least = min(least, limits.among(len(standing), each).least)
     return rounds
 

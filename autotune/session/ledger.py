@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 
 from autotune.errors import InputError
+from autotune.measure.clocks import monotonic
 from autotune.measure.outcome import Outcome
 from autotune.provenance.environment import Environment
 from autotune.search.contract import Problem
@@ -36,6 +37,7 @@ from autotune.space.configuration import Configuration
 from autotune.space.spec import StudySpec
 from autotune.status import Status
 from autotune.store.records import NewAsk, NewTrial, SessionRecord, TrialRecord
+from autotune.store.room import Counted, Room
 from autotune.store.store import LEASE_SECONDS, Store
 
 VERIFIED = "verified"
@@ -62,6 +64,8 @@ class Ledger:
         self.best: Best | None = None
         self.failure = SameFailure(default_of(spec))
         self.earlier = 0
+        self.full = False
+        """Whether other sessions took the last of the budget before this one could."""
         self._environment = environment
         self._since_improvement = 0
         self._front = GrowingFront(spec.goals)
@@ -88,7 +92,7 @@ class Ledger:
         self.strategy = make_strategy(spec.search.strategy, problem, spec.search.seed)
         self._bury_dead_sessions()
         self._searched_before = seconds_searched(store, study.record.id)
-        self._began = time.monotonic()  # the clock may be set meanwhile
+        self._began = monotonic()  # the clock may be set meanwhile
         self.session_id = self._open_session(part, learned.settings)
         self._restore()
 
@@ -115,18 +119,29 @@ class Ledger:
 
     # -- proposing -----------------------------------------------------------------------------
 
-    def propose(self, n: int = 1, *, worker: str | None = None) -> list[TrialRecord]:
+    def propose(
+        self,
+        n: int = 1,
+        *,
+        worker: str | None = None,
+        limit: int | None = None,
+        shared: Room | None = None,
+    ) -> list[TrialRecord]:
         """The next trials: lost ones first, then what the strategy asks for; fewer at the end.
 
-        They are waiting; or running, where a ``worker`` is named that begins with them at once.
+        They are waiting; or running, where a ``worker`` is named that begins with them at once. No more than
+        make up ``limit``, those of other sessions included, or than fit into what is ``shared`` with other
+        studies: where some did not fit, the ledger is :attr:`full` from then on.
         """
-        self.catch_up()
         chosen = [self._to_retry.pop(0) for _ in range(min(n, len(self._to_retry)))]
         try:
             if worker is not None:
                 for trial in chosen:
                     self.started(trial.id, worker)
-            while len(chosen) < n and (own := self._ask_strategy(n - len(chosen), worker)) is not None:
+            while len(chosen) < n and not self.full:
+                own = self._ask_strategy(n - len(chosen), worker, limit, shared)
+                if own is None:
+                    break
                 chosen += own
         except BaseException:
             self._to_retry = chosen + self._to_retry  # the store has them as this session's: they come next
@@ -134,8 +149,15 @@ class Ledger:
         self._running.update((trial.id, trial) for trial in chosen)
         return chosen
 
-    def _ask_strategy(self, wanted: int, worker: str | None) -> list[TrialRecord] | None:
+    def _ask_strategy(
+        self, wanted: int, worker: str | None, limit: int | None, shared: Room | None
+    ) -> list[TrialRecord] | None:
         """What the strategy proposes and no other session has; ``None`` where it proposes nothing."""
+        self.catch_up()  # so that what it knows is up to date, and what was counted
+        rooms = [] if shared is None else [shared]
+        if limit is not None:
+            counted = Counted(self.study.record.id, self._trials_known, self.spec.space.__contains__)
+            rooms.append(Room(limit - len(self._counted), (counted,)))
         ask = NewAsk(self.strategy.asks, wanted, self._trials_known, self._results_known)
         knew = len(self.strategy.told)
         proposals = self.strategy.ask(wanted)
@@ -153,8 +175,17 @@ class Ledger:
             for p in proposals
         ]
         written = self.store.propose(
-            self.study.record.id, self.session_id, self.study.segment.id, new, ask=ask, worker=worker
+            self.study.record.id,
+            self.session_id,
+            self.study.segment.id,
+            new,
+            ask=ask,
+            rooms=rooms,
+            worker=worker,
         )
+        if len(written) < len(new):
+            self.full = True
+            self.catch_up()
         # None: another session of this study was quicker; the strategy will hear of it.
         own = [trial for trial in written if trial is not None]
         self._counted.update(trial.number for trial in own)
@@ -167,7 +198,7 @@ class Ledger:
 
     def renew(self) -> None:
         """Tell the store that the trials in flight are alive; cheap, call it often."""
-        now = time.monotonic()
+        now = monotonic()
         if self._running and now - self._renewed > LEASE_SECONDS / 4:
             self._renewed = now
             self.store.renew(list(self._running))
@@ -219,7 +250,7 @@ class Ledger:
 
     @property
     def spent(self) -> Spent:
-        seconds = self._searched_before + time.monotonic() - self._began
+        seconds = self._searched_before + monotonic() - self._began
         return Spent(len(self._counted), seconds, self._since_improvement)
 
     @property

@@ -22,7 +22,7 @@ from autotune.session.budget import Spent, say_trials
 from autotune.session.executor import Executor
 from autotune.session.finale import defend
 from autotune.session.ledger import Ledger
-from autotune.session.opening import open_study
+from autotune.session.opening import check_feasible, is_begun, open_study
 from autotune.session.progress import Progress
 from autotune.session.remarks import Remarks
 from autotune.session.result import INTERRUPTED, load_result, space_of
@@ -37,6 +37,7 @@ from autotune.session.shapes_standing import Follower
 from autotune.space.spec import Budget, Family, SearchSettings, StudySpec
 from autotune.status import Status
 from autotune.store.records import StudyRecord, TrialRecord, VerdictRecord
+from autotune.store.room import Room
 from autotune.store.store import Store
 
 
@@ -69,6 +70,7 @@ class ManySession:
 
     def run(self) -> ManyResult:
         """Search until the budget is spent, then a finale for each workload, then all winners on all."""
+        self._require_some()
         self._open()
         try:
             reason = self._search()
@@ -100,6 +102,21 @@ class ManySession:
         """The places of the workloads that are not held out."""
         return [place for place, out in enumerate(self.family.held_out) if not out]
 
+    def _require_some(self) -> None:
+        """Raises where no workload can be searched, before studies begin that would never have a trial."""
+        specs = self.family.specs
+        feasible = [place for place in self._searched if specs[place].space.feasible]
+        if not feasible:
+            check_feasible(specs[self._searched[0]])
+        begun = (is_begun(specs[place], self.store, self.environment) for place in feasible)
+        if not self.fresh and all(begun):
+            return
+        for place in feasible:
+            with self._may_fail(place):
+                self.make_executor(specs[place]).close()
+                return
+        raise self._failures[feasible[0]]
+
     def _open(self) -> None:
         """All studies stand before the first try, so that the store knows the family from then on."""
         for number, spec in enumerate(self.family.specs):
@@ -125,10 +142,21 @@ class ManySession:
         return INTERRUPTED
 
     def _standing(self, place: int) -> Standing:
+        return self._follower(place).standing(closed=place in self._closed)
+
+    def _follower(self, place: int) -> Follower:
         if place not in self._followers:
             study = self._studies[place]
             self._followers[place] = Follower(self.store, study.id, self.family.specs[place])
-        return self._followers[place].standing(closed=place in self._closed)
+        return self._followers[place]
+
+    def _room(self) -> Room | None:
+        """What is left of the budget of trials over all workloads; ``None``: there is none."""
+        limit = self.family.specs[0].budget.trials
+        if limit is None:
+            return None
+        tries, counted = zip(*(self._follower(place).count() for place in self._searched), strict=True)
+        return Room(limit - sum(tries), counted)
 
     def _tried(self, place: int) -> list[TrialRecord]:
         """The search trials of one workload that its space still has: as in any session, no others count."""
@@ -173,6 +201,7 @@ class ManySession:
                 executor,
                 self.environment,
                 part=True,
+                shared=self._room,
                 progress=progress,
                 remarks=self._remarks,
             )

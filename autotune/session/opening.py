@@ -157,6 +157,13 @@ def open_study(
     return OpenedStudy(record, segment, watched, source, tuple(notes))
 
 
+def is_begun(spec: StudySpec, store: Store, environment: Environment) -> bool:
+    """Whether :func:`open_study` would go on with an earlier study."""
+    source_hash = snapshot(source_files(spec.objective)).source_hash
+    found = store.find_study(spec.name, identify(spec, source_hash, environment.machine_key).key)
+    return found is not None and not only_mistake(store, found)
+
+
 def try_strategy(spec: StudySpec) -> None:
     """Raises :class:`~autotune.errors.InputError` where its strategy, or an option of it, cannot be had.
 

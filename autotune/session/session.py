@@ -6,6 +6,7 @@ second one ends it at once, and whatever ended before is in the store either way
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 
@@ -25,6 +26,7 @@ from autotune.session.stopping import Stopping, make_stopping
 from autotune.space.spec import StudySpec
 from autotune.status import Status
 from autotune.store.records import TrialRecord
+from autotune.store.room import Room
 from autotune.store.store import Store
 
 POLL_SECONDS = 0.25
@@ -52,6 +54,8 @@ class Session:
     fresh: bool = False
     part: bool = False
     """Whether the search goes on after this session's budget is spent."""
+    shared: Callable[[], Room | None] | None = None
+    """What is left of a budget that other studies take from as well, where there are any."""
     progress: Progress = field(default_factory=Progress)
     remarks: Remarks = field(default_factory=Remarks)
     _stopped: str = ""
@@ -97,11 +101,10 @@ class Session:
     # -- the loop ------------------------------------------------------------------------------
 
     def _search(self, ledger: Ledger) -> str:
-        condition = stop_condition(self.spec.budget)
         unchanged = signature(ledger.study.sources)
         exhausted = False
         while not self._stopped:
-            why = MISTAKEN if ledger.failure.mistake else condition.reached(ledger.spent)
+            why = self._enough(ledger)
             self._advance(ledger, closed=bool(why) or exhausted)
             # Lost trials are part of the budget: they are tried again even where nothing new is.
             lost = 0 if self._late(ledger) else ledger.lost
@@ -109,7 +112,7 @@ class Session:
             free = min(self.executor.capacity - self._running(ledger), wanted)
             if free > 0:
                 unchanged = self._follow_source(ledger, unchanged)
-                exhausted = not self._submit(ledger, free) or exhausted
+                exhausted = not (self._submit(ledger, free) or ledger.full) or exhausted
             if ledger.in_flight == 0 and (why or exhausted):
                 return EXHAUSTED if exhausted or self._all_tried(ledger) else why
             if why and self._overdue(ledger):
@@ -118,9 +121,16 @@ class Session:
             self._collect(ledger)
         return self._stopped
 
+    def _enough(self, ledger: Ledger) -> str:
+        """Why nothing new is to be tried; an empty text to go on."""
+        if ledger.failure.mistake:
+            return MISTAKEN
+        reached = stop_condition(self.spec.budget).reached(ledger.spent)
+        return reached or ("other searches have spent the budget" if ledger.full else "")
+
     def _submit(self, ledger: Ledger, n: int) -> bool:
-        """Hand the next trials to the executor; whether there were any, or some are still running."""
-        trials = ledger.propose(n)
+        """Hand the next trials to the executor; whether there were any."""
+        trials = ledger.propose(n, limit=self.spec.budget.trials, shared=self.shared and self.shared())
         for trial in trials:
             if self._stopping is None or self._stopping.give(trial):
                 self._run(trial)

@@ -13,6 +13,7 @@ from autotune.session.shapes_budget import Standing
 from autotune.space.spec import StudySpec
 from autotune.status import Status
 from autotune.store.records import ResultRecord
+from autotune.store.room import Counted
 from autotune.store.store import Store
 
 
@@ -30,14 +31,19 @@ class Follower:
 
     def standing(self, closed: bool) -> Standing:
         """As it is now; ``closed``: nothing more can come."""
-        self._proposed, new = self._store.proposed_from(self._study_id, self._proposed)
-        self._tries += sum(configuration in self._spec.space for _, configuration in new)
+        self.count()
         self._told, results = self._store.results_from(self._study_id, self._told)
         for result in results:
             if result.configuration in self._spec.space:
                 self._bests.append(min(self._bests[-1] if self._bests else math.inf, self._logarithm(result)))
         seconds = seconds_searched(self._store, self._study_id)
         return Standing(tuple(self._bests), self._tries, seconds, closed)
+
+    def count(self) -> tuple[int, Counted]:
+        """How many tries there are, those that have not ended included, and up to where they were counted."""
+        self._proposed, new = self._store.proposed_from(self._study_id, self._proposed)
+        self._tries += sum(configuration in self._spec.space for _, configuration in new)
+        return self._tries, Counted(self._study_id, self._proposed, self._spec.space.__contains__)
 
     def _logarithm(self, result: ResultRecord) -> float:
         """Of its goal, smaller is better; infinite where it has none."""

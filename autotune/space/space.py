@@ -159,17 +159,26 @@ class Space(Configurations):
         recorded = "" if self.rows is None else f", {len(self.rows)} rows"
         return f"Space({len(self.knobs)} knobs, {len(self.constraints)} constraints{recorded})"
 
+    @property
+    def _rules(self) -> tuple[Rule, ...]:
+        return (*self.constraints, *(knob.when for knob in self.knobs if knob.when is not None))
+
+    @property
+    def ruled(self) -> frozenset[str]:
+        """The facts of the workload that the rules use."""
+        used = (name.split(".") for rule in self._rules for name in rule.facts)
+        return frozenset(path[0] for root, *path in used if root == "workload")
+
     def to_document(self) -> dict[str, object]:
         """The space as plain JSON, in the words of a space file; rows are only counted.
 
         ``facts`` holds what the rules took from the workload and the device.
         """
-        rules = [*self.constraints, *(knob.when for knob in self.knobs if knob.when is not None)]
         document: dict[str, object] = {
             "knobs": {knob.name: knob.to_document() for knob in self.knobs},
             "constraints": [rule.text for rule in self.constraints],
             "workload": plain(self.workload),
-            "facts": {name: plain(value) for rule in rules for name, value in rule.facts.items()},
+            "facts": {name: plain(value) for rule in self._rules for name, value in rule.facts.items()},
         }
         return document if self.rows is None else document | {"rows": len(self.rows)}
 

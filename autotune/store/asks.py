@@ -7,17 +7,23 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from autotune.store.prepared import Direct, Prepared
-from autotune.store.records import AskRecord, NewAsk, TrialRecord
+from autotune.store.records import NO_ROOM, AskRecord, NewAsk, TrialRecord
 from autotune.store.schema import asks
 
 _INSERT = Prepared(sa.insert(asks), columns=[c.name for c in asks.c if c is not asks.c.id])
 
 
 def add(
-    direct: Direct, study_id: int, session_id: int, ask: NewAsk, written: Sequence[TrialRecord | None]
+    direct: Direct,
+    study_id: int,
+    session_id: int,
+    ask: NewAsk,
+    written: Sequence[TrialRecord | None],
+    proposals: int,
 ) -> None:
-    """Keep an ask beside the trials that came of it."""
+    """Keep an ask beside the trials that came of it; for the last of its ``proposals`` there was no room."""
     numbers = [None if trial is None else trial.number for trial in written]
+    numbers += [NO_ROOM] * (proposals - len(written))
     _INSERT.run(direct, {**vars(ask), "study_id": study_id, "session_id": session_id, "trials": numbers})
 
 

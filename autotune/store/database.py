@@ -54,7 +54,8 @@ class Database:
     def read(self) -> Iterator[sa.Connection]:
         """A transaction that sees one moment of the database, and never makes a writer wait."""
         self._require_open()
-        with explained(self.address), self._reading_turn, self._reader.connect() as connection:
+        reading = explained(self.address, reading=self._readonly)
+        with reading, self._reading_turn, self._reader.connect() as connection:
             yield connection
 
     @contextmanager

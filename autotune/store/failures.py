@@ -79,6 +79,10 @@ UNREACHABLE = Trouble(
     f"Check address, user and password (also PGPASSWORD, ~/.pgpass) and that the server runs; then {_AGAIN}",
 )
 FORBIDDEN = Trouble("refuses this user", "Ask its owner for the right to create and write tables.")
+UNREADABLE = Trouble(
+    "refuses this user",
+    "Ask its owner for the right to read: GRANT SELECT ON ALL TABLES IN SCHEMA public TO this user.",
+)
 OTHER = Trouble("failed", f"Check it with: autotune doctor; then {_AGAIN}")
 
 _SQLITE = {
@@ -121,12 +125,15 @@ _POSTGRESQL = {
 
 
 @contextmanager
-def explained(address: Address) -> Iterator[None]:
-    """Turn whatever the database raises inside into a :class:`StoreError` for the reader."""
+def explained(address: Address, *, reading: bool = False) -> Iterator[None]:
+    """Turn whatever the database raises inside into a :class:`StoreError` for the reader.
+
+    ``reading``: nothing more than that is asked of it.
+    """
     try:
         yield
     except (sa.exc.DBAPIError, sqlite3.Error) as error:
-        raise explain(error, address) from error
+        raise explain(error, address, reading=reading) from error
     except sa.exc.TimeoutError as error:  # no free connection in the pool
         raise BUSY.error(address, "too many threads use it at once") from error
     except GarbledError as error:
@@ -141,7 +148,7 @@ def is_damage(error: sa.exc.DBAPIError) -> bool:
     return code & 0xFF == sqlite3.SQLITE_CORRUPT
 
 
-def explain(error: BaseException, address: Address) -> StoreError:
+def explain(error: BaseException, address: Address, *, reading: bool = False) -> StoreError:
     """The :class:`StoreError` that says what ``error`` means."""
     cause = (error.orig or error) if isinstance(error, sa.exc.DBAPIError) else error
     code = getattr(cause, "sqlite_errorcode", None)
@@ -151,6 +158,7 @@ def explain(error: BaseException, address: Address) -> StoreError:
     state = getattr(cause, "sqlstate", None)
     if state is not None:
         trouble = _POSTGRESQL.get(state) or _POSTGRESQL.get(state[:2], OTHER)
+        trouble = UNREADABLE if reading and trouble is FORBIDDEN else trouble
     else:  # psycopg gives no code where it never reached the server, or lost it
         trouble = UNREACHABLE if address.kind == "postgresql" else OTHER
     first = str(cause).strip().splitlines()

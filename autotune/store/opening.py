@@ -33,7 +33,7 @@ def open_engine(address: Address, *, readonly: bool) -> sa.Engine:
         message = f"the store {address} is in memory, and what others keep there cannot be read"
         hint = "name the file that the studies are in: --store FILE"
         raise InputError(Problem(message, None, "a store with a file, or a server's", hint))
-    with explained(address):
+    with explained(address, reading=readonly):
         if address.file is not None:
             _require_place(address, address.file, readonly=readonly)
             if not address.file.exists():
@@ -111,6 +111,21 @@ def _move_unless_there(draft: Path, file: Path) -> None:
             draft.rename(file)
 
 
+def _let_it_be_changed(address: Address) -> None:
+    """Bring an older database up to date for somebody who only reads, by connections of its own."""
+    changing = make_engine(address, readonly=False)
+    try:
+        with explained(address):
+            _bring_up_to_date(changing, address, readonly=False)
+    except StoreError as error:
+        raise StoreError(
+            f"the store {address.where} was made by an older autotune, and has to be changed once before this"
+            f" one can read it. Let somebody open it who may write there, as a search does. {error}"
+        ) from error
+    finally:
+        changing.dispose()
+
+
 def _bring_up_to_date(engine: sa.Engine, address: Address, *, readonly: bool) -> None:
     with engine.connect() as connection:
         current = is_current(connection, address)
@@ -119,12 +134,7 @@ def _bring_up_to_date(engine: sa.Engine, address: Address, *, readonly: bool) ->
         hint = "studies get there by: autotune search SPACE"
         raise EmptyStoreError(Problem(f"there is nothing in the store {address.where} yet", hint=hint))
     if readonly and not current:
-        # A reader's connections cannot: this takes ones of its own, and fails where the file forbids it.
-        changing = make_engine(address, readonly=False)
-        try:
-            _bring_up_to_date(changing, address, readonly=False)
-        finally:
-            changing.dispose()
+        _let_it_be_changed(address)
     elif not readonly:
         if not current:
             with writer(engine).begin() as connection:

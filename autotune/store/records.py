@@ -154,13 +154,23 @@ class NewAsk:
     """It had been told the results that come before this place in the order of finishing."""
 
 
+NO_ROOM = -1
+"""Stands in the place of a trial's number for a proposal that the budget left no room for."""
+
+
 @dataclass(frozen=True)
 class AskRecord(NewAsk):
     """A call of ``ask`` with the trials that came of it."""
 
     session_id: int
     trials: tuple[int | None, ...]
-    """The number of each proposal's trial; ``None`` where another session had proposed it already."""
+    """The number of each proposal's trial; ``None`` where another session had proposed it already, and
+    :data:`NO_ROOM` where the budget was spent."""
+
+    @property
+    def written(self) -> tuple[int, ...]:
+        """The numbers of the trials that came of it."""
+        return tuple(number for number in self.trials if number not in (None, NO_ROOM))
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,7 +214,8 @@ readings = sa.Table(
 )
 
 # What a strategy knew when it was asked, and which trials came of it (null: another session had that one
-# already). Beside the trials, since one of those may go from the session that proposed it to another.
+# already; -1: the budget was spent). Beside the trials, since one of those may go from the session that
+# proposed it to another.
 asks = sa.Table(
     "asks",
     metadata,

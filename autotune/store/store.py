@@ -48,6 +48,7 @@ from autotune.store.records import (
     StudyRecord,
     TrialRecord,
 )
+from autotune.store.room import Room
 
 __all__ = ["LEASE_SECONDS", "Store", "default_url"]
 
@@ -192,6 +193,7 @@ class Store(StoreReader):
         proposals: Sequence[NewTrial],
         *,
         ask: NewAsk | None = None,
+        rooms: Sequence[Room] = (),
         worker: str | None = None,
         lease_seconds: float = LEASE_SECONDS,
     ) -> list[TrialRecord | None]:
@@ -203,14 +205,16 @@ class Store(StoreReader):
 
         ``None`` where the study has a search trial of this configuration already, from whichever session:
         two searches of one study never measure the same. Numbers go on from the study's last one.
+
+        The answer ends where one of ``rooms``, what budgets leave for search trials, is full.
         """
         with self._database.write_directly() as direct:
             now = self._clock()
             written = trials.propose(
-                direct, study_id, session_id, segment_id, proposals, worker, now + lease_seconds, now
+                direct, study_id, session_id, segment_id, proposals, rooms, worker, now + lease_seconds, now
             )
             if ask is not None:
-                asks.add(direct, study_id, session_id, ask, written)
+                asks.add(direct, study_id, session_id, ask, written, len(proposals))
             return written
 
     def start(self, trial_id: int, worker: str, lease_seconds: float = LEASE_SECONDS) -> None:

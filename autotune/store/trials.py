@@ -19,8 +19,9 @@ from autotune.store.documents import encode_metrics
 from autotune.store.lookup import read_trial, select_trials
 from autotune.store.prepared import Direct, Prepared
 from autotune.store.records import NewTrial, TrialRecord
+from autotune.store.room import Room, room_left
 from autotune.store.schema import OPEN, SEARCHED, pauses, readings, studies, trials
-from autotune.store.studies import ENDED, lock_study
+from autotune.store.studies import ENDED
 
 NOT_TOLD = -1
 """What :func:`finish` answers for a trial that was lost: it has no place in the order of results."""
@@ -76,15 +77,17 @@ def propose(
     session_id: int,
     segment_id: int,
     proposals: Sequence[NewTrial],
+    rooms: Sequence[Room],
     worker: str | None,
     lease_until: float,
     now: float,
 ) -> list[TrialRecord | None]:
     """Write trials down, ``running`` where a ``worker`` has them already, else ``waiting``.
 
-    ``None`` for a search trial that the study has already.
+    ``None`` for a search trial that the study has already. Ends with the first that finds no room.
     """
-    first = number = lock_study(direct, study_id)
+    first, left = room_left(direct, study_id, rooms)
+    number = first
     common = _BLANK | {
         "study_id": study_id,
         "session_id": session_id,
@@ -100,6 +103,8 @@ def propose(
         common |= {"status": Status.RUNNING.value, "worker": worker, "started_at": now}
     written: list[TrialRecord | None] = []
     for new in proposals:
+        if left is not None and number - first == left:
+            break
         row = common | vars(new) | {"number": number, "hash": new.configuration.hash}
         inserted = _INSERT.row(direct, row)
         if inserted is None:

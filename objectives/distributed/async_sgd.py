@@ -39,6 +39,7 @@ _EXPLODED = 3.0
 
 class AsyncSgd(DistributedObjective):
     preload = ("torch", "sklearn.datasets")
+    workload_facts = ("workers", "width", "depth", "target", "validate", "seconds", "link", "devices")
 
     def __init__(self, context: Context) -> None:
         workload = context.workload

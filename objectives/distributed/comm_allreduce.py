@@ -37,6 +37,8 @@ _TOLERANCE = {"none": 1e-6, "fp16": 3e-5, "int8": 3e-4}
 
 
 class Allreduce(DistributedObjective):
+    workload_facts = (*DistributedObjective.device_facts, "megabytes", "gemms")
+
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.elements = int(float(context.workload["megabytes"]) * 1e6 / 4)

@@ -42,6 +42,8 @@ class Plan:
 
 
 class Copies(Objective):
+    workload_facts = ("megabytes", "products", "device")
+
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.device = torch.device(str(context.workload.get("device", "cuda")))

@@ -32,6 +32,7 @@ _LOSS_TOLERANCE = {"none": 1e-4, "fp16": 1e-2, "int8": 5e-2}
 
 class DataParallel(DistributedObjective):
     preload = ("torch", "sklearn.datasets")
+    workload_facts = (*DistributedObjective.device_facts, "width", "depth", "samples", "steps")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

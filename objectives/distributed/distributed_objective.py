@@ -12,11 +12,12 @@ Workload:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from testbed import ShapedNetwork, links_of, network_for
 from testbed.wire import Traffic
 
+from autotune.measure.facts import require_known
 from autotune.measure.group import STALL_SECONDS, ProcessGroup
 from autotune.measure.group_device import Device, Link
 from autotune.measure.group_network import Loopback, Network
@@ -28,6 +29,8 @@ class DistributedObjective(GroupObjective):
     """Base class. Subclasses run functions on :meth:`ranks`."""
 
     preload = ("torch",)
+    device_facts: ClassVar[tuple[str, ...]] = ("world", "link", "devices")
+    """What a workload may say of devices and links: a part of a subclass's ``workload_facts``."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -64,8 +67,7 @@ def devices_of(workload: Mapping[str, Any]) -> tuple[Device, ...]:
     for number in range(world):
         said = dict(own[number]) if number < len(own) else {}
         link = said.pop("link", shared)
-        if unknown := set(said) - {"cpu", "memory"}:
-            raise ValueError(f"workload.devices: a device has cpu, memory and link, not {sorted(unknown)}")
+        require_known([*said], ("cpu", "memory", "link"), f"workload.devices[{number}]")
         cpu, memory = said.get("cpu"), said.get("memory")
         devices.append(
             Device(

@@ -32,6 +32,8 @@ STALL_SECONDS = 20.0
 
 
 class DistributedMatmul(GroupObjective):
+    workload_facts = ("n", "limit", "bandwidth", "latency", "cpu")
+
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         workload = context.workload

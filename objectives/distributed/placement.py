@@ -26,11 +26,12 @@ from typing import Any
 import numpy as np
 import placement_rank
 import testbed
-from placement_models import Model, make_model
+from placement_models import SIZES, Model, make_model, sizes_of
 from placement_oracle import truth
 from placement_partition import Profile, equal_split, pipedream
 from placement_plan import Plan
 
+from autotune.measure.facts import require_known
 from autotune.measure.group_device import Device, Link
 from autotune.measure.group_network import Network
 from autotune.measure.group_objective import GroupObjective
@@ -56,6 +57,7 @@ BASELINES = (
 
 
 class Placement(GroupObjective):
+    workload_facts = ("model", *SIZES["chain"], *SIZES["graph"], "devices", "steps", "runtime_mib")
     preload = ("torch", "torch._dynamo")
     """The second is what the first optimiser imports, for seconds, even if nothing is compiled."""
 
@@ -66,12 +68,12 @@ class Placement(GroupObjective):
             keys = ", ".join(KEYS)
             raise ValueError(f"workload.devices has {keys} by the name of a device, not {described!r}")
         self.names = tuple(str(name) for name in described)
+        for name in self.names:
+            require_known(described[name], KEYS, f"workload.devices.{name}")
         self.devices = tuple(_device(described[name], context.workload) for name in self.names)
         testbed.links_of(self.devices)  # an error in the space file is one before the first trial
         self.caps = tuple(float(described[name].get("memory_mib", np.inf)) for name in self.names)
-        self.sizes = {
-            k: v for k, v in context.workload.items() if k not in ("devices", "steps", "runtime_mib")
-        }
+        self.sizes = sizes_of(context.workload)
         self.count = context.size("steps", 3)
 
     @cached_property
@@ -159,12 +161,12 @@ def step_seconds(parts: Sequence[placement_rank.Stepped]) -> float:
 
 
 def _device(described: Mapping[str, Any], workload: Mapping[str, Any]) -> Device:
-    if unknown := set(described) - set(KEYS):
-        raise ValueError(f"a device has {', '.join(KEYS)}, not {sorted(unknown)}")
     cpu = described.get("cpu")
     cap = described.get("memory_mib")
     runtime = float(workload.get("runtime_mib", RUNTIME_MIB))
     link = None
+    if "latency" in described and "bandwidth" not in described:
+        raise ValueError("the latency of a device is that of its link, which needs a bandwidth")
     if "bandwidth" in described:
         link = Link(float(described["bandwidth"]), float(described.get("latency", 0.0)))
     return Device(

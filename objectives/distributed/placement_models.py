@@ -20,6 +20,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - as everybody calls it
 from torch import nn
 
+from autotune.measure.facts import require_known
 from autotune.measure.objective import size_in
 
 MIXED = 7919
@@ -68,25 +69,40 @@ class Model:
             return self.items[item].make()
 
 
-def make_model(workload: Mapping[str, Any]) -> Model:
-    """The model of a workload: ``model: chain`` or ``model: graph``, with its sizes."""
-    kinds = {"chain": chain, "graph": graph}
+SIZES: Mapping[str, Mapping[str, int]] = {
+    "chain": {"blocks": 5, "width": 64, "heads": 4, "context": 32, "vocabulary": 512, "batch": 16},
+    "graph": {"branches": 5, "channels": 16, "side": 16, "classes": 10, "batch": 16},
+}
+"""The sizes of each kind of model, and what they are where the workload does not say."""
+
+MAY_BE_NONE = ("blocks",)
+"""A chain of an embedding and a head alone is one."""
+
+
+def sizes_of(workload: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The ``model`` of a workload and all its sizes. Raises ``InputError`` for sizes of the other kind."""
     kind = str(workload.get("model", "chain"))
-    if kind not in kinds:
-        raise ValueError(f"workload.model is {kind!r}, and should be one of {', '.join(kinds)}")
-    return kinds[kind](workload)
+    if kind not in SIZES:
+        raise ValueError(f"workload.model is {kind!r}, and should be one of {', '.join(SIZES)}")
+    own = SIZES[kind]
+    others = {name for sizes in SIZES.values() for name in sizes}
+    require_known([name for name in workload if name in others], own, f"the workload of a {kind}")
+    sizes = {name: size_in(workload, name, n, least=name not in MAY_BE_NONE) for name, n in own.items()}
+    return {"model": kind, **sizes}
+
+
+def make_model(sizes: Mapping[str, Any]) -> Model:
+    """The model that :func:`sizes_of` describes."""
+    return {"chain": chain, "graph": graph}[sizes["model"]](sizes)
 
 
 # -- a chain
 
 
-def chain(workload: Mapping[str, Any]) -> Model:
-    """Workload: ``blocks``, ``width``, ``heads``, ``context``, ``vocabulary``, ``batch``."""
-    width, heads, context = (
-        size_in(workload, name, n) for name, n in (("width", 64), ("heads", 4), ("context", 32))
-    )
-    words, batch = size_in(workload, "vocabulary", 512), size_in(workload, "batch", 16)
-    blocks = size_in(workload, "blocks", 5, least=0)
+def chain(sizes: Mapping[str, Any]) -> Model:
+    """An embedding, ``blocks`` of a transformer, and a head that says which word comes next."""
+    width, heads, context = (sizes[name] for name in ("width", "heads", "context"))
+    words, batch, blocks = (sizes[name] for name in ("vocabulary", "batch", "blocks"))
     items = [
         Item("embed", (), lambda: Embedding(words, context, width)),
         *(Item(f"block{n}", (n,), lambda: Block(width, heads)) for n in range(blocks)),
@@ -142,11 +158,10 @@ class WordHead(nn.Module):
 # -- a graph
 
 
-def graph(workload: Mapping[str, Any]) -> Model:
-    """Workload: ``branches``, ``channels``, ``side`` (of the square images), ``classes``, ``batch``."""
-    channels, side = size_in(workload, "channels", 16), size_in(workload, "side", 16)
-    classes, batch = size_in(workload, "classes", 10), size_in(workload, "batch", 16)
-    branches = size_in(workload, "branches", 5)
+def graph(sizes: Mapping[str, Any]) -> Model:
+    """A stem, ``branches`` that all read it, and a head over them; images are ``side`` by ``side``."""
+    channels, side, branches = (sizes[name] for name in ("channels", "side", "branches"))
+    classes, batch = sizes["classes"], sizes["batch"]
     items = [
         Item("stem", (), lambda: Convolution(3, channels, 3)),
         *(

@@ -40,6 +40,7 @@ class Convolution(CompiledC):
     """A filter over an image of one channel, in float32 on one thread. Metrics: ``time`` (s), ``error``."""
 
     sources: ClassVar[tuple[str, ...]] = ("convolution_c.c", "plain.c")
+    workload_facts = ("height", "width", "filter_height", "filter_width", "dtype")
     source = Path(__file__).with_suffix(".c")
     function = "convolution"
     signature = (c_void_p,) * 3 + (c_int,) * 4

@@ -28,6 +28,7 @@ class Convolution(CudaObjective):
     """One image, one filter. Metrics: ``time`` in seconds, ``error`` over the largest output."""
 
     sources: ClassVar[tuple[str, ...]] = ("cuda_convolution.cu",)
+    workload_facts = (*CudaObjective.device_facts, "height", "width", "filter_height", "filter_width")
     source: ClassVar[Path] = Path(__file__).with_suffix(".cu")
     kernels: ClassVar[tuple[str, ...]] = ("convolution",)
     tolerance: ClassVar[float] = 1e-5

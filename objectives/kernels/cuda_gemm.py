@@ -29,6 +29,7 @@ class Gemm(CudaObjective):
     """C = A B. Metrics: ``time`` in seconds, ``error`` over the largest entry of C."""
 
     sources: ClassVar[tuple[str, ...]] = ("cuda_gemm.cu",)
+    workload_facts = (*CudaObjective.device_facts, "m", "n", "k")
     source: ClassVar[Path] = Path(__file__).with_suffix(".cu")
     kernels: ClassVar[tuple[str, ...]] = ("gemm_aligned", "gemm_ragged")
     tolerance: ClassVar[float] = 1e-5

@@ -34,6 +34,7 @@ class Nms(CudaObjective):
     """Which boxes stay. Metrics: ``time`` in seconds, ``error``: 0, as nothing else is right."""
 
     sources: ClassVar[tuple[str, ...]] = ("cuda_nms.cu",)
+    workload_facts = (*CudaObjective.device_facts, "boxes", "threshold")
     source: ClassVar[Path] = Path(__file__).with_suffix(".cu")
     kernels: ClassVar[tuple[str, ...]] = ("nms_compare", "nms_walk")
     tolerance: ClassVar[float] = 0.0

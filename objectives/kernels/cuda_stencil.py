@@ -41,6 +41,7 @@ class Stencil(CudaObjective):
     """Steps of the heat equation. Metrics: ``time`` (s, of all steps), ``error`` over the largest cell."""
 
     sources: ClassVar[tuple[str, ...]] = ("cuda_stencil.cu",)
+    workload_facts = (*CudaObjective.device_facts, "height", "width", "steps")
     source: ClassVar[Path] = Path(__file__).with_suffix(".cu")
     kernels: ClassVar[tuple[str, ...]] = ("stencil",)
     tolerance: ClassVar[float] = 1e-5

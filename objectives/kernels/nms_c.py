@@ -41,6 +41,7 @@ class Suppression(CompiledC):
     """Which boxes, sorted by falling score, are kept. Metrics: ``time`` (s), ``error`` (0 or wrong)."""
 
     sources: ClassVar[tuple[str, ...]] = ("nms_c.c", "plain.c")
+    workload_facts = ("boxes", "objects", "overlap", "threads")
     source = Path(__file__).with_suffix(".c")
     function = "nms"
     signature = (c_void_p, c_void_p, c_int, c_float)

@@ -30,6 +30,7 @@ class Stencil(CompiledC):
     """A five-point stencil in float32 on one thread. Metrics: ``time`` (s, of all steps), ``error``."""
 
     sources: ClassVar[tuple[str, ...]] = ("stencil_c.c", "plain.c")
+    workload_facts = ("height", "width", "steps", "dtype")
     source = Path(__file__).with_suffix(".c")
     function = "stencil"
     signature = (c_void_p,) * 4 + (c_int,) * 3

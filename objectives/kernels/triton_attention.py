@@ -121,6 +121,8 @@ class Attention(TritonObjective):
     """o = attention of q to k and v. Metrics: ``time`` in seconds, ``error`` over the largest entry of o."""
 
     sources: ClassVar[tuple[str, ...]] = ("triton_objective.py", "triton_compile.py")
+    sizes = ("batch", "heads", "length", "keys", "head_dim")
+    workload_facts = (*TritonObjective.device_facts, *sizes, "causal", "dtype", "precision")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

@@ -123,6 +123,7 @@ class Gemm(TritonObjective):
     """C = A B. Metrics: ``time`` in seconds, ``error`` over the largest entry of C."""
 
     sources: ClassVar[tuple[str, ...]] = ("triton_objective.py", "triton_compile.py")
+    workload_facts = (*TritonObjective.device_facts, "m", "n", "k", "dtype", "precision", "b_order")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

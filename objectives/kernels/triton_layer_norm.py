@@ -85,6 +85,7 @@ class LayerNorm(TritonObjective):
     """y = layer norm of x along its rows, with weight and bias. Metrics: ``time`` in seconds, ``error``."""
 
     sources: ClassVar[tuple[str, ...]] = ("triton_objective.py", "triton_compile.py")
+    workload_facts = (*TritonObjective.device_facts, "rows", "columns", "dtype")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

@@ -111,6 +111,8 @@ class TritonObjective(DeviceObjective):
     :class:`~autotune.measure.device_objective.DeviceObjective`.
     """
 
+    device_facts = (*DeviceObjective.device_facts, "interpret")
+
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         known = context.device.get("compute_capability")

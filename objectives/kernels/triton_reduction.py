@@ -57,6 +57,7 @@ class Reduction(TritonObjective):
     """y = sums of x along an axis. Metrics: ``time`` in seconds, ``error``, which is 0."""
 
     sources: ClassVar[tuple[str, ...]] = ("triton_objective.py", "triton_compile.py")
+    workload_facts = (*TritonObjective.device_facts, "rows", "columns", "axis", "dtype")
     tolerance = 0.0
 
     def __init__(self, context: Context) -> None:

@@ -70,6 +70,7 @@ class Softmax(TritonObjective):
     """y = softmax of x along its rows. Metrics: ``time`` in seconds, ``error`` over the largest entry."""
 
     sources: ClassVar[tuple[str, ...]] = ("triton_objective.py", "triton_compile.py")
+    workload_facts = (*TritonObjective.device_facts, "rows", "columns", "dtype")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,9 @@ from training_loop import Training
 from training_objective import MOST_SEED, refusals
 from training_plan import Plan
 
+from autotune.measure.facts import require_known
 from autotune.measure.libc import map_large_blocks
-from autotune.measure.objective import Baseline
+from autotune.measure.objective import Baseline, Context
 
 UPDATES = 2
 
@@ -32,9 +34,16 @@ The answer is one for processes that do so too: ``MALLOC_MMAP_THRESHOLD_=65536``
 
 
 class LargestBatch(LanguageModel):
+    workload_facts = (*LanguageModel.workload_facts, "plan")
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.fixed = context.workload.get("plan", {})
+        require_known(self.fixed, [field.name for field in fields(Plan)], "workload.plan")
+
     def load(self, prepared: Any) -> Plan:
         map_large_blocks(MAPPED_BYTES)
-        return Plan.of({**self.context.workload.get("plan", {}), **prepared})
+        return Plan.of({**self.fixed, **prepared})
 
     def check(self, loaded: Plan, rng: np.random.Generator) -> Mapping[str, float]:
         """Nothing: what is trained here is thrown away."""

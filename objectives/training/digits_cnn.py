@@ -13,6 +13,7 @@ from training_objective import TrainingObjective
 
 class DigitsConvolutional(TrainingObjective):
     textbooks = IMAGES
+    workload_facts = (*TrainingObjective.training_facts, "channels")
     least_sizes = (("channels", 1),)
 
     def make_data(self) -> Data:

@@ -29,6 +29,7 @@ IMAGES = (
 
 class DigitsPerceptron(TrainingObjective):
     textbooks = IMAGES
+    workload_facts = (*TrainingObjective.training_facts, "width", "depth")
     least_sizes = (("width", 1), ("depth", 0))
 
     def make_data(self) -> Data:

@@ -26,6 +26,7 @@ class LanguageModel(TrainingObjective):
         Textbook("adam-textbook", "Adam at 0.001 (Kingma and Ba, 2015, and most libraries)", Plan(batch=32)),
     )
 
+    workload_facts = (*TrainingObjective.training_facts, "layers", "width", "heads", "context", "sha256")
     least_sizes = (("layers", 0), ("width", 1), ("heads", 1), ("context", 1))
 
     def __init__(self, context: Context) -> None:

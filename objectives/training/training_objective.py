@@ -62,6 +62,8 @@ class TrainingObjective(Objective):
     """Base class. Subclasses say what the data and the model are, and what the textbooks do."""
 
     textbooks: ClassVar[tuple[Textbook, ...]] = ()
+    training_facts: ClassVar[tuple[str, ...]] = ("epochs", "step_samples", "device", "target", "until")
+    """What a workload may say of any training: a part of a subclass's ``workload_facts``."""
     least_sizes: ClassVar[tuple[tuple[str, int], ...]] = ()
     """What the workload says of the model's size, and the least that each may be."""
 

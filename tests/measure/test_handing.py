@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
+import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from autotune.errors import InputError
 from autotune.hook.run_link import Link
 from autotune.measure import run_listener
 from autotune.measure.command import CommandRunner
@@ -18,8 +23,9 @@ from autotune.measure.handing import unwritten
 from autotune.measure.objective import Context
 from autotune.measure.outcome import MISTAKE, SURE, UNREACHED, Outcome
 from autotune.measure.readings import Sample
-from autotune.measure.reports import SILENT
+from autotune.measure.reports import SILENT, Curve, Reporter
 from autotune.measure.run_listener import RunListener
+from autotune.measure.run_protocol import READ
 from autotune.measure.runner import Runner
 from autotune.space.configuration import Configuration
 from autotune.space.spec import CommandObjective, MeasureSettings, MetricSpec
@@ -29,6 +35,8 @@ METRICS = (MetricSpec("time", "minimize"),)
 RNG = np.random.default_rng(0)
 BOTH = Configuration({"tile": 8, "depth": 2})
 PRINT = """print('{"time": 2}')\n"""
+STARTS = "import subprocess\n"
+"""Whoever starts programs may start one that asks for the knobs."""
 ASK = "import autotune\nwith autotune.run('bench') as run:\n    run.knob('tile', 1), run.knob('depth', 1)\n"
 
 
@@ -66,13 +74,48 @@ def test_a_knob_may_be_written_anywhere(tmp_path: Path, fields: dict[str, Any]) 
 
 
 def test_a_program_that_gets_no_knob_measures_nothing(tmp_path: Path) -> None:
-    objective = program(tmp_path, PRINT, "{workload.n}")
+    objective = program(tmp_path, STARTS + PRINT, "{workload.n}")
     with pytest.raises(CommandCrashed, match=r"^no knob gets to the command: .* autotune\.run$"):
         measure(objective)
     outcome = whole(objective)
     assert outcome.status is Status.CRASHED and outcome.facts[SURE] is True
     assert outcome.facts[MISTAKE] == outcome.message
     assert whole(objective, Configuration({"tile": 8})).message == outcome.message
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"environment": {"SIZE": "{workload.n}"}},
+        {"config_file": "bench.ini", "config_text": "size = {workload.n}"},
+        {"prepare": (sys.executable, "bench.py"), "check": (sys.executable, "bench.py")},
+    ],
+)
+def test_a_script_that_cannot_get_any_is_refused_before_it_runs(
+    tmp_path: Path, fields: dict[str, Any]
+) -> None:
+    (tmp_path / "helper.py").write_text("VALUE = 2\n")
+    with pytest.raises(InputError, match=r"^no knob gets to the command: .* bench\.py asks for none"):
+        program(tmp_path, "import helper\n" + PRINT, **fields)
+
+
+def test_one_that_may_get_them_is_tried(tmp_path: Path) -> None:
+    program(tmp_path, PRINT, "{tile}")
+    program(tmp_path, PRINT, config_file="bench.json")
+    program(tmp_path, PRINT, prepare=("sh", "ask.sh"))
+    (tmp_path / "helper.py").write_text("import autotune\n")
+    program(tmp_path, "import helper\n" + PRINT)
+
+
+def test_where_none_gets_to_it_no_run_is_stopped_for_standing_behind(tmp_path: Path) -> None:
+    """Each had been `pruned` but for the first, and nothing was said at the end of the search."""
+    objective = program(tmp_path, STARTS + 'print(\'{"step": 1, "time": 2}\')\n')
+    curve = Curve(9, "time", (1,))
+    outcome = Runner(objective, METRICS, MeasureSettings()).measure(
+        lambda: BOTH, 1, reporter=Reporter(curve, lambda report, waits: "the 2nd of 2")
+    )
+    assert outcome.status is Status.CRASHED and outcome.facts[SURE] is True
 
 
 def test_a_knob_that_is_written_somewhere_but_does_not_exist_here_is_handed_as_well(tmp_path: Path) -> None:
@@ -120,30 +163,47 @@ def test_a_run_that_cannot_say_so_has_its_knobs_even_so(tmp_path: Path, before: 
     assert measure(program(tmp_path, "import os\n" + before + ASK + PRINT)) == {"time": 2.0}
 
 
-def keeps_times(folder: Path) -> bool:
-    """Whether the file system shows that a file was read."""
-    seen = folder / "seen"
-    seen.write_text("x")
-    os.utime(seen, ns=(0, 0))
-    seen.read_text()
-    return seen.stat().st_atime_ns > 0
-
-
 def test_a_run_that_is_silent_leaves_word(tmp_path: Path) -> None:
     with RunListener(tmp_path, BOTH, SILENT) as listener:
-        link = Link(listener.document, reports=False)
-        os.utime(listener.document, ns=(0, 0))  # as a file system that keeps no times of access
-        link.close()
+        Link(listener.document, reports=False).close()
+        assert (Path(listener.document).parent / READ).exists()
     assert listener.was_read
+
+
+@pytest.fixture
+def timeless(tmp_path: Path) -> Iterator[Path]:
+    """A file system that keeps no times of access."""
+    folder = tmp_path / "timeless"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "noatime,size=1m", "tmpfs", str(folder)]
+    if os.getuid() != 0 or subprocess.run(mount, stderr=subprocess.DEVNULL).returncode:
+        pytest.skip("mounting a tmpfs needs root and the right to mount")
+    yield folder
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+def test_a_reader_is_noticed_where_no_times_of_access_are_kept(timeless: Path) -> None:
+    with RunListener(timeless, BOTH, SILENT) as listener:
+        assert Path(listener.document).stat().st_size > 0
+    assert not listener.was_read
+    with RunListener(timeless, BOTH, SILENT) as listener:
+        Path(listener.document).read_text()
+    assert listener.was_read
+
+
+def test_who_clears_the_folder_away_may_have_read(tmp_path: Path) -> None:
     with RunListener(tmp_path, BOTH, SILENT) as listener:
-        pass
-    assert listener.was_read is not keeps_times(tmp_path)
+        shutil.rmtree(Path(listener.document).parent)
+    assert listener.was_read
 
 
-def test_where_no_times_of_access_are_kept_a_reader_is_taken_for_possible(
+def test_where_it_cannot_be_noticed_a_reader_is_taken_for_possible(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_listener, "_time_of_access", lambda _: 0)
+    def refuses(_: str) -> int:
+        raise OSError(errno.EMFILE, "inotify_init1")
+
+    monkeypatch.setattr(run_listener, "watch_openings", refuses)
     with RunListener(tmp_path, BOTH, SILENT) as listener:
         pass
     assert listener.was_read

@@ -145,9 +145,9 @@ def test_a_command_that_a_shell_does_not_find(tmp_path: Path) -> None:
 
 
 def test_a_program_with_a_mistake(tmp_path: Path) -> None:
-    (tmp_path / "bench.py").write_text("import json\njson.dmps({})\nprint(x)\n")
+    (tmp_path / "bench.py").write_text("import json\njson.dmps({})\nprint(x)  # starts a subprocess\n")
     assert command(tmp_path, sys.executable, "bench.py") == ""  # it may be None that has no such attribute
-    (tmp_path / "bench.py").write_text("print(x)\n")
+    (tmp_path / "bench.py").write_text("print(x)  # starts a subprocess\n")
     assert (
         command(tmp_path, sys.executable, "bench.py")
         == "NameError: name 'x' is not defined (bench.py, line 1)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -68,6 +69,21 @@ def test_every_reading_is_kept_and_warm_ups_do_not_count() -> None:
     assert set(outcome.phases) == {"load", "check", "warmup", "measure"}
     assert outcome.peak_memory is not None and outcome.peak_memory > 1 << 20
     assert str(outcome.facts["stopped"]).startswith("capped")
+
+
+def test_an_objective_may_put_clocks_of_its_own_in_the_place_of_python_s(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Clockless(Tape):
+        def measure(self, loaded: Any, rng: np.random.Generator) -> Any:
+            for name in ("perf_counter", "monotonic", "process_time"):
+                monkeypatch.setattr(time, name, lambda: -1e9)
+            return super().measure(loaded, rng)
+
+    outcome = measure(Clockless(noisy()))
+    assert outcome.status is Status.OK and len(outcome.phases) == 4
+    assert all(0 <= seconds < 1e6 for seconds in outcome.phases.values())
+    assert all(0 <= r.at < 1e6 and r.context["wall"] >= 0 for r in outcome.readings)
 
 
 def test_a_metric_without_noise_is_not_repeated() -> None:

@@ -1,4 +1,4 @@
-"""What is of no size, or of a size and a half, is refused before anything is measured."""
+"""What is of no size, of a size and a half, or has a misspelt name is refused before anything is measured."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 
 from autotune.errors import InputError
-from autotune.measure.load import load_objective
+from autotune.measure.load import load_objective, load_target
 from autotune.measure.objective import Context
-from tests.objectives.ready import ready
+from autotune.provenance.device import device_facts
+from autotune.space.reader import read_spec
+from autotune.space.spec import PythonObjective
+from tests.objectives.ready import SPACES, ready
 from tests.objectives.training import needs_torch
 
 
@@ -45,3 +48,56 @@ def test_nor_is_it_cut_to_a_whole_number(tmp_path: Path, name: str, size: str) -
     context = Context({**spec.workload, size: 4.5}, {}, tmp_path)
     with pytest.raises(InputError, match=rf"refuses this workload: {size} .*whole number.* and is 4\.5"):
         load_objective(spec.objective, context)
+
+
+READY = sorted(file.stem for file in SPACES.glob("*.yaml"))
+
+
+@pytest.mark.parametrize("name", [name for name in READY if name.endswith("-c")])
+def test_a_misspelt_fact_is_refused(tmp_path: Path, name: str) -> None:
+    _require_refusal(tmp_path, name)
+
+
+@pytest.mark.torch
+@needs_torch
+@pytest.mark.parametrize("name", [name for name in READY if not name.endswith(("-c", "-c-shapes"))])
+def test_and_so_it_is_where_pytorch_is_needed(tmp_path: Path, name: str) -> None:
+    if name.startswith("triton"):
+        pytest.importorskip("triton")
+    _require_refusal(tmp_path, name)
+
+
+def _require_refusal(folder: Path, name: str) -> None:
+    """Each fact of the ready space is known to its objective, and none that is a letter longer."""
+    gpu = name.startswith(("triton", "cuda"))
+    spec = read_spec(SPACES / f"{name}.yaml", device=device_facts("h100" if gpu else None))
+    assert isinstance(spec.objective, PythonObjective)
+    kind = load_target(spec.objective)
+    assert set(spec.workload) <= {*kind.workload_facts}
+    for fact in spec.workload:
+        context = Context({**spec.workload, f"{fact}x": 1}, {}, folder)
+        with pytest.raises(InputError, match=f"unknown fact '{fact}x' in workload") as refused:
+            load_objective(spec.objective, context)
+        assert f"did you mean {fact!r}" in str(refused.value) or len(fact) == 1
+
+
+@pytest.mark.torch
+@needs_torch
+def test_sizes_of_another_model_are_none_of_this_one(tmp_path: Path) -> None:
+    spec = ready("placement-graph", tmp_path).spec
+    with pytest.raises(InputError, match="unknown fact 'blocks' in the workload of a graph"):
+        load_objective(spec.objective, Context({**spec.workload, "blocks": 3}, {}, tmp_path))
+
+
+@pytest.mark.torch
+@needs_torch
+def test_nor_is_a_misspelt_part_of_a_plan_or_a_device_passed_over(tmp_path: Path) -> None:
+    for name, fact, misspelt in (
+        ("largest-batch", "plan", {"dtpe": "bfloat16"}),
+        ("placement-graph", "devices", {"fast": {"cpus": 0.5}}),
+        ("comm-ddp", "devices", [{"cpus": 0.5}]),
+    ):
+        spec = ready(name, tmp_path).spec
+        with pytest.raises(InputError, match=f"unknown fact '[a-z]+' in workload.{fact}") as refused:
+            load_objective(spec.objective, Context({**spec.workload, fact: misspelt}, {}, tmp_path))
+        assert "did you mean" in str(refused.value)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import autotune
-from autotune.errors import InputError
+from autotune.errors import InputError, NothingFeasibleError
 from autotune.measure.outcome import Outcome
 from autotune.report.rule import make_rule
 from autotune.report.shapes import summarize_many
@@ -22,7 +22,7 @@ from autotune.session.shapes_matrix import NOT_ALLOWED, NOT_MEASURED, family_of,
 from autotune.session.shapes_result import ManyResult
 from autotune.space.configuration import Configuration
 from autotune.space.reader import parse_family
-from autotune.space.spec import Budget
+from autotune.space.spec import Budget, Family
 from autotune.store.records import TrialRecord
 from autotune.store.store import Store
 from tests.session.planted import Planted, family
@@ -321,9 +321,33 @@ def test_defaults_that_nobody_challenges_are_in_the_table_even_so(tmp_path: Path
         assert make_rule(store, store.study("planted")).rule is not None
 
 
-def test_one_that_refuses_all_is_an_error(tmp_path: Path) -> None:
+def test_one_that_refuses_all_is_an_error_and_begins_no_study(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="sixteen"):
         autotune.search_many(family(tmp_path, "[{m: 16}]"), store=tmp_path / "s.db", objective=Picky)
+    with pytest.raises(InputError, match="needs the module 'missing'"):
+        autotune.search_many(_unloadable(tmp_path), store=tmp_path / "s.db")
+    assert _studies(tmp_path) == 0
+    search(tmp_path, "[{m: 64}]", trials=3)
+    with pytest.raises(InputError, match="sixteen"):
+        autotune.search_many(family(tmp_path, "[{m: 16}]"), store=tmp_path / "s.db", objective=Picky)
+    assert _studies(tmp_path) == 1
+
+
+def test_where_no_workload_has_a_configuration_no_study_begins(tmp_path: Path) -> None:
+    with pytest.raises(NothingFeasibleError):
+        search(tmp_path, "[{m: 0}, {m: -1}]")
+    assert _studies(tmp_path) == 0
+
+
+def _unloadable(folder: Path) -> Family:
+    planted = family(folder, "[{m: 16}, {m: 64}]")
+    (folder / "objective.py").write_text("import missing\n\n\nclass Planted:\n    pass\n")
+    return planted
+
+
+def _studies(folder: Path) -> int:
+    with Store.open(folder / "s.db") as store:
+        return len(store.studies())
 
 
 def test_fresh_begins_new_studies_once(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import autotune
+from autotune.errors import InputError
 from autotune.measure.outcome import MISTAKE, SURE
 from autotune.report.summary import summarize
 from autotune.session.progress import Progress
@@ -235,11 +236,18 @@ def blind(folder: Path, heard: Heard, command: str) -> autotune.Result:
 
 
 def test_it_ends_a_search_at_once(tmp_path: Path) -> None:
-    result = blind(tmp_path, Heard(), "[python3, bench.py]")
+    result = blind(tmp_path, Heard(), "[sh, -c, python3 bench.py]")
     assert result.reason == MISTAKEN and result.best is None
     assert ENOUGH_SURE <= sum(result.statuses.values()) < ENOUGH
     said = summarize(result, space="space.yaml")
     assert "no knob gets to the command" in said and "limit of configurations" not in said
+
+
+def test_where_that_is_sure_no_study_begins(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no knob gets to the command"):
+        blind(tmp_path, Heard(), "[python3, bench.py]")
+    with Store.open(tmp_path / "study.db") as store:
+        assert store.studies() == []
 
 
 def test_one_knob_that_does_not_is_said_once(tmp_path: Path) -> None:

@@ -58,6 +58,17 @@ def make_database(socket: Path, name: str, encoding: str = "UTF8") -> str:
     return f"postgresql://{USER}@/{name}?host={socket}"
 
 
+def as_user(url: str, name: str, *grants: str) -> str:
+    """The URL of the same database for a new user, who may do there what the SQL ``grants`` say."""
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE {name} LOGIN")
+        for grant in grants:
+            connection.execute(f"GRANT {grant} TO {name}")
+    return url.replace(f"//{USER}@", f"//{name}@")
+
+
 def drop_connections(socket: Path, name: str) -> int:
     """End every connection to a database, as a restarted server or a broken network would; how many."""
     import psycopg

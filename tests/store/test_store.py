@@ -8,11 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sqlalchemy as sa
 
 from autotune.errors import StoreError
 from autotune.status import Status
 from autotune.store import failures
 from autotune.store.address import read_address
+from autotune.store.schema import VERSION_TABLE
 from autotune.store.store import Store
 from tests.store import postgres
 from tests.store.build import bench, new_study, new_trial, outcome
@@ -101,6 +103,35 @@ class TestServer:
         with Store.open(url, readonly=True) as store, pytest.raises(StoreError, match="may not be written"):
             store._database._readonly = False  # as though nothing but the server stood in the way
             store.propose(b.study.id, b.session, b.segment, [new_trial(1)])
+
+    def test_who_may_read_its_tables_can_read_it(self, postgres_socket: Path) -> None:
+        url = postgres.make_database(postgres_socket, "readable")
+        with Store.open(url) as store:
+            trial = bench(store).trial(1)
+        reader = postgres.as_user(url, "reader", "SELECT ON ALL TABLES IN SCHEMA public")
+        with Store.open(reader, readonly=True) as store:
+            assert store.trials(store.study().id) == [trial] and store.integrity() == []
+        with Store.open(reader) as store, pytest.raises(StoreError, match="right to create and write"):
+            store.create_study(new_study("other"))
+
+    def test_who_may_not_is_told_which_right_is_missing(self, postgres_socket: Path) -> None:
+        url = postgres.make_database(postgres_socket, "unreadable")
+        with Store.open(url) as store:
+            bench(store)
+        stranger = postgres.as_user(url, "stranger")
+        with pytest.raises(StoreError, match=r"the right to read: GRANT SELECT") as refused:
+            Store.open(stranger, readonly=True)
+        assert "write" not in str(refused.value)
+
+    def test_a_reader_of_an_older_store_is_told_that_it_has_to_be_changed(
+        self, postgres_socket: Path
+    ) -> None:
+        url = postgres.make_database(postgres_socket, "older")
+        with Store.open(url) as store, store._database.write() as connection:
+            connection.execute(sa.text(f"UPDATE {VERSION_TABLE} SET version_num = '0003'"))
+        reader = postgres.as_user(url, "late_reader", "SELECT ON ALL TABLES IN SCHEMA public")
+        with pytest.raises(StoreError, match=r"made by an older autotune.*who may write there"):
+            Store.open(reader, readonly=True)
 
 
 @pytest.mark.parametrize("trouble", [t for t in vars(failures).values() if isinstance(t, failures.Trouble)])

@@ -6,8 +6,9 @@ A mark costs the device next to nothing and the host does not wait for it. Only 
 
 from __future__ import annotations
 
-import time
 from typing import Any, Protocol
+
+from autotune.measure.clocks import perf_counter
 
 RESOLUTION = 0.5e-6
 """Seconds. What NVIDIA gives as the resolution of ``cudaEventElapsedTime``."""
@@ -62,7 +63,7 @@ class HostEvents:
     resolution = 0.1e-6
 
     def record(self) -> Any:
-        return time.perf_counter()
+        return perf_counter()
 
     def elapsed(self, start: Any, end: Any) -> float:
         return float(end - start)

@@ -9,11 +9,11 @@ many calls there are follows from one rough time, in :func:`plan`; :class:`Timer
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from autotune.measure.clocks import perf_counter
 from autotune.measure.gpu.events import EventSource
 
 Caches = Literal["cold", "warm"]
@@ -176,11 +176,11 @@ class Timer:
     def _set_hold(self) -> None:
         """Launching must not be slower than running, or a mark waits for the host and its time is counted."""
         events = self._apparatus.events
-        begun = time.perf_counter()
+        begun = perf_counter()
         start = events.record()
         self.batch()
         end = events.record()
-        launching = time.perf_counter() - begun
+        launching = perf_counter() - begun
         events.synchronise()
         if launching > 0.5 * events.elapsed(start, end):
             self._hold = min(1.5 * launching * self.plan.batches, MOST_HOLD_SECONDS)

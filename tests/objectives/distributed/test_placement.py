@@ -112,7 +112,7 @@ def test_a_device_over_its_cap_is_out_of_memory_and_named(tmp_path: Path) -> Non
 
 
 def test_a_device_says_what_it_can_have(tmp_path: Path) -> None:
-    with pytest.raises(Exception, match="a device has"):
+    with pytest.raises(Exception, match="unknown fact"):
         small("placement-pipeline", tmp_path, speed=2)
     with pytest.raises(Exception, match="cpu of a device is a number above 0"):
         small("placement-pipeline", tmp_path, cpu=0)
@@ -122,6 +122,7 @@ def test_a_device_says_what_it_can_have(tmp_path: Path) -> None:
     "devices, says",
     [
         (["one", "two"], "by the name of a device"),
+        ({"one": {"latency": 1e-3}}, "needs a bandwidth"),
         ({"one": {"bandwidth": 1e9}, "two": {}}, "some devices have a link and others have none"),
     ],
 )

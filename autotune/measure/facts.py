@@ -1,0 +1,22 @@
+"""Whether the facts of a workload are ones that its objective knows.
+
+A fact with a default that is misspelt leaves the default in its place: what is measured is then another
+workload than the one that is recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from autotune.errors import InputError, Problem, nearest
+
+
+def require_known(names: Iterable[str], known: Collection[str], where: str = "workload") -> None:
+    """Raises :class:`InputError` for each of ``names`` that is not ``known``, with the nearest that is."""
+    expected = f"one of {', '.join(known)}"
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise InputError(
+            Problem(f"unknown fact {name!r} in {where}", None, expected, nearest(name, known))
+            for name in unknown
+        )
