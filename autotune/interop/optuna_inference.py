@@ -9,8 +9,8 @@ from typing import Any
 from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial, TrialState
 
+from autotune.interop.conditions import with_conditions
 from autotune.interop.names import knob_names
-from autotune.interop.optuna_conditions import condition
 from autotune.interop.optuna_parameters import Parameter
 from autotune.interop.optuna_translation import Translation, UnplannedError
 from autotune.space.configuration import Configuration, Value
@@ -138,28 +138,14 @@ def infer(trials: Sequence[FrozenTrial], rules: Sequence[Rule]) -> InferredSpace
         {names[name]: parameters[name].value(param) for name, param in trial.params.items() if name in names}
         for trial in trials
     ]
-    placed: dict[str, Parameter] = {}
-    waiting = dict(parameters)
-    for name, parameter in parameters.items():
-        if all(parameter.knob.name in row for row in rows):
-            placed[name] = waiting.pop(name)
-    while waiting:
-        knobs = [parameter.knob for parameter in placed.values()]
-        for name, parameter in waiting.items():
-            when = condition(parameter.knob.name, knobs, rows)
-            if when is not None:
-                placed[name] = replace(parameter, knob=replace(parameter.knob, when=when))
-                del waiting[name]
-                break
-        else:
-            loose |= waiting.keys()
-            break
+    placed = with_conditions((parameter.knob for parameter in parameters.values()), rows)
     if not placed:
         return None
+    by_knob = {parameter.knob.name: parameter for parameter in parameters.values()}
     found = [
-        replace(p, knob=replace(p.knob, default=_first(p.knob.name, rows), when=p.knob.when))
-        for p in placed.values()
+        replace(by_knob[k.name], knob=replace(k, default=_first(k.name, rows), when=k.when)) for k in placed
     ]
+    loose |= parameters.keys() - {parameter.name for parameter in found}
     return InferredSpace(found, loose, rules, called)
 
 
