@@ -43,7 +43,8 @@ from autotune.space.syntax import (
 )
 from autotune.space.yaml_nodes import shorten
 
-BITS = (ast.BitAnd, ast.BitOr, ast.BitXor)
+_SIGNS: Mapping[type[ast.operator], str] = {ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^"}
+"""Operations on bits, which rules do not have."""
 
 _BINARY: Mapping[type[ast.operator], BinaryOperator] = {
     ast.Add: "+",
@@ -288,12 +289,12 @@ class _Translation:
             case ast.RShift():
                 return Binary("//", one, Binary("**", Literal(2), two))
             case ast.BitAnd() if (mask := _mask(two)) and self.seen.is_whole(left):
-                return Binary("%", one, Literal(mask + 1))
+                return _masked(one, mask)
             case ast.BitAnd() if (mask := _mask(one)) and self.seen.is_whole(right):
-                return Binary("%", two, Literal(mask + 1))
+                return _masked(two, mask)
         if type(op) not in _BINARY:
-            hint = "x & 31 is x % 32, and x & 32 is x // 32 % 2 * 32"
-            raise self.refuse(node, "there are no operations on bits", hint)
+            hint = "write it with + - * // % and **, or list the values: x in [1, 2, 4]"
+            raise self.refuse(node, f"there is no {_SIGNS.get(type(op), '@')}", hint)
         return Binary(_BINARY[type(op)], one, two)
 
     def call(self, node: ast.Call) -> Node:
@@ -348,14 +349,25 @@ class _Translation:
 
 
 def _is_bits(node: ast.expr) -> bool:
-    return isinstance(node, ast.BinOp) and isinstance(node.op, BITS)
+    return isinstance(node, ast.BinOp) and type(node.op) in _SIGNS
 
 
 def _mask(node: Node) -> int:
-    """The number where its bits are the lowest ones, all of them (1, 3, 7, 15 ...); else 0."""
+    """The number where its bits stand side by side, as in 1, 6, 7 and 32; else 0."""
     value = node.value if isinstance(node, Literal) else None
-    usable = isinstance(value, int) and not isinstance(value, bool) and value > 0 and not value & (value + 1)
-    return cast(int, value) if usable else 0
+    if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
+        return 0
+    above = value + (value & -value)
+    return value if not value & above else 0
+
+
+def _masked(value: Node, mask: int) -> Node:
+    """``value & mask``, of a whole number and a mask of :func:`_mask`."""
+    low = mask & -mask
+    if low == 1:
+        return Binary("%", value, Literal(mask + 1))
+    bits = Binary("%", Binary("//", value, Literal(low)), Literal(mask // low + 1))
+    return Binary("*", bits, Literal(low))
 
 
 def _is_condition(node: ast.expr) -> bool:
