@@ -191,8 +191,8 @@ class Bottleneck:
         return left.ravel(), slopes.reshape(left.size, -1)
 
     def _evaluate(self, parameters: Floats, rows: Rows) -> tuple[Floats, Floats, Floats, Floats]:
-        """Log metric above the level (n,) and slopes (n, p); what the items of each place cost (n, places), and
-        slopes."""
+        """Log metric above the level (n,) and slopes (n, p); what the items of each place cost (n, places),
+        and slopes."""
         parts, places = self.shape.parts, self.shape.places
         n = len(rows)
         there = (rows.place[:, :, None] == np.arange(places)).astype(float)  # (n, items, places)
