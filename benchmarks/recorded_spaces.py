@@ -51,8 +51,13 @@ def recorded_space(recording: Recording) -> Space:
     """The space in which exactly the recorded configurations exist.
 
     A knob with a single value carries no information and is left out, unless there are no others. Numbers
-    are taken to be ordered; texts, and flags written as true and false, are choices.
+    are taken to be ordered; texts, and flags written as true and false, are choices. Raises
+    :class:`InputError` where a configuration lacks a knob, which not all tuners can do without.
     """
+    for entry in recording.entries:
+        if missing := recording.knobs.keys() - entry.configuration.keys():
+            message = f"{recording.path}: a configuration lacks the knob {min(missing)!r}"
+            raise InputError(Problem(message, expected="a value for each knob"))
     varied = {name: values for name, values in recording.knobs.items() if len(values) > 1}
     knobs = [_knob(name, values) for name, values in (varied or recording.knobs).items()]
     names = [knob.name for knob in knobs]

@@ -72,9 +72,11 @@ def _departure(departure: Departure) -> list[str]:
 
 
 def _knobs(proposal: Mapping[str, Any] | None) -> str:
+    from autotune.report.summary import say_knob
+
     if proposal is None:
         return "nothing"
-    return ", ".join(f"{name} = {value}" for name, value in proposal["configuration"].items())
+    return ", ".join(f"{name} = {say_knob(value)}" for name, value in proposal["configuration"].items())
 
 
 def _line(title: str, text: str) -> str:

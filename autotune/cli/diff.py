@@ -109,9 +109,9 @@ def say(differences: Differences) -> str:
 
 
 def _line(name: str, pair: Pair) -> str:
-    from autotune.report.text import one_line
+    from autotune.report.text import one_line, shown
 
-    one, other = ("(none)" if value is None else one_line(value, 60) for value in pair)
+    one, other = ("(none)" if value is None else one_line(shown(value), 60) for value in pair)
     return f"{one_line(name)}: {one} -> {other}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,7 +55,7 @@ def command(
     \b
     An archive (.zip) is the whole study, hashed: autotune verify and autotune import take it.
     optuna       an Optuna storage, such as sqlite:///optuna.db
-    mlflow       a tracking server or folder of MLflow, such as sqlite:///mlflow.db
+    mlflow       a tracking server or database of MLflow, such as sqlite:///mlflow.db
     tensorboard  a folder of event files with hyper-parameters
     """
     from autotune.store.store import Store
@@ -202,20 +203,26 @@ def _optuna(store: Store, study: StudyRecord, where: str) -> dict[str, Any]:
     from autotune.interop.optuna_export import export_study
 
     name, trials = export_study(store, study, where)
-    return {"trials": trials, "optuna_study": name, "next": f"optuna-dashboard {where}"}
+    return {"trials": trials, "optuna_study": name, "next": f"optuna-dashboard {shlex.quote(where)}"}
 
 
 def _mlflow(store: Store, study: StudyRecord, where: str) -> dict[str, Any]:
-    from autotune.interop.mlflow_export import export_study
+    from autotune.interop.mlflow_export import address_of, export_study
 
     name, trials = export_study(store, study, where)
-    return {"trials": trials, "experiment": name, "next": f"mlflow ui --backend-store-uri {where}"}
+    address = address_of(where)
+    server = address.startswith(("http://", "https://"))
+    look = address if server else f"mlflow ui --backend-store-uri {shlex.quote(address)}"
+    return {"trials": trials, "experiment": name, "next": look}
 
 
 def _tensorboard(store: Store, study: StudyRecord, where: str) -> dict[str, Any]:
     from autotune.interop.tensorboard_export import export_study
 
-    return {"trials": export_study(store, study, Path(where)), "next": f"tensorboard --logdir {where}"}
+    return {
+        "trials": export_study(store, study, Path(where)),
+        "next": f"tensorboard --logdir {shlex.quote(where)}",
+    }
 
 
 FOREIGN: dict[str, Callable[[Store, StudyRecord, str], dict[str, Any]]] = {

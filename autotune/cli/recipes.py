@@ -142,7 +142,7 @@ def export(file: Path, study: str | None, store: str | None, as_json: bool) -> i
     from autotune.store.store import Store
 
     with Store.open(store, readonly=True) as opened:
-        known = read_known(opened, study)
+        known = read_known(opened, study, shares=True)
         where = opened.url
     if study is not None and not known.recipes and not known.spaces:
         _refuse_unknown(study, store)

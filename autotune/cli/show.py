@@ -205,5 +205,7 @@ def _knobs(row: dict[str, Any]) -> str:
     return " ".join(f"{name}={_short(value)}" for name, value in row["configuration"].items())
 
 
-def _short(value: object) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+def _short(value: Any) -> str:
+    from autotune.report.summary import say_knob
+
+    return ",".join(map(say_knob, value)) if isinstance(value, list) else say_knob(value)

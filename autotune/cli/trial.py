@@ -65,6 +65,7 @@ def describe(store: Store, trial: TrialRecord) -> dict[str, Any]:
 
 
 def say(document: dict[str, Any]) -> str:
+    from autotune.report.summary import say_knob
     from autotune.report.text import last_lines, visible
 
     label = "  (REPLAYED from a recording)" if document["replayed"] else ""
@@ -75,7 +76,10 @@ def say(document: dict[str, Any]) -> str:
     if document["message"]:
         lines.append(f"  why      {visible(document['message'].strip())}")
     lines += _reason(document)
-    lines += [f"  knob     {_one(name)} = {_one(value)}" for name, value in document["configuration"].items()]
+    lines += [
+        f"  knob     {_one(name)} = {_one(say_knob(value))}"
+        for name, value in document["configuration"].items()
+    ]
     lines += [
         f"  metric   {name} = {m['value']:.6g} [{m['low']:.6g}, {m['high']:.6g}], {m['n']} readings"
         for name, m in document["metrics"].items()

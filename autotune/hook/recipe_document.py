@@ -9,7 +9,8 @@
                              "goal": "minimize"},
                   "speedup": {"estimate": 3.1, "low": 3.0, "high": 3.2}, "trials": 200,
                   "study": "gemm-c#1", "tuned": "2026-11-21", "source": "0123456789abcdef",
-                  "versions": {"gcc": "gcc 12.2.0", "numpy": "2.1.0"}}],
+                  "versions": {"gcc": "gcc 12.2.0", "numpy": "2.1.0"},
+                  "shares": {"cpu": 0.998, "steal": 0.0}}],
      "spaces": {"gemm-c": {"file": "../searchspaces/gemm-c.yaml", "space": {"knobs": {}, "constraints": []}}}}
 """
 
@@ -56,6 +57,7 @@ def to_document(recipe: Recipe) -> dict[str, Any]:
         "folder": recipe.folder,
         "files": list(recipe.files),
         "versions": dict(sorted(recipe.versions.items())),
+        "shares": {name: round(share, 3) for name, share in sorted(recipe.shares.items())},
     }
     needed = {"workload", "configuration", "defended"}
     return {name: value for name, value in document.items() if name in needed or _says(value)}
@@ -163,6 +165,7 @@ _OBJECTS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "types": (_text, 'a text: "float16"'),
     "configuration": (_plain, _PLAIN),
     "versions": (_text, "a text"),
+    "shares": (_number, "a number"),
 }
 _FIELDS = (*_SIMPLE, *_OBJECTS, "metric", "speedup")
 _NEEDED = ("name", "device", "workload", "configuration")

@@ -13,9 +13,12 @@ from autotune.hook.here import device_of
 from autotune.hook.recipe_document import FORMAT, MARK, read_document, to_document
 from autotune.hook.recipes import Known, KnownSpace, Metric, Recipe, Speedup
 from autotune.hook.stale import versions_of
+from autotune.measure.outcome import Reading
+from autotune.session.causes import state_of
 from autotune.session.frozen import SOURCE
+from autotune.session.replaying import own_results
 from autotune.session.result import best_trials, stands
-from autotune.space.configuration import plain
+from autotune.space.configuration import Configuration, plain
 from autotune.space.spec import MetricSpec
 from autotune.store.address import read_address
 from autotune.store.opening import EmptyStoreError
@@ -64,8 +67,11 @@ def names_in(url: str | None) -> tuple[list[str], set[str]]:
     return names, {study.name for study in studies} - set(names)
 
 
-def read_known(store: Store, name: str | None = None) -> Known:
-    """The winners of studies, the newest first, then what was imported. Recordings are of no device."""
+def read_known(store: Store, name: str | None = None, shares: bool = False) -> Known:
+    """The winners of studies, the newest first, then what was imported. Recordings are of no device.
+
+    ``shares``: with what the machine did meanwhile, which takes a look at the readings of each.
+    """
     recipes: list[Recipe] = []
     spaces: dict[str, KnownSpace] = {}
     for study in reversed(store.studies(name)):
@@ -73,9 +79,18 @@ def read_known(store: Store, name: str | None = None) -> Known:
             continue
         spaces.setdefault(study.name, _space(study))
         recipe = recipe_of(store, study)
+        if recipe is not None and shares:
+            recipe = replace(recipe, shares=state_of(readings_behind(store, study, recipe)).shares)
         if recipe is not None:
             recipes.append(recipe)
     return Known(tuple(recipes), spaces).and_then(imported(store, name))
+
+
+def readings_behind(store: Store, study: StudyRecord, recipe: Recipe) -> Sequence[Reading]:
+    """Those of the winner's last trial: of the finale, or of the search where there was none."""
+    digest = Configuration(recipe.configuration).hash
+    own = [trial for trial in own_results(store, study.id) if trial.hash == digest]
+    return store.readings(own[-1].id) if own else ()
 
 
 def _space(study: StudyRecord) -> KnownSpace:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,12 +12,11 @@ from autotune.errors import InputError, Problem
 from autotune.hook.here import Here, this_device
 from autotune.hook.recipes import Known, Recipe
 from autotune.hook.stale import changes, source_changed
-from autotune.hook.stored import recipe_of
-from autotune.measure.outcome import Reading
+from autotune.hook.stored import readings_behind, recipe_of
 from autotune.provenance.environment import capture, compare
 from autotune.ready import ready_spaces
 from autotune.session.agreement import UNMEASURABLE, Claim, Verification
-from autotune.session.causes import state_of
+from autotune.session.causes import State, state_of
 from autotune.session.replaying import causes_of, from_python, own_results, replicates, space_file
 from autotune.session.verification import Keeper, spec_for, verify
 from autotune.space.configuration import Configuration
@@ -55,7 +54,7 @@ def verify_study(url: str | None, name: str | None) -> Verified | None:
             return Verified(recipe, Verification(UNMEASURABLE, reason))
         before = _environment(store, study)
         segment = store.latest_segment(study.id)
-        then = _readings(store, study, recipe)
+        then = readings_behind(store, study, recipe)
         digest = Configuration(recipe.configuration).hash
         others = [trial for trial in own_results(store, study.id) if trial.hash != digest]
         repeats = replicates(others, recipe.metric.name) if recipe.metric else []
@@ -65,7 +64,7 @@ def verify_study(url: str | None, name: str | None) -> Verified | None:
         return Verified(recipe, Verification(UNMEASURABLE, str(error)))
     now = capture(spec.source.parent if spec.source else None)
     changed = _changed(recipe, this_device(), before, now.to_document())
-    claim = replace(_claim(recipe), replicates=repeats, state=state_of(then))
+    claim = replace(claim_of(recipe), replicates=repeats, state=state_of(then))
     if source_changed(recipe) or segment is None:
         result, kept = verify(spec, claim), "not kept: the study is of another source of its objective"
     else:
@@ -73,13 +72,6 @@ def verify_study(url: str | None, name: str | None) -> Verified | None:
             result = verify(spec, claim, keeper)
         kept = keeper.kept
     return Verified(recipe, result, (*causes_of(then, result, spec), *changed), kept)
-
-
-def _readings(store: Store, study: StudyRecord, recipe: Recipe) -> Sequence[Reading]:
-    """The readings of the winner's last trial: of the finale, or of the search where there was none."""
-    digest = Configuration(recipe.configuration).hash
-    own = [trial for trial in own_results(store, study.id) if trial.hash == digest]
-    return store.readings(own[-1].id) if own else ()
 
 
 def verify_file(known: Known, here: Here) -> Iterator[Verified]:
@@ -97,7 +89,7 @@ def verify_file(known: Known, here: Here) -> Iterator[Verified]:
             yield Verified(recipe, Verification(UNMEASURABLE, str(error)))
             continue
         kept = "not kept: they are of no study of a store"
-        yield Verified(recipe, verify(spec, _claim(recipe)), _changed(recipe, here, {}, {}), kept)
+        yield Verified(recipe, verify(spec, claim_of(recipe)), _changed(recipe, here, {}, {}), kept)
 
 
 def _unmeasurable(recipe: Recipe, replayed: bool) -> str:
@@ -108,14 +100,16 @@ def _unmeasurable(recipe: Recipe, replayed: bool) -> str:
     return ""
 
 
-def _claim(recipe: Recipe) -> Claim:
+def claim_of(recipe: Recipe) -> Claim:
+    """What is held against what is measured now."""
     metric, speedup = recipe.metric, recipe.speedup
     value = None
     if metric is not None:
         low = metric.value if metric.low is None else metric.low
         value = (metric.value, low, metric.value if metric.high is None else metric.high)
     said = None if speedup is None or recipe.is_default else (speedup.estimate, speedup.low, speedup.high)
-    return Claim(Configuration(recipe.configuration), value, said)
+    state = State(recipe.shares, {}) if recipe.shares else None
+    return Claim(Configuration(recipe.configuration), value, said, state=state)
 
 
 # -- with what it is measured ---------------------------------------------------------------------------

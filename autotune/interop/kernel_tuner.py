@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from autotune.errors import InputError, Problem, shorten
+from autotune.interop.recorded_conditions import conditions
 from autotune.interop.space_text import can_be_written, comment_lines, knob_lines
 from autotune.measure.placeholders import yaml_key, yaml_value
 from autotune.measure.recording import Entry, Recording
@@ -26,8 +27,8 @@ def space_document(recording: Recording, source: Path, file: Path) -> str:
     ``source`` is where the recording lies; the text names it relative to the folder of ``file``. Every knob
     has its recorded values, also one with a single value. The default is the configuration of median
     time: no recording says what its owner used, and against a typical one a speed-up means something.
-    Raises :class:`InputError` for a recording whose knobs cannot be named in a space file, or none of
-    whose configurations has a time.
+    Raises :class:`InputError` for a recording whose knobs cannot be named in a space file, or lie there only
+    sometimes without a reason, or none of whose configurations has a time.
     """
     problems = [*_name_problems(recording), *_value_problems(recording)]
     timed = [entry for entry in recording.entries if entry.status is Status.OK and entry.time is not None]
@@ -39,6 +40,7 @@ def space_document(recording: Recording, source: Path, file: Path) -> str:
     if problems:
         raise InputError(problems)
     default = _typical(timed).configuration
+    when = conditions(recording)
     lines = [
         *_comment(recording),
         "autotune: 1",
@@ -53,11 +55,12 @@ def space_document(recording: Recording, source: Path, file: Path) -> str:
         ),
         "",
         "# The default is the recorded configuration of median time: put your own there.",
+        *(["# Some configurations lack a knob: each 'when' is the simplest that fits them."] if when else []),
         "knobs:",
         *(
             line
             for name, values in recording.knobs.items()
-            for line in knob_lines(name, values, default[name])
+            for line in knob_lines(name, values, default.get(name, values[0]), when.get(name, ""))
         ),
         "",
         f"budget: {{trials: {TRIALS}}}",

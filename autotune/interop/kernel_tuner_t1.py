@@ -23,6 +23,7 @@ from autotune.interop.space_text import Converted, can_be_written
 from autotune.space.configuration import Value
 from autotune.space.knob_values import key
 from autotune.space.space_file import load_text
+from autotune.space.syntax import check_name
 
 KINDS: Mapping[str, tuple[type, ...]] = {
     "int": (int,),
@@ -62,6 +63,8 @@ class _Reader:
         except RecursionError:
             raise InputError(Problem("it is nested too deep", Location(str(file)))) from None
         self.problems: list[Problem] = []
+        self.by_values: list[str] = []
+        """Parts of conditions that are said by the values for which they hold."""
         self.module = Module(ast.Module([], []), str(file), {})
 
     def convert(self) -> Converted:
@@ -110,6 +113,11 @@ class _Reader:
             again = isinstance(name, str)
             message = f"there are two parameters {name!r}" if again else f"parameter {number} has no Name"
             self.problems.append(Problem(message, where))
+            return
+        try:
+            check_name(name)
+        except ValueError as error:
+            self.problems.append(Problem(str(error), where, hint="rename it there"))
             return
         kind = parameter.get("Type")
         if not isinstance(kind, str) or kind not in KINDS:
@@ -165,10 +173,12 @@ class _Reader:
             self.problems.append(Problem("this condition has no Expression", where))
             return []
         try:
-            return [rule_text(expression, knobs, where)]
+            found = rule_text(expression, knobs, where)
         except InputError as error:
             self.problems += error.problems
             return []
+        self.by_values += found.listed
+        return [found.text]
 
     def place(self, name: str, number: int) -> Location:
         """Where the text of the key ``name`` begins when it is met for the ``number``-th time, from 0."""
@@ -192,6 +202,10 @@ class _Reader:
         size = kernel.get("ProblemSize")
         plain = isinstance(size, list) and all(isinstance(x, int) and can_be_written(x) for x in size)
         notes = ["the kernel's arguments and launch are not taken over: the objective says them."]
+        notes += [
+            f"{shorten(part)} is said by the values for which it holds: say it anew where you change some."
+            for part in dict.fromkeys(self.by_values)
+        ]
         made = Converted(
             name=re.sub(r"[^\w.-]+", "-", name).strip("-.")[:100] or "kernel",
             about=f"The space of {name} from {self.file.name}, a T1 file.",

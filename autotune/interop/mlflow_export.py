@@ -10,12 +10,15 @@ study's name is whole.
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
+import os
 import secrets
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autotune.errors import InputError, Problem
@@ -30,8 +33,29 @@ if TYPE_CHECKING:
 
 MOST_METRICS, MOST_PARAMS = 1000, 100
 """Of one call, as MLflow's servers allow."""
-LONGEST_VALUE, LONGEST_TAG = 6000, 5000
-"""Characters of a parameter and of a tag."""
+LONGEST_VALUE, LONGEST_TAG, LONGEST_NAME = 6000, 5000, 250
+"""Characters of a parameter, of a tag, and of the name of either."""
+TRIES = "MLFLOW_HTTP_REQUEST_MAX_RETRIES"
+"""How often MLflow tries again to reach a server: for minutes, where nobody says otherwise."""
+SILENT = "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT"
+"""Whether it leaves out to print two lines for each run that it has written to a server."""
+
+Names = Mapping[tuple[str, str], str]
+"""Names in MLflow by name of a knob or metric, and what of a metric it is: ``""``, ``.low``, ``.high``, or
+``curve.`` before it."""
+
+
+def address_of(where: str) -> str:
+    """``where`` as MLflow takes it: the address of a server or database, or the path of an SQLite file.
+
+    Raises :class:`InputError` for a folder, which MLflow itself no longer writes to.
+    """
+    if "://" in where:
+        return where
+    if Path(where).is_dir():
+        hint = f"give an SQLite file: {Path(where) / 'mlflow.db'}"
+        raise InputError(Problem(f"{where} is a folder", None, "a tracking server, or a database", hint))
+    return f"sqlite:///{where}"
 
 
 def export_study(store: Store, study: StudyRecord, where: str) -> tuple[str, int]:
@@ -49,8 +73,13 @@ def export_study(store: Store, study: StudyRecord, where: str) -> tuple[str, int
     reports: defaultdict[int, list[Report]] = defaultdict(list)
     for record in store.reports(study.id):
         reports[record.trial_id].append(record.report)
+    address = address_of(where)
+    params = _told_apart((name, "") for trial in trials for name in trial.configuration)
+    metrics = _told_apart(_metric_keys(trials, reports))
     try:
-        client = MlflowClient(tracking_uri=where if "://" in where else f"sqlite:///{where}")
+        client = MlflowClient(tracking_uri=address)
+        with _environment(TRIES, "2"):  # once it has answered, it is worth the wait
+            client.search_experiments(max_results=1)
         if client.get_experiment_by_name(study.label) is not None:
             raise InputError(
                 Problem(
@@ -59,9 +88,9 @@ def export_study(store: Store, study: StudyRecord, where: str) -> tuple[str, int
             )
         draft = f"{study.label} (unfinished {secrets.token_hex(4)})"  # another each time: MLflow keeps names
         experiment = client.create_experiment(draft, tags=_about(store, study))
-        with _deleted_on_failure(client, experiment, draft):
+        with _deleted_on_failure(client, experiment, draft), _environment(SILENT, "true"):
             for trial in trials:
-                _write_run(client, experiment, trial, reports[trial.id])
+                _write_run(client, experiment, trial, reports[trial.id], params, metrics)
             client.rename_experiment(experiment, study.label)
     except MlflowException as error:
         left = "; ".join(getattr(error, "__notes__", ()))
@@ -85,6 +114,18 @@ def _deleted_on_failure(client: MlflowClient, experiment: str, name: str) -> Ite
         raise
 
 
+@contextmanager
+def _environment(name: str, value: str) -> Iterator[None]:
+    """A setting of MLflow's, which has no other place, unless the user has made it."""
+    said = os.environ.get(name)
+    os.environ.setdefault(name, value)
+    try:
+        yield
+    finally:
+        if said is None:
+            del os.environ[name]
+
+
 def _about(store: Store, study: StudyRecord) -> dict[str, str]:
     verdicts = store.verdicts(study.id)
     last = verdicts[-1].document if verdicts else {}
@@ -97,38 +138,45 @@ def _about(store: Store, study: StudyRecord) -> dict[str, str]:
     return {name: _tag(value) for name, value in facts.items()}
 
 
-def _write_run(client: MlflowClient, experiment: str, trial: TrialRecord, reports: Sequence[Report]) -> None:
+def _write_run(
+    client: MlflowClient,
+    experiment: str,
+    trial: TrialRecord,
+    reports: Sequence[Report],
+    param_names: Names,
+    metric_names: Names,
+) -> None:
     from mlflow.entities import Param, RunTag
 
     began = trial.started_at or trial.proposed_at
     run = client.create_run(
         experiment, start_time=_milliseconds(began), run_name=f"trial {trial.number:05}"
     ).info.run_id
-    params = [Param(_name(name), _param(value)) for name, value in trial.configuration.items()]
+    params = [Param(param_names[name, ""], _param(value)) for name, value in trial.configuration.items()]
     tags = [RunTag(name, _tag(value)) for name, value in _tags(trial).items()]
     client.log_batch(run, tags=tags)
     for at in range(0, len(params), MOST_PARAMS):
         client.log_batch(run, params=params[at : at + MOST_PARAMS])
     ended = _milliseconds(trial.finished_at or began)
-    metrics = list(_metrics(trial, reports, ended))
+    metrics = list(_metrics(trial, reports, ended, metric_names))
     for at in range(0, len(metrics), MOST_METRICS):
         client.log_batch(run, metrics=metrics[at : at + MOST_METRICS])
     state = "FAILED" if trial.status.failed else "KILLED" if trial.status is Status.PRUNED else "FINISHED"
     client.set_terminated(run, state, end_time=ended)
 
 
-def _metrics(trial: TrialRecord, reports: Sequence[Report], at: int) -> Iterator[Any]:
+def _metrics(trial: TrialRecord, reports: Sequence[Report], at: int, names: Names) -> Iterator[Any]:
     """Its estimates, then its curves; what is not finite is left out, for databases refuse it."""
     from mlflow.entities import Metric
 
     for name, estimate in trial.metrics.items():
         for part, value in (("", estimate.value), (".low", estimate.low), (".high", estimate.high)):
             if math.isfinite(value):
-                yield Metric(_name(f"{name}{part}"), value, at, 0)
+                yield Metric(names[name, part], value, at, 0)
     for report in reports:
         for name, value in report.metrics.items():
             if math.isfinite(value):
-                yield Metric(_name(f"curve.{name}"), value, at, report.step)
+                yield Metric(names[name, "curve."], value, at, report.step)
 
 
 def _tags(trial: TrialRecord) -> Mapping[str, Any]:
@@ -144,19 +192,42 @@ def _tags(trial: TrialRecord) -> Mapping[str, Any]:
     }
 
 
+def _metric_keys(
+    trials: Sequence[TrialRecord], reports: Mapping[int, Sequence[Report]]
+) -> Iterator[tuple[str, str]]:
+    """What the metrics are first: their own names stay, whatever else is written."""
+    own = dict.fromkeys(name for trial in trials for name in trial.metrics)
+    yield from ((name, part) for part in ("", ".low", ".high") for name in own)
+    yield from ((name, "curve.") for many in reports.values() for one in many for name in one.metrics)
+
+
+def _told_apart(keys: Iterable[tuple[str, str]]) -> Names:
+    """A name for each key; of several that come to the same the later ones end with ``_2``, ``_3``."""
+    found: dict[tuple[str, str], str] = {}
+    taken = set[str]()
+    for name, part in dict.fromkeys(keys):
+        plain = _name(f"{part}{name}" if part == "curve." else f"{name}{part}")
+        numbered = (f"{plain[: LONGEST_NAME - 5]}_{number}" for number in itertools.count(2))
+        found[name, part] = next(one for one in itertools.chain([plain], numbered) if one not in taken)
+        taken.add(found[name, part])
+    return found
+
+
 def _name(name: str) -> str:
-    """MLflow takes letters, digits, ``_ - . : /`` and spaces in names of parameters and metrics."""
-    kept = "".join(c if c.isascii() and (c.isalnum() or c in "_-. /") else "_" for c in name)[:250]
+    """MLflow takes letters, digits, ``_ - . /`` and spaces in names of parameters and metrics."""
+    kept = "".join(c if c.isalnum() or c in "_-. /" else "_" for c in name)[:LONGEST_NAME]
     return "/".join(part for part in kept.split("/") if part not in ("", ".", "..")) or "_"
 
 
 def _param(value: Value) -> str:
     simple = plain(value)
-    return (simple if isinstance(simple, str) else json.dumps(simple))[:LONGEST_VALUE]
+    return (simple if isinstance(simple, str) else json.dumps(simple, ensure_ascii=False))[:LONGEST_VALUE]
 
 
 def _tag(value: object) -> str:
-    return (value if isinstance(value, str) else json.dumps(value, default=str))[:LONGEST_TAG]
+    return (value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False))[
+        :LONGEST_TAG
+    ]
 
 
 def _milliseconds(at: float) -> int:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Collection, Iterable, Mapping
 
-from autotune.errors import InputError, Problem
 from autotune.space.syntax import check_name
 
 
@@ -24,12 +24,35 @@ def knob_name(name: str) -> str:
 
 
 def knob_names(names: Iterable[str]) -> dict[str, str]:
-    """The knob's name of each; :class:`InputError` where two of them come to the same."""
-    found: dict[str, str] = {}
-    taken: dict[str, str] = {}
-    for name in names:
-        legal = found[name] = knob_name(name)
-        if taken.setdefault(legal, name) != name:
-            message = f"the parameters {taken[legal]!r} and {name!r} are both called {legal!r} in rules"
-            raise InputError(Problem(message, hint="rename one of them"))
-    return found
+    """The knob's name of each, another one for each.
+
+    Where several come to the same, one that needed no change keeps it, or else the first of them; the
+    others get ``_2``, ``_3``. One that comes later changes none that was there, unless it needs no change.
+    """
+    wanted = {name: knob_name(name) for name in names}
+    found = {name: legal for name, legal in wanted.items() if name == legal}
+    taken = set(found)
+    for name, legal in wanted.items():
+        if name not in found:
+            numbered = (f"{legal}_{number}" for number in itertools.count(2))
+            found[name] = next(free for free in itertools.chain([legal], numbered) if free not in taken)
+            taken.add(found[name])
+    return {name: found[name] for name in wanted}
+
+
+def doubtful(names: Mapping[str, str], spoken: Collection[str]) -> list[str]:
+    """What to say where rules speak of one of several parameters that come to the same, and of no other.
+
+    ``names`` are those of :func:`knob_names`, ``spoken`` the names in all rules.
+    """
+    said = []
+    for name, called in names.items():
+        others = {
+            other: its
+            for other, its in names.items()
+            if other != name and knob_name(other) == knob_name(name)
+        }
+        if called in spoken and called == knob_name(name) and others and not {*others.values()} & {*spoken}:
+            also = ", ".join(f"{other!r} is {its!r}" for other, its in others.items())
+            said.append(f"{called!r} in the constraints is the parameter {name!r}; {also}")
+    return said

@@ -26,6 +26,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from autotune.errors import InputError, nearest
 from autotune.interop.arguments import Engine, rules_of, spec_of
+from autotune.interop.names import doubtful
 from autotune.interop.optuna_advisor import PLAN_ATTR, Advisor, Plan, planned_for
 from autotune.interop.optuna_given import GivenSpace, suggest
 from autotune.interop.optuna_inference import DefineByRun, InferredSpace
@@ -57,7 +58,8 @@ class AutotuneSampler(BaseSampler):
     conditions and defaults hold from the first trial on. The study's code asks for the knobs by their names,
     or calls :func:`suggest`. Without it the space is what the study's finished trials asked for, with the
     conditions that explain why some did not ask for everything; ``constraints`` are rules over the
-    parameters (in whose names what is no letter or digit is ``_``). The first trial, and
+    parameters (in whose names what is no letter or digit is ``_``; of two that come to the same the later
+    ends with ``_2``). The first trial, and
     parameters whose range moves, are drawn by Optuna's ``RandomSampler``, again where a constraint is
     violated.
 
@@ -212,7 +214,9 @@ class AutotuneSampler(BaseSampler):
         if memory.warned:
             return
         memory.warned = True
-        known = {p.knob.name for p in found.parameters.values()} | found.loose
+        known = set(found.called.values())
+        for text in doubtful(found.called, {name for rule in self._rules for name in rule.knobs}):
+            warnings.warn(text, stacklevel=2)
         for rule in self._rules:
             for name in sorted(rule.knobs - known):
                 hint = nearest(name, known)
@@ -225,21 +229,25 @@ class AutotuneSampler(BaseSampler):
         """A random value, drawn again while it violates a constraint over what the trial has so far."""
         seed = (self._engine.seed, trial.number, zlib.crc32(name.encode()))
         random = RandomSampler(seed=int(np.random.SeedSequence(seed).generate_state(1)[0]))
-        space = None if self._given is not None else self._so_far(trial, name, distribution)
+        space = None if self._given is not None else self._so_far(study, trial, name, distribution)
         for _ in range(DRAWS):
             param = random.sample_independent(study, trial, name, distribution)
             if space is None or not space.violates({**trial.params, name: param}):
                 break
         return param
 
-    def _so_far(self, trial: FrozenTrial, name: str, distribution: BaseDistribution) -> _SoFar | None:
+    def _so_far(
+        self, study: optuna.Study, trial: FrozenTrial, name: str, distribution: BaseDistribution
+    ) -> _SoFar | None:
         if not self._rules:
             return None
         distributions = {**trial.distributions, name: distribution}
+        with self._lock:
+            called = self._remembered(study).define_by_run.called(distributions)
         parameters: dict[str, Parameter] = {}
         for each, its in distributions.items():
             try:
-                parameter = Parameter.of(each, its)
+                parameter = Parameter.of(each, its, called[each])
             except ValueError:
                 continue
             if each == name or parameter.allows(trial.params[each]):

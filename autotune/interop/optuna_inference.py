@@ -9,8 +9,8 @@ from typing import Any
 from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial, TrialState
 
+from autotune.interop.conditions import with_conditions
 from autotune.interop.names import knob_names
-from autotune.interop.optuna_conditions import condition
 from autotune.interop.optuna_parameters import Parameter
 from autotune.interop.optuna_translation import Translation, UnplannedError
 from autotune.space.configuration import Configuration, Value
@@ -21,12 +21,20 @@ from autotune.space.space import Space
 class InferredSpace(Translation):
     """The parameters that mean the same wherever they are asked for, with the conditions found for them.
 
-    ``loose`` are the names of the others: a range that moves, a presence that nothing explains.
+    ``loose`` are the names of the others: a range that moves, a presence that nothing explains. ``called``
+    is what rules call each of both, in the order in which the trials asked for them.
     """
 
-    def __init__(self, parameters: Iterable[Parameter], loose: Iterable[str], rules: Sequence[Rule]) -> None:
+    def __init__(
+        self,
+        parameters: Iterable[Parameter],
+        loose: Iterable[str],
+        rules: Sequence[Rule],
+        called: Mapping[str, str],
+    ) -> None:
         self.parameters = {parameter.name: parameter for parameter in parameters}
         self.loose = frozenset(loose)
+        self.called = dict(called)
         self.whole = not self.loose
         known = {parameter.knob.name for parameter in self.parameters.values()}
         self.space = Space(
@@ -74,7 +82,7 @@ class InferredSpace(Translation):
         have = {parameter.knob.name for parameter in kept}
         kept = [p for p in kept if p.knob.when is None or p.knob.when.knobs <= have]
         others = self.loose | (self.parameters.keys() - {parameter.name for parameter in kept})
-        return InferredSpace(kept, others, rules) if kept else None
+        return InferredSpace(kept, others, rules, self.called) if kept else None
 
 
 @dataclass
@@ -91,6 +99,10 @@ class DefineByRun:
     found: InferredSpace | None = None
     _rows: list[FrozenTrial] = field(default_factory=list)
     _from_failure: bool = False
+
+    def called(self, further: Iterable[str] = ()) -> Mapping[str, str]:
+        """What each parameter is called in rules, also a further one."""
+        return knob_names([*(() if self.found is None else self.found.called), *further])
 
     def learn(self, trial: FrozenTrial) -> None:
         """One more finished trial."""
@@ -119,38 +131,27 @@ def infer(trials: Sequence[FrozenTrial], rules: Sequence[Rule]) -> InferredSpace
 
     The first trial's values are the defaults: a trial that was made already, not a guess to try.
     """
-    parameters, loose = _parameters(trials)
+    called = knob_names(name for trial in trials for name in trial.distributions)
+    parameters, loose = _parameters(trials, called)
     names = {name: parameter.knob.name for name, parameter in parameters.items()}
     rows = [
         {names[name]: parameters[name].value(param) for name, param in trial.params.items() if name in names}
         for trial in trials
     ]
-    placed: dict[str, Parameter] = {}
-    waiting = dict(parameters)
-    for name, parameter in parameters.items():
-        if all(parameter.knob.name in row for row in rows):
-            placed[name] = waiting.pop(name)
-    while waiting:
-        knobs = [parameter.knob for parameter in placed.values()]
-        for name, parameter in waiting.items():
-            when = condition(parameter.knob.name, knobs, rows)
-            if when is not None:
-                placed[name] = replace(parameter, knob=replace(parameter.knob, when=when))
-                del waiting[name]
-                break
-        else:
-            loose |= waiting.keys()
-            break
+    placed = with_conditions((parameter.knob for parameter in parameters.values()), rows)
     if not placed:
         return None
+    by_knob = {parameter.knob.name: parameter for parameter in parameters.values()}
     found = [
-        replace(p, knob=replace(p.knob, default=_first(p.knob.name, rows), when=p.knob.when))
-        for p in placed.values()
+        replace(by_knob[k.name], knob=replace(k, default=_first(k.name, rows), when=k.when)) for k in placed
     ]
-    return InferredSpace(found, loose, rules)
+    loose |= parameters.keys() - {parameter.name for parameter in found}
+    return InferredSpace(found, loose, rules, called)
 
 
-def _parameters(trials: Sequence[FrozenTrial]) -> tuple[dict[str, Parameter], set[str]]:
+def _parameters(
+    trials: Sequence[FrozenTrial], called: Mapping[str, str]
+) -> tuple[dict[str, Parameter], set[str]]:
     """The parameters that always have the same distribution, which a knob can stand for; and the others."""
     seen: dict[str, BaseDistribution] = {}
     loose: set[str] = set()
@@ -158,11 +159,10 @@ def _parameters(trials: Sequence[FrozenTrial]) -> tuple[dict[str, Parameter], se
         for name, distribution in trial.distributions.items():
             if seen.setdefault(name, distribution) != distribution:
                 loose.add(name)
-    knob_names(seen)
     parameters: dict[str, Parameter] = {}
     for name in sorted(seen.keys() - loose):
         try:
-            parameters[name] = Parameter.of(name, seen[name])
+            parameters[name] = Parameter.of(name, seen[name], called[name])
         except ValueError:
             loose.add(name)
     return parameters, loose

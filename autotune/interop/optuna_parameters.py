@@ -32,9 +32,12 @@ class Parameter:
     """Where each of :attr:`choices` stands in the distribution's list."""
 
     @classmethod
-    def of(cls, name: str, distribution: BaseDistribution) -> Parameter:
-        """``ValueError`` for a distribution that no knob can stand for (integers beyond 2^53, say)."""
-        legal = knob_name(name)
+    def of(cls, name: str, distribution: BaseDistribution, called: str = "") -> Parameter:
+        """With the knob's name where it is ``called`` something that ``name`` does not say by itself.
+
+        ``ValueError`` for a distribution that no knob can stand for (integers beyond 2^53, say).
+        """
+        legal = called or knob_name(name)
         if isinstance(distribution, IntDistribution):
             scale: Scale = "log" if distribution.log else "linear"
             knob = IntegerRange(legal, distribution.low, distribution.high, distribution.step, scale)

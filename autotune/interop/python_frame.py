@@ -250,7 +250,7 @@ class Frame:
             big = abs(right) * (left.bit_length() if isinstance(op, ast.Pow) else 1) > MOST_BITS
         if big or any(isinstance(x, int) and x.bit_length() > MOST_BITS for x in (left, right)):
             raise self.source.not_understood(node, "it is too large")
-        if isinstance(op, ast.Mod) and isinstance(left, str):
+        if type(op) not in BINARY or (isinstance(op, ast.Mod) and isinstance(left, str)):
             raise self.source.not_understood(node)
         return self.guarded(node, BINARY[type(op)], left, right)
 

@@ -79,7 +79,9 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "permutations": itertools.permutations,
     "ceil": math.ceil,
     "floor": math.floor,
+    "gcd": math.gcd,
     "log2": math.log2,
+    "round": round,
     "sqrt": math.sqrt,
     "cdiv": lambda one, other: -(-one // other),
     "next_power_of_2": lambda number: 1 << max(number - 1, 0).bit_length(),
@@ -92,6 +94,7 @@ METHODS: Mapping[type, tuple[str, ...]] = {
     dict: ("items", "keys", "values", "get", "update", "setdefault", "pop", "clear", "copy"),
     set: ("add", "update", "remove", "discard", "union", "intersection", "difference", "copy"),
     tuple: ("index",),
+    int: ("bit_length",),
     str: ("startswith", "endswith", "lower", "upper", "strip", "split"),
 }
 METHOD_NAMES = frozenset(itertools.chain.from_iterable(METHODS.values()))

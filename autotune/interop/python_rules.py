@@ -2,20 +2,27 @@
 
 What the rule language shares with Python is kept as it was written. Translated is what conditions of other
 tools often have: ``p["tile"]`` and ``p.tile`` for a knob, numbers taken as conditions, ``&`` and ``|``
-between comparisons, shifts, ``a if c else b`` between conditions, ``math.ceil(a / b)``, and the ``&&``,
-``||`` and ``!`` of C. Pure.
+between comparisons, shifts, ``any``, ``all``, ``a if c else b``, ``math.ceil(a / b)``, and the ``&&``,
+``||`` and ``!`` of C. What has no counterpart, such as operations on bits, is said by the values for which
+it holds. Pure.
 """
 
 from __future__ import annotations
 
 import ast
-import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import cast
 
 from autotune.errors import InputError, Location, Problem, nearest, shorten
+from autotune.interop.listed_rules import listed
+from autotune.interop.python_cases import LONGEST_RANGE, cases, span, unrolled
+from autotune.interop.python_numbers import Seen, function_name
 from autotune.interop.python_text import parsed
+from autotune.interop.space_text import knob_of
+from autotune.space.binding import bind_rule
 from autotune.space.configuration import Value
 from autotune.space.parser import parse
 from autotune.space.syntax import (
@@ -35,8 +42,8 @@ from autotune.space.syntax import (
     render,
 )
 
-LONGEST_RANGE = 100
-"""Values of a ``range`` that are written out into a rule."""
+_SIGNS: Mapping[type[ast.operator], str] = {ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^"}
+"""Operations on bits, which rules do not have."""
 
 _BINARY: Mapping[type[ast.operator], BinaryOperator] = {
     ast.Add: "+",
@@ -64,7 +71,15 @@ _C = re.compile(rf"{_TEXT}|\s*(?:&&|\|\|)\s*|!(?!=)\s*", re.DOTALL)
 """What stands for ``and``, ``or`` and ``not`` in C; and quoted texts, in which it means nothing."""
 
 
-def rule_text(text: str, knobs: Mapping[str, Sequence[Value]], where: Location) -> str:
+@dataclass(frozen=True)
+class Translated:
+    """A rule, and those parts of the condition that are said in it by the values for which they hold."""
+
+    text: str
+    listed: tuple[str, ...] = ()
+
+
+def rule_text(text: str, knobs: Mapping[str, Sequence[Value]], where: Location) -> Translated:
     """The rule that says what the Python condition ``text`` says of ``knobs`` (their values by name).
 
     ``where`` is the place at which ``text`` begins. Raises :class:`InputError` with the place of what has no
@@ -82,11 +97,13 @@ def rule_text(text: str, knobs: Mapping[str, Sequence[Value]], where: Location) 
     translation = _Translation(knobs, where if written == text else Location(where.file, where.line))
     try:
         if written != plain:
-            translation.refuse_loose_not(tree, written)
+            translation.refuse_loose(tree, written)
         node = translation.condition(tree)
-        return written if _same(written, node) else _without_brackets(render(node))
+        translation.refuse_never(node, text)
+        rule = written if _same(written, node) else _without_brackets(render(node))
     except RecursionError:
         raise InputError(Problem("this condition is nested too deep", where)) from None
+    return Translated(rule, tuple(translation.listed))
 
 
 def _in_python(found: re.Match[str]) -> str:
@@ -117,22 +134,60 @@ class _Translation:
     def __init__(self, knobs: Mapping[str, Sequence[Value]], where: Location) -> None:
         self.knobs = knobs
         self.where = where
+        self.kinds = [knob_of(name, tuple(values), values[0]) for name, values in knobs.items()]
+        self.seen = Seen(self.values_of)
+        self.listed: list[str] = []
 
     def refuse(self, node: ast.AST, why: str, hint: str = "") -> InputError:
         place = _moved(self.where, getattr(node, "col_offset", 0))
         return InputError(Problem(f"{ast.unparse(node)!r} cannot be said in a rule: {why}", place, hint=hint))
 
-    def refuse_loose_not(self, tree: ast.expr, text: str) -> None:
-        """Raise :class:`InputError` for a ``!`` that C binds tighter than Python its ``not``: ``!a == b``."""
+    def refuse_loose(self, tree: ast.expr, text: str) -> None:
+        """Raise :class:`InputError` for what C groups otherwise than Python: ``!a == b``, ``a & b == c``."""
+        source = text.encode()
         for node in ast.walk(tree):
-            if isinstance(node, ast.UnaryOp) and isinstance(node.operand, (ast.Compare, ast.BinOp)):
-                behind = text.encode()[node.col_offset + len("not") : node.operand.col_offset]
-                if isinstance(node.op, ast.Not) and b"(" not in behind:
-                    why = "in C the ! would be of its first operand alone"
-                    raise self.refuse(node, why, "put brackets around what it is to negate")
+            match node:
+                case ast.UnaryOp(op=ast.Not(), operand=ast.Compare() | ast.BinOp() as operand):
+                    if b"(" not in source[node.col_offset + len("not") : operand.col_offset]:
+                        why = "in C the ! would be of its first operand alone"
+                        raise self.refuse(node, why, "put brackets around what it is to negate")
+                case ast.Compare(left=left, comparators=others):
+                    for one, other in pairwise([left, *others]):
+                        between = source[one.end_col_offset : other.col_offset]
+                        if (_is_bits(one) and b")" not in between) or (
+                            _is_bits(other) and b"(" not in between
+                        ):
+                            why = "in C the comparison would come first"
+                            raise self.refuse(node, why, "put brackets around what comes first")
+
+    def refuse_never(self, rule: Node, text: str) -> None:
+        try:
+            bind_rule(rule, knobs=self.kinds)
+        except InputError:  # its parts are right, each by itself
+            message = f"{shorten(text)!r} is false for all values of the parameters"
+            raise InputError(Problem(message, self.where)) from None
 
     def condition(self, node: ast.expr) -> Node:
-        """``node`` where its truth is asked for."""
+        """``node`` where its truth is asked for; by the values for which it is true where all else fails."""
+        before = len(self.listed)
+        try:
+            return self.said(node)
+        except InputError as refused:
+            found = listed(node, self.knobs)
+            if isinstance(found, str):
+                whole = isinstance(node, (ast.BoolOp, ast.UnaryOp, ast.IfExp, ast.Lambda))
+                raise (refused if whole else self.with_reason(refused, found)) from None
+            self.listed[before:] = [ast.unparse(node)]
+            return found
+
+    def with_reason(self, refused: InputError, reason: str) -> InputError:
+        [first, *others] = refused.problems
+        if reason and reason not in first.message:
+            first = replace(first, message=f"{first.message}, and {reason}")
+        return InputError([first, *others])
+
+    def said(self, node: ast.expr) -> Node:
+        """``node`` where its truth is asked for, in words of rules."""
         match node:
             case ast.Lambda(body=body):
                 return self.condition(body)
@@ -153,13 +208,20 @@ class _Translation:
                 )
             case ast.Call(func=ast.Name(id="bool"), args=[one]):
                 return self.condition(one)
-        found = self.value(node)
+            case ast.Call() if (all_of := unrolled(node)) is not None:
+                return self.condition(all_of)
+        if (apart := cases(node)) is not None:
+            return self.said(apart)
+        found = self.truth(self.value(node))
+        bind_rule(found, knobs=self.kinds, where=self.where)
+        return found
+
+    def truth(self, found: Node) -> Node:
+        """That a value is none of Python's false ones."""
         if isinstance(found, Comparison) or self.is_flag(found):
             return found
         if isinstance(found, Literal) and isinstance(found.value, (int, float)):
             return Literal(bool(found.value))
-        if isinstance(found, Name) and any(isinstance(v, str) for v in self.knobs[found.name]):
-            raise self.refuse(node, "a text is neither true nor false")
         return Comparison(("!=",), (found, Literal(0)))
 
     def is_flag(self, node: Node) -> bool:
@@ -225,12 +287,17 @@ class _Translation:
                 return Binary("*", one, Binary("**", Literal(2), two))
             case ast.RShift():
                 return Binary("//", one, Binary("**", Literal(2), two))
+            case ast.BitAnd() if (mask := _mask(two)) and self.seen.is_whole(left):
+                return _masked(one, mask)
+            case ast.BitAnd() if (mask := _mask(one)) and self.seen.is_whole(right):
+                return _masked(two, mask)
         if type(op) not in _BINARY:
-            raise self.refuse(node, "there are no operations on bits")
+            hint = "write it with + - * // % and **, or list the values: x in [1, 2, 4]"
+            raise self.refuse(node, f"there is no {_SIGNS.get(type(op), '@')}", hint)
         return Binary(_BINARY[type(op)], one, two)
 
     def call(self, node: ast.Call) -> Node:
-        name = _function(node)
+        name = function_name(node)
         if node.keywords:
             raise self.refuse(node, "a function takes no arguments by name")
         match name, node.args:
@@ -242,7 +309,7 @@ class _Translation:
                 )
             case "ceil", [ast.BinOp(left=left, op=ast.Div(), right=right)]:
                 return Call("ceildiv", (self.value(left), self.value(right)))
-            case "int", [ast.BinOp(op=ast.Div()) as quotient] if not self.never_negative(quotient):
+            case "int", [ast.BinOp(op=ast.Div()) as quotient] if not self.seen.never_negative(quotient):
                 raise self.refuse(node, "it rounds towards 0, and rules round down", "use //")
             case (("floor" | "int"), [ast.BinOp(left=left, op=ast.Div(), right=right)]):
                 return Binary("//", self.value(left), self.value(right))
@@ -252,72 +319,11 @@ class _Translation:
                 return Binary("**", self.value(one), Literal(0.5))
             case "float", [one]:
                 return self.value(one)
-            case (("int" | "ceil" | "floor"), [one]) if self.is_whole(one):
+            case (("int" | "ceil" | "floor"), [one]) if self.seen.is_whole(one):
                 return self.value(one)
         if name not in FUNCTIONS or name == "count":
             raise self.refuse(node, f"it has no function {name}", f"it has {', '.join(sorted(FUNCTIONS))}")
         return Call(cast(FunctionName, name), tuple(map(self.value, node.args)))
-
-    def is_whole(self, node: ast.expr) -> bool:
-        """Whether a value is a whole number, as far as can be seen, so that rounding it changes nothing."""
-        match node:
-            case ast.Constant(value=value):
-                return isinstance(value, int)
-            case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
-                return self.is_whole(operand)
-            case ast.BinOp(left=left, op=ast.Pow(), right=right):
-                return self.is_whole(left) and self.is_count(right)
-            case ast.BinOp(left=left, op=op, right=right):
-                return not isinstance(op, ast.Div) and self.is_whole(left) and self.is_whole(right)
-            case ast.Call(args=arguments):
-                return self.is_whole_call(_function(node), arguments)
-            case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
-                return all(map(self.is_whole, parts))
-            case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
-                return True  # of and and or only those between conditions are translated
-        values = self.values_of(node)
-        return bool(values) and all(isinstance(value, int) for value in values)
-
-    def is_whole_call(self, name: str, arguments: Sequence[ast.expr]) -> bool:
-        match name, arguments:
-            case (("int" | "ceil" | "floor"), [_]):
-                return True
-            case "pow", [one, two]:
-                return self.is_whole(one) and self.is_count(two)
-        return name in ("float", "abs", "min", "max") and all(map(self.is_whole, arguments))
-
-    def never_negative(self, node: ast.expr) -> bool:
-        """Whether a value is a number and not negative, as far as can be seen."""
-        match node:
-            case ast.BinOp(op=ast.Add() | ast.Sub()):
-                return self.least(node) >= 0
-            case ast.BinOp(left=left, right=right):
-                return self.never_negative(left) and self.never_negative(right)
-            case ast.Call(args=arguments):
-                return _function(node) == "abs" or all(map(self.never_negative, arguments))
-        return self.least(node) >= 0
-
-    def least(self, node: ast.expr) -> float:
-        """A bound below a sum, as ``a + b - 1`` of what is rounded up; minus infinity where none is seen."""
-        match node:
-            case ast.BinOp(left=left, op=ast.Add(), right=right):
-                return self.least(left) + self.least(right)
-            case ast.BinOp(left=left, op=ast.Sub(), right=right):
-                return self.least(left) - max(self.numbers(right), default=math.inf)
-        if isinstance(node, (ast.BinOp, ast.Call)):
-            return 0.0 if self.never_negative(node) else -math.inf
-        return min(self.numbers(node), default=-math.inf)
-
-    def numbers(self, node: ast.expr) -> Sequence[float]:
-        """The values of a constant or a knob, if all of them are numbers; else none."""
-        values = (node.value,) if isinstance(node, ast.Constant) else self.values_of(node)
-        numbers = [value for value in values if isinstance(value, (int, float))]
-        return numbers if len(numbers) == len(values) else ()
-
-    def is_count(self, node: ast.expr) -> bool:
-        """Whether a value is a whole number and not negative."""
-        values = (node.value,) if isinstance(node, ast.Constant) else self.values_of(node)
-        return bool(values) and all(isinstance(value, int) and value >= 0 for value in values)
 
     def values_of(self, node: ast.expr) -> Sequence[Value]:
         """Those of the knob that ``node`` names; empty where it is no name."""
@@ -333,18 +339,34 @@ class _Translation:
 
     def span(self, node: ast.AST, bounds: Sequence[ast.expr]) -> Node:
         """``range(...)`` of constants as a list."""
-        numbers = [bound.value for bound in bounds if isinstance(bound, ast.Constant)]
-        whole = [number for number in numbers if isinstance(number, int)]
-        if len(whole) != len(bounds) or not 1 <= len(whole) <= 3 or (len(whole) == 3 and not whole[2]):
+        found = span(bounds)
+        if found is None:
             raise self.refuse(node, "a range of constants is what it knows")
-        found = range(*whole)
         if len(found) > LONGEST_RANGE:
             raise self.refuse(node, f"it has {len(found):,} items", "compare with its bounds")
         return ListOf(tuple(map(Literal, found)))
 
 
-def _function(node: ast.Call) -> str:
-    return ast.unparse(node.func).removeprefix("math.").removeprefix("np.").removeprefix("numpy.")
+def _is_bits(node: ast.expr) -> bool:
+    return isinstance(node, ast.BinOp) and type(node.op) in _SIGNS
+
+
+def _mask(node: Node) -> int:
+    """The number where its bits stand side by side, as in 1, 6, 7 and 32; else 0."""
+    value = node.value if isinstance(node, Literal) else None
+    if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
+        return 0
+    above = value + (value & -value)
+    return value if not value & above else 0
+
+
+def _masked(value: Node, mask: int) -> Node:
+    """``value & mask``, of a whole number and a mask of :func:`_mask`."""
+    low = mask & -mask
+    if low == 1:
+        return Binary("%", value, Literal(mask + 1))
+    bits = Binary("%", Binary("//", value, Literal(low)), Literal(mask // low + 1))
+    return Binary("*", bits, Literal(low))
 
 
 def _is_condition(node: ast.expr) -> bool:

@@ -77,6 +77,11 @@ class Module:
         self._steps = 0  # so that what took too many is named, and not what asks for it
         return Frame(self, {}).value(node)
 
+    def value_in(self, node: ast.expr, scope: Scope) -> Any:
+        """What ``node`` comes to where the names of ``scope`` have these values."""
+        self._steps = 0
+        return Frame(self, scope).value(node)
+
     def _statements(self, before: ast.AST | None) -> list[ast.stmt]:
         """Those that have run when ``before`` is met; all for one in a function, which runs whenever."""
         for index, statement in enumerate(self.tree.body):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -21,7 +22,7 @@ from ray.tune.search.variant_generator import parse_spec_vars
 
 from autotune.errors import InputError, Problem
 from autotune.interop.choices import Choices
-from autotune.interop.names import knob_names
+from autotune.interop.names import doubtful, knob_names
 from autotune.space.configuration import Configuration, Value
 from autotune.space.knob import Knob
 from autotune.space.knobs import FloatRange, IntegerRange, Scale
@@ -89,8 +90,9 @@ def ray_space(config: Mapping[str, Any], rules: Sequence[Rule | str] = ()) -> Ra
     """The space that ``config`` describes; ``None`` where it holds constants alone.
 
     The names of knobs are the keys, those of nested dictionaries joined by ``/``, with ``_`` for what no
-    knob's name may hold: ``{"model": {"lr": ...}}`` is ``model_lr`` in a rule. Tune knows no
-    defaults: here they are the middles of ranges.
+    knob's name may hold: ``{"model": {"lr": ...}}`` is ``model_lr`` in a rule. Where two come to the same,
+    the later one is ``model_lr_2``, and a warning says so where a rule speaks of the other alone. Tune knows
+    no defaults: here they are the middles of ranges.
 
     Raises :class:`InputError` with everything that has no knob: ``grid_search``, ``sample_from``,
     normal distributions, and a ``choice`` among what has to be searched itself.
@@ -108,6 +110,9 @@ def ray_space(config: Mapping[str, Any], rules: Sequence[Rule | str] = ()) -> Ra
         raise InputError(problems)
     if not parameters:
         return None
+    spoken = {name for rule in rules for name in (Rule.parse(rule) if isinstance(rule, str) else rule).knobs}
+    for text in doubtful(names, spoken):
+        warnings.warn(text, stacklevel=2)
     return RaySpace(Space([parameter.knob for parameter in parameters], rules), tuple(parameters))
 
 

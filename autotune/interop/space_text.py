@@ -27,11 +27,12 @@ def comment_lines(text: str) -> list[str]:
     return [f"# {line}" for line in textwrap.wrap(plain, WIDTH - 2)]
 
 
-def knob_lines(name: str, values: Sequence[Value], default: Value) -> list[str]:
-    """``name: {values: [...], default: ...}``, wrapped where the values are many."""
+def knob_lines(name: str, values: Sequence[Value], default: Value, when: str = "") -> list[str]:
+    """``name: {values: [...], default: ..., when: ...}``, wrapped where the values are many."""
     chosen = yaml_value(default)
+    rest = f", when: {yaml_value(when)}}}" if when else "}"
     if all(isinstance(value, bool) for value in values) and len(values) == 2:
-        return [f"  {yaml_key(name)}: {{flag: {chosen}}}"]
+        return [f"  {yaml_key(name)}: {{flag: {chosen}{rest}"]
     kind = "values" if all(map(_is_number, values)) else "choices"
     start = f"  {yaml_key(name)}: {{{kind}: ["
     text = ", ".join(map(yaml_value, values))
@@ -40,7 +41,7 @@ def knob_lines(name: str, values: Sequence[Value], default: Value) -> list[str]:
     rows = textwrap.wrap(text, width, break_long_words=False) if kind == "values" else [text]
     lines = [" " * len(start) + row for row in rows]
     lines[0] = start + rows[0]
-    lines[-1] += f"], default: {chosen}}}"
+    lines[-1] += f"], default: {chosen}{rest}"
     return lines
 
 
@@ -89,7 +90,7 @@ class Converted:
             problems.append(Problem("its path is none that a space file can hold", Location(self.file)))
         if problems:
             raise InputError(problems)
-        knobs = [_knob(name, tuple(values), self.default[name]) for name, values in self.knobs.items()]
+        knobs = [knob_of(name, tuple(values), self.default[name]) for name, values in self.knobs.items()]
         return Space(knobs, self.constraints, workload=self.workload)
 
     def with_feasible_default(self, given: bool) -> Converted:
@@ -137,7 +138,7 @@ class Converted:
         return "\n".join(lines) + "\n"
 
 
-def _knob(name: str, values: tuple[Value, ...], default: Value) -> Knob:
+def knob_of(name: str, values: tuple[Value, ...], default: Value) -> Knob:
     """The knob that :func:`knob_lines` writes."""
     if all(isinstance(value, bool) for value in values) and len(values) == 2:
         return Flag(name, default=default)

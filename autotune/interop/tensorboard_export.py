@@ -37,10 +37,12 @@ def export_study(store: Store, study: StudyRecord, folder: Path) -> int:
     for record in store.reports(study.id):
         reports[record.trial_id].append(record.report)
     metrics = [str(metric["name"]) for metric in study.metrics]
-    _write(EventFileWriter, folder, [(0.0, 0, _experiment(trials, metrics))])
+    tried = [_hparams(trial) for trial in trials]
+    kinds = {name: _type([own[name] for own in tried if name in own]) for own in tried for name in own}
+    _write(EventFileWriter, folder, [(0.0, 0, _experiment(tried, kinds, metrics))])
     for trial in trials:
         began, ended = trial.started_at or trial.proposed_at, trial.finished_at or trial.proposed_at
-        events = [(began, 0, _session_start(trial, began))]
+        events = [(began, 0, _session_start(trial, kinds, began))]
         events += [(ended, step, one) for step, one in _scalars(trial, metrics, reports[trial.id])]
         events.append((ended, 0, _session_end(trial, ended)))
         _write(EventFileWriter, folder / f"trial-{trial.number:05}", events)
@@ -67,12 +69,12 @@ def _plugin(tag: str, **data: Any) -> Any:
     return Summary(value=[value])
 
 
-def _session_start(trial: TrialRecord, at: float) -> Any:
+def _session_start(trial: TrialRecord, kinds: Mapping[str, int], at: float) -> Any:
     from tensorboard.plugins.hparams import plugin_data_pb2
 
     info = plugin_data_pb2.SessionStartInfo(start_time_secs=at, group_name=f"trial {trial.number}")
     for name, value in _hparams(trial).items():
-        _fill(info.hparams[name], value)
+        _fill(info.hparams[name], value, kinds[name])
     return _plugin("SESSION_START_INFO_TAG", session_start_info=info)
 
 
@@ -84,30 +86,29 @@ def _session_end(trial: TrialRecord, at: float) -> Any:
     return _plugin("SESSION_END_INFO_TAG", session_end_info=info)
 
 
-def _fill(place: Any, value: bool | float | str) -> None:
-    """A value of protobuf's ``Value``."""
-    if isinstance(value, bool):
+def _fill(place: Any, value: bool | float | str, kind: int) -> None:
+    """A value of protobuf's ``Value``. One of a knob of several kinds is a text: the page sorts them."""
+    from tensorboard.plugins.hparams import api_pb2
+
+    if kind == api_pb2.DATA_TYPE_BOOL:
         place.bool_value = value
-    elif isinstance(value, str):
-        place.string_value = value
-    else:
+    elif kind == api_pb2.DATA_TYPE_FLOAT64:
         place.number_value = value
+    else:
+        place.string_value = value if isinstance(value, str) else json.dumps(value)
 
 
-def _experiment(trials: Sequence[TrialRecord], metrics: Sequence[str]) -> Any:
+def _experiment(tried: Sequence[Mapping[str, Any]], kinds: Mapping[str, int], metrics: Sequence[str]) -> Any:
     """What the page shows: each hyper-parameter with the values that were tried, and the metrics."""
     from tensorboard.plugins.hparams import api_pb2
 
-    tried: defaultdict[str, dict[Any, None]] = defaultdict(dict)
-    for trial in trials:
-        for name, value in _hparams(trial).items():
-            tried[name][type(value), value] = None
     infos = []
-    for name, seen in tried.items():
-        info = api_pb2.HParamInfo(name=name, type=_type([value for _, value in seen]))
+    for name, kind in kinds.items():
+        seen = {(type(own[name]), own[name]): None for own in tried if name in own}
+        info = api_pb2.HParamInfo(name=name, type=kind)
         if info.type != api_pb2.DATA_TYPE_FLOAT64 or len(seen) <= 50:
             for _, value in seen:
-                _fill(info.domain_discrete.values.add(), value)
+                _fill(info.domain_discrete.values.add(), value, kind)
         infos.append(info)
     shown = [api_pb2.MetricInfo(name=api_pb2.MetricName(tag=metric)) for metric in metrics]
     experiment = api_pb2.Experiment(hparam_infos=infos, metric_infos=shown)

@@ -19,7 +19,6 @@ from autotune.measure.compile_cache import CompileCache, Compiled, write_whole
 from autotune.measure.elf import code_fingerprint
 from autotune.measure.guarded import Array
 from autotune.measure.objective import Code, Infeasible
-from autotune.measure.telling import MOST_MESSAGE
 from autotune.provenance.compiler import NoCompilerError, c_compiler
 from autotune.space.configuration import Configuration
 
@@ -85,7 +84,7 @@ def _run_compiler(compiler: Sequence[str], flags: Sequence[str], source: Path, p
     )
     seconds = perf_counter() - start
     if done.returncode:
-        raise Infeasible(f"gcc refused it: {done.stderr.strip()[-MOST_MESSAGE:]}")
+        raise Infeasible(f"gcc refused it: {done.stderr.strip()}")
     unfinished.replace(path)  # atomic: two preparers may compile the same
     return Compiled(path.read_bytes(), {"compile_seconds": seconds})
 

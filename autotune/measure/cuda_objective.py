@@ -24,7 +24,6 @@ from autotune.measure.gpu.driver import Dimensions, Driver, DriverError
 from autotune.measure.gpu.ptxas import KernelResources, read_log
 from autotune.measure.gpu.tensors import Tensor
 from autotune.measure.objective import Code, Infeasible
-from autotune.measure.telling import MOST_MESSAGE
 from autotune.space.configuration import Configuration
 
 
@@ -108,7 +107,7 @@ class CudaObjective(DeviceObjective):
         try:
             return self._emulated(configuration) if self.emulates else self.compile(configuration)
         except CompilerRefusal as refusal:
-            raise Infeasible(f"{self.source.name}: {str(refusal)[-MOST_MESSAGE:]}") from refusal
+            raise Infeasible(f"{self.source.name}: {refusal}") from refusal
 
     def compile(self, configuration: Configuration) -> Program:
         """A cubin for ``context.device``, which need not be here."""

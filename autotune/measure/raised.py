@@ -11,11 +11,15 @@ from autotune.measure.gpu.failures import classify
 from autotune.measure.mistakes import mistake_in
 from autotune.measure.objective import Signal, WrongAnswer
 from autotune.measure.readings import named_values
-from autotune.measure.telling import MOST_MESSAGE
+from autotune.measure.telling import kept
 from autotune.status import Status
 
 _OURS = ("autotune.measure.gathering", "autotune.measure.runner")
 """The modules between an objective and who catches what it raises: no part of its traceback."""
+
+
+MOST_TEXT = 1 << 20
+"""Characters of what an objective raised that are looked at; as much is kept of what a program prints."""
 
 
 class Failed(Exception):  # noqa: N818
@@ -48,7 +52,7 @@ def failed(error: BaseException) -> Failed:
     if isinstance(error, Signal):
         message = describe(error, with_type=False)
         metrics = _numbers(error.metrics) if isinstance(error, WrongAnswer) else {}
-        stderr = writable(str(error.stderr))
+        stderr = writable(str(error.stderr)) or _left_out(error)
         mistake = writable(error.mistake)
         return Failed(
             error.status, message, stderr, error.exit_code, error.signal, metrics, mistake, error.sure
@@ -71,15 +75,23 @@ def _numbers(metrics: Mapping[str, object]) -> dict[str, float]:
 
 def describe(error: BaseException, with_type: bool = True) -> str:
     """One exception as a sentence, even where its ``__str__`` fails."""
-    name = type(error).__name__
-    try:
-        text = str(error).strip()
-    except Exception as second:  # noqa: BLE001 - whatever an objective's __str__ raises
-        text = f"(its text cannot be shown: {type(second).__name__})"
-    text = writable(text[:MOST_MESSAGE])
+    name, text = type(error).__name__, kept(_text(error))
     if not with_type:
         return text or name
     return f"{name}: {text}" if text else name
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return writable(str(error).strip()[:MOST_TEXT])
+    except Exception as second:  # noqa: BLE001 - whatever an objective's __str__ raises
+        return f"(its text cannot be shown: {type(second).__name__})"
+
+
+def _left_out(error: BaseException) -> str:
+    """All of a message of which a trial keeps a part: a compiler may have much to say."""
+    text = _text(error)
+    return "" if kept(text) == text else text
 
 
 def writable(text: str) -> str:

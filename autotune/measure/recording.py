@@ -17,6 +17,7 @@ class Entry:
     """One recorded configuration. All times are in seconds; a failure has no ``time``."""
 
     configuration: Configuration
+    """Without the knobs that do not exist in it, which a T4 file may leave out."""
     status: Status
     time: float | None = None
     """The time that the recording states, usually the mean of the readings; also ``None`` in a T4 file
@@ -51,6 +52,10 @@ class Recording:
     damage: str = ""
     """What is wrong with the file, where it was cut short; empty where it is whole."""
 
+    _firsts: dict[tuple[str, ...], dict[tuple[object, ...], Entry]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+
     @cached_property
     def _by_key(self) -> dict[tuple[object, ...], Entry]:
         return {self._key(entry.configuration): entry for entry in self.entries}
@@ -63,9 +68,22 @@ class Recording:
     def find(self, configuration: Mapping[str, Value]) -> Entry | None:
         """The entry of a configuration; ``None`` where it was not recorded.
 
-        Knobs with a single value may be left out, and ``16.0`` finds what was recorded for ``16``.
+        Knobs with a single value may be left out, and ``16.0`` finds what was recorded for ``16``. Another
+        knob that is left out does not exist: the first of what was recorded with any value of it is found.
         """
-        return self._by_key.get(self._key(configuration))
+        found = self._by_key.get(self._key(configuration))
+        if found is None and not configuration.keys() >= self.knobs.keys():
+            names = tuple(name for name in self.knobs if name in configuration)
+            found = self._first_by(names).get(key_of(configuration[name] for name in names))
+        return found
+
+    def _first_by(self, names: tuple[str, ...]) -> Mapping[tuple[object, ...], Entry]:
+        """The first entry with each combination of values of just these knobs."""
+        if names not in self._firsts:
+            firsts = self._firsts[names] = {}
+            for entry in self.entries:
+                firsts.setdefault(key_of(map(entry.configuration.get, names)), entry)
+        return self._firsts[names]
 
 
 def key_of(values: Iterable[object]) -> tuple[object, ...]:

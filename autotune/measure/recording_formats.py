@@ -70,11 +70,6 @@ class Reader(ABC):
 
     def configuration(self, label: str, given: Mapping[str, object], knobs: Knobs) -> Configuration | None:
         """That of an entry; ``None`` where it is broken."""
-        missing = [name for name in knobs.names if name not in given]
-        if missing:
-            expected = "a value for each knob: a recording says of none when it exists"
-            self.bad(label, f"lacks the knob {', '.join(map(repr, missing))}", expected)
-            return None
         try:
             return knobs.configuration(given)
         except TypeError as error:
@@ -83,7 +78,9 @@ class Reader(ABC):
 
     def finish(self, knobs: Knobs, entries: Iterable[Entry | None], damage: str) -> Recording:
         """The recording; raises :class:`InputError` for what was found on the way."""
-        found = {key_of(entry.configuration.values()): entry for entry in entries if entry is not None}
+        found = {
+            key_of(map(entry.configuration.get, knobs.names)): entry for entry in entries if entry is not None
+        }
         if self.problems:
             more = len(self.problems) - MOST_PROBLEMS
             rest = [Problem(f"{self.path}: {more} more entries are broken")] if more > 0 else []
@@ -123,8 +120,10 @@ class Knobs:
         return self._known[name].setdefault((isinstance(frozen, bool), frozen), frozen)
 
     def configuration(self, given: Mapping[str, object]) -> Configuration:
-        """``KeyError`` for a missing knob, ``TypeError`` for what no knob can be set to."""
-        return Configuration({name: self.canonical(name, given[name]) for name in self._known})
+        """Without the knobs that ``given`` lacks; ``TypeError`` for what no knob can be set to."""
+        return Configuration(
+            {name: self.canonical(name, given[name]) for name in self._known if name in given}
+        )
 
     def values(self) -> dict[str, tuple[Value, ...]]:
         return {name: tuple(known.values()) for name, known in self._known.items()}

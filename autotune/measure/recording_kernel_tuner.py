@@ -50,6 +50,9 @@ class KernelTunerReader(Reader):
         if not isinstance(entry, dict):
             self.bad(label, f"is {entry!r}", "an object with the values of the knobs and a time")
             return None
+        if missing := [name for name in knobs.names if name not in entry]:
+            self.bad(label, f"lacks the knob {', '.join(map(repr, missing))}", "a value for each knob")
+            return None
         configuration = self.configuration(label, entry, knobs)
         if configuration is None:
             return None

@@ -211,7 +211,8 @@ def _rows(space: Space, recording: Recording) -> Iterator[Configuration]:
     for entry in recording.entries:
         values: dict[str, Value] = {}
         for knob in space.knobs:
-            given = entry.configuration[knob.name]
+            if (given := entry.configuration.get(knob.name)) is None:
+                continue
             key = (knob.name, isinstance(given, bool), given)
             if key not in forms:
                 forms[key] = knob.canonical(given) if given in knob else None
@@ -220,9 +221,10 @@ def _rows(space: Space, recording: Recording) -> Iterator[Configuration]:
                 break
             values[knob.name] = form
         else:
-            if conditional:
-                values = {name: values[name] for name in space.active(values)}
-            configuration = Configuration(values)
+            active = space.active(values) if conditional else [knob.name for knob in space.knobs]
+            if not values.keys() >= set(active):  # one that exists here did not where it was recorded
+                continue
+            configuration = Configuration({name: values[name] for name in active})
             if space.allows(configuration):
                 yield configuration
 

@@ -6,6 +6,7 @@ import re
 
 MOST_MESSAGE = 2000
 """Characters of a message that a trial keeps."""
+_CUT = " ..."
 
 _PLACE = r".+[:(]\d+\)?|[\w+./-]+"
 """``bench.c:6:15``, ``kernel.cu(12)``, or a program such as ``cc1``."""
@@ -31,6 +32,18 @@ def telling_line(text: str) -> str:
     telling = [line for line in lines if not _ONLY_THAT_IT_FAILED.match(line)] or lines
     errors = (line for line in telling if _COMPILER_ERROR.match(line))
     return next(errors, telling[-1] if telling else "").strip()
+
+
+def kept(message: str) -> str:
+    """As much of a message as a trial keeps: its beginning, or from the line that tells why, where that lies
+    beyond."""
+    if len(message) <= MOST_MESSAGE:
+        return message
+    room = MOST_MESSAGE - len(_CUT)
+    telling = telling_line(message)
+    if message.find(telling) + len(telling) > room:
+        message = f"{_CUT.strip()} {message[message.find(telling) :]}"
+    return message if len(message) <= MOST_MESSAGE else f"{message[:room]}{_CUT}"
 
 
 def headline(message: str) -> str:

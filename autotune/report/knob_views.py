@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.report.text import one_line
+from autotune.report.text import one_line, shown
 from autotune.space.configuration import FrozenMap, plain
 
 Floats = NDArray[np.float64]
@@ -75,10 +75,10 @@ def say_value_of(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, (tuple, list)):
-        return one_line(", ".join(map(str, value)), 60)
+        return one_line(", ".join(map(shown, value)), 60)
     if isinstance(value, (Mapping, FrozenMap)):
-        return one_line(", ".join(f"{item}: {place}" for item, place in value.items()), 60)
-    return one_line(value, 60)
+        return one_line(", ".join(f"{shown(item)}: {shown(place)}" for item, place in value.items()), 60)
+    return one_line(shown(value), 60)
 
 
 def positions(knob: KnobView, column: Sequence[Any]) -> Floats:

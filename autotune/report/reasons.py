@@ -64,6 +64,8 @@ class Expectation:
             return text
         direction = "better" if self.off >= 0 else "worse"
         off = f"{direction} than predicted by {abs(self.off):.1f} standard deviations"
+        if round(abs(self.off), 1) == 0.0:
+            off = "as predicted"
         return f"{text}; measured {say_value(self.measured, self.unit)}, {off}"
 
 
@@ -92,7 +94,7 @@ def _expectation(
 ) -> Expectation:
     if logarithmic:
         low, high = predicted * math.exp(-spread), predicted * math.exp(spread)
-        usable = measured is not None and measured * predicted > 0.0
+        usable = measured is not None and measured > 0.0 and predicted > 0.0
         apart = math.log(measured / predicted) if measured is not None and usable else None
     else:
         low, high = predicted - spread, predicted + spread

@@ -11,6 +11,7 @@ from pathlib import Path
 from autotune.errors import InputError, Problem
 from autotune.ready import ready_root
 from autotune.store.address import VARIABLE
+from autotune.store.schema import VERSION
 
 RECORDED = "recorded.db.gz"
 """The recorded studies, beside the notebooks: a SQLite store, compressed."""
@@ -38,7 +39,9 @@ def notebook_store(recorded: str | os.PathLike[str] = RECORDED) -> str:
             )
         ) from error
     digest = hashlib.sha256(packed).hexdigest()[:16]
-    unpacked = Path(tempfile.gettempdir()) / f"autotune-recorded-{os.getuid()}-{digest}" / "recorded.db"
+    # Another version of autotune may have brought the copy that it opened up to a schema of its own.
+    folder = f"autotune-recorded-{os.getuid()}-{VERSION}-{digest}"
+    unpacked = Path(tempfile.gettempdir()) / folder / "recorded.db"
     if not unpacked.exists():
         _unpack(packed, unpacked)
     return str(unpacked)

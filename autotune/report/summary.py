@@ -7,6 +7,7 @@ from textwrap import shorten
 
 from autotune.measure.outcome import MISTAKE, SAME_CODE_AS, SURE
 from autotune.report.numbers import say_count, say_estimate, say_gain, say_ratio, say_value
+from autotune.report.text import shown
 from autotune.report.throughput import disagreement
 from autotune.session.crowded import say_crowded
 from autotune.session.result import EXHAUSTED, INTERRUPTED, Comparison, Result
@@ -67,10 +68,10 @@ def say_knob(value: Value) -> str:
     if isinstance(simple, bool):
         return "true" if simple else "false"
     if isinstance(simple, list):
-        return ", ".join(map(str, simple))
+        return ", ".join(map(shown, simple))
     if isinstance(simple, Mapping):
-        return ", ".join(f"{item}: {place}" for item, place in simple.items())
-    return str(simple)
+        return ", ".join(f"{shown(item)}: {shown(place)}" for item, place in simple.items())
+    return shown(simple)
 
 
 def _metrics(result: Result) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 MOST_OF_A_NAME = 120
@@ -31,6 +32,13 @@ def one_line(text: object, most: int = MOST_OF_A_NAME) -> str:
     words = str(text)
     beginning = " ".join(words[: 8 * most].split())
     return visible(beginning, most) if len(beginning) <= most else visible(beginning[: most - 4]) + " ..."
+
+
+def shown(value: object) -> str:
+    """A value that may be a text of any kind, on a line: one whose blanks would not be seen is quoted."""
+    words = str(value)
+    plain = words and " ".join(words.split()) == words
+    return visible(words if plain else json.dumps(words, ensure_ascii=False))
 
 
 def last_lines(text: str, most: int = MOST_OF_A_TEXT) -> str:

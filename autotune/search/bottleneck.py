@@ -112,10 +112,9 @@ class Beliefs:
     spread: Floats
 
     @classmethod
-    def of(cls, shape: Shape, level: float) -> Beliefs:
-        """``level``: the logarithm of a usual metric."""
+    def of(cls, shape: Shape) -> Beliefs:
         mean, spread = np.zeros(shape.count), np.ones(shape.count)
-        each = level - np.log(shape.items)
+        each = -np.log(shape.items)
         for name, centre, width in (
             ("weight", each, 0.8),
             ("slowness", 0.0, 0.5),
@@ -131,22 +130,27 @@ class Beliefs:
 
 
 class Bottleneck:
-    """The model of one shape."""
+    """The model of one shape.
 
-    def __init__(self, shape: Shape) -> None:
+    ``level`` is the logarithm of a usual metric. Loads are in units of that: in the metric's own they would
+    be too small for floats where it is 1e-310.
+    """
+
+    def __init__(self, shape: Shape, level: float) -> None:
         self.shape = shape
+        self.level = level
         pairs = np.array(shape.pairs, dtype=np.int64).reshape(-1, 2)
         self._one, self._other = pairs[:, 0], pairs[:, 1]
 
     def predict(self, parameters: Floats, rows: Rows) -> Floats:
         """The logarithm of the metric, shape (n,)."""
-        return self._evaluate(parameters, rows)[0]
+        return self.level + self._evaluate(parameters, rows)[0]
 
     def slowness(self, parameters: Floats, data: Data) -> Floats:
         """By how much the machine was slower than usual in each trial, by what its places worked; logarithms
         (n,), 0 where that is not known."""
         _, _, work, _ = self._evaluate(parameters, data.rows)
-        known, beside = _beside(work, data.busy)
+        known, beside = _beside(work, data.busy - self.level)
         certain = known.sum(axis=1) * (PACE / BUSY_NOISE) ** 2
         return np.asarray(-beside.sum(axis=1) / np.maximum(known.sum(axis=1), 1) * certain / (certain + 1.0))
 
@@ -177,9 +181,9 @@ class Bottleneck:
     def _residuals(self, parameters: Floats, data: Data) -> tuple[Floats, Floats]:
         """What is left, in standard deviations, shape (m,), and its slopes, shape (m, parameters)."""
         predicted, slope, work, by_work = self._evaluate(parameters, data.rows)
-        known, beside = _beside(work, data.busy)
+        known, beside = _beside(work, data.busy - self.level)
         safe = np.where(known, work, 1.0)
-        left = np.hstack([(predicted - data.values)[:, None] / NOISE, beside / BUSY_NOISE])
+        left = np.hstack([(self.level + predicted - data.values)[:, None] / NOISE, beside / BUSY_NOISE])
         by_busy = np.where(known[:, :, None], by_work / safe[:, :, None], 0.0)
         slopes = np.concatenate([slope[:, None] / NOISE, by_busy / BUSY_NOISE], axis=1)
         together = np.hstack([np.full((len(left), 1), PACE / NOISE), known * (PACE / BUSY_NOISE)])
@@ -187,7 +191,8 @@ class Bottleneck:
         return left.ravel(), slopes.reshape(left.size, -1)
 
     def _evaluate(self, parameters: Floats, rows: Rows) -> tuple[Floats, Floats, Floats, Floats]:
-        """Log metric (n,) and slopes (n, p); what the items of each place cost (n, places), and slopes."""
+        """Log metric above the level (n,) and slopes (n, p); what the items of each place cost (n, places),
+        and slopes."""
         parts, places = self.shape.parts, self.shape.places
         n = len(rows)
         there = (rows.place[:, :, None] == np.arange(places)).astype(float)  # (n, items, places)

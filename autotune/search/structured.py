@@ -146,8 +146,8 @@ class Layout:
         if targets is None or not targets.logarithmic:
             return None
         data = self.data(*_with_number(problem, observations))
-        model = Bottleneck(self.shape)
-        return Expectation(self, model, model.fit(data, _beliefs(self.shape, data)), targets)
+        model = _model(self.shape, data)
+        return Expectation(self, model, model.fit(data, Beliefs.of(self.shape)), targets)
 
     def pace(self, problem: Problem, observations: Sequence[Observation]) -> Pace | None:
         """How the pace of the machine shows in these trials; ``None`` where nothing is known of it."""
@@ -155,8 +155,8 @@ class Layout:
         if targets is None or not targets.logarithmic:
             return None
         data = self.data(*_with_number(problem, observations))
-        model = Bottleneck(self.shape)
-        parameters = model.fit(data, _beliefs(self.shape, data))
+        model = _model(self.shape, data)
+        parameters = model.fit(data, Beliefs.of(self.shape))
         slower = model.slowness(parameters, data)
         above = data.values - model.predict(parameters, data.rows)
         doubt = DOUBT * BUSY_NOISE**2
@@ -178,8 +178,8 @@ class Layout:
             if out.all() or not out.any():
                 return True
             shown = data.taken(~out)
-            model = Bottleneck(self.shape)
-            parameters = model.fit(shown, _beliefs(self.shape, shown))
+            model = _model(self.shape, shown)
+            parameters = model.fit(shown, Beliefs.of(self.shape))
             by_model[out] = model.predict(parameters, data.rows.taken(out)) - data.values[out]
             by_process[out] = _foretold(self.features, inputs, data.values, out) - data.values[out]
         return bool(np.square(by_model).sum() <= np.square(by_process).sum())
@@ -203,8 +203,8 @@ def _with_number(problem: Problem, observations: Sequence[Observation]) -> tuple
     return [o for o, number in zip(observations, known, strict=True) if number], losses[known]
 
 
-def _beliefs(shape: Shape, data: Data) -> Beliefs:
-    return Beliefs.of(shape, float(np.median(data.values)))
+def _model(shape: Shape, data: Data) -> Bottleneck:
+    return Bottleneck(shape, float(np.median(data.values)))
 
 
 def _foretold(features: Features, inputs: Inputs, values: Floats, out: NDArray[np.bool_]) -> Floats:

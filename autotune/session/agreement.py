@@ -257,7 +257,7 @@ def _judged(
     if verdict == "agrees" and noticeable is not None and noticeable > WEAK:
         verdict, why = "cannot be told", "runs of the same thing differ too much here, or did then"
     if verdict == "differs" and name and is_speed(goal.goal, goal.unit):
-        share, shows = (0.0, "") if claim.state is None else busier(claim.state, state)
+        share, shows = busier(claim.state, state)
         slower = name == "speedup" or (now[name][0] > then[name][0]) == (goal.goal == "minimize")
         if share and slower and not apart(then[name], now[name], precision - math.log1p(-share)):
             verdict, why = "cannot be told", f"{why}, but the machine was busier: {shows}"

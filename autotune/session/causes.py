@@ -53,6 +53,10 @@ class State:
     levels: Mapping[str, float]
 
 
+IDLE = State({name: 0.0 for name in SHARES if name != "cpu"}, {})
+"""Of a machine on which nothing else runs; how much of a core a process has there, is its own affair."""
+
+
 def state_of(readings: Sequence[Reading]) -> State:
     """The state over the readings that have a context and were not discarded."""
     contexts = [r.context for r in readings if r.context and not r.discarded]
@@ -75,14 +79,18 @@ def pressures(then: State, now: State) -> Iterator[str]:
                 yield f"{text.format(f'{after:.4g}')}, and {before:.4g} then"
 
 
-def busier(then: State, now: State) -> tuple[float, str]:
+def busier(then: State | None, now: State) -> tuple[float, str]:
     """The part of the time that others took from the readings now and not then, at most, and how it shows.
 
-    0 and an empty text where the machine was no busier.
+    0 and an empty text where the machine was no busier. Where nothing is known of then, what others take now
+    counts whole: they may have taken nothing then.
     """
+    known = then if then is not None and then.shares else None
     taken = {
-        before - after if name == "cpu" else after - before: _say_share(name, before, after)
-        for name, before, after in _moved_shares(then, now)
+        before - after if name == "cpu" else after - before: _say_share(
+            name, before if known else None, after
+        )
+        for name, before, after in _moved_shares(known or IDLE, now)
     }
     most = max(taken, default=0.0)
     return (min(most, MOST_SHARE), taken[most]) if most > 0.0 else (0.0, "")
@@ -100,8 +108,9 @@ def _moved_shares(then: State, now: State) -> Iterator[tuple[str, float, float]]
             yield name, before, after
 
 
-def _say_share(name: str, before: float, after: float) -> str:
-    return f"{SHARES[name].format(f'{after:.0%}')}, and {before:.0%} then"
+def _say_share(name: str, before: float | None, after: float) -> str:
+    said = "it is not known how it was then" if before is None else f"{before:.0%} then"
+    return f"{SHARES[name].format(f'{after:.0%}')}, and {said}"
 
 
 def common_shift(

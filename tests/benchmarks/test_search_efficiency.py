@@ -55,6 +55,16 @@ def test_a_recording_of_one_configuration_is_a_space(tmp_path: Path) -> None:
     assert space.feasible.size == 1
 
 
+def test_a_knob_that_exists_only_sometimes_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "t4.json"
+    results = [
+        {"configuration": one, "measurements": [{"name": "time", "value": 1}]} for one in ({"a": 1}, {"b": 1})
+    ]
+    file.write_text(json.dumps({"results": results}))
+    with pytest.raises(InputError, match="a configuration lacks the knob 'b'"):
+        recorded_space(read_recording(file))
+
+
 def test_what_cannot_be_read_ends_no_other_search(tmp_path: Path) -> None:
     folder, out = tmp_path / "spaces", tmp_path / "runs" / "runs.jsonl"
     folder.mkdir()

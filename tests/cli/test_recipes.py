@@ -11,6 +11,10 @@ import pytest
 from autotune.cli.recipes import command as recipes
 from autotune.cli.verify import command as verify
 from autotune.errors import InputError, StoreError
+from autotune.hook.recipe_file import read_known
+from autotune.hook.stored import readings_behind
+from autotune.hook.verifying import claim_of
+from autotune.session.causes import state_of
 from autotune.store.store import Store
 from tests.cli.calling import call
 from tests.hook.stores import add_study
@@ -131,6 +135,19 @@ def test_recipes_of_a_file_and_of_another_source(
     alone = call(verify, "--recipes", file)
     assert alone.return_value == 3
     assert "cannot be measured here: its space file is not known" in alone.stdout
+
+
+def test_recipes_of_a_file_know_how_busy_the_machine_was_then(folder: Path, tmp_path: Path) -> None:
+    """As a study does: or else a busier machine would make the one differ, and the other not be told."""
+    file = tmp_path / "recipes.json"
+    call(recipes, "export", "--to", file, "--store", folder / "study.db")
+    [recipe] = read_known(file).recipes
+    with Store.open(folder / "study.db", readonly=True) as opened:
+        study = opened.study("small")
+        then = state_of(readings_behind(opened, study, recipe))
+    assert then.shares.keys() >= {"cpu_stall", "steal"}
+    state = claim_of(recipe).state
+    assert state is not None and state.shares == pytest.approx(then.shares, abs=1e-3)
 
 
 def test_what_was_searched_from_python_cannot_be_measured_here(store: Path) -> None:

@@ -68,6 +68,7 @@ RECIPES = st.builds(
     trials=st.integers(0, 9),
     files=st.lists(TEXT, max_size=2).map(tuple),
     versions=st.dictionaries(TEXT, TEXT, max_size=2),
+    shares=st.dictionaries(TEXT, st.sampled_from([0.0, 0.125, 1.0]), max_size=2),
 )
 
 

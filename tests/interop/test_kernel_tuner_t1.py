@@ -77,6 +77,32 @@ def test_as_many_configurations_as_the_conditions_leave(tmp_path: Path) -> None:
     assert space.workload["problem_size"] == (4096, 4096)
 
 
+def test_conditions_that_rules_have_no_words_for(tmp_path: Path) -> None:
+    parameters = [
+        parameter("a", "[16, 24, 32, 48]"),
+        parameter("b", "list(range(8))"),
+        parameter("f", "[0, 1]"),
+    ]
+    conditions = [
+        "any([a > 16, b > 2, f])",
+        "all(x % 2 == 0 for x in (a, b))",
+        "(a if f else b) <= 32",
+        "a & 31 == 0 or b > 3",
+        "(a & (a - 1)) == 0",
+    ]
+    file = write(tmp_path, parameters, conditions)
+    expected = {
+        (a, b, f)
+        for a, b, f in product((16, 24, 32, 48), range(8), (0, 1))
+        if all(eval(text, {"a": a, "b": b, "f": f}) for text in conditions)
+    }
+    assert {tuple(c[name] for name in "abf") for c in read_back(file).feasible} == expected
+    assert 0 < len(expected) < 64
+    assert [note for note in convert(file).notes if "by the values" in note] == [
+        "a & a - 1 == 0 is said by the values for which it holds: say it anew where you change some."
+    ]
+
+
 @pytest.mark.skipif(not SHARED.exists(), reason="there are no recorded spaces of kernels here")
 @pytest.mark.parametrize("name", ["gemm", "hotspot"])
 def test_real_spaces_have_their_known_number_of_configurations(tmp_path: Path, name: str) -> None:
@@ -115,7 +141,7 @@ def test_a_default_that_violates_the_conditions_is_replaced_and_said(tmp_path: P
         ([parameter("a", "[1]"), parameter("a", "[1]")], [], "two parameters 'a'"),
         ([parameter("max", "[1]")], [], "'max' cannot name a knob"),
         ([parameter("a b", "[1]")], [], "'a b' cannot name a knob"),
-        ([parameter("a", "[1, 2]")], ["a ^ 1 == 3"], "T1.json:16:24: "),
+        ([parameter("a", "[1, 2]")], ["foo(a) == 3"], "T1.json:16:24: "),
         ([parameter("a", "[1, 2]")], ["a > 1", "a > bb"], "T1.json:20:28: 'bb' cannot be said in a rule"),
         ([parameter("a", "[1, 2]")], ["a > 2"], "no configuration satisfies all conditions"),
     ],

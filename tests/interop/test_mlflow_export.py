@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from autotune.errors import InputError
-from autotune.interop.mlflow_export import _name, export_study
-from tests.interop.exported import make
+from autotune.interop.mlflow_export import TRIES, _name, _told_apart, address_of, export_study
+from autotune.space.knobs import Choice, OrderedValues
+from autotune.space.space import Space
+from tests.interop.exported import make, make_of
 
 
 def test_mlflow_reads_it(tmp_path: Path) -> None:
@@ -64,6 +66,44 @@ def test_what_cannot_be_deleted_is_named(tmp_path: Path) -> None:
     change(file, f"CREATE TRIGGER kept {deleting} {refusing}")
     with pytest.raises(InputError, match=r"left in the experiment '.* \(unfinished \w+\)'"):
         export_study(store, store.study(), str(file))
+
+
+def test_names_that_come_to_the_same_are_told_apart(tmp_path: Path) -> None:
+    mlflow = pytest.importorskip("mlflow", reason="MLflow is not installed")
+    space = Space([Choice("größe", ("", "x")), OrderedValues("grüße", (1, 2))])
+    store = make_of(space, tmp_path / "study.db")
+    name, _ = export_study(store, store.study(), str(tmp_path / "mlflow.db"))
+    client = mlflow.MlflowClient(tracking_uri=f"sqlite:///{tmp_path}/mlflow.db")
+    runs = client.search_runs([client.get_experiment_by_name(name).experiment_id])
+    found = {(run.data.params["größe"], run.data.params["grüße"]) for run in runs}
+    assert found == {("", "1"), ("", "2"), ("x", "1"), ("x", "2")}
+
+
+def test_metrics_keep_their_names_beside_their_intervals() -> None:
+    keys = [("time", ""), ("time.low", ""), ("time", ".low"), ("time", "curve."), ("a<b", ""), ("a>b", "")]
+    assert list(_told_apart(keys).values()) == [
+        "time",
+        "time.low",
+        "time.low_2",
+        "curve.time",
+        "a_b",
+        "a_b_2",
+    ]
+
+
+def test_a_server_that_is_not_there_is_said_soon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("mlflow", reason="MLflow is not installed")
+    monkeypatch.setenv(TRIES, "0")
+    store = make(tmp_path / "study.db")
+    with pytest.raises(InputError, match=r"MLflow cannot write to http://127\.0\.0\.1:1"):
+        export_study(store, store.study(), "http://127.0.0.1:1")
+
+
+def test_addresses(tmp_path: Path) -> None:
+    assert address_of("runs.db") == "sqlite:///runs.db"
+    assert address_of("http://server") == "http://server"
+    with pytest.raises(InputError, match=r"is a folder\n.*\n.*mlflow\.db"):
+        address_of(str(tmp_path))
 
 
 def change(file: Path, statement: str) -> None:

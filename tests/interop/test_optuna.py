@@ -239,6 +239,29 @@ class TestDefineByRun:
         with pytest.warns(UserWarning, match="did you mean 'tile_m'"):
             study(constraints=["tile_n * tile_mm <= 64"], trials=2)
 
+    def test_names_that_come_to_the_same_are_told_apart(self, tmp_path: Path) -> None:
+        def asking(trial: optuna.Trial) -> float:
+            a, b = trial.suggest_int("lr/a", 0, 3), trial.suggest_int("lr.a", 0, 3)
+            return a + b + trial.suggest_int("lr_a", 5, 8)
+
+        rules = ["lr_a_2 + lr_a_3 >= 3", "lr_a < 7"]
+        found = tried(study(asking, trials=40, constraints=rules))
+        assert all(params["lr/a"] + params["lr.a"] >= 3 and params["lr_a"] < 7 for params in found[1:])
+        assert len({tuple(params.values()) for params in found}) == len(found) == 20
+        with pytest.warns(UserWarning, match=r"'lr_a' in the constraints is .* 'lr_a'; 'lr/a' is 'lr_a_2'"):
+            study(asking, trials=4, constraints=["lr_a < 7"])
+        resumes_the_same(asking, tmp_path, constraints=rules)
+
+    def test_a_name_of_its_own_that_comes_later_takes_it(self) -> None:
+        def asking(trial: optuna.Trial) -> float:
+            a = trial.suggest_int("lr/a", 0, 9)
+            return a - (0 if a < 5 or trial.number < 5 else trial.suggest_int("lr_a", 0, 9))
+
+        found = tried(study(asking, trials=30, constraints=["lr_a < 7"]))
+        assert all(params["lr/a"] < 7 for params in found if "lr_a" not in params)
+        assert all(params["lr_a"] < 7 for params in found if "lr_a" in params)
+        assert max(params["lr/a"] for params in found) == 9
+
     def test_says_that_nothing_is_feasible(self) -> None:
         with pytest.raises(InputError, match="no configuration satisfies"):
             study(constraints=["tile_m > 1000"], trials=2)

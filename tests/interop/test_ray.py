@@ -146,8 +146,14 @@ class TestSpaces:
             search({"a": 1}).suggest("t0")
 
     def test_names_that_clash(self) -> None:
-        with pytest.raises(InputError, match="both called 'a_b'"):
-            ray_space({"a": {"b": tune.uniform(0, 1)}, "a_b": tune.uniform(0, 1)})
+        config = {"a": {"b": tune.uniform(0, 1)}, "a_b": tune.uniform(2, 3)}
+        with pytest.warns(
+            UserWarning, match="'a_b' in the constraints is the parameter 'a_b'; 'a/b' is 'a_b_2'"
+        ):
+            given = ray_space(config, ["a_b > 2"])
+        assert given is not None
+        found = given.config(given.space.configuration({"a_b": 2.5, "a_b_2": 0.25}))
+        assert found == {"a": {"b": 0.25}, "a_b": 2.5}
 
 
 class TestSearching:

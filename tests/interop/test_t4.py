@@ -11,11 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from autotune.errors import InputError
+from autotune.interop.kernel_tuner import space_document
 from autotune.interop.t4 import Trial, document, write_trials
 from autotune.measure.outcome import Estimate, Reading
 from autotune.measure.read_recording import read_recording
 from autotune.measure.recording_formats import seconds_in
+from autotune.measure.replay import ReplayedObjective, limit_to_recording
 from autotune.space.configuration import Configuration
+from autotune.space.knobs import Choice, Flag, IntegerRange, OrderedValues, Permutation
+from autotune.space.reader import read_spec
+from autotune.space.space import Space
 from autotune.status import Status
 from autotune.store.records import StudyRecord, TrialRecord
 
@@ -166,3 +172,45 @@ def test_the_shared_file() -> None:
     trials = recording.entries
     assert len(trials) == 4092 and sum(t.status.failed for t in trials) == 330
     assert trials[0].time == pytest.approx(0.046268736) and recording.units == {"time": "miliseconds"}
+
+
+def test_knobs_that_exist_only_sometimes_come_back(tmp_path: Path) -> None:
+    """With the simplest conditions that fit; a knob that no other explains is named."""
+    space = Space(
+        [
+            Choice("layout", ("row", "a 'b'\t", "\x1b")),
+            IntegerRange("depth", 1, 8, when="layout == 'row'"),
+            OrderedValues("extra", (2, 4), when="depth > 3 and depth < 7"),
+            Permutation("order", ("i", "j"), when="layout != 'row'"),
+            OrderedValues("a", (1, 2, 3)),
+            Flag("b", when="a * 2 == 4 or layout == 'row'"),
+        ]
+    )
+    trials = [
+        Trial(space.configuration(values), Status.OK, {"time": 1.0 + n}, {"time": "s"})
+        for n, values in enumerate(space.feasible)
+    ]
+    file = tmp_path / "trials.json"
+    file.write_text(json.dumps(document(trials, ["time"], {})))
+    (tmp_path / "space.yaml").write_text(space_document(read_recording(file), file, tmp_path / "space.yaml"))
+    spec = limit_to_recording(read_spec(tmp_path / "space.yaml"))
+    conditions = {knob.name: knob.when.text for knob in spec.space.knobs if knob.when is not None}
+    assert conditions["depth"] == "layout == 'row'" and conditions["extra"] == "depth in [4, 5, 6]"
+    assert {c.hash for c in spec.space.rows} == {trial.configuration.hash for trial in trials}
+    replayed = ReplayedObjective.of(spec)
+    assert [replayed.outcome(t.configuration).metrics["time"].value for t in trials] == [
+        t.metrics["time"] for t in trials
+    ]
+
+
+def test_a_knob_that_nothing_explains_is_named(tmp_path: Path) -> None:
+    results: list[dict[str, Any]] = [
+        {"configuration": {"a": 1, "b": 2}, "measurements": [{"name": "time", "value": 1.0}]},
+        {"configuration": {"a": 1}, "measurements": [{"name": "time", "value": 1.0}]},
+    ]
+    file = tmp_path / "trials.json"
+    file.write_text(json.dumps({"results": results}))
+    recording = read_recording(file)
+    assert len(recording.entries) == 2
+    with pytest.raises(InputError, match="1 of 2 configurations lack the knob 'b'"):
+        space_document(recording, file, tmp_path / "space.yaml")

@@ -9,7 +9,7 @@ import pytest
 
 from autotune.errors import InputError
 from autotune.interop.tensorboard_export import export_study
-from tests.interop.exported import make
+from tests.interop.exported import make, make_mixed
 
 pytest.importorskip("tensorboard", reason="TensorBoard is not installed")
 
@@ -41,3 +41,20 @@ def test_tensorboard_reads_it(tmp_path: Path) -> None:
     assert start.hparams["autotune.status"].string_value == "pruned"
     with pytest.raises(InputError, match="is not empty"):
         export_study(store, store.study(), folder)
+
+
+def test_a_knob_of_several_kinds_can_be_sorted_by(tmp_path: Path) -> None:
+    """TensorBoard compares the values of one hyper-parameter with each other."""
+    from tensorboard.plugins.hparams import metadata
+
+    store = make_mixed(tmp_path / "study.db")
+    folder = tmp_path / "board"
+    export_study(store, store.study(), folder)
+    found = set()
+    for trial in folder.glob("trial-*"):
+        content = read(trial).PluginTagToContent("hparams")[metadata.SESSION_START_INFO_TAG]
+        hparams = metadata.parse_session_start_info_plugin_data(content).hparams
+        assert hparams["tile"].WhichOneof("kind") == "number_value"
+        assert hparams["layout"].WhichOneof("kind") == "string_value"
+        found.add(hparams["layout"].string_value)
+    assert found == {"row", "[1, 2]", '{"block": 4, "deep": {"er": [1]}}', "true", "1.5"}

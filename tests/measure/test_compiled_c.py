@@ -9,6 +9,8 @@ import pytest
 
 from autotune.measure.compiled_c import compile_c
 from autotune.measure.objective import Infeasible
+from autotune.measure.raised import failed
+from autotune.measure.telling import MOST_MESSAGE
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc")
 
@@ -55,3 +57,14 @@ def test_no_other_compiler_takes_the_place_of_the_one_that_is_named(
     monkeypatch.setenv("CC", said)
     with pytest.raises(Infeasible, match=message):
         compile_c(source, ["-O1"], tmp_path)
+
+
+def test_of_what_it_has_much_to_say_of_the_first_error_is_kept_and_all_is_at_hand(tmp_path: Path) -> None:
+    source = tmp_path / "source.c"
+    source.write_text("".join(f"int f{n}(void) {{ return undeclared{n}; }}\n" for n in range(60)))
+    with pytest.raises(Infeasible) as raised:
+        compile_c(source, ["-O1"], tmp_path)
+    ended = failed(raised.value)
+    assert "undeclared0" in ended.message and ended.message.endswith(" ...")
+    assert len(ended.message) <= MOST_MESSAGE
+    assert "undeclared59" in ended.stderr and "undeclared0" in ended.stderr

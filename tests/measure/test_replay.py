@@ -99,7 +99,7 @@ def test_what_was_not_recorded_is_infeasible(file: Path) -> None:
     outcome = objective(file).outcome(knobs(32, "column"))
     assert outcome.status is Status.INFEASIBLE and outcome.facts["replayed"] is True
     assert outcome.message == "not in the recording recorded.json: tile=32, layout=column, depth=2"
-    assert objective(file).outcome({"tile": 8}).status is Status.INFEASIBLE
+    assert objective(file).outcome({"tile": 64}).status is Status.INFEASIBLE
     with pytest.raises(Infeasible):
         objective(file).prepare(knobs(64))  # type: ignore[arg-type]
 
@@ -180,3 +180,31 @@ def test_a_space_that_does_not_fit_is_refused(file: Path) -> None:
     with pytest.raises(InputError, match="does not replay"):
         spec = StudySpec("x", Space((TILE,)), CommandObjective(("true",), file.parent), (TIME,))
         limit_to_recording(spec)
+
+
+def test_a_knob_that_does_not_exist_in_the_space_may_have_been_recorded(file: Path) -> None:
+    """The first recorded value is served: a knob that does not exist makes no difference."""
+    file.write_text(
+        json.dumps({"results": [*RESULTS, {**result(8, "row"), "configuration": {**knobs(), "depth": 4}}]})
+    )
+    depth = OrderedValues("depth", (2, 4), when="tile == 16")
+    limited = limit_to_recording(study(file, TILE, LAYOUT, depth))
+    assert {"tile": 8, "layout": "row"} in limited.space
+    found = objective(file).recording.find({"tile": 8, "layout": "row"})
+    assert found is not None and found.configuration == knobs()
+
+
+def test_a_knob_may_exist_only_in_some_recorded_configurations(file: Path) -> None:
+    without = [{**one, "configuration": dict(one["configuration"])} for one in RESULTS]
+    for one in without:
+        if one["configuration"]["layout"] == "column":
+            del one["configuration"]["depth"]
+    file.write_text(json.dumps({"results": without}))
+    limited = limit_to_recording(
+        study(file, TILE, LAYOUT, OrderedValues("depth", (2, 4), when="layout == 'row'"))
+    )
+    assert len(limited.space.feasible) == len(RESULTS)
+    assert {"tile": 16, "layout": "column"} in limited.space
+    assert objective(file).outcome({"tile": 16, "layout": "column"}).status is Status.WRONG
+    always = limit_to_recording(study(file, TILE, LAYOUT, DEPTH))
+    assert {c["layout"] for c in always.space.feasible} == {"row"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autotune.measure.telling import headline, telling_line
+from autotune.measure.telling import MOST_MESSAGE, headline, kept, telling_line
 
 GCC = """kernel.c: In function 'main':
 kernel.c:6:15: error: 'undeclared' undeclared (first use in this function)
@@ -59,3 +59,15 @@ def test_the_line_that_stands_for_a_message() -> None:
     assert headline(PYTHON) == "Traceback (most recent call last):"
     assert headline("too large\nfor the cache") == "too large"
     assert headline("\n") == ""
+
+
+WARNINGS = "kernel.c:1:1: warning: unused\n" * 200
+
+
+def test_a_long_message_is_cut_once_and_keeps_the_line_that_tells_why() -> None:
+    assert kept("x" * MOST_MESSAGE) == "x" * MOST_MESSAGE
+    behind, before = kept(f"gcc refused it: {GCC}\n{WARNINGS}"), kept(WARNINGS + GCC)
+    assert behind.startswith("gcc refused it: ") and behind.endswith(" ...") and behind.count("...") == 1
+    assert before.startswith("... kernel.c:6:15: error:") and before.endswith(GCC.splitlines()[-1])
+    for message in (behind, before, kept(f"{WARNINGS}{GCC}\n{WARNINGS}"), kept("y" * 9000)):
+        assert len(message) <= MOST_MESSAGE and kept(message) == message

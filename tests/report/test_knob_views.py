@@ -70,10 +70,12 @@ def test_many_values_are_put_together() -> None:
 
 
 def test_values_are_said_shortly() -> None:
-    assert [say_value_of(v) for v in (True, 0.1 + 0.2, (1, 2), {"a": 1}, None)] == [
+    assert [say_value_of(v) for v in (True, 0.1 + 0.2, (1, 2), {"a": 1}, None, "", ("", "j"))] == [
         "true",
         "0.3",
         "1, 2",
         "a: 1",
         "-",
+        '""',
+        '"", j',
     ]

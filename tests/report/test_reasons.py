@@ -33,6 +33,17 @@ class TestPredictions:
         assert (expected.low, expected.high, expected.off) == (-5.0, -1.0, -2.5)
         assert "worse than predicted by 2.5 standard deviations" in expected.say()
 
+    @pytest.mark.parametrize("measured", [0.002, 0.00203, 0.00197])
+    def test_that_came_true_are_said_to(self, measured: float) -> None:
+        reason = {**MODEL, "predicted": 0.002, "spread": 0.5, "logarithmic": True}
+        (expected,) = expectations(reason, [TIME], {"time": measured})
+        assert expected.say().endswith(" ms, as predicted")
+
+    def test_of_numbers_whose_product_is_none(self) -> None:
+        reason = {**MODEL, "predicted": 2e-200, "spread": math.log(2), "logarithmic": True}
+        (expected,) = expectations(reason, [TIME], {"time": 1e-200})
+        assert expected.off == pytest.approx(1.0)
+
     def test_of_what_failed_stand_alone(self) -> None:
         reason = {**MODEL, "predicted": 0.002, "spread": 0.5, "logarithmic": True}
         (expected,) = expectations(reason, [TIME], {})

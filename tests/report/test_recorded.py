@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from autotune.report import recorded
 from autotune.report.recorded import notebook_store
 
 
@@ -26,3 +27,15 @@ def test_what_is_recorded_is_unpacked_once(monkeypatch: pytest.MonkeyPatch, tmp_
     assert Path(notebook_store(tmp_path / "mine.db.gz")) == first
     assert first.stat().st_mtime_ns == before
     assert [path.name for path in first.parent.iterdir()] == ["recorded.db"]
+
+
+def test_each_version_of_the_schema_has_a_copy_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("AUTOTUNE_STORE", raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / "mine.db.gz").write_bytes(gzip.compress(b"a store"))
+    first = Path(notebook_store(tmp_path / "mine.db.gz"))
+    first.write_bytes(b"a store that a newer autotune has opened")
+    monkeypatch.setattr(recorded, "VERSION", "9999")
+    assert Path(notebook_store(tmp_path / "mine.db.gz")).read_bytes() == b"a store"

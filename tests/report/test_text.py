@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import unicodedata
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autotune.report.text import last_lines, one_line, visible
+from autotune.report.text import last_lines, one_line, shown, visible
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=200)
 
@@ -47,3 +48,19 @@ def test_a_cut_is_said() -> None:
 def test_ten_megabytes_are_no_trouble() -> None:
     assert len(one_line("ab " * 3_500_000)) < 200
     assert len(last_lines("\x1b" * 10_000_000)) < 20_000
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("", '""'),
+        (" ", '" "'),
+        ("a ", '"a "'),
+        ("x\ty", '"x\\ty"'),
+        ("two words", "two words"),
+        ("\x1b[2J", "\\x1b[2J"),
+        (1.5, "1.5"),
+    ],
+)
+def test_blanks_of_a_value_are_seen(value: object, said: str) -> None:
+    assert shown(value) == said

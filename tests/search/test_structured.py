@@ -38,8 +38,8 @@ def test_slopes_are_those_of_the_residuals(items: int, places: int, others: int,
     shape = Shape(items, places, others)
     rows = Rows(rng.integers(places, size=(4, items)), rng.integers(2, size=(4, others)).astype(float))
     data = Data(rows, rng.standard_normal(4), rng.standard_normal((4, places)))
-    model = Bottleneck(shape)
-    at = Beliefs.of(shape, 0.3).mean + 0.3 * rng.standard_normal(shape.count)
+    model = Bottleneck(shape, 0.3)
+    at = Beliefs.of(shape).mean + 0.3 * rng.standard_normal(shape.count)
     residual, slopes = model._residuals(at, data)
     step = 1e-6
     numeric = [
@@ -52,7 +52,7 @@ def test_before_it_knows_much_it_holds_equal_shares_of_neighbours_to_be_best() -
     shape = Shape(6, 2, 0)
     places = np.array(list(product(range(2), repeat=6)))
     rows = Rows(places, np.zeros((len(places), 0)))
-    predicted = Bottleneck(shape).predict(Beliefs.of(shape, 0.0).mean, rows)
+    predicted = Bottleneck(shape, 0.0).predict(Beliefs.of(shape).mean, rows)
     assert sorted(places[np.argsort(predicted)[:2]].tolist()) == [[0, 0, 0, 1, 1, 1], [1, 1, 1, 0, 0, 0]]
 
 
@@ -228,3 +228,19 @@ def test_what_is_negative_on_the_way_ends_nothing() -> None:
         [proposal] = strategy.ask()
         assert proposal.reason["kind"] == "expected improvement"
         strategy.tell([Observation(proposal.configuration, Status.OK, {"time": 2.0})])
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("least", [1e-310, 5e-324])
+@pytest.mark.parametrize("busy", [False, True])
+def test_numbers_that_floats_hardly_hold_are_searched_like_others(least: float, busy: bool) -> None:
+    problem = Problem(Space((PLACE,)), (TIME, *(BUSY if busy else ())))
+    strategy = make_strategy("structured", problem, 0)
+    for count in range(14):
+        [proposal] = strategy.ask()
+        place = proposal.configuration["place"]
+        loads = [sum(place[item] == device for item in ITEMS) for device in DEVICES]
+        works = {metric.name: least * load for metric, load in zip(BUSY, loads, strict=True) if busy}
+        time = least * (1 + (max(loads) > 3 + count % 2))
+        strategy.tell([Observation(proposal.configuration, Status.OK, {"time": time, **works})])
+    assert strategy.ask()

@@ -38,6 +38,17 @@ def test_how_much_busier_is_the_most_that_shows_it() -> None:
     assert busier(then, state_of(readings(cpu=1.98, cpu_stall=9.0)))[0] == MOST_SHARE
 
 
+def test_where_nothing_is_known_of_then_the_machine_may_have_been_idle() -> None:
+    now = state_of(readings(cpu=0.2, cpu_stall=0.9))
+    for unknown in (None, state_of([])):
+        share, shows = busier(unknown, now)
+        assert (round(share, 2), shows) == (
+            0.45,
+            "tasks waited for a processor 45% of the time, and it is not known how it was then",
+        )
+    assert busier(None, state_of(readings(cpu=0.2))) == (0.0, "")
+
+
 def test_clocks_and_temperatures_are_named() -> None:
     found = said(
         {"sm_clock_mhz": 1980.0, "temperature_c": 40.0}, {"sm_clock_mhz": 1200.0, "temperature_c": 41.0}

@@ -1,8 +1,9 @@
-"""When a parameter exists: the simplest rule over another one that finished trials agree with."""
+"""When a knob exists: the simplest rule over another one that trials agree with."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from autotune.space.configuration import Value
 from autotune.space.knob import Knob
@@ -12,6 +13,30 @@ from autotune.space.rule import Rule
 from autotune.space.syntax import Comparison, ComparisonOperator, ListOf, Literal, Name, Node, render
 
 Row = Mapping[str, Value]
+
+
+def with_conditions(
+    knobs: Iterable[Knob],
+    rows: Sequence[Row],
+    found: Callable[[str, Sequence[Knob], Sequence[Row]], Rule | None] | None = None,
+) -> list[Knob]:
+    """Those of ``knobs`` that always have a value; then those that ``found`` says the condition of, with it.
+
+    ``found`` is given a name, the knobs that stand already, and ``rows``; :func:`condition` where it is
+    left out. A knob that nothing explains is left out.
+    """
+    waiting = {knob.name: knob for knob in knobs}
+    placed = [waiting.pop(name) for name in tuple(waiting) if all(name in row for row in rows)]
+    while waiting:
+        for name, knob in waiting.items():
+            when = (found or condition)(name, placed, rows)
+            if when is not None:
+                placed.append(replace(knob, when=when))
+                del waiting[name]
+                break
+        else:
+            break
+    return placed
 
 
 def condition(name: str, parents: Iterable[Knob], rows: Sequence[Row]) -> Rule | None:
@@ -37,19 +62,19 @@ def _by(parent: Knob, name: str, rows: Sequence[Row]) -> list[tuple[int, Rule]]:
     if inside.keys() & outside.keys():
         return []
     if isinstance(parent, (Choice, Flag)):
-        return [(0, _rule(_among(parent, inside.values())))]
+        return [(0, _rule(_among(parent, inside)))]
     limit = _limit(parent, inside.values(), outside.values())
     if limit is not None:
         return [(2, _rule(limit))]
-    return [] if parent.cardinality is None else [(3, _rule(_among(parent, inside.values())))]
+    return [] if parent.cardinality is None else [(3, _rule(_among(parent, inside)))]
 
 
 def _distinct(values: Iterable[Value]) -> dict[object, Value]:
     return {key(value): value for value in values}
 
 
-def _among(parent: Knob, values: Iterable[Value]) -> Node:
-    items = tuple(Literal(value) for value in values)
+def _among(parent: Knob, inside: Container[object]) -> Node:
+    items = tuple(Literal(value) for value in parent.cells[0].values if key(value) in inside)
     if len(items) == 1:
         return Comparison(("==",), (Name(parent.name), items[0]))
     return Comparison(("in",), (Name(parent.name), ListOf(items)))
