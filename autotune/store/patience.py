@@ -74,7 +74,8 @@ class Patience:
             with self._may_be_lost(connection, in_doubt=False):
                 yield connection
             with self._may_be_lost(connection, in_doubt=True):
-                transaction.commit()
+                if transaction.is_active:  # the block may have ended it itself
+                    transaction.commit()
 
     def _connect(self, engine: sa.Engine) -> sa.Connection:
         """Raises what SQLAlchemy does, where there is no connection and no patience (any more)."""
