@@ -70,6 +70,10 @@ class ManySession:
 
     def run(self) -> ManyResult:
         """Search until the budget is spent, then a finale for each workload, then all winners on all."""
+        with self.store.waiting(self.progress.note):
+            return self._run()
+
+    def _run(self) -> ManyResult:
         self._require_some()
         self._open()
         try:

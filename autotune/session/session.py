@@ -66,7 +66,7 @@ class Session:
 
     def run(self) -> Result:
         """Search until the budget is spent or the space exhausted, then measure the finalists again."""
-        with closing(self.executor), self.executor.aside():
+        with closing(self.executor), self.executor.aside(), self.store.waiting(self.progress.note):
             if not self.part:
                 check_feasible(self.spec)
             study = open_study(self.spec, self.store, self.environment, fresh=self.fresh, goes_on=self.part)

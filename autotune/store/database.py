@@ -18,6 +18,7 @@ from autotune.errors import StoreError
 from autotune.store.address import Address
 from autotune.store.connect import begin_writing, reader, writer
 from autotune.store.failures import MOVED, explained
+from autotune.store.patience import Patience
 from autotune.store.prepared import Direct
 
 
@@ -29,6 +30,7 @@ class Database:
 
     def __init__(self, address: Address, engine: sa.Engine, *, readonly: bool) -> None:
         self.address = address
+        self.patience = Patience(address)
         self._engine = engine
         self._reader, self._writer = reader(engine), writer(engine)
         self._kept: sa.PoolProxiedConnection | None = None
@@ -54,15 +56,15 @@ class Database:
     def read(self) -> Iterator[sa.Connection]:
         """A transaction that sees one moment of the database, and never makes a writer wait."""
         self._require_open()
-        reading = explained(self.address, reading=self._readonly)
-        with reading, self._reading_turn, self._reader.connect() as connection:
+        explaining = explained(self.address, reading=self._readonly)
+        with explaining, self._reading_turn, self.patience.reading(self._reader) as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:
         """A transaction that is kept if the block ends well, and leaves no trace if not."""
         self._require_writable()
-        with explained(self.address), self._turn, self._writer.begin() as connection:
+        with explained(self.address), self._turn, self.patience.writing(self._writer) as connection:
             yield connection
 
     @contextmanager

@@ -124,6 +124,14 @@ _POSTGRESQL = {
 }
 
 
+def is_lost(error: sa.exc.DBAPIError) -> bool:
+    """Whether a PostgreSQL server is gone, or this connection to it."""
+    state = getattr(error.orig, "sqlstate", None)
+    if state is None:  # psycopg has none where it lost the server
+        return type(error.orig).__name__ == "OperationalError"
+    return state[:2] == "08" or state in ("57P01", "57P02", "57P03")
+
+
 @contextmanager
 def explained(address: Address, *, reading: bool = False) -> Iterator[None]:
     """Turn whatever the database raises inside into a :class:`StoreError` for the reader.

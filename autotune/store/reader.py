@@ -22,6 +22,7 @@ from autotune.store import (
 )
 from autotune.store.brief import BriefTrial
 from autotune.store.database import Database
+from autotune.store.patience import begins_again
 from autotune.store.records import (
     AskRecord,
     Purpose,
@@ -43,6 +44,7 @@ _IN_ONE_QUERY = 500
 """Ids that one statement names; SQLite's own limit may be as low as 999."""
 
 
+@begins_again
 class StoreReader:
     """The half of a :class:`~autotune.store.store.Store` that reads. It makes no writer wait.
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Self
 
@@ -37,6 +38,7 @@ from autotune.store.address import default_url, read_address
 from autotune.store.database import Database
 from autotune.store.documents import content_hash
 from autotune.store.opening import open_engine
+from autotune.store.patience import begins_again, harmless_twice
 from autotune.store.prepared import Direct
 from autotune.store.reader import StoreReader
 from autotune.store.records import (
@@ -57,6 +59,12 @@ LEASE_SECONDS = 60.0
 lost, unless that session can see that its process lives."""
 
 
+def _is_result(_: object, trial_id: int, outcome: Outcome, environment_hash: str | None = None) -> bool:
+    """What a lost trial has read is added each time that it is said."""
+    return outcome.status.finished
+
+
+@begins_again
 class Store(StoreReader):
     """A database of studies. Get one from :meth:`open`; close it, or use it in a ``with`` block.
 
@@ -95,6 +103,10 @@ class Store(StoreReader):
     def url(self) -> str:
         """Where the store is, as it may be printed and recorded: absolute, with a password masked."""
         return str(self._database.address)
+
+    def waiting(self, note: Callable[[str], None]) -> AbstractContextManager[None]:
+        """Inside, a server that is away is waited for, for up to a minute, and ``note`` is told."""
+        return self._database.patience.waiting(note)
 
     def close(self) -> None:
         """Let go of the database. Harmless when repeated, and in a forked child."""
@@ -173,6 +185,7 @@ class Store(StoreReader):
                 host=host,
             )
 
+    @harmless_twice()
     def close_session(self, session_id: int, reason: str) -> None:
         """Note that it ended, and why. The leases of the trials that it still holds end with it."""
         with self._database.write() as connection:
@@ -217,6 +230,7 @@ class Store(StoreReader):
                 asks.add(direct, study_id, session_id, ask, written, len(proposals))
             return written
 
+    @harmless_twice()
     def start(self, trial_id: int, worker: str, lease_seconds: float = LEASE_SECONDS) -> None:
         """A worker begins with the trial. One that is finished stays as it is."""
         with self._database.write_directly() as direct:
@@ -229,6 +243,7 @@ class Store(StoreReader):
             with self._database.write() as connection:
                 reports.add(connection, trial_id, made)
 
+    @harmless_twice()
     def pause(self, trial_id: int, step: int, outcome: Outcome) -> int:
         """Keep what is known of a trial that is paused after ``step``; its place in the order of results.
 
@@ -237,12 +252,14 @@ class Store(StoreReader):
         with self._database.write_directly() as direct:
             return trials.pause(direct, trial_id, step, outcome)
 
+    @harmless_twice()
     def renew(self, trial_ids: Sequence[int], lease_seconds: float = LEASE_SECONDS) -> None:
         """These trials, waiting or running, are alive. A trial that was taken for lost stays lost."""
         if trial_ids:
             with self._database.write() as connection:
                 trials.renew(connection, trial_ids, self._clock() + lease_seconds)
 
+    @harmless_twice(_is_result)
     def finish(self, trial_id: int, outcome: Outcome, environment_hash: str | None = None) -> int:
         """Keep the outcome, its readings and its artefacts; all of it or nothing.
 

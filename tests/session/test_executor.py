@@ -18,9 +18,10 @@ from autotune.measure.outcome import TIMELINE, Estimate, Outcome
 from autotune.measure.ownership import owned_name
 from autotune.measure.turns import VARIABLE
 from autotune.session.executor import Executor, Finished, Started, Ticket
+from autotune.session.executor_crew import SPARE
 from autotune.session.executor_inline import InlineExecutor
 from autotune.session.executor_lane import find_lanes
-from autotune.session.executor_workers import SPARE, WorkerExecutor
+from autotune.session.executor_workers import WorkerExecutor
 from autotune.session.executors import make_executor
 from autotune.space.reader import parse_spec
 from autotune.space.spec import StudySpec
@@ -210,7 +211,7 @@ def test_entrants_prepare_side_by_side_where_they_share_no_core(tmp_path: Path) 
     objective = OBJECTIVE.replace("        library =", f"{meets}        library =", 1)
     spec = spec_in(tmp_path, objective, SPACE.replace("measure: {", "measure: {cores: 0, "))
     with closing(WorkerExecutor(spec, {}, prepare_workers=0)) as executor:
-        os.mkfifo(executor._factory._scratch[0] / "pipe")
+        os.mkfifo(executor._crew._factory._scratch[0] / "pipe")
         configurations = [spec.space.configuration({"x": x}) for x in (1, 2)]
         for entrant in executor.entrants([(c, f"trial {c['x']}") for c in configurations]):
             assert entrant.failure is None
@@ -260,7 +261,7 @@ def test_an_environment_reaches_its_baseline_only(workers: WorkerExecutor) -> No
 
 def test_giving_up_a_measurement_does_not_wait_for_it(workers: WorkerExecutor) -> None:
     submit(workers, 77)
-    while not workers._measurers[0].job:
+    while not workers._crew.measurers[0].job:
         workers.poll(0.01)
     workers.cancel()
     assert collect(workers, 1)[1][77].status == "lost"

@@ -28,8 +28,7 @@ def why_not() -> str:
 def server() -> Iterator[Path]:
     """Runs a server without network; gives the folder of its socket."""
     folder = Path(tempfile.mkdtemp(prefix="autotune-postgres-"))
-    # The server refuses to run as root.
-    account = {"user": USER} if os.getuid() == 0 else {}
+    account = _account()
     if account:
         shutil.chown(folder, USER)
     data = folder / "data"
@@ -37,15 +36,28 @@ def server() -> Iterator[Path]:
         _run(
             ["initdb", "-D", str(data), "-U", USER, "-A", "trust", "-E", "UTF8", "--no-sync"], account, folder
         )
-        options = f"-c listen_addresses= -c unix_socket_directories={folder} -c fsync=off"
-        log = str(folder / "log")
-        _run(["pg_ctl", "-D", str(data), "-l", log, "-w", "-o", options, "start"], account, folder)
+        start(folder)
         try:
             yield folder
         finally:
-            _run(["pg_ctl", "-D", str(data), "-m", "immediate", "-w", "stop"], account, folder)
+            stop(folder, "immediate")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def start(folder: Path) -> None:
+    options = f"-c listen_addresses= -c unix_socket_directories={folder} -c fsync=off"
+    log, data = str(folder / "log"), str(folder / "data")
+    _run(["pg_ctl", "-D", data, "-l", log, "-w", "-o", options, "start"], _account(), folder)
+
+
+def stop(folder: Path, how: str = "fast") -> None:
+    _run(["pg_ctl", "-D", str(folder / "data"), "-m", how, "-w", "stop"], _account(), folder)
+
+
+def _account() -> dict[str, str]:
+    """The server refuses to run as root."""
+    return {"user": USER} if os.getuid() == 0 else {}
 
 
 def make_database(socket: Path, name: str, encoding: str = "UTF8") -> str:
