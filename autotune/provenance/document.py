@@ -79,4 +79,7 @@ def _children(value: Json) -> Mapping[str, Json] | None:
 
 
 def _say(value: Json) -> str:
-    return "nothing" if value is None else value if isinstance(value, str) else json.dumps(value)
+    """A text as it stands, unless that would not be seen."""
+    if value is None:
+        return "nothing"
+    return value if isinstance(value, str) and value.strip() else json.dumps(value)
