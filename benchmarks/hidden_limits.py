@@ -5,10 +5,10 @@
 
 The spaces (:mod:`benchmarks.hidden_spaces`) have 1,200 configurations, 20 % or 60 % of which do not fit.
 No constraint says so. Where memory is *measured*, each success tells how much it used and a failure how much
-there was, as a session records of a trial that was stopped at its cap; else a trial is only *seen* to fail.
+there was, as a session records of a trial that was stopped at its cap, and everybody is told that cap
+beforehand; else a trial is only *seen* to fail.
 Every search begins with the default configuration, which fits, and has 60 tries, or ``--tries``. A repeat
-counts as a try. The peers (:mod:`benchmarks.hidden_peers`) are told the limit beforehand where memory is
-measured; autotune hears of it with its first failure.
+counts as a try. The peers are in :mod:`benchmarks.hidden_peers`.
 
 Lines that RUNS.jsonl already has are kept and not run again. A method whose package is missing is named,
 and the exit code is 1. ``--table`` prints the table of what is there; its exit code is 1 where ``auto``
@@ -53,7 +53,8 @@ class Own:
     def __init__(self, name: str, problem: Limited, measured: bool, seed: int, tries: int) -> None:
         self.problem, self.measured = problem, measured
         metrics = (MetricSpec("time", "minimize", "s"),)
-        self.strategy = make_strategy(name, Problem(problem.space, metrics, tries), seed)
+        cap = problem.limit if measured else None
+        self.strategy = make_strategy(name, Problem(problem.space, metrics, tries, memory=cap), seed)
 
     def ask(self) -> dict[str, Any]:
         self.asked = self.strategy.ask()[0]

@@ -48,6 +48,8 @@ class Problem:
     """Earlier studies to learn from; a strategy may leave them aside."""
     seconds: float | None = None
     """How long the trials may take together, where that is known."""
+    memory: float | None = None
+    """The cap of memory, in bytes: a trial that needs more runs out of it. ``None``: not known beforehand."""
     default_first: bool = True
     """Whether the space's default is a configuration that somebody uses, and so the first to try."""
 

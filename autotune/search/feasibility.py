@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -35,6 +35,10 @@ MEMORY = "memory"
 BEYOND = 0.5
 """The probability that there is more memory than a trial that ran out of it had, where none had more; of two
 that had the same its square. What is killed at a cap had all; what was refused a large block had less."""
+CERTAIN = 20
+"""As so many trials that ran out of it counts a cap that is known beforehand."""
+HALF = 0.5
+"""Who ran out with less than this part of the cap ran out of something else: of the device's memory, say."""
 MEASURED = 3
 """Successes whose memory is known, from which it is learned as a number."""
 ALIKE = 3
@@ -129,15 +133,21 @@ class Memory(Cause):
     that ran out is censored: it needed more than any trial is known to have had. The limit is between that
     and the least demand of the failures; how probable each place is follows from what the successes say of
     those demands. Where no trial had more than one that ran out of it, that was probably all there is
-    (:data:`BEYOND`).
+    (:data:`BEYOND`). A ``cap`` that is known beforehand is as if many had run out of so much.
     """
 
     measured: ClassVar[bool] = True
 
+    def __init__(self, features: Features, observations: Sequence[Observation], cap: float | None) -> None:
+        self._cap = cap
+        super().__init__(features, frozenset([Status.OUT_OF_MEMORY]), observations)
+
     @classmethod
-    def is_measured(cls, observations: Sequence[Observation]) -> bool:
+    def is_measured(cls, observations: Sequence[Observation], cap: float | None) -> bool:
         """Whether enough successes, not all alike, say what they used: one, where the limit is known."""
         used = {_used(o) for o in observations if not o.status.failed} - {0.0}
+        if cap is not None:
+            return bool(used)
         ran_out = max((_used(o) for o in observations if o.status is Status.OUT_OF_MEMORY), default=0.0)
         return len(used) >= MEASURED or bool(used and ran_out > max(used))
 
@@ -146,7 +156,7 @@ class Memory(Cause):
         return ran_out or (not observation.status.failed and _used(observation) > 0.0)
 
     def model(self, observations: Sequence[Observation]) -> GaussianProcess:
-        self._had, self._stopped = 0.0, 0
+        self._had, self._stopped = (0.0, 0) if self._cap is None else (self._cap, CERTAIN)
         self._hear(observations)
         known = [o for o in observations if not o.status.failed]
         used, inputs = np.array([_used(o) for o in known]), self._inputs(known)
@@ -167,6 +177,11 @@ class Memory(Cause):
         failed = np.array([o.status.failed for o in observations])
         numbers = self._scale([self._had if o.status.failed else _used(o) for o in observations])
         return Known(numbers, failed.astype(int))
+
+    @property
+    def knows_cap(self) -> bool:
+        """Whether the limit was known before any trial."""
+        return self._cap is not None
 
     @property
     def limit_known(self) -> bool:
@@ -203,21 +218,28 @@ class Memory(Cause):
 class Feasibility:
     """The probability of success over a pool, as it follows from the first trials and all since."""
 
-    def __init__(self, features: Features, pool: Pool, first: Sequence[Observation]) -> None:
-        """Learn from the observations ``first``.
+    def __init__(
+        self, features: Features, pool: Pool, first: Sequence[Observation], cap: float | None = None
+    ) -> None:
+        """Learn from the observations ``first``. ``cap``: that of memory in bytes, where it is known.
 
         A cause that none of them shows is not modelled before the next of these is made. Raises
         ``numpy.linalg.LinAlgError`` where rounding defeats a process.
         """
         self._pool = pool
         self._seen = len(first)
-        self._causes = [kind(features, statuses, first) for kind, statuses in _causes(first)]
+        self._causes = list(_causes(features, first, cap))
         self._watched = 0
 
     @property
     def measured(self) -> bool:
-        """Whether something ran out of which successes say how much they used."""
+        """Whether there is a limit to something of which successes say how much they used."""
         return any(cause.measured for cause in self._causes)
+
+    @property
+    def knows_cap(self) -> bool:
+        """Whether the cap of memory was known beforehand, and may be what trials run out of."""
+        return any(isinstance(cause, Memory) and cause.knows_cap for cause in self._causes)
 
     def learn(self, observations: Sequence[Observation]) -> None:
         """Learn those of all ``observations`` that came since."""
@@ -257,17 +279,25 @@ class Feasibility:
         return np.maximum(np.exp(total), TINY)
 
 
-def _causes(observations: Sequence[Observation]) -> list[tuple[type[Cause], frozenset[Status]]]:
+def _causes(features: Features, observations: Sequence[Observation], cap: float | None) -> Iterator[Cause]:
     """The kinds of failure to tell apart: those seen often enough, and all others together."""
     counts = Counter(o.status for o in observations if o.status.failed)
-    found: list[tuple[type[Cause], frozenset[Status]]] = []
-    if counts[Status.OUT_OF_MEMORY] and Memory.is_measured(observations):
-        found.append((Memory, frozenset([Status.OUT_OF_MEMORY])))
+    cap = cap if cap is not None and _holds(cap, observations) else None
+    if (cap is not None or counts[Status.OUT_OF_MEMORY]) and Memory.is_measured(observations, cap):
+        yield Memory(features, observations, cap)
         del counts[Status.OUT_OF_MEMORY]
     often = [status for status, count in counts.items() if count >= ALIKE]
-    found += [(Hidden, frozenset([status])) for status in sorted(often)]
+    for status in sorted(often):
+        yield Hidden(features, frozenset([status]), observations)
     rest = frozenset(counts) - frozenset(often)
-    return [*found, (Hidden, rest)] if any(counts[status] for status in rest) else found
+    if any(counts[status] for status in rest):
+        yield Hidden(features, rest, observations)
+
+
+def _holds(cap: float, observations: Sequence[Observation]) -> bool:
+    """Whether it may be the limit: nobody had more, and who ran out had at least half of it."""
+    ran_out = [_used(o) for o in observations if o.status is Status.OUT_OF_MEMORY]
+    return all(_used(o) <= cap for o in observations) and all(used > HALF * cap for used in ran_out if used)
 
 
 def _thinned(observations: list[Observation]) -> list[Observation]:

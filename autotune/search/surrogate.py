@@ -96,7 +96,8 @@ class Surrogate:
             values -= _centred(self._inputs.expected)
             self._process.fit(self._inputs, values, known)
         self._problem = problem
-        self._feasibility = Feasibility(features, pool, self._unexplained(first)) if success else None
+        unexplained = self._unexplained(first)
+        self._feasibility = Feasibility(features, pool, unexplained, problem.memory) if success else None
         self._bounds = Bounds(problem, features, pool, first) if success else None
         self.lawful = False
         """Whether the goal follows a law, so that it is known what is to be gained."""
@@ -201,8 +202,13 @@ class Surrogate:
 
     @property
     def foresees_memory(self) -> bool:
-        """Whether memory ran out, and successes tell how much they used."""
+        """Whether there is a limit to memory, and successes tell how much they used."""
         return self._feasibility is not None and self._feasibility.measured
+
+    @property
+    def knows_cap(self) -> bool:
+        """Whether that limit was known beforehand."""
+        return self._feasibility is not None and self._feasibility.knows_cap
 
     @property
     def _at_a_limit(self) -> bool:

@@ -177,6 +177,7 @@ def _strategy(store: Store, study: StudyRecord, session: SessionRecord) -> Strat
         options=search["options"],
         sources=recorded_sources(store, session.settings),
         seconds=None if part else budget["time"],
+        memory=session.settings["measure"]["memory"],
     )
     return make_strategy(search["strategy"], problem, search["seed"])
 

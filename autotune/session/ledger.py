@@ -88,6 +88,7 @@ class Ledger:
             spec.search.options,
             sources=learned.sources,
             seconds=None if part else spec.budget.time,
+            memory=spec.measure.memory,
         )
         self.strategy = make_strategy(spec.search.strategy, problem, spec.search.seed)
         self._bury_dead_sessions()

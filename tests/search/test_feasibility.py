@@ -55,10 +55,12 @@ def drawn(count: int, measured: bool, seed: int = 0) -> list[Observation]:
     return [observe(configuration, measured) for configuration in SPACE.sample(rng, count)]
 
 
-def learned(first: Sequence[Observation], space: Space = SPACE) -> tuple[Feasibility, Pool]:
+def learned(
+    first: Sequence[Observation], space: Space = SPACE, cap: float | None = None
+) -> tuple[Feasibility, Pool]:
     features = Features(space)
     pool = Pools(features, seed=0, count=400).draw(features, due=0)
-    return Feasibility(features, pool, first), pool
+    return Feasibility(features, pool, first, cap), pool
 
 
 def success(model: Feasibility, columns: Integers) -> Floats:
@@ -297,13 +299,32 @@ def trained(batch: int, reported: float = REPORTED_CAP) -> Observation:
 
 
 def memory_of(told: Sequence[Observation]) -> Memory:
-    return Memory(Features(BATCHES), frozenset([Status.OUT_OF_MEMORY]), told)
+    return Memory(Features(BATCHES), told, None)
 
 
-def fits(told: Sequence[Observation], *batches: int) -> Floats:
-    model, _ = learned(told, BATCHES)
+def fits(told: Sequence[Observation], *batches: int, cap: float | None = None) -> Floats:
+    model, _ = learned(told, BATCHES, cap)
     inputs = Features(BATCHES).of([BATCHES.configuration({"batch": b}) for b in batches])
     return model.success_at(inputs)
+
+
+def test_a_cap_that_is_known_places_the_edge_before_anything_has_failed() -> None:
+    within = fits([trained(b) for b in (8, 150, 60, 120)], 1, 215, 240, 499, cap=REPORTED_CAP)
+    assert within[:2].min() > 0.9 and within[2:].max() < 0.1
+    assert fits([trained(b) for b in (8, 150, 60, 120)], 499).min() == 1.0, "where none is known"
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        trained(900, reported=100.0),
+        Observation(BATCHES.configuration({"batch": 9}), Status.OK, resources={"memory": 401.0}),
+    ],
+    ids=["something else ran out", "it is not enforced"],
+)
+def test_a_cap_that_is_not_the_limit_is_not_believed(odd: Observation) -> None:
+    told = [*(trained(b) for b in (8, 150, 60, 120)), odd]
+    assert fits(told, 215, 240, 499, cap=REPORTED_CAP) == pytest.approx(fits(told, 215, 240, 499))
 
 
 def test_a_sum_and_the_limit_that_was_reported_place_the_edge() -> None:

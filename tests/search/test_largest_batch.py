@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,8 @@ class Training:
     """Whether a trial past the cap is killed there; else it is measured, up to 15 % past it."""
     bounded: bool = True
     """Whether the cap is also the bound of a metric."""
+    told: bool = False
+    """Whether the cap is known beforehand."""
 
     @property
     def metrics(self) -> tuple[MetricSpec, ...]:
@@ -67,7 +69,9 @@ class Search:
     def run(self) -> float:
         """The largest that succeeded, as a part of the largest that fits."""
         space = Space(self.training.knobs)
-        strategy = make_strategy("auto", Problem(space, self.training.metrics, TRIALS), self.seed)
+        cap = CAP if self.training.told else None
+        problem = Problem(space, self.training.metrics, TRIALS, memory=cap)
+        strategy = make_strategy("auto", problem, self.seed)
         rng = np.random.default_rng(100 + self.seed)
         for _ in range(TRIALS):
             (proposal,) = strategy.ask(1)
@@ -108,6 +112,12 @@ ENDS = {
 @pytest.mark.parametrize("training", ENDS.values(), ids=ENDS.keys())
 def test_it_is_found(training: Training, seed: int) -> None:
     assert 0.98 <= Search(training, seed).run() <= 1.02
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("training", ENDS.values(), ids=ENDS.keys())
+def test_it_is_found_where_the_cap_is_known(training: Training, seed: int) -> None:
+    assert 0.98 <= Search(replace(training, told=True), seed).run() <= 1.02
 
 
 @pytest.mark.parametrize("seed", SEEDS)
