@@ -31,6 +31,8 @@ def space_document(recording: Recording, source: Path, file: Path) -> str:
     sometimes without a reason, or none of whose configurations has a time.
     """
     problems = [*_name_problems(recording), *_value_problems(recording)]
+    if not recording.knobs:
+        problems.append(Problem(f"the configurations of {recording.path} have no knobs"))
     timed = [entry for entry in recording.entries if entry.status is Status.OK and entry.time is not None]
     if not timed:
         problems.append(_no_time(recording))

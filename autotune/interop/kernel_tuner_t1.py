@@ -63,6 +63,7 @@ class _Reader:
         except RecursionError:
             raise InputError(Problem("it is nested too deep", Location(str(file)))) from None
         self.problems: list[Problem] = []
+        self.notes: list[str] = []
         self.by_values: list[str] = []
         """Parts of conditions that are said by the values for which they hold."""
         self.module = Module(ast.Module([], []), str(file), {})
@@ -144,13 +145,16 @@ class _Reader:
         found = [value for value in values if value == written or str(value) == written]
         if found:
             defaults[name] = found[0]
+        else:
+            self.notes.append(f"the Default of {name}, {shorten(repr(written))}, is none of its values.")
 
     def values(self, written: Any, where: Location) -> list[Any]:
         """The values, of a list or of the text of one."""
         if isinstance(written, list):
             return written
         if not isinstance(written, str):
-            raise InputError(Problem("there are no Values", where, 'a text such as "[1, 2, 4]"'))
+            said = "there are no Values" if written is None else f"the Values are {shorten(repr(written))}"
+            raise InputError(Problem(said, where, 'a text such as "[1, 2, 4]"'))
         words = re.sub(r"\b(true|false)\b", lambda word: word[0].capitalize(), written)
         try:
             tree = parsed(words.strip(), "eval").body
@@ -201,7 +205,10 @@ class _Reader:
         name = name if can_be_written(name) else self.file.stem
         size = kernel.get("ProblemSize")
         plain = isinstance(size, list) and all(isinstance(x, int) and can_be_written(x) for x in size)
-        notes = ["the kernel's arguments and launch are not taken over: the objective says them."]
+        notes = [
+            "the kernel's arguments and launch are not taken over: the objective says them.",
+            *self.notes,
+        ]
         notes += [
             f"{shorten(part)} is said by the values for which it holds: say it anew where you change some."
             for part in dict.fromkeys(self.by_values)

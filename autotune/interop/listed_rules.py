@@ -34,6 +34,8 @@ def listed(node: ast.expr, knobs: Mapping[str, Sequence[Value]]) -> Node | str:
     """
     plain = _Names(knobs).visit(copy.deepcopy(node))
     names = [name for name in knobs if any(_is(part, name) for part in ast.walk(plain))]
+    if not names:  # it says nothing of any configuration
+        return ""
     own = {name: tuple(knobs[name]) for name in names}
     few = prod(map(len, own.values())) <= MOST_COMBINATIONS
     module = Module(ast.Module([], []), "", {})

@@ -212,6 +212,8 @@ class _Translation:
                 return self.condition(all_of)
         if (apart := cases(node)) is not None:
             return self.said(apart)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            raise self.refuse(node, "a text is no condition", "take the quotes away")
         found = self.truth(self.value(node))
         bind_rule(found, knobs=self.kinds, where=self.where)
         return found

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeGuard
 
 from autotune.errors import InputError, Problem
 from autotune.measure.recording import Entry, Recording, key_of
 from autotune.space.configuration import Configuration, Value, freeze
+from autotune.space.yaml_nodes import shorten
 from autotune.status import Status
 
 NO_TIME = 1e19
@@ -141,11 +142,12 @@ def _sorted(values: tuple[Value, ...]) -> tuple[Value, ...]:
 
 def judge(time: object) -> tuple[Status, float | None, str]:
     """``(status, time as given, word for the failure)`` from the place of a time."""
-    if isinstance(time, str):
+    number = number_of(time)
+    if number is not None and 0.0 <= number < NO_TIME:
+        return Status.OK, number, ""
+    if isinstance(time, str) and number is None:
         return STATUSES.get(time, Status.CRASHED), None, time
-    if is_number(time) and abs(time) < NO_TIME:
-        return Status.OK, float(time), ""
-    return Status.CRASHED, None, f"its time is {time!r}"
+    return Status.CRASHED, None, f"its time is {shorten(repr(time))}"
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
@@ -153,15 +155,39 @@ def is_number(value: object) -> TypeGuard[int | float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and -1e300 < value < 1e300
 
 
+def number_of(value: object) -> float | None:
+    """A finite number, also one that stands there as text; ``None`` where it is none."""
+    if is_number(value):
+        return float(value)
+    if not isinstance(value, str):
+        return None
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if is_number(number) else None
+
+
 def usable_readings(values: object, factor: float) -> tuple[float, ...]:
-    """Readings in seconds, without those that stand for a failure."""
-    listed = values if isinstance(values, list) else ()
-    return tuple(value * factor for value in listed if is_number(value) and abs(value) < NO_TIME)
+    """Readings in seconds, those of nested lists too, without those that stand for a failure."""
+    found = (number_of(value) for value in _flattened(values))
+    return tuple(value * factor for value in found if value is not None and 0.0 <= value < NO_TIME)
+
+
+def _flattened(values: object) -> Iterator[object]:
+    stack = [values] if isinstance(values, list) else []
+    while stack:
+        value = stack.pop()
+        if isinstance(value, list):
+            stack.extend(reversed(value))
+        else:
+            yield value
 
 
 def duration(value: object, factor: float) -> float:
     """A recorded duration in seconds; 0 where there is none."""
-    return value * factor if is_number(value) and 0 < value < NO_TIME else 0.0
+    number = number_of(value)
+    return number * factor if number is not None and 0.0 < number < NO_TIME else 0.0
 
 
 def text_of(value: object) -> str:

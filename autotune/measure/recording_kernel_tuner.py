@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from autotune.errors import InputError, Problem
 from autotune.measure.recording import Entry, Recording
-from autotune.measure.recording_formats import Knobs, Reader, duration, is_number, judge, usable_readings
+from autotune.measure.recording_formats import Knobs, Reader, duration, judge, number_of, usable_readings
 from autotune.space.configuration import freeze
 
 _DURATIONS = ("compile_time", "verification_time", "benchmark_time", "strategy_time", "framework_time")
@@ -70,9 +70,11 @@ class KernelTunerReader(Reader):
             benchmark_seconds=duration(entry.get("benchmark_time"), 1e-3),
             framework_seconds=duration(entry.get("framework_time"), 1e-3),
             metrics={
-                name: float(value)
+                name: number
                 for name, value in entry.items()
-                if name not in _OF_THE_ENTRY and name not in configuration and is_number(value)
+                if name not in _OF_THE_ENTRY
+                and name not in configuration
+                and (number := number_of(value)) is not None
             },
             error=error,
         )

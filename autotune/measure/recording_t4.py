@@ -14,8 +14,8 @@ from autotune.measure.recording_formats import (
     Knobs,
     Reader,
     duration,
-    is_number,
     judge,
+    number_of,
     seconds_in,
     text_of,
     usable_readings,
@@ -93,11 +93,17 @@ class T4Reader(Reader):
                 continue
             name, value = measurement["name"], measurement.get("value")
             unit = measurement.get("unit", "")
+            number = number_of(value)
             if name == "time":
                 factor = self._unit(f"the unit of 'time' of {label}", unit) if unit else self.timeunit
-                time = value * factor if is_number(value) and value < NO_TIME else value
-            elif is_number(value):
-                others[name] = float(value)
+                time = number * factor if number is not None and number < NO_TIME else value
+            elif number is not None:
+                others[name] = number
+                before = self.units.get(name, text_of(unit))
+                if before != text_of(unit):
+                    self.bad(
+                        label, f"gives {name!r} in {unit!r}, and one before it in {before!r}", "one unit"
+                    )
             self.units.setdefault(name, text_of(unit))
         return others, time
 
@@ -105,9 +111,10 @@ class T4Reader(Reader):
         """Status, time and the word for a failure; ``status`` is what autotune itself adds to T4."""
         own, word = result.get("status"), result.get("invalidity")
         stated, number, error = judge(time) if time is not None else (Status.OK, None, "")
-        if isinstance(own, str) and own in _FINISHED:
+        wrong = isinstance(word, str) and word != "correct"
+        if isinstance(own, str) and own in _FINISHED and (Status(own).failed or not wrong):
             return Status(own), number, error
-        if isinstance(word, str) and word != "correct":
+        if isinstance(word, str) and wrong:
             return STATUSES.get(word, Status.CRASHED), number, word
         if stated is Status.OK and result.get("correctness") == 0:
             return Status.WRONG, number, "correctness 0"

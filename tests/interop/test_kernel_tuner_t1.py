@@ -112,6 +112,12 @@ def test_real_spaces_have_their_known_number_of_configurations(tmp_path: Path, n
     assert len(space.feasible) == recorded["valid"]
 
 
+def test_a_default_that_is_no_value_is_said(tmp_path: Path) -> None:
+    converted = convert(write(tmp_path, [parameter("a", "[1, 2]", Default=7)], []))
+    assert converted.default == {"a": 1}
+    assert "the Default of a, 7, is none of its values." in converted.notes
+
+
 def test_a_default_that_violates_the_conditions_is_replaced_and_said(tmp_path: Path) -> None:
     parameters = [parameter("a", "[1, 2]", Default=1), parameter("b", "[1, 2]", Default=1)]
     converted = convert(write(tmp_path, parameters, ["a != b"]))
@@ -127,6 +133,8 @@ def test_a_default_that_violates_the_conditions_is_replaced_and_said(tmp_path: P
         ([parameter("a", "[1, 2")], [], "T1.json:10:20: '[1, 2' is no Python"),
         ([parameter("a", "-" * 50_000 + "1")], [], "...' is no Python: it is nested too deep"),
         ([parameter("a", "[1.5]")], [], "a can be 1.5"),
+        ([parameter("a", 4)], [], "T1.json:10:19: the Values are 4"),
+        ([parameter("a", None)], [], "T1.json:10:19: there are no Values"),
         ([parameter("a", "[1]", "half")], [], "a is of type 'half'"),
         (
             [parameter("a", "range(10**9)")],

@@ -156,6 +156,7 @@ def test_signs_of_c() -> None:
         ("int(p['r'] * 2) == 1", "no function int", 10),
         ("a > 1 and len({a, b}) == 2", "a set has what is equal only once", 20),
         ("a @ 2", "there is no @", 10),
+        ("'a > 1'", "a text is no condition", 10),
         ("a > > 1", "is no condition in Python", 14),
         ("f and t == 'z'", "is false for all values", 10),
     ],
@@ -168,7 +169,7 @@ def test_what_has_no_counterpart_is_said_with_its_place(text: str, says: str, co
     [problem] = raised.value.problems
     assert says in str(problem)
     unknown = "no parameter" in says or "foo" in says or "@" in says or "no condition" in says
-    unknown |= "is false" in says
+    unknown |= "is false" in says or "a text" in says
     assert ("too many to be listed" in str(problem)) != unknown
     assert problem.where == Location("t1.json", 7, column)
 

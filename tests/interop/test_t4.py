@@ -203,6 +203,13 @@ def test_knobs_that_exist_only_sometimes_come_back(tmp_path: Path) -> None:
     ]
 
 
+def test_configurations_without_knobs_are_no_space(tmp_path: Path) -> None:
+    file = tmp_path / "trials.json"
+    file.write_text(json.dumps({"results": [{"configuration": {}, "times": {"runtimes": [1.0]}}]}))
+    with pytest.raises(InputError, match="have no knobs"):
+        space_document(read_recording(file), file, tmp_path / "space.yaml")
+
+
 def test_a_knob_that_nothing_explains_is_named(tmp_path: Path) -> None:
     results: list[dict[str, Any]] = [
         {"configuration": {"a": 1, "b": 2}, "measurements": [{"name": "time", "value": 1.0}]},

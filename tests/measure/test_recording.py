@@ -85,6 +85,26 @@ def test_failures_keep_their_kind(tmp_path: Path, word: object, status: Status) 
     assert str(word).lower() in found.error.lower()
 
 
+def test_numbers_may_be_texts_and_lists_may_be_nested(tmp_path: Path) -> None:
+    entries = {
+        "a": entry(
+            8, "row", "2.5", times=[[1.0, "2.0"], [[3.0]], float("nan"), None, -1.0], compile_time="7"
+        ),
+        "b": entry(16, "row", "nan"),
+        "c": entry(32, "row", -1.0, energy="3"),
+    }
+    first, second, third = read(tmp_path, cache(entries)).entries
+    assert (first.status, first.time, first.readings) == (Status.OK, 0.0025, (0.001, 0.002, 0.003))
+    assert first.compile_seconds == 0.007
+    assert (second.status, second.error) == (Status.CRASHED, "nan")
+    assert (third.status, third.error, third.metrics) == (Status.CRASHED, "its time is -1.0", {"energy": 3.0})
+
+
+def test_a_time_of_hundreds_of_digits_is_said_shortly(tmp_path: Path) -> None:
+    [huge] = read(tmp_path, cache({"a": entry(8, "row", 10**400)})).entries
+    assert huge.status is Status.CRASHED and len(huge.error) < 100
+
+
 def test_values_have_one_form(tmp_path: Path) -> None:
     """An entry may say 16.0 where 16 was declared, and have a value that was not declared."""
     entries = {"a": entry(16.0, "row", 1.0), "b": entry(4, "tiled", 2.0)}  # type: ignore[arg-type]
@@ -331,3 +351,28 @@ def test_a_shared_recording_cut_in_the_middle(tmp_path: Path) -> None:
     data = (SHARED / "pnpoly-rtx3090.json.gz").read_bytes()
     cut = read(tmp_path, data[: len(data) // 2])
     assert 1500 < len(cut.entries) < 2600 and cut.damage
+
+
+def results_of(folder: Path, *results: dict[str, object]) -> Recording:
+    given = [{"configuration": {"a": n}, **one} for n, one in enumerate(results)]
+    return read(folder, t4(given, "ms"))
+
+
+def test_a_status_that_contradicts_the_invalidity_is_not_believed(tmp_path: Path) -> None:
+    times = {"runtimes": [1.0]}
+    found = results_of(
+        tmp_path,
+        {"times": times, "invalidity": "timeout", "status": "ok"},
+        {"times": times, "invalidity": "runtime", "status": "out-of-memory"},
+        {"times": times, "invalidity": "correct", "status": "pruned"},
+    )
+    assert [one.status for one in found.entries] == [Status.TIMEOUT, Status.OUT_OF_MEMORY, Status.PRUNED]
+
+
+def test_one_metric_in_two_units_is_refused(tmp_path: Path) -> None:
+    def power(value: float, unit: str) -> dict[str, object]:
+        time = {"name": "time", "value": 1.0, "unit": "ms"}
+        return {"measurements": [time, {"name": "power", "value": value, "unit": unit}]}
+
+    with pytest.raises(InputError, match="result 2 gives 'power' in 'mW', and one before it in 'W'"):
+        results_of(tmp_path, power(1.0, "W"), power(1000.0, "mW"))
