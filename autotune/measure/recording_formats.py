@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeGuard
 
-from autotune.errors import InputError, Problem
+from autotune.errors import InputError, Problem, shorten
 from autotune.measure.recording import Entry, Recording, key_of
 from autotune.space.configuration import Configuration, Value, freeze
-from autotune.space.yaml_nodes import shorten
 from autotune.status import Status
 
 NO_TIME = 1e19
