@@ -31,6 +31,7 @@ def command(file: Path, output: Path | None, kernel: str, configs: str, force: b
     The source is read and never run. What is not understood is an error that names its place.
     """
     from autotune.interop import kernel_tuner_t1, triton_configs
+    from autotune.interop.elsewhere import refuse_database
     from autotune.interop.exact_rules import combinations
 
     space = output or Path(file.stem + ".yaml")
@@ -45,6 +46,7 @@ def command(file: Path, output: Path | None, kernel: str, configs: str, force: b
     else:
         raise InputError(Problem(f"{file} is of no known kind", expected="a .py or a .json file"))
     text = converted.text()
+    refuse_database(space)
     try:
         space.write_text(text, encoding="utf-8")
     except OSError as error:

@@ -58,14 +58,21 @@ def command(
     mlflow       a tracking server or database of MLflow, such as sqlite:///mlflow.db
     tensorboard  a folder of event files with hyper-parameters
     """
+    from autotune.interop.elsewhere import refuse_database
     from autotune.store.store import Store
 
+    if not where.strip():
+        raise InputError(
+            Problem("--to is empty", expected="a file, or the address or folder of another tool")
+        )
     form = form or _by_ending(where)
     if readings and form not in ("csv", "parquet", "json"):
         raise InputError(Problem(f"--readings is of CSV, Parquet and JSON, not of {form}"))
     with Store.open(store, readonly=True) as opened:
         record = opened.study(study)
         try:
+            if form not in FOREIGN:
+                refuse_database(Path(where))
             if form == "archive":
                 written = _archive(opened, record, Path(where), licence, store)
             elif form in FOREIGN:

@@ -31,23 +31,16 @@ def command(recording: Path, output: Path | None, force: bool, store: str | None
     a Kernel Tuner cache file or a T4 file (also .gz): its readings are served again, and labelled as a replay
     wherever they are shown.
     """
+    from autotune.interop.elsewhere import is_database
+
     if recording.is_file() and (zipfile.is_zipfile(recording) or recording.suffix == ".zip"):
         if output is not None or force:
             raise InputError(Problem("an archive goes into a store", None, "no -o and no --force"))
         return _archive(recording, store, as_json)
-    if _is_store(recording):
+    if is_database(recording):
         hint = "to see it: autotune show --store FILE; to hand a study on: autotune export --to STUDY.zip"
         raise InputError(Problem(f"{recording} is a store, which is used where it lies", None, "", hint))
     return _recording(recording, output, force, as_json)
-
-
-def _is_store(file: Path) -> bool:
-    """Whether it is a database of SQLite; what cannot be read is for others to say."""
-    try:
-        with file.open("rb") as opened:
-            return opened.read(16) == b"SQLite format 3\0"
-    except OSError:
-        return False
 
 
 def _archive(file: Path, store: str | None, as_json: bool) -> int:
@@ -73,6 +66,7 @@ def _archive(file: Path, store: str | None, as_json: bool) -> int:
 
 
 def _recording(recording: Path, output: Path | None, force: bool, as_json: bool) -> int:
+    from autotune.interop.elsewhere import refuse_database
     from autotune.interop.kernel_tuner import space_document
     from autotune.measure.read_recording import read_recording
 
@@ -80,6 +74,7 @@ def _recording(recording: Path, output: Path | None, force: bool, as_json: bool)
     file = output or Path(recording.name.removesuffix(".gz").removesuffix(".json") + ".yaml")
     if file.exists() and not force:
         raise InputError(Problem(f"{file} exists", hint="choose another -o, or say --force"))
+    refuse_database(file)
     try:
         file.write_text(space_document(recorded, recording, file), encoding="utf-8")
     except OSError as error:

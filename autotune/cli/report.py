@@ -72,7 +72,9 @@ def _file_name(title: str) -> str:
 
 def _write(file: Path, text: str) -> None:
     from autotune.errors import InputError
+    from autotune.interop.elsewhere import refuse_database
 
+    refuse_database(file)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autotune.errors import InputError, Problem
+from autotune.interop.elsewhere import refuse_store
 from autotune.measure.outcome import Report
 from autotune.space.configuration import Value, plain
 from autotune.status import Status
@@ -65,8 +66,10 @@ def export_study(store: Store, study: StudyRecord, where: str) -> tuple[str, int
     where it fails on the way: then nothing is left, or the error says what.
     """
     try:
+        from alembic.util.exc import CommandError
         from mlflow import MlflowClient
         from mlflow.exceptions import MlflowException
+        from sqlalchemy.exc import SQLAlchemyError
     except ImportError:
         raise InputError(Problem("this needs MLflow", hint="pip install mlflow")) from None
     trials = [t for t in store.trials(study.id, purpose="search") if t.status.finished]
@@ -74,6 +77,8 @@ def export_study(store: Store, study: StudyRecord, where: str) -> tuple[str, int
     for record in store.reports(study.id):
         reports[record.trial_id].append(record.report)
     address = address_of(where)
+    if not address.startswith(("http://", "https://")):
+        refuse_store(address)
     params = _told_apart((name, "") for trial in trials for name in trial.configuration)
     metrics = _told_apart(_metric_keys(trials, reports))
     try:
@@ -92,9 +97,9 @@ def export_study(store: Store, study: StudyRecord, where: str) -> tuple[str, int
             for trial in trials:
                 _write_run(client, experiment, trial, reports[trial.id], params, metrics)
             client.rename_experiment(experiment, study.label)
-    except MlflowException as error:
+    except (MlflowException, SQLAlchemyError, CommandError) as error:  # the last: of another's migrations
         left = "; ".join(getattr(error, "__notes__", ()))
-        message = f"MLflow cannot write to {where}: {str(error).splitlines()[0]}"
+        message = f"MLflow cannot write to {where}: {str(error).strip().splitlines()[0]}"
         raise InputError(Problem(message, hint=left)) from error
     return study.label, len(trials)
 

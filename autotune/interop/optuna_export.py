@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autotune.errors import InputError, Problem
+from autotune.interop.elsewhere import refuse_store
 from autotune.interop.optuna_trials import STATUS_ATTR
 from autotune.space.configuration import FrozenMap, Value, plain
 from autotune.space.from_document import space_from_document
@@ -44,6 +45,7 @@ def export_study(store: Store, study: StudyRecord, where: str) -> tuple[str, int
     (Optuna's journal). Raises :class:`InputError` where it cannot be opened, or has a study of the name.
     """
     import optuna
+    from optuna.exceptions import StorageInternalError
     from sqlalchemy.exc import SQLAlchemyError
 
     trials = [t for t in store.trials(study.id, purpose="search") if t.status.finished]
@@ -56,20 +58,27 @@ def export_study(store: Store, study: StudyRecord, where: str) -> tuple[str, int
         made = optuna.create_study(
             storage=storage, study_name=study.label, directions=[goal.goal or "minimize" for goal in goals]
         )
-        try:
-            _describe(made, goals, _about(store, study))
-            for trial in trials:
-                template = frozen(trial, goals, distributions, curves.get(trial.id, {}))
-                storage.create_new_trial(made._study_id, template_trial=template)
-        except BaseException:
-            storage.delete_study(made._study_id)  # or else half of it would be in the way of the next try
-            raise
     except optuna.exceptions.DuplicatedStudyError:
         hint = "choose another storage, or remove it: optuna delete-study"
         raise InputError(Problem(f"{where} has a study {study.label} already", hint=hint)) from None
-    except (SQLAlchemyError, ImportError, optuna.exceptions.StorageInternalError) as error:
-        raise InputError(f"Optuna cannot write to {where}: {str(error).splitlines()[0]}") from error
+    # The latter two: a database of something else, and a file that is no journal.
+    except (SQLAlchemyError, ImportError, StorageInternalError, RuntimeError, ValueError) as error:
+        raise _unwritable(where, error) from error
+    try:
+        _describe(made, goals, _about(store, study))
+        for trial in trials:
+            template = frozen(trial, goals, distributions, curves.get(trial.id, {}))
+            storage.create_new_trial(made._study_id, template_trial=template)
+    except BaseException as error:
+        storage.delete_study(made._study_id)  # or else half of it would be in the way of the next try
+        if isinstance(error, (SQLAlchemyError, StorageInternalError)):
+            raise _unwritable(where, error) from error
+        raise
     return study.label, len(trials)
+
+
+def _unwritable(where: str, error: Exception) -> InputError:
+    return InputError(f"Optuna cannot write to {where}: {str(error).strip().splitlines()[0]}")
 
 
 def _storage(where: str) -> BaseStorage:
@@ -79,7 +88,9 @@ def _storage(where: str) -> BaseStorage:
 
     if where.endswith(".log"):
         return JournalStorage(JournalFileBackend(where))
-    storage = RDBStorage(where if "://" in where else f"sqlite:///{Path(where)}")
+    url = where if "://" in where else f"sqlite:///{Path(where)}"
+    refuse_store(url)
+    storage = RDBStorage(url)
     if storage.engine.dialect.name == "sqlite":
         # Several commits a trial: without this each waits for the disk, though all can be written again.
         storage.engine.dispose()

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from autotune.cli.export import command
+from autotune.cli.report import command as report
+from autotune.errors import InputError
 from tests.interop.exported import make_mixed
 
 
@@ -23,3 +27,42 @@ def test_parquet_holds_a_knob_of_several_kinds_as_json(tmp_path: Path) -> None:
     lists = json.dumps("[1, 2]")  # which is text in the other forms too
     assert {'"row"', lists, "true", "1.5"} <= set(frame["knob.layout"])
     assert set(frame["knob.tile"]) == {1.0, 2.5}
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "t4", "archive", "optuna"])
+def test_a_store_is_never_written_over(tmp_path: Path, form: str) -> None:
+    file = tmp_path / "mixed.db"
+    make_mixed(file).close()
+    before = file.read_bytes()
+    done = CliRunner().invoke(command, ["--format", form, "--to", str(file), "--store", str(file)])
+    assert isinstance(done.exception, InputError)
+    assert file.read_bytes() == before
+
+
+def test_a_report_is_not_written_over_a_store(tmp_path: Path) -> None:
+    file = tmp_path / "mixed.db"
+    make_mixed(file).close()
+    done = CliRunner().invoke(report, ["-o", str(file), "--store", str(file)])
+    assert isinstance(done.exception, InputError)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("other.db", None), ("notes.log", "no journal\n"), ("notes.db", "no database")]
+)
+def test_what_optuna_cannot_write_to_is_said(tmp_path: Path, name: str, content: str | None) -> None:
+    make_mixed(tmp_path / "mixed.db").close()
+    if content is None:
+        with closing(sqlite3.connect(tmp_path / name)) as other, other:
+            other.execute("CREATE TABLE alembic_version (version_num TEXT)")
+            other.execute("INSERT INTO alembic_version VALUES ('of something else')")
+    else:
+        (tmp_path / name).write_text(content)
+    arguments = ["--format", "optuna", "--to", str(tmp_path / name), "--store", str(tmp_path / "mixed.db")]
+    done = CliRunner().invoke(command, arguments)
+    assert isinstance(done.exception, InputError) and "Optuna cannot write to" in str(done.exception)
+
+
+def test_nowhere_is_no_place(tmp_path: Path) -> None:
+    make_mixed(tmp_path / "mixed.db").close()
+    done = CliRunner().invoke(command, ["--format", "csv", "--to", "", "--store", str(tmp_path / "mixed.db")])
+    assert "--to is empty" in str(done.exception)
