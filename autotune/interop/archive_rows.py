@@ -135,12 +135,15 @@ def _digest(value: object, name: str) -> None:
         raise WrongRowError(f"{name} is no hash of a file")
 
 
-def _metrics(value: object) -> None:
+def _metrics(value: object, without_error: bool = False) -> None:
+    """Estimates by name; ``without_error``: those of an early verdict may have none."""
+
     def estimate(one: object, name: str) -> None:
         if not isinstance(one, dict):
             raise WrongRowError(f"{name} is no estimate")
-        _names(one, {"value", "low", "high", "n", "error"})
-        for part in ("value", "low", "high", "error"):
+        optional = {"error"} - one.keys() if without_error else set()
+        _names(one, {"value", "low", "high", "n", "error"} - optional)
+        for part in one.keys() - {"n"}:
             _real(one[part], f"{name}.{part}")
         _whole(one["n"], f"{name}.n", least=0)
 
@@ -241,6 +244,22 @@ def _verdict(row: Document) -> None:
     for name in ("configuration", "metrics", "speedup"):
         if document.get(name) is not None and not isinstance(document[name], dict):
             raise WrongRowError(f"document.{name} is no object")
+    _metrics(document.get("metrics") or {}, without_error=True)
+    baselines = document.get("baselines") or []
+    if not isinstance(baselines, list):
+        raise WrongRowError("document.baselines is no list")
+    for comparison in (document.get("speedup"), document.get("gain"), *baselines):
+        if comparison is not None:
+            _comparison(comparison)
+
+
+def _comparison(value: object) -> None:
+    if not isinstance(value, dict):
+        raise WrongRowError("a comparison is no object")
+    _names(value, {"against", "estimate", "low", "high"})
+    _text(value["against"], "what a comparison is against")
+    for part in ("estimate", "low", "high"):
+        _real(value[part], f"{part} of a comparison")
 
 
 _MEANING: Mapping[str, Callable[[Document], None]] = {

@@ -9,6 +9,7 @@ changed since, a distribution is as wide as what was tried. Optuna knows no kind
 from __future__ import annotations
 
 import json
+import math
 import warnings
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -144,6 +145,7 @@ def frozen(
 
     params = {name: _as_listed(value, distributions[name]) for name, value in parameters(trial).items()}
     values = [trial.metrics[goal.name].value for goal in goals if goal.name in trial.metrics]
+    values = [value for value in values if not math.isnan(value)]  # which Optuna takes for a failure
     state = {Status.OK: TrialState.COMPLETE, Status.PRUNED: TrialState.PRUNED}.get(
         trial.status, TrialState.FAIL
     )

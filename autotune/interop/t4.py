@@ -10,6 +10,7 @@ words of autotune) and ``message``. All durations are in milliseconds, as most t
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -110,14 +111,14 @@ def _result(trial: Trial, objectives: Sequence[str]) -> dict[str, Any]:
             "benchmark": phases.pop("measure", 0.0),
             "framework": sum(phases.values()),
             "search_algorithm": 0.0,
-            "runtimes": [seconds * _PER_SECOND for seconds in trial.runtimes],
+            "runtimes": [seconds * _PER_SECOND for seconds in trial.runtimes if math.isfinite(seconds)],
         },
         "invalidity": _invalidity(trial),
         "correctness": int(correct),
         "measurements": [
             {"name": name, "value": value, "unit": trial.units.get(name, "")}
             for name, value in trial.metrics.items()
-            if correct
+            if correct and math.isfinite(value)  # JSON has no other numbers
         ],
         "objectives": list(objectives),
         "status": str(trial.status),

@@ -102,7 +102,7 @@ def rank_correlations(evidences: Sequence[Evidence]) -> pd.DataFrame:
     """One row a pair of studies: ``study``, ``other``, ``common`` (configurations) and ``correlation``.
 
     Spearman's, of the first goal over those: 1 where both put them in the same order, so that one can teach
-    the other. NaN below eight of them.
+    the other. NaN below eight of them, and where all are the same in one study.
     """
     import pandas as pd
     from scipy.stats import spearmanr
@@ -113,8 +113,8 @@ def rank_correlations(evidences: Sequence[Evidence]) -> pd.DataFrame:
         for other in range(one + 1, len(evidences)):
             common = sorted(set(values[one]) & set(values[other]))
             found = math.nan
-            if len(common) >= LEAST_COMMON:
-                left, right = ([values[which][digest] for digest in common] for which in (one, other))
+            left, right = ([values[which][digest] for digest in common] for which in (one, other))
+            if len(common) >= LEAST_COMMON and len(set(left)) > 1 and len(set(right)) > 1:
                 found = float(spearmanr(left, right).statistic)
             rows.append((evidences[one].study.label, evidences[other].study.label, len(common), found))
     return pd.DataFrame(rows, columns=["study", "other", "common", "correlation"])

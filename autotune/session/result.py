@@ -331,7 +331,7 @@ def _defended(
     configuration = Configuration(verdict["configuration"])
     number = store.numbers_of(study.id, [configuration.hash]).get(configuration.hash)
     found = None if number is None else store.numbered(study.id, [number])[0]
-    own = {name: Estimate(**e) for name, e in verdict["metrics"].items()}
+    own = {name: Estimate(**e) for name, e in (verdict.get("metrics") or {}).items()}
     metrics = {**(found.metrics if found else {}), **own}
     return Result(
         study=study,
@@ -341,7 +341,7 @@ def _defended(
         metrics=metrics,
         trial=found.number if found else None,
         defended=True,
-        is_default=verdict["is_default"],
+        is_default=bool(verdict.get("is_default")),
         default=_default(metric, _defaults_of(store, record)),
         speedup=Comparison(**verdict["speedup"]) if verdict.get("speedup") else None,
         gain=Comparison(**verdict["gain"]) if verdict.get("gain") else None,
@@ -365,7 +365,7 @@ def _since(store: Store, study: StudyRecord, metric: MetricSpec, verdict: Verdic
     """What a search that was broken off has read since that looks better than the winner; else empty."""
     if max(store.last_finished(study.id).values(), default=0.0) <= verdict.created_at:
         return ""
-    won = verdict.document["metrics"].get(metric.name)
+    won = (verdict.document.get("metrics") or {}).get(metric.name)
     for trial in best_trials(store, study, metric, 1):
         value = trial.metrics[metric.name].value
         later = (trial.finished_at or 0.0) > verdict.created_at

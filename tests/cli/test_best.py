@@ -10,9 +10,10 @@ import pytest
 from ruamel.yaml import YAML
 
 import autotune
-from autotune.cli import best
+from autotune.cli import best, report, show
 from autotune.measure.run_protocol import VARIABLE
 from tests.cli.calling import call
+from tests.interop.exported import make
 
 SPACE = """
 autotune: 1
@@ -97,3 +98,11 @@ def test_words_are_those_that_a_command_is_given(store: Path, form: str) -> None
     spelt = {"flags": str.lower, "env": str.upper}[form]
     start = {"flags": "--", "env": ""}[form]
     assert words == [f"{start}{spelt(name)}={value}" for name, value in values.items()]
+
+
+def test_a_verdict_that_says_only_who_won_is_read(tmp_path: Path) -> None:
+    make(tmp_path / "study.db").close()
+    for verb in (best.command, show.command, report.command):
+        arguments = ["-o", str(tmp_path / "report.html")] if verb is report.command else []
+        done = call(verb, *arguments, "--store", tmp_path / "study.db")
+        assert done.exception is None, done.exception

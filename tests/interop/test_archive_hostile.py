@@ -117,8 +117,8 @@ def sets(name: str, value: object) -> Callable[[Any], None]:
     return lambda row: row.__setitem__(name, value)
 
 
-PARTS = ("study", "segments", "sessions", "pauses")
-STUDY, SEGMENTS, SESSIONS, PAUSES = (f"studies/1/{part}.jsonl" for part in PARTS)
+PARTS = ("study", "segments", "sessions", "pauses", "verdicts")
+STUDY, SEGMENTS, SESSIONS, PAUSES, VERDICTS = (f"studies/1/{part}.jsonl" for part in PARTS)
 
 WRONG: dict[str, tuple[str, int, Callable[[Any], None], str]] = {
     "a status that is none": (TRIALS, 0, sets("status", "splendid"), "status is 'splendid'"),
@@ -151,6 +151,10 @@ WRONG: dict[str, tuple[str, int, Callable[[Any], None], str]] = {
     "a next result that is there": (STUDY, 0, sets("next_told", 0), "its next result is to be number 0"),
     "segments out of order": (SEGMENTS, 0, sets("number", 4), "not numbered"),
     "a source of text": (SESSIONS, 1, sets("settings", {"sources": ["x"]}), "a source is no object"),
+    "a verdict of text": (VERDICTS, 0, sets("document", {"metrics": {"time": 1}}), "is no estimate"),
+    "a speed-up of text": (VERDICTS, 0, sets("document", {"speedup": {"x": 1}}), "it has no 'against'"),
+    "baselines of text": (VERDICTS, 0, sets("document", {"baselines": "x"}), "baselines is no list"),
+    "a baseline of text": (VERDICTS, 0, sets("document", {"baselines": ["x"]}), "comparison is no object"),
     "settings of text": (SESSIONS, 0, sets("settings", []), "settings is no object"),
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from pathlib import Path
 
 import optuna
@@ -10,7 +12,8 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from optuna.trial import TrialState
 
 from autotune.errors import InputError
-from autotune.interop.optuna_export import export_study
+from autotune.interop.optuna_export import distributions_of, export_study, frozen
+from autotune.measure.outcome import Estimate
 from autotune.space.knobs import Choice
 from autotune.space.space import Space
 from autotune.store.store import Store
@@ -120,3 +123,12 @@ def test_a_space_that_is_not_known_gives_categories(tmp_path: Path) -> None:
     study = optuna.load_study(study_name=name, storage=address)
     assert study.trials[0].distributions["tile"] == CategoricalDistribution([1, 2])
     assert study.trials[0].params["place[embed]"] == 0
+
+
+def test_a_number_that_is_none_is_a_failure(tmp_path: Path) -> None:
+    store = make_mixed(tmp_path / "mixed.db")
+    study = store.study()
+    [first, *_] = store.trials(study.id)
+    nan = replace(first, metrics={"time": Estimate(math.nan, math.nan, math.nan, 1, 0.0)})
+    made = frozen(nan, study.goals, distributions_of(study, [nan]), {})
+    assert made.state is TrialState.FAIL and made.value is None

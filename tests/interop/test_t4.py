@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,13 @@ def test_what_came_of_a_trial_is_told(status: Status, phase: str, invalidity: st
     assert (result["invalidity"], result["correctness"]) == (invalidity, correctness)
     assert bool(result["measurements"]) == bool(correctness)
     assert (result["status"], result["message"]) == (str(status), "why")
+
+
+def test_numbers_that_json_does_not_have_are_left_out() -> None:
+    one = Trial(KNOBS, Status.OK, {"time": 2.0, "gap": math.inf}, {"time": "s"}, runtimes=(1.0, math.nan))
+    (result,) = document([one], ["time"], {})["results"]
+    assert [measured["name"] for measured in result["measurements"]] == ["time"]
+    assert result["times"]["runtimes"] == [1000.0]
 
 
 def test_trials_of_which_nothing_is_known_are_left_out() -> None:

@@ -42,6 +42,12 @@ def test_the_same_order_is_a_correlation_of_one(tmp_path: Path) -> None:
     assert (row["common"], row["correlation"]) == (10, pytest.approx(1.0))
 
 
+@pytest.mark.filterwarnings("error")
+def test_where_all_came_to_the_same_there_is_no_order(tmp_path: Path) -> None:
+    [row] = rank_correlations(load_all(two(tmp_path, (0.0, 1.0)), [1, 2])).to_dict("records")
+    assert row["common"] == 10 and math.isnan(row["correlation"])
+
+
 def test_the_best_of_one_is_the_best_of_the_other(tmp_path: Path) -> None:
     frame = what_transfers(load_all(two(tmp_path), [1, 2]))
     assert frame["over_best"].tolist() == [1.0, 1.0]
