@@ -32,7 +32,7 @@ many values it takes."""
 
 @dataclass(frozen=True)
 class _Part:
-    """Those operands of a folding term that are closed, folded. ``numbers``: which, as bits."""
+    """Those operands of a folding term that are closed, folded. ``numbers``: which, as bits, each once."""
 
     name: Hashable
     numbers: int

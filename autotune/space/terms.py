@@ -21,6 +21,9 @@ from autotune.space.configuration import Value
 FOLDING = frozenset({"+", "*", "min", "max", "and", "or", "+%", "*%", "distinct"})
 """Operations whose operands may be computed some at a time, in any order."""
 
+_IDEMPOTENT = frozenset({"min", "max", "and", "or"})
+"""Those of them to which an operand counts once, however often it stands there."""
+
 _BOOLEAN = frozenset(
     {"==", "!=", "<", "<=", ">", ">=", "in", "not", "and", "or", "holds", "active", "present"}
 )
@@ -149,6 +152,8 @@ class Terms:
                 return one
             if one.data != _NEUTRAL.get(operation):
                 others.append(one)
+        if operation in _IDEMPOTENT:
+            others = list(dict.fromkeys(others))
         if len(others) == 1:  # also of 'and' and 'or', whose operands are true or false once bound
             return others[0]
         return self._plain(operation, tuple(sorted(others, key=lambda t: t.number)), data, folds=True)
