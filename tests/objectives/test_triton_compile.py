@@ -48,7 +48,8 @@ def test_the_default_compiles_for_an_h200_without_one(
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_size_of_one_compiles(compiler: ProcessPoolExecutor, name: str, tmp_path: Path) -> None:
-    ones = dict.fromkeys(("m", "n", "k", "rows", "columns", "batch", "heads", "length", "head_dim"), 1)
+    sizes = ("m", "n", "k", "rows", "columns", "batch", "heads", "length", "head_dim")
+    ones = dict.fromkeys((size for size in sizes if size in read_space(name).workload), 1)
     assert compiler.submit(compile_only, name, ones, small(name), tmp_path).result()["fingerprint"]
 
 
