@@ -28,7 +28,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from importlib.metadata import version
 from itertools import product
 from pathlib import Path
@@ -42,7 +42,7 @@ from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
 from benchmarks.mixed_tasks import TASKS, Task
-from benchmarks.peers.client import Client, Found, find_all, is_peer
+from benchmarks.peers.client import Found, find_all, is_peer, kept
 from benchmarks.peers.described import described
 from benchmarks.running import append_lines, one_thread_each
 
@@ -131,7 +131,7 @@ def _observation(configuration: Configuration, loss: float | None) -> Observatio
 def _run_peer(search: Search, losses: Losses) -> tuple[list[float | None], float]:
     space = TASKS[search.task].space
     assert search.peer is not None
-    client = _client(search.peer)
+    client = kept(search.peer)
     client.start(described(space), search.seed, search.trials)
     default = space.default()
     seen = [losses.of(default)]
@@ -149,12 +149,6 @@ def _run_peer(search: Search, losses: Losses) -> tuple[list[float | None], float
 def _effective(space: Space, values: dict[str, object]) -> Configuration:
     """The configuration that these values amount to: those of knobs that do not exist are left out."""
     return space.configuration({name: values[name] for name in space.active(values)})  # type: ignore[arg-type]
-
-
-@lru_cache(maxsize=1)
-def _client(found: Found) -> Client:
-    """Kept for the next search: some peers take long to import."""
-    return Client(found)
 
 
 def searches(options: argparse.Namespace, peers: dict[str, Found]) -> Iterator[Search]:

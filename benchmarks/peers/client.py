@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import subprocess
@@ -160,3 +161,21 @@ class Client:
             raise PeerError(f"{self.name} gave up while it was to {verb}: {answer['error']}")
         self.seconds += answer["seconds"]
         return answer
+
+
+_KEPT: dict[Found, Client] = {}
+"""At most one."""
+
+
+def kept(found: Found) -> Client:
+    """A peer that stays for the next search, since some take long to import, until another one is wanted."""
+    if found not in _KEPT:
+        _close_kept()
+        _KEPT[found] = Client(found)
+    return _KEPT[found]
+
+
+@atexit.register
+def _close_kept() -> None:
+    while _KEPT:
+        _KEPT.popitem()[1].close()

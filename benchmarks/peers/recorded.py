@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from autotune.measure.recording import Entry, Recording
 from autotune.space.configuration import plain
 from autotune.space.space import Space
-from benchmarks.peers.client import Client, Found
+from benchmarks.peers.client import Client, Found, kept
 from benchmarks.peers.described import described
 
 ASKS_A_TRY = 10
@@ -37,7 +36,7 @@ def search(
     A proposal that is not recorded is told as a failure and costs no try, a repeat is told again;
     or both are replaced by a random configuration that is recorded and new (``replace``). Times are in ms.
     """
-    client = _client(found)
+    client = kept(found)
     if found.name.startswith("kt-"):
         tried = client.search(_document(recording, space), seed, tries)
     else:
@@ -76,9 +75,3 @@ def _document(recording: Recording, space: Space) -> Mapping[str, Any]:
         "rows": [[plain(entry.configuration[name]) for name in names] for entry in recording.entries],
         "times": [_loss(entry) for entry in recording.entries],
     }
-
-
-@lru_cache(maxsize=1)
-def _client(found: Found) -> Client:
-    """Kept for the next search: some peers take long to import."""
-    return Client(found)

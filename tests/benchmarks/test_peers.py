@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from autotune.measure.recording import Recording
 from autotune.space.knobs import Choice, Flag, FloatRange, IntegerRange, OrderedValues
 from autotune.space.space import Space
 from benchmarks.peers import recorded
-from benchmarks.peers.client import Client, PeerError, find
+from benchmarks.peers.client import ROOT, Client, PeerError, find
 from benchmarks.peers.contract import Condition, Knob, Worst
 from benchmarks.peers.described import described
 from benchmarks.recorded_spaces import recorded_space
@@ -165,3 +166,18 @@ def test_only_new_recorded_configurations_are_tries(recording: Recording, replac
     keys = [tuple(sorted(values.items())) for values in tried]
     assert len(set(keys)) == len(keys) == 8 and seconds > 0
     assert all(recording.find(values) is not None for values in tried)
+
+
+def test_a_peer_that_is_kept_ends_with_the_program_that_keeps_it() -> None:
+    """Its process had been left to itself, which Python says of a subprocess that is still running."""
+    program = (
+        "import sys; from benchmarks.peers.client import find, kept\n"
+        "found = find('optuna-tpe', (sys.executable,))\n"
+        "client = kept(found)\n"
+        "assert kept(found) is client\n"
+        "print(client.used() >= 0, client._process.pid, flush=True)\n"
+    )
+    command = [sys.executable, "-X", "dev", "-c", program]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "ResourceWarning" not in done.stderr
+    assert not Path(f"/proc/{done.stdout.split()[1]}").exists()
