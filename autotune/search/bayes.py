@@ -60,7 +60,7 @@ that the best lies where success is doubtful. For failures of other kinds there 
 successes tell how much they used, the limit is foreseen."""
 FORESEEN = 0.8
 """The same where the cap of memory is known beforehand: what fits is foretold from what successes used, and a
-failure teaches little. With 0.9 and 1 there are fewer still, and one in forty searches misses the best."""
+failure teaches little. With 0.9 and 1 there are fewer still, and one in seventy searches misses the best."""
 CAUTION = 1.0
 """How much more often than once a probability counts that something measured stays within its limit. The
 plain product is right for one try; but a limit to something measured is foreseen from successes too, so that

@@ -17,7 +17,7 @@ from autotune.measure.outcome import Outcome, Reading
 from autotune.status import Status
 from autotune.store.documents import encode_metrics
 from autotune.store.lookup import read_trial, select_trials
-from autotune.store.prepared import Direct, Prepared
+from autotune.store.prepared import Direct, Prepared, Row
 from autotune.store.records import NewTrial, TrialRecord
 from autotune.store.room import Room, room_left
 from autotune.store.schema import OPEN, SEARCHED, pauses, readings, studies, trials
@@ -203,9 +203,12 @@ def _held(*conditions: sa.ColumnElement[bool]) -> sa.Select[int]:
     return sa.select(trials.c.id).where(sa.text(OPEN), *conditions).order_by(trials.c.id).with_for_update()
 
 
-def _require(direct: Direct, trial_id: int) -> None:
-    if _STANDING.row(direct, {"trial": trial_id}) is None:
+def _require(direct: Direct, trial_id: int) -> Row:
+    """How a trial stands: its study, status, place among the results and number of readings."""
+    standing = _STANDING.row(direct, {"trial": trial_id})
+    if standing is None:
         raise InputError(f"there is no trial with the id {trial_id} in this store")
+    return standing
 
 
 # -- results -------------------------------------------------------------------------------------
@@ -246,10 +249,7 @@ def finish(
     A trial that was taken for lost takes its late result. An outcome that is itself ``lost`` is no result:
     the trial can be tried again, and what it read is kept as discarded.
     """
-    standing = _STANDING.row(direct, {"trial": trial_id})
-    if standing is None:
-        raise InputError(f"there is no trial with the id {trial_id} in this store")
-    study_id, status, told, earlier = standing
+    study_id, status, told, earlier = _require(direct, trial_id)
     if Status(status).finished:
         return int(told)
     if outcome.status.finished:
@@ -297,10 +297,7 @@ def pause(direct: Direct, trial_id: int, step: int, outcome: Outcome) -> int:
 
     Nothing happens to a trial that is finished: the answer is the place of its result.
     """
-    standing = _STANDING.row(direct, {"trial": trial_id})
-    if standing is None:
-        raise InputError(f"there is no trial with the id {trial_id} in this store")
-    study_id, status, told, _ = standing
+    study_id, status, told, _ = _require(direct, trial_id)
     if Status(status).finished:
         return int(told)
     before = _PAUSED.row(direct, {"trial": trial_id, "step": step})
