@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from autotune.measure.outcome import UNREACHED, Outcome
 from autotune.session.crowded import say_crowded
 from autotune.space.space import Space
+from autotune.space.spec import StudySpec
+from autotune.status import Status
 
 
 @dataclass
@@ -17,10 +19,15 @@ class Remarks:
     _unreached: set[str] = field(default_factory=set)
     """The knobs that were named already."""
     _crowded: bool = False
+    _silent: bool = False
+    """Whether it was said that nothing is reported, or not all."""
 
-    def on(self, number: int, outcome: Outcome, space: Space) -> Iterator[str]:
+    def on(self, number: int, outcome: Outcome, spec: StudySpec) -> Iterator[str]:
         """What the outcome of trial ``number`` shows that was not said yet."""
-        if text := self._unreached_knobs(outcome, space):
+        if not self._silent and (text := _silent_run(outcome, spec)):
+            self._silent = True
+            yield text
+        if text := self._unreached_knobs(outcome, spec.space):
             yield text
         if not self._crowded and (text := say_crowded({number: outcome.facts})):
             self._crowded = True
@@ -42,3 +49,25 @@ class Remarks:
             f"the knob {', '.join(map(repr, new))} never gets to the command, so no trial says anything about"
             " it: write {name} into an argument, a variable or the text of its config file"
         )
+
+
+def _silent_run(outcome: Outcome, spec: StudySpec) -> str:
+    """What is missing where a run ended by itself and early stopping did not hear all of it, or nothing."""
+    early = spec.search.early_stopping
+    if early is None or outcome.status is not Status.OK or "reports" not in outcome.facts:
+        return ""
+    metric = early.metric or spec.goals[0].name
+    if outcome.facts["reports"] == 0:
+        return (
+            "a trial ended without any report, so early stopping has nothing to go by: call"
+            f" report(step, {metric}=...) after each of its {early.resource}, or print"
+            f' {{"step": 1, "{metric}": ...}} on a line, and flush it'
+        )
+    step = outcome.facts.get("step", 0)
+    if not isinstance(step, int) or step >= early.max:
+        return ""
+    return (
+        f"a trial ended by itself before it reported step {early.max}, and its value counts as that of a"
+        f" complete one: a trial has {early.max} {early.resource}, counted from 1 (run.steps, report.steps or"
+        " AUTOTUNE_STEPS says how many)"
+    )

@@ -182,9 +182,7 @@ class Session:
     def _record(self, ledger: Ledger, trial_id: int, outcome: Outcome) -> None:
         doubted = bool(ledger.failure.doubt)
         trial = ledger.finish(trial_id, outcome)
-        if self._stopping is not None and (text := self._stopping.remark(outcome)):
-            self.progress.note(text)
-        for text in self.remarks.on(trial.number, outcome, self.spec.space):
+        for text in self.remarks.on(trial.number, outcome, self.spec):
             self.progress.note(text)
         self.progress.finished(trial.number, trial.configuration, outcome, ledger.best)
         if ledger.failure.doubt and not doubted and not ledger.failure.mistake:

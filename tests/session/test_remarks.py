@@ -13,16 +13,22 @@ from autotune.measure.outcome import READY_THREADS, UNREACHED, Outcome
 from autotune.measure.readings import Sample
 from autotune.session.progress import Progress
 from autotune.session.remarks import Remarks
-from autotune.space import Flag, IntegerRange, Space
-from autotune.space.reader import parse_family
+from autotune.space.reader import parse_family, parse_spec
 from autotune.status import Status
 
-SPACE = Space([Flag("tiled"), IntegerRange("tile", 1, 8, when="tiled"), IntegerRange("depth", 1, 4)])
+SPEC = parse_spec("""
+autotune: 1
+name: tiles
+objective: given.py:Given
+knobs: {tiled: {flag: true}, tile: {range: [1, 8], when: tiled}, depth: {range: [1, 4]}}
+search: {early_stopping: {policy: asha, max: 27}}
+budget: {trials: 4}
+""")
 
 
 def heard(remarks: Remarks, *unreached: str) -> list[str]:
     outcome = Outcome(Status.OK, facts={UNREACHED: list(unreached)} if unreached else {})
-    return list(remarks.on(0, outcome, SPACE))
+    return list(remarks.on(0, outcome, SPEC))
 
 
 def test_each_knob_that_never_gets_there_is_named_once() -> None:
@@ -36,6 +42,18 @@ def test_each_knob_that_never_gets_there_is_named_once() -> None:
 def test_one_that_decides_whether_another_exists_acts_by_that() -> None:
     assert heard(Remarks(), "tiled") == []
     assert "the knob 'depth' never" in heard(Remarks(), "tiled", "depth")[0]
+
+
+def test_one_run_that_early_stopping_did_not_hear_whole_speaks_for_all() -> None:
+    def followed(**facts: object) -> Outcome:
+        return Outcome(Status.OK, facts=facts)
+
+    remarks = Remarks()
+    assert list(remarks.on(0, followed(), SPEC)) == []
+    assert list(remarks.on(1, followed(reports=27, step=27), SPEC)) == []
+    assert "before it reported step 27" in next(remarks.on(2, followed(reports=5, step=5), SPEC))
+    assert list(remarks.on(3, followed(reports=0), SPEC)) == []
+    assert "without any report" in next(Remarks().on(0, followed(reports=0), SPEC))
 
 
 class Crowded(autotune.Objective):
