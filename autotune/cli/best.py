@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @json_option
 def command(form: str, front: bool, study: str | None, store: str | None, as_json: bool) -> int:
     """Print the best configuration of a study: the defended winner by its first goal, or the best so far."""
-    from autotune.session.result import load_result
+    from autotune.session.answers import load_result
     from autotune.store.store import Store
 
     with Store.open(store, readonly=True) as opened:

@@ -49,7 +49,7 @@ def _answer(store: Store, study: StudyRecord) -> Result:
     """Without its trials, which of a long study take seconds to read; a front needs those that succeeded."""
     from dataclasses import replace
 
-    from autotune.session.result import load_answer
+    from autotune.session.answers import load_answer
     from autotune.status import Status
 
     result = load_answer(store, study)
@@ -75,7 +75,7 @@ def _line(study: StudyRecord) -> dict[str, Any]:
 
 def describe(store: Store, result: Result, top: int, *, failed: bool = True) -> dict[str, Any]:
     """The study as JSON: its answer, its best trials, its failures (where ``failed``), its sessions."""
-    from autotune.session.result import best_trials
+    from autotune.session.answers import best_trials
 
     goal = result.metric
     best = best_trials(store, result.study, goal, top)

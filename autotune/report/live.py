@@ -17,7 +17,7 @@ from autotune.report.page import Answer, Page, Paragraph, Section, Table
 from autotune.report.page_html import html_page
 from autotune.report.study_page import answer_of, study_page
 from autotune.report.subject import say_time
-from autotune.session.result import load_answer
+from autotune.session.answers import load_answer
 from autotune.status import Status
 from autotune.store.records import StudyRecord
 from autotune.store.store import Store

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from autotune.errors import InputError
 from autotune.report.reasons import Expectation, expectations, say_reason
 from autotune.session.observing import observe_record
-from autotune.session.result import best_trial, better
+from autotune.session.result import better
 from autotune.space.configuration import Configuration, plain
 from autotune.space.from_document import space_from_document
 from autotune.space.space import Space
@@ -146,7 +146,7 @@ def _knowledge(
         ask=trial.ask,
         proposed=max(proposed, len(known)),
         results=known,
-        incumbent=best_trial(known, goal),
+        incumbent=_best_trial(known, goal),
         paused=_paused(store, study, known, ask),
         neighbours=_neighbours(study, trial, known),
     )
@@ -210,3 +210,10 @@ def _standing(
     own, best = (t.metrics[goal.name].value for t in (trial, knew.incumbent))
     gain = (best / own if goal.goal == "minimize" else own / best) if min(own, best) > 0 else None
     return better(goal.goal or "minimize", own, best), gain
+
+
+def _best_trial(trials: Sequence[TrialRecord], metric: MetricSpec) -> TrialRecord | None:
+    """The finished trial with the best estimate of ``metric``, the earliest where they tie."""
+    usable = [t for t in trials if t.status is Status.OK and metric.name in t.metrics]
+    sign = 1 if metric.goal == "minimize" else -1
+    return min(usable, key=lambda t: (sign * t.metrics[metric.name].value, t.number), default=None)

@@ -20,7 +20,8 @@ from autotune.report.study_findings import how_found, how_steady, what_failed, w
 from autotune.report.study_origin import how_to_repeat, origin, trials_table
 from autotune.report.study_outcome import front_section, how_sure, what_won
 from autotune.report.subject import Subject, say_time
-from autotune.session.result import Comparison, Result, load_answer
+from autotune.session.answers import load_answer
+from autotune.session.result import Comparison, Result
 from autotune.space.spec import is_speed
 from autotune.store.store import Store
 

@@ -18,6 +18,7 @@ from functools import partial
 
 from autotune.errors import AutotuneError, StoreError
 from autotune.provenance.environment import Environment
+from autotune.session.answers import load_result, space_of
 from autotune.session.budget import Spent, say_trials
 from autotune.session.executor import Executor
 from autotune.session.finale import defend
@@ -25,7 +26,7 @@ from autotune.session.ledger import Ledger
 from autotune.session.opening import check_feasible, is_begun, open_study
 from autotune.session.progress import Progress
 from autotune.session.remarks import Remarks
-from autotune.session.result import INTERRUPTED, load_result, space_of
+from autotune.session.result import INTERRUPTED
 from autotune.session.same_failure import MISTAKEN
 from autotune.session.session import Session
 from autotune.session.shapes_budget import Slice, Standing, next_slice, order_of

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from autotune.measure.outcome import Outcome
 from autotune.provenance.code import Signature, signature
 from autotune.provenance.environment import Environment
+from autotune.session.answers import load_result, space_of
 from autotune.session.budget import stop_condition
 from autotune.session.executor import Executor, Finished, Started, Ticket
 from autotune.session.finale import defend
@@ -20,7 +21,7 @@ from autotune.session.ledger import Ledger
 from autotune.session.opening import check_feasible, next_segment, open_study
 from autotune.session.progress import Opening, Progress
 from autotune.session.remarks import Remarks
-from autotune.session.result import EXHAUSTED, INTERRUPTED, Result, load_result, space_of
+from autotune.session.result import EXHAUSTED, INTERRUPTED, Result
 from autotune.session.same_failure import MISTAKEN
 from autotune.session.stopping import Stopping, make_stopping
 from autotune.space.spec import StudySpec

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from autotune.session.answers import stands
 from autotune.session.executor import Executor
 from autotune.session.finale import DEFAULT, Contender, remeasure, succeeded
 from autotune.session.ledger import Ledger, default_of
 from autotune.session.progress import Progress
-from autotune.session.result import stands
 from autotune.session.rounds import seconds_a_reading
 from autotune.space.configuration import Configuration, plain
 from autotune.space.spec import StudySpec

@@ -10,7 +10,7 @@ import pytest
 
 import autotune
 from autotune.report.summary import summarize
-from autotune.session.result import best_trials, load_answer
+from autotune.session.answers import best_trials, load_answer
 from autotune.space.reader import parse_spec
 from autotune.store.records import TrialRecord
 from autotune.store.store import Store

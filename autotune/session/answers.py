@@ -1,0 +1,183 @@
+"""The answer of a study, read back from the store: the latest verdict, or else the best trial."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from autotune.errors import InputError
+from autotune.measure.outcome import Estimate
+from autotune.session.caveats import commonest_failure, fallen, nothing_found, unchecked
+from autotune.session.crowded import say_crowded
+from autotune.session.result import Comparison, Result, better
+from autotune.space.configuration import Configuration
+from autotune.space.from_document import space_from_document
+from autotune.space.space import Space
+from autotune.space.spec import MetricSpec
+from autotune.status import Status
+from autotune.store.records import StudyRecord, TrialRecord, VerdictRecord
+from autotune.store.store import Store
+
+
+def load_result(store: Store, study: StudyRecord, reason: str = "") -> Result:
+    """The result of ``study`` as it stands in ``store``, the latest verdict and every trial included."""
+    trials, space = store.trials(study.id, purpose="search"), _changed_space(store, study)
+    outside = 0 if space is None else sum(trial.configuration not in space for trial in trials)
+    answer = load_answer(store, study, reason)
+    whole = replace(answer, trials=trials, outside=outside)
+    crowded = say_crowded({t.number: t.facts for t in trials})
+    if answer.best is None:
+        return replace(whole, why_nothing="; ".join(filter(None, (commonest_failure(trials), crowded))))
+    return replace(whole, remark="; ".join(filter(None, (answer.remark, crowded))))
+
+
+def load_answer(store: Store, study: StudyRecord, reason: str = "") -> Result:
+    """The same without the trials, which of a long study take seconds to read."""
+    metric = study.goals[0]
+    statuses = dict(sorted(store.study(study.id).counts.items()))
+    verdicts = store.verdicts(study.id)
+    if verdicts and stands(store, study, verdicts[-1]):
+        return _defended(store, study, metric, statuses, verdicts[-1], reason)
+    found = next(iter(best_trials(store, study, metric, 1)), None)
+    why_fallen = fallen(verdicts)
+    return Result(
+        study=study,
+        store=store.url,
+        metric=metric,
+        best=found.configuration if found else None,
+        metrics=found.metrics if found else {},
+        trial=found.number if found else None,
+        defended=False,
+        is_default=bool(found and found.reason.get("kind") == "default"),
+        default=_default(metric, _searched_default(store, study)) if found else None,
+        statuses=statuses,
+        reason=reason,
+        remark="; ".join(filter(None, (unchecked(study, found.metrics), why_fallen)))
+        if found
+        else nothing_found(statuses, reason),
+        nobody_stood=bool(why_fallen),
+    )
+
+
+def _default(metric: MetricSpec, runs: Sequence[TrialRecord]) -> Estimate | None:
+    """What the last of these runs that succeeded came to."""
+    values = [
+        run.metrics[metric.name] for run in runs if run.status is Status.OK and metric.name in run.metrics
+    ]
+    return values[-1] if values else None
+
+
+def _searched_default(store: Store, study: StudyRecord) -> list[TrialRecord]:
+    """The trial of the default while searching, where there was one."""
+    try:
+        default = space_from_document(study.document["space"]).default()
+    except (InputError, KeyError):  # it is not in the space, or the study was written by something else
+        return []
+    return store.numbered(study.id, [*store.numbers_of(study.id, [default.hash]).values()])
+
+
+def _defaults_of(store: Store, verdict: VerdictRecord) -> list[TrialRecord]:
+    """The runs of the default in the finale of a verdict, without those of replays and verifications."""
+    runs = store.trials(verdict.study_id, "default", Status.OK)
+    return [run for run in runs if run.session_id == verdict.session_id]
+
+
+def stands(store: Store, study: StudyRecord, verdict: VerdictRecord) -> bool:
+    """Whether it names a winner, and the space that the study has now still has that."""
+    won = verdict.document.get("configuration")
+    if won is None:
+        return False
+    space = _changed_space(store, study)
+    return space is None or Configuration(won) in space
+
+
+def best_trials(store: Store, study: StudyRecord, metric: MetricSpec, most: int) -> list[TrialRecord]:
+    """At most so many of the trials that succeeded, the best by ``metric`` first, the earlier where they tie.
+
+    Those that the space of the study no longer has are passed over.
+    """
+    sign = 1 if metric.goal == "minimize" else -1
+    values = [one for one in store.values_of(study.id, [metric.name]) if not math.isnan(one[1][0])]
+    numbers = [number for number, _ in sorted(values, key=lambda one: (sign * one[1][0], one[0]))]
+    space = _changed_space(store, study)
+    at_once = most if space is None else max(most, _AT_ONCE)
+    best: list[TrialRecord] = []
+    for first in range(0, len(numbers), at_once):
+        found = {t.number: t for t in store.numbered(study.id, numbers[first : first + at_once])}
+        some = (found[number] for number in numbers[first : first + at_once] if number in found)
+        best += [trial for trial in some if space is None or trial.configuration in space]
+        if len(best) >= most:
+            break
+    return best[:most]
+
+
+_AT_ONCE = 100
+"""How many trials of a changed space are looked up at once: of a long study not all are read."""
+
+
+def _changed_space(store: Store, study: StudyRecord) -> Space | None:
+    """The space that the study has now; ``None`` where it never had another, so that all trials are in it."""
+    return space_from_document(study.document["space"]) if store.space_revisions(study.id) else None
+
+
+def space_of(store: Store, verdict: VerdictRecord) -> str:
+    """The hash of the space in which a verdict was reached; empty where that is not known."""
+    sessions = store.sessions(verdict.study_id)
+    return next((str(s.settings.get("space", "")) for s in sessions if s.id == verdict.session_id), "")
+
+
+def _defended(
+    store: Store,
+    study: StudyRecord,
+    metric: MetricSpec,
+    statuses: Mapping[str, int],
+    record: VerdictRecord,
+    reason: str,
+) -> Result:
+    verdict = record.document
+    configuration = Configuration(verdict["configuration"])
+    number = store.numbers_of(study.id, [configuration.hash]).get(configuration.hash)
+    found = None if number is None else store.numbered(study.id, [number])[0]
+    own = {name: Estimate(**e) for name, e in (verdict.get("metrics") or {}).items()}
+    metrics = {**(found.metrics if found else {}), **own}
+    return Result(
+        study=study,
+        store=store.url,
+        metric=metric,
+        best=configuration,
+        metrics=metrics,
+        trial=found.number if found else None,
+        defended=True,
+        is_default=bool(verdict.get("is_default")),
+        default=_default(metric, _defaults_of(store, record)),
+        speedup=Comparison(**verdict["speedup"]) if verdict.get("speedup") else None,
+        gain=Comparison(**verdict["gain"]) if verdict.get("gain") else None,
+        baselines=tuple(Comparison(**c) for c in verdict.get("baselines", [])),
+        statuses=statuses,
+        reason=reason or verdict.get("reason", ""),
+        remark="; ".join(
+            filter(
+                None,
+                (
+                    verdict.get("remark", ""),
+                    unchecked(study, metrics),
+                    _since(store, study, metric, record),
+                ),
+            )
+        ),
+    )
+
+
+def _since(store: Store, study: StudyRecord, metric: MetricSpec, verdict: VerdictRecord) -> str:
+    """What a search that was broken off has read since that looks better than the winner; else empty."""
+    if max(store.last_finished(study.id).values(), default=0.0) <= verdict.created_at:
+        return ""
+    won = (verdict.document.get("metrics") or {}).get(metric.name)
+    for trial in best_trials(store, study, metric, 1):
+        value = trial.metrics[metric.name].value
+        later = (trial.finished_at or 0.0) > verdict.created_at
+        if later and won is not None and better(str(metric.goal), value, won["value"]):
+            read = f"{value:.4g} {metric.unit}".rstrip()
+            return f"trial {trial.number} was read at {read} since, but not measured again: search on"
+    return ""

@@ -1,0 +1,58 @@
+"""What is to be said beside an answer, or in place of one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from textwrap import shorten
+
+from autotune.measure.outcome import Estimate
+from autotune.session.result import EXHAUSTED
+from autotune.session.same_failure import MISTAKEN
+from autotune.status import Status
+from autotune.store.records import StudyRecord, TrialRecord, VerdictRecord
+
+
+def nothing_found(statuses: Mapping[str, int], reason: str) -> str:
+    """Why there is no answer."""
+    if reason == EXHAUSTED and not statuses:
+        return "no configuration satisfies the constraints; autotune check says what each removes"
+    if reason == MISTAKEN:
+        return "all trials failed by the same mistake in the code, or for want of the same thing"
+    ended = any(Status(status).finished for status in statuses)
+    return "no configuration succeeded" if ended else "no trial came to its end"
+
+
+def commonest_failure(trials: Sequence[TrialRecord]) -> str:
+    """``3 of 4 ended as crashed, as trial 0: ValueError: never``; empty where none failed."""
+    failed = [trial for trial in trials if trial.status.failed]
+    if not failed:
+        return ""
+    status, count = Counter(trial.status for trial in failed).most_common(1)[0]
+    first = next((t for t in failed if t.status is status and t.message.strip()), None)
+    said = f"{count} of {len(trials)} ended as {status}"
+    if first is None:
+        return said
+    return f"{said}, as trial {first.number}: {shorten(first.message, 240, placeholder=' ...')}"
+
+
+def fallen(verdicts: Sequence[VerdictRecord]) -> str:
+    """Why the last finale has no winner; empty where it has one, or there was none."""
+    document = verdicts[-1].document if verdicts else {}
+    if not document or document.get("configuration") is not None:
+        return ""
+    failed = {label: one for label, one in document.get("outcomes", {}).items() if one[0] != Status.OK}
+    label, (status, message) = next(
+        ((label, one) for label, one in failed.items() if label.startswith("trial ")), ("", ("", ""))
+    )
+    why = f": {label} ended as {status}" + (f" ({message})" if message else "") if label else ""
+    return f"{document.get('remark', '')}{why}"
+
+
+def unchecked(study: StudyRecord, measured: Mapping[str, Estimate]) -> str:
+    """Which bounds nobody has looked at: a misspelt name would else switch a check off without a word."""
+    bounded = [
+        m["name"] for m in study.metrics if m.get("at_most") is not None or m.get("at_least") is not None
+    ]
+    missing = [name for name in bounded if name not in measured]
+    return f"nothing reported {', '.join(missing)}, so its bound was not checked" if missing else ""
