@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from autotune.measure.outcome import TIMELINE
 from autotune.report.knob_views import KnobView, knob_views
 from autotune.search.contract import Observation
-from autotune.session.ledger import searches_of
+from autotune.session.searches import searches_of
 from autotune.space.configuration import Configuration
 from autotune.space.spec import MetricSpec
 from autotune.status import Status

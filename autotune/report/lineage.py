@@ -13,8 +13,8 @@ from autotune.hook.recipes import Recipe
 from autotune.hook.stored import recipe_of
 from autotune.measure.outcome import Estimate
 from autotune.report.numbers import say_estimate, say_ratio
-from autotune.session.ledger import VERIFIED
-from autotune.session.opening import are_kin
+from autotune.session.identity import are_kin
+from autotune.session.searches import repeats_of
 from autotune.session.sources import SETTING
 from autotune.space.configuration import Configuration
 from autotune.space.spec import say_workload
@@ -247,7 +247,7 @@ class _Family:
                 for digest in set(_named(other)):
                     made_from[digest].append(other)
         made = self._made_of(study, trial, made_from, {trial.number}, 0)
-        again = {session.id for session in self.store.sessions(study.id) if VERIFIED in session.settings}
+        again = repeats_of(self.store, study.id)
         repeats = [
             self.trial(study, other, "replayed as" if other.session_id in again else "measured again as")
             for other in everything

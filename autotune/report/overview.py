@@ -9,8 +9,8 @@ import numpy as np
 
 from autotune.report.evidence import Place, opened
 from autotune.session.answers import load_answer
-from autotune.session.ledger import searches_of
 from autotune.session.result import Result
+from autotune.session.searches import searches_of
 from autotune.space.spec import say_workload
 from autotune.status import Status
 from autotune.store.records import SessionRecord, StudyRecord

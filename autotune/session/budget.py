@@ -1,4 +1,4 @@
-"""When to stop: small conditions over the state of a search that compose with ``|``.
+"""When to stop: what a study has used, held against what its space file allows.
 
 A budget counts for the study as a whole, so that an interrupted search goes on with what is left
 of it, and one that has spent its budget ends at once.
@@ -6,10 +6,12 @@ of it, and one that has spent its budget ends at once.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from autotune.space.spec import Budget
+
+GRACE_SECONDS = 5.0
+"""How long trials in flight may go on at least when the time is up; then they are given up."""
 
 
 @dataclass(frozen=True)
@@ -24,61 +26,25 @@ class Spent:
     """Finished trials since the best one."""
 
 
-class Condition(ABC):
-    """Says why the search should stop, or an empty text to go on."""
-
-    @abstractmethod
-    def reached(self, spent: Spent) -> str: ...
-
-    def __or__(self, other: Condition) -> Condition:
-        return AnyOf((self, other))
-
-
-@dataclass(frozen=True)
-class TrialLimit(Condition):
-    trials: int
-
-    def reached(self, spent: Spent) -> str:
-        return say_trials(self.trials) if spent.trials >= self.trials else ""
+def limit_reached(budget: Budget, spent: Spent) -> str:
+    """Why nothing new is to be tried; an empty text to go on."""
+    if budget.trials is not None and spent.trials >= budget.trials:
+        return say_trials(budget.trials)
+    if out_of_time(budget, spent):
+        return f"{budget.time:g} s of searching"
+    if budget.patience is not None and spent.since_improvement >= budget.patience:
+        return f"{say_trials(budget.patience)} without an improvement"
+    return ""
 
 
-@dataclass(frozen=True)
-class TimeLimit(Condition):
-    seconds: float
-
-    def reached(self, spent: Spent) -> str:
-        return f"{self.seconds:g} s of searching" if spent.seconds >= self.seconds else ""
+def out_of_time(budget: Budget, spent: Spent) -> bool:
+    return budget.time is not None and spent.seconds >= budget.time
 
 
-@dataclass(frozen=True)
-class Patience(Condition):
-    """Stop after so many finished trials without an improvement."""
-
-    trials: int
-
-    def reached(self, spent: Spent) -> str:
-        enough = spent.since_improvement >= self.trials
-        return f"{say_trials(self.trials)} without an improvement" if enough else ""
-
-
-@dataclass(frozen=True)
-class AnyOf(Condition):
-    conditions: tuple[Condition, ...]
-
-    def reached(self, spent: Spent) -> str:
-        return next((reason for c in self.conditions if (reason := c.reached(spent))), "")
-
-
-def stop_condition(budget: Budget) -> Condition:
-    """The condition that a space file's ``budget:`` asks for; with no limit at all it never stops."""
-    conditions: list[Condition] = []
-    if budget.trials is not None:
-        conditions.append(TrialLimit(budget.trials))
-    if budget.time is not None:
-        conditions.append(TimeLimit(budget.time))
-    if budget.patience is not None:
-        conditions.append(Patience(budget.patience))
-    return AnyOf(tuple(conditions))
+def overdue(budget: Budget, spent: Spent) -> bool:
+    """Whether trials in flight, which may finish when the time is up, have gone on for too long since."""
+    grace = max(GRACE_SECONDS, 0.05 * (budget.time or 0.0))
+    return budget.time is not None and spent.seconds >= budget.time + grace
 
 
 def say_trials(count: int) -> str:

@@ -13,7 +13,7 @@ from autotune.measure.statistics import student_quantile
 from autotune.provenance.code import snapshot
 from autotune.provenance.environment import capture
 from autotune.session.executor_crew import MOST_PREPARERS
-from autotune.session.opening import describe_objective, identify
+from autotune.session.identity import describe_objective, identify
 from autotune.space.spec import StudySpec
 from autotune.store.records import StudyRecord, TrialRecord
 from autotune.store.store import Store

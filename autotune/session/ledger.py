@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import os
 import socket
-import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 
 from autotune.errors import InputError
@@ -23,25 +22,22 @@ from autotune.search.contract import Problem
 from autotune.search.registry import make_strategy
 from autotune.session.budget import Spent
 from autotune.session.engine import engine
-from autotune.session.front import GrowingFront
-from autotune.session.liveness import identity, lives
-from autotune.session.observing import Finished, observe_record
+from autotune.session.incumbent import Incumbent
+from autotune.session.liveness import identity
+from autotune.session.observing import observe_record
 from autotune.session.opening import OpenedStudy
 from autotune.session.progress import Best
 from autotune.session.raised_limits import say_raised
-from autotune.session.result import better
 from autotune.session.same_code import Known, known_codes
 from autotune.session.same_failure import SameFailure
+from autotune.session.searches import close_dead, expire, seconds_searched
 from autotune.session.sources import lessons
 from autotune.space.configuration import Configuration
 from autotune.space.spec import StudySpec
 from autotune.status import Status
-from autotune.store.records import NewAsk, NewTrial, SessionRecord, TrialRecord
+from autotune.store.records import NewAsk, NewTrial, ResultRecord, TrialRecord
 from autotune.store.room import Counted, Room
 from autotune.store.store import LEASE_SECONDS, Store
-
-VERIFIED = "verified"
-"""The setting that tells a session that measured an answer again from one that searched."""
 
 
 class Ledger:
@@ -61,14 +57,12 @@ class Ledger:
         self.store = store
         self.study = study
         self.metric = spec.goals[0]
-        self.best: Best | None = None
         self.failure = SameFailure(default_of(spec))
         self.earlier = 0
         self.full = False
         """Whether other sessions took the last of the budget before this one could."""
         self._environment = environment
-        self._since_improvement = 0
-        self._front = GrowingFront(spec.goals)
+        self._incumbent = Incumbent(spec)
         self._counted: set[int] = set()
         """The trials that count for the budget: this session's, and what has come of others'."""
         self._trials_known = 0
@@ -91,7 +85,7 @@ class Ledger:
             memory=spec.measure.memory,
         )
         self.strategy = make_strategy(spec.search.strategy, problem, spec.search.seed)
-        self._bury_dead_sessions()
+        close_dead(store, study.record.id)
         self._searched_before = seconds_searched(store, study.record.id)
         self._began = monotonic()  # the clock may be set meanwhile
         self.session_id = self._open_session(part, learned.settings)
@@ -244,15 +238,18 @@ class Ledger:
         inside = [result for result in results if result.configuration in space]
         if inside:
             self.strategy.tell([observe_record(result) for result in inside])
-        for result in inside:
-            self._counted.add(result.number)
-            if not result.paused:
-                self._note(result)
+        self._counted.update(result.number for result in inside)
+        self._note(inside)
+
+    @property
+    def best(self) -> Best | None:
+        """The best trial so far by :attr:`metric`, of any session."""
+        return self._incumbent.best
 
     @property
     def spent(self) -> Spent:
         seconds = self._searched_before + monotonic() - self._began
-        return Spent(len(self._counted), seconds, self._since_improvement)
+        return Spent(len(self._counted), seconds, self._incumbent.since)
 
     @property
     def in_flight(self) -> int:
@@ -266,7 +263,7 @@ class Ledger:
     def close(self, reason: str) -> None:
         """End the session; what is still in flight becomes lost and is tried again by the next one."""
         self.store.close_session(self.session_id, reason)
-        self._expire()
+        expire(self.store, self.study.record.id)
 
     def known_codes(self) -> dict[str, Known]:
         """Which code earlier sessions have measured, of what is as it is now."""
@@ -276,7 +273,7 @@ class Ledger:
 
     def _restore(self) -> None:
         study_id = self.study.record.id
-        self._expire()
+        expire(self.store, study_id)
         trials = self.store.trials(study_id, purpose="search")
         inside = [t for t in trials if t.configuration in self.spec.space]
         for trial in inside:
@@ -292,43 +289,13 @@ class Ledger:
         self.earlier = len(trials)
         self._counted = {t.number for t in inside}
         self._trials_known = 1 + max((t.number for t in trials), default=-1)
-        for result in told:
+        self._note(told)
+
+    def _note(self, results: Iterable[ResultRecord]) -> None:
+        for result in results:
             if not result.paused:
-                self._note(result)
-
-    def _bury_dead_sessions(self) -> None:
-        """Sessions of this host whose process is gone will not finish their trials: close them."""
-        for session in self.store.sessions(self.study.record.id):
-            if session.finished_at is None and lives(session) is False:
-                self.store.close_session(session.id, "its process is gone")
-
-    def _expire(self) -> None:
-        """Take for lost what ran out of its lease, but not from a process that is seen to live.
-
-        It may have had no moment to renew it: a trial that the caller runs lasts as long as it lasts. In
-        this very process that says nothing, for a session may have been dropped without being closed.
-        """
-        alive = [
-            session.id
-            for session in self.store.sessions(self.study.record.id)
-            if session.finished_at is None and session.pid != os.getpid() and lives(session)
-        ]
-        self.store.expire(self.study.record.id, time.time(), alive=alive)
-
-    # -- the best so far -----------------------------------------------------------------------
-
-    def _note(self, trial: Finished) -> None:
-        self.failure.hear(trial)
-        self._since_improvement += 1
-        estimate = trial.metrics.get(self.metric.name)
-        if trial.status is not Status.OK or estimate is None:
-            return
-        goal = self.metric.goal or "minimize"
-        if self.best is None or better(goal, estimate.value, self.best.estimate.value):
-            self.best = Best(trial.number, trial.configuration, estimate)
-            self._since_improvement = 0
-        if self._front.improves(trial.metrics):
-            self._since_improvement = 0
+                self.failure.hear(result)
+                self._incumbent.hear(result)
 
 
 def default_of(spec: StudySpec) -> Configuration | None:
@@ -337,17 +304,3 @@ def default_of(spec: StudySpec) -> Configuration | None:
         return spec.space.default()
     except InputError:
         return None
-
-
-def searches_of(store: Store, study_id: int) -> tuple[SessionRecord, ...]:
-    """The sessions that searched, without those of ``replay`` and ``verify``."""
-    return tuple(s for s in store.sessions(study_id) if VERIFIED not in s.settings)
-
-
-def seconds_searched(store: Store, study_id: int) -> float:
-    """Seconds that earlier sessions searched: from the start of each to the end of its last search trial.
-
-    What they measured again after that, to defend a winner, is not counted.
-    """
-    last = store.last_finished(study_id, purpose="search")
-    return sum(max(last[s.id] - s.started_at, 0.0) for s in store.sessions(study_id) if s.id in last)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from autotune.session.ledger import VERIFIED
+from autotune.session.searches import VERIFIED
 from autotune.session.sources import SETTING
 from autotune.status import Status
 from autotune.store.pruning import Loose

@@ -22,10 +22,10 @@ from autotune.provenance.environment import capture
 from autotune.session.agreement import UNMEASURABLE, Claim, Verification
 from autotune.session.causes import common_shift, environments, pressures, state_of
 from autotune.session.frozen import laid_out
-from autotune.session.ledger import VERIFIED
-from autotune.session.opening import CALLABLE
+from autotune.session.identity import CALLABLE
 from autotune.session.paced import Past, series_of
 from autotune.session.replicates import Interval
+from autotune.session.searches import repeats_of
 from autotune.session.verification import Keeper, spec_for, verify
 from autotune.space.configuration import Configuration
 from autotune.space.spec import StudySpec
@@ -185,7 +185,7 @@ def past_of(store: Store, trial: TrialRecord, metric: str) -> Past | None:
 
 def own_results(store: Store, study_id: int) -> list[TrialRecord]:
     """The trials of a study that were measured, each by itself, by its searches: no baselines, no replays."""
-    again = {session.id for session in store.sessions(study_id) if VERIFIED in session.settings}
+    again = repeats_of(store, study_id)
     return [
         trial
         for trial in store.trials(study_id, status=Status.OK)

@@ -14,7 +14,7 @@ from autotune.measure.outcome import Outcome
 from autotune.provenance.code import Signature, signature
 from autotune.provenance.environment import Environment
 from autotune.session.answers import load_result, space_of
-from autotune.session.budget import stop_condition
+from autotune.session.budget import limit_reached, out_of_time, overdue
 from autotune.session.executor import Executor, Finished, Started, Ticket
 from autotune.session.finale import defend
 from autotune.session.ledger import Ledger
@@ -32,9 +32,6 @@ from autotune.store.store import Store
 
 POLL_SECONDS = 0.25
 """How long the loop waits for a worker before it looks at the budget and renews the leases."""
-
-GRACE_SECONDS = 5.0
-"""How long trials in flight may go on at least when the time is up; then they are given up."""
 
 MAX_ATTEMPTS = 3
 """How often a configuration whose worker was lost is tried before it is left alone."""
@@ -108,7 +105,7 @@ class Session:
             why = self._enough(ledger)
             self._advance(ledger, closed=bool(why) or exhausted)
             # Lost trials are part of the budget: they are tried again even where nothing new is.
-            lost = 0 if self._late(ledger) else ledger.lost
+            lost = 0 if out_of_time(self.spec.budget, ledger.spent) else ledger.lost
             wanted = lost if why or exhausted else max(self._left(ledger), lost)
             free = min(self.executor.capacity - self._running(ledger), wanted)
             if free > 0:
@@ -116,7 +113,7 @@ class Session:
                 exhausted = not (self._submit(ledger, free) or ledger.full) or exhausted
             if ledger.in_flight == 0 and (why or exhausted):
                 return EXHAUSTED if exhausted or self._all_tried(ledger) else why
-            if why and self._overdue(ledger):
+            if why and overdue(self.spec.budget, ledger.spent):
                 self._giving_up = True
                 self.executor.cancel()
             self._collect(ledger)
@@ -126,7 +123,7 @@ class Session:
         """Why nothing new is to be tried; an empty text to go on."""
         if ledger.failure.mistake:
             return MISTAKEN
-        reached = stop_condition(self.spec.budget).reached(ledger.spent)
+        reached = limit_reached(self.spec.budget, ledger.spent)
         return reached or ("other searches have spent the budget" if ledger.full else "")
 
     def _submit(self, ledger: Ledger, n: int) -> bool:
@@ -150,7 +147,7 @@ class Session:
         """End or run on the paused trials of which that is decided; ``closed``: nothing new will come."""
         if self._stopping is None or not self._stopping.paused:
             return
-        late = self._late(ledger)
+        late = out_of_time(self.spec.budget, ledger.spent)
         ended = self._stopping.abandon("the time was up") if late else self._stopping.stopped(closed)
         for trial_id, outcome in ended:
             self._record(ledger, trial_id, outcome)
@@ -199,14 +196,6 @@ class Session:
     def _all_tried(self, ledger: Ledger) -> bool:
         size = None if self.spec.space.continuous else self.spec.space.feasible.size
         return size is not None and ledger.spent.trials >= size
-
-    def _late(self, ledger: Ledger) -> bool:
-        return self.spec.budget.time is not None and ledger.spent.seconds >= self.spec.budget.time
-
-    def _overdue(self, ledger: Ledger) -> bool:
-        """Trials in flight may finish when the time is up, but not for long."""
-        limit = self.spec.budget.time
-        return limit is not None and ledger.spent.seconds >= limit + max(GRACE_SECONDS, 0.05 * limit)
 
     def _follow_source(self, ledger: Ledger, unchanged: Signature) -> Signature:
         """Notice that the objective's files were edited; then all later trials use and name the new ones."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from autotune.errors import InputError, Problem
 from autotune.session.finale import DEFAULT
-from autotune.session.opening import are_kin
+from autotune.session.identity import are_kin
 from autotune.session.shapes_cross import columns_of, own_winner
 from autotune.space.configuration import Configuration, FrozenMap
 from autotune.space.spec import MetricSpec

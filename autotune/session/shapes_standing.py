@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from autotune.session.ledger import seconds_searched
+from autotune.session.searches import seconds_searched
 from autotune.session.shapes_budget import Standing
 from autotune.space.spec import StudySpec
 from autotune.status import Status

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autotune.search.contract import Source
+from autotune.session.identity import CALLABLE, are_kin
 from autotune.session.observing import observe_record
-from autotune.session.opening import CALLABLE, are_kin
 from autotune.session.shapes_budget import distance
 from autotune.space.spec import MetricSpec, StudySpec
 from autotune.status import Status

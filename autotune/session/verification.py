@@ -22,8 +22,8 @@ from autotune.session.agreement import UNMEASURABLE, Claim, Run, Verification, c
 from autotune.session.executor import Executor
 from autotune.session.executors import make_executor
 from autotune.session.finale import DEFAULT, Contender, Place, read_again, store_readings
-from autotune.session.ledger import VERIFIED
 from autotune.session.rounds import Rounds
+from autotune.session.searches import VERIFIED
 from autotune.space.configuration import FrozenMap, plain
 from autotune.space.reader import parse_family, parse_spec
 from autotune.space.spec import StudySpec

@@ -9,7 +9,7 @@ from autotune.report.overview import studies
 from autotune.report.page_markdown import markdown
 from autotune.report.spend import spend
 from autotune.report.study_page import study_page
-from autotune.session.ledger import VERIFIED
+from autotune.session.searches import VERIFIED
 from tests.report.studies import Written
 
 NOW = 1_700_001_000.0

@@ -19,7 +19,7 @@ from autotune.search.registry import missing_packages, strategy_names
 from autotune.session.api import search
 from autotune.session.asktell import AskedTrial, AskTell
 from autotune.session.derivation import Derivation, Known, derive
-from autotune.session.ledger import VERIFIED
+from autotune.session.searches import VERIFIED
 from autotune.space.configuration import Configuration
 from autotune.space.reader import parse_spec
 from autotune.space.spec import SearchSettings, StudySpec

@@ -16,8 +16,9 @@ from autotune.report.summary import summarize
 from autotune.search.contract import Proposal
 from autotune.session import session
 from autotune.session.api import capture_environment
-from autotune.session.ledger import Ledger, seconds_searched
+from autotune.session.ledger import Ledger
 from autotune.session.opening import open_study
+from autotune.session.searches import seconds_searched
 from autotune.space import Choice, IntegerRange, OrderedValues, Space
 from autotune.space.reader import parse_spec
 from autotune.space.spec import Budget

@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import autotune
-from autotune.session.opening import Identity
+from autotune.session.identity import Identity
 from autotune.space.reader import parse_spec
 from autotune.space.spec import StudySpec
 from autotune.store.records import StudyRecord

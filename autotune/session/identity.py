@@ -1,0 +1,135 @@
+"""What makes two searches the same study, and how a difference is said."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from autotune.space.configuration import plain
+from autotune.space.spec import (
+    CallableObjective,
+    CommandObjective,
+    MeasureSettings,
+    ObjectiveSpec,
+    PythonObjective,
+    ReplayObjective,
+    StudySpec,
+)
+from autotune.store.records import StudyRecord
+
+CALLABLE = "callable "
+"""Begins the description of what a program gave to be measured: no space file says with what."""
+COMMAND = "command "
+"""Begins the description of a command, which goes on as JSON."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What makes two searches the same study, part by part, so that a difference can be named."""
+
+    objective: str
+    """How the objective is written in the space file."""
+    source: str
+    """Hash of the objective's own files (or of the recording)."""
+    workload: str
+    metrics: str
+    machine: str
+    resource: str = ""
+    """What a complete trial uses, where trials may be stopped early."""
+    cores: str = ""
+    """How many cores a measurement has, where it is not one: another number measures something else."""
+
+    @property
+    def key(self) -> str:
+        """16 hexadecimal digits over all parts; those that came later do not count where they say nothing."""
+        parts = {k: value for k, value in asdict(self).items() if value or k not in ("resource", "cores")}
+        text = json.dumps(parts, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def differences(self, earlier: Mapping[str, str]) -> dict[str, list[str]]:
+        """``{part: [before, after]}`` for each part that is not as in ``earlier``."""
+        return {
+            part: [earlier.get(part, ""), value]
+            for part, value in asdict(self).items()
+            if earlier.get(part, "") != value  # an older document lacks the parts that came since
+        }
+
+
+def identify(spec: StudySpec, source_hash: str, machine_key: str) -> Identity:
+    """The identity of the study that ``spec`` describes. A replay does not depend on the machine."""
+    early = spec.search.early_stopping
+    replayed = isinstance(spec.objective, ReplayObjective)
+    return Identity(
+        objective=describe_objective(spec.objective),
+        source=spec.objective.code if isinstance(spec.objective, CallableObjective) else source_hash,
+        workload=json.dumps(plain(spec.workload), sort_keys=True),
+        metrics=json.dumps([asdict(metric) for metric in spec.metrics], sort_keys=True),
+        machine="" if replayed else machine_key,
+        resource="" if early is None else f"{early.max} {early.resource}",
+        cores="" if replayed else say_cores(spec.measure.cores),
+    )
+
+
+def are_kin(one: StudyRecord, other: StudyRecord) -> bool:
+    """Whether two studies of the same name differ in the workload alone, and have the same keys in it."""
+    if one.name != other.name or set(one.workload) != set(other.workload):
+        return False
+    mine, theirs = (study.document.get("identity", {}) for study in (one, other))
+    parts = [part for part in Identity.__dataclass_fields__ if part != "workload"]
+    return all(mine.get(part, "") == theirs.get(part, "") for part in parts)
+
+
+def describe_objective(objective: ObjectiveSpec) -> str:
+    """How the objective is written, without the folder that it was written in."""
+    match objective:
+        case PythonObjective():
+            return f"python {objective.target}"
+        case CommandObjective():
+            document = asdict(objective)
+            document.pop("base")
+            return COMMAND + json.dumps(document, sort_keys=True, default=list)
+        case ReplayObjective():
+            return f"replay {objective.file.name}"
+        case CallableObjective():
+            return CALLABLE + objective.name
+
+
+def say_cores(cores: int | None) -> str:
+    """Empty for the usual number."""
+    return "" if cores in (None, MeasureSettings().cores) else str(cores)
+
+
+def say_difference(part: str, before: str, after: str) -> str:
+    """One of :meth:`Identity.differences` in words."""
+    if part == "source":
+        return "the objective's source has changed"
+    if part == "machine":
+        return "the machine is another one"
+    if part == "cores":
+        return f"a measurement has another number of cores, {after or MeasureSettings().cores}"
+    if before.startswith(COMMAND) and after.startswith(COMMAND):
+        was, now = (json.loads(text.removeprefix(COMMAND)) for text in (before, after))
+        return "; ".join(
+            f"the command's {name} were {_words(was.get(name))} and are {_words(now.get(name))}"
+            for name in now
+            if was.get(name) != now[name]
+        )
+    if part == "metrics":
+        return f"the metrics were {_say_metrics(before)} and are {_say_metrics(after)}"
+    return f"{part} was {before or 'nothing'} and is {after or 'nothing'}"
+
+
+def _say_metrics(text: str) -> str:
+    """``time (goal: minimize, unit: s), memory (at_most: 1000)``."""
+    return ", ".join(
+        f"{metric.pop('name')} ({', '.join(f'{k}: {v}' for k, v in metric.items() if v not in (None, ''))})"
+        for metric in json.loads(text)
+    )
+
+
+def _words(value: Any) -> str:
+    words = [f"{k}={v}" for k, v in value.items()] if isinstance(value, dict) else value
+    return (" ".join(map(str, words)) if isinstance(words, list) else str(words)) or "nothing"

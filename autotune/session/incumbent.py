@@ -1,0 +1,34 @@
+"""The best of the trials so far, and how long ago it came."""
+
+from __future__ import annotations
+
+from autotune.session.front import GrowingFront
+from autotune.session.observing import Finished
+from autotune.session.progress import Best
+from autotune.session.result import better
+from autotune.space.spec import StudySpec
+from autotune.status import Status
+
+
+class Incumbent:
+    """Hears the trials that have ended, in the order of their results."""
+
+    def __init__(self, spec: StudySpec) -> None:
+        self.best: Best | None = None
+        """By the first goal."""
+        self.since = 0
+        """Trials since the last that was the best by that goal, or came on the front of all."""
+        self._metric = spec.goals[0]
+        self._front = GrowingFront(spec.goals)
+
+    def hear(self, trial: Finished) -> None:
+        self.since += 1
+        estimate = trial.metrics.get(self._metric.name)
+        if trial.status is not Status.OK or estimate is None:
+            return
+        goal = self._metric.goal or "minimize"
+        if self.best is None or better(goal, estimate.value, self.best.estimate.value):
+            self.best = Best(trial.number, trial.configuration, estimate)
+            self.since = 0
+        if self._front.improves(trial.metrics):
+            self.since = 0

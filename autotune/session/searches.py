@@ -1,0 +1,53 @@
+"""The sessions of a study: which of them searched, and for how long; and those whose process has died."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from autotune.session.liveness import lives
+from autotune.store.records import SessionRecord
+from autotune.store.store import Store
+
+VERIFIED = "verified"
+"""The setting that tells a session that measured an answer again from one that searched."""
+
+
+def searches_of(store: Store, study_id: int) -> tuple[SessionRecord, ...]:
+    """The sessions that searched."""
+    return tuple(s for s in store.sessions(study_id) if VERIFIED not in s.settings)
+
+
+def repeats_of(store: Store, study_id: int) -> set[int]:
+    """The sessions of ``replay`` and ``verify``, by id."""
+    return {s.id for s in store.sessions(study_id) if VERIFIED in s.settings}
+
+
+def seconds_searched(store: Store, study_id: int) -> float:
+    """Seconds that earlier sessions searched: from the start of each to the end of its last search trial.
+
+    What they measured again after that, to defend a winner, is not counted.
+    """
+    last = store.last_finished(study_id, purpose="search")
+    return sum(max(last[s.id] - s.started_at, 0.0) for s in store.sessions(study_id) if s.id in last)
+
+
+def close_dead(store: Store, study_id: int) -> None:
+    """Sessions of this host whose process is gone will not finish their trials: close them."""
+    for session in store.sessions(study_id):
+        if session.finished_at is None and lives(session) is False:
+            store.close_session(session.id, "its process is gone")
+
+
+def expire(store: Store, study_id: int) -> None:
+    """Take for lost what ran out of its lease, but not from a process that is seen to live.
+
+    It may have had no moment to renew it: a trial that the caller runs lasts as long as it lasts. In
+    this very process that says nothing, for a session may have been dropped without being closed.
+    """
+    alive = [
+        session.id
+        for session in store.sessions(study_id)
+        if session.finished_at is None and session.pid != os.getpid() and lives(session)
+    ]
+    store.expire(study_id, time.time(), alive=alive)
