@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from autotune.search.acquisition import log_expected_improvement
+from autotune.search.ambition import Ambition
 from autotune.search.contract import Observation, Option, Problem, Proposal, Strategy
 from autotune.search.cost import Cost, emphasis
-from autotune.search.features import Features, is_long_range
+from autotune.search.features import Features
 from autotune.search.gaussian_process import Floats, Inputs, Integers
 from autotune.search.history import History, Targets
+from autotune.search.likely import likely_enough
 from autotune.search.pool import Pool, Pools
 from autotune.search.promises import overrated
 from autotune.search.several import Several
@@ -24,43 +25,6 @@ from autotune.search.untried import untried
 
 INCUMBENTS = 4
 """The best configurations, all of whose neighbours are candidates."""
-AMBITION = 30.0
-"""The improvement asked for falls as this over the number of observations, in standard deviations."""
-SMALL = 4000
-"""Configurations of a space below which it is in proportion less: there the best of what was seen is soon the
-best there is, and to look for something quite different takes the tries that would find it."""
-LEVELS = 10
-"""As so many values a continuous knob counts for that, beside others: that far its tenths are alike. Where
-all knobs are continuous, or as good as that, nothing beyond an improvement is asked for: a smooth function
-shows by its slopes where to look, and who asks for much there is sent to the corners."""
-MODEST = 0.1
-"""The part of it that is left for trainings that may be stopped. What a step takes spreads over a factor of
-ten among them, and beside a large ambition no difference in cost weighs anything: searches spent most of
-their time on the smallest batches, which are as good as others and ten times as slow."""
-KNOWN = 100.0
-"""As so many observations count earlier studies that are fully believed."""
-PATIENCE = 6
-"""Tries of which none did as well as the best is expected to do, after which one try in ..."""
-WAY_OUT = 4
-"""... so many is a way out: on a plateau each next try looks as good as the last, and a model that is wrong
-about where the best region lies does not find out by itself. Such a try asks for as much as ..."""
-FRESH = 25
-"""... after so many observations, of which there are mostly more by then. A random one, which was the way out
-before, mostly goes where the model rightly knows that nothing is to be had."""
-LAST = 1 / 8
-"""The part of all tries, at their end, that ask for no more than an improvement: a discovery could no longer
-be followed up, and what is next to the best has waited."""
-LIKELY = 0.75
-"""What succeeds less probably than this part of all tries did is tried only where nothing else is left. The
-ambition makes log-improvements differ by more than any probability can weigh. Where most has failed so far,
-little is likely, and to keep to that would be to stay at the few points that succeeded."""
-AT_A_LIMIT = 0.5
-"""The same where memory ran out that nobody measures: larger is mostly faster until it no longer fits, so
-that the best lies where success is doubtful. For failures of other kinds there is no reason to, and where
-successes tell how much they used, the limit is foreseen."""
-FORESEEN = 0.8
-"""The same where the cap of memory is known beforehand: what fits is foretold from what successes used, and a
-failure teaches little. With 0.9 and 1 there are fewer still, and one in seventy searches misses the best."""
 CAUTION = 1.0
 """How much more often than once a probability counts that something measured stays within its limit. The
 plain product is right for one try; but a limit to something measured is foreseen from successes too, so that
@@ -86,11 +50,7 @@ class Bayes(Strategy):
     of the *difference* (Letham et al., Bayesian Analysis 14, 2019, have the same from draws of both); else a
     search of noisy trainings tries the best it has again and again, a little to the side.
 
-    What is asked for is an improvement by :data:`AMBITION` over the number of observations: much at first,
-    when the process knows little and is too sure of it, so that the search does not polish the first good
-    region it meets; next to nothing after some hundred tries. Where the goal follows a plain law and only a
-    limit keeps from more of it (:mod:`~autotune.search.law`), nothing is asked for: what fits is the question
-    then. Where it makes no progress, some tries ask for as much again as early ones did.
+    How large an improvement is asked for changes as the search goes on (:mod:`~autotune.search.ambition`).
 
     With ``cost``, the improvement expected is divided by the seconds expected, less and less as the budget is
     spent (:mod:`~autotune.search.cost`). ``rebuild`` asks for the same and names the knobs that need a new
@@ -123,7 +83,7 @@ class Bayes(Strategy):
             self._several = Several(problem, self.features, self._pools)
         self._fitted = -1
         """How many observations the surrogate was fitted to."""
-        self._ambition = _ambition_in(self.features)
+        self._ambition = Ambition(problem, self.features)
 
     def ask(self, n: int = 1) -> list[Proposal]:
         with one_thread():
@@ -196,38 +156,22 @@ class Bayes(Strategy):
 
     # -- with a model
 
-    def _stuck(self, targets: Targets, level: float) -> bool:
-        """Whether it is time for a way out."""
-        if self._ending:
-            return False
-        since = targets.since(level)  # what is in flight is no failure yet, but takes its turn
-        return since >= PATIENCE and (since + len(self.pending)) % WAY_OUT == 0
-
-    @property
-    def _ending(self) -> bool:
-        """Whether the next try is one of the last there may be."""
-        budget = self.problem.budget
-        return budget is not None and len(self.taken) >= (1.0 - LAST) * budget
-
     def _likely(self, surrogate: Surrogate, targets: Targets) -> Callable[[Inputs], Floats] | None:
         """The probability of success as far as it matters, for proposals without regard to the goal."""
         if not targets.failed.any():
             return None
-        likely = self._likely_enough(targets, surrogate)
+        likely = likely_enough(targets, self._history.ran_out, surrogate)
         return lambda inputs: np.minimum(surrogate.success_at(inputs), likely)
-
-    def _likely_enough(self, targets: Targets, surrogate: Surrogate | None = None) -> float:
-        """The probability of success from which on a candidate is as good as any."""
-        if surrogate and surrogate.knows_cap:
-            return FORESEEN * targets.likelihood
-        met = self._history.ran_out and not (surrogate and surrogate.foresees_memory)
-        return (AT_A_LIMIT if met else LIKELY) * targets.likelihood
 
     def _for_the_front(self, targets: Targets, rng: np.random.Generator) -> Proposal | None:
         assert self._several is not None
-        ambition, likely = self._ambition / len(targets.values), self._likely_enough(targets)
-        pending = list(self.pending.values())
-        found = self._several.choose(pending, self.taken, rng, ambition=ambition, likely=likely)
+        found = self._several.choose(
+            list(self.pending.values()),
+            self.taken,
+            rng,
+            ambition=self._ambition.after(len(targets.values)),
+            likely=likely_enough(targets, self._history.ran_out),
+        )
         return Proposal(found[0], {"strategy": self.name, **found[1]}) if found else None
 
     def _modelled(self, targets: Targets, rng: np.random.Generator) -> Proposal | None:
@@ -239,17 +183,19 @@ class Bayes(Strategy):
         try:
             surrogate, pool = self._taught(targets)
             leader = surrogate.leader(self._history, targets)
-            asked, stuck = self._asked_for(surrogate), self._stuck(targets, leader.level)
-            if stuck and not asked:
+            stuck = self._ambition.stuck(targets.since(leader.level), len(self.taken), len(self.pending))
+            modest = self._ambition.none_left(len(self.taken), surrogate.lawful)
+            if stuck and modest:
                 return self._newcomer("way out", rng, self._likely(surrogate, targets))
             columns = pool.near(best, rng)
             expected = surrogate.predict(columns, list(self.pending.values()), leader)
         except np.linalg.LinAlgError:
             self._fitted = -1
             return None
-        trust = self._belief.trust if self._belief else 0.0
-        known = FRESH if stuck else len(targets.instructive) + KNOWN * trust
-        goal = leader.level - asked / known
+        goal = leader.level
+        if not modest:
+            trust = self._belief.trust if self._belief else 0.0
+            goal -= self._ambition.asked(len(targets.instructive), trust, stuck, self._history.stopped)
         success = expected.success ** overrated(self.usable)
         gain = log_expected_improvement(expected.mean, expected.apart, goal) + np.log(success)
         gain += CAUTION * expected.log_room
@@ -257,32 +203,21 @@ class Bayes(Strategy):
         if self._cost is not None:
             gain -= emphasis(self.problem, len(self._history), self._cost.seconds) * np.log(seconds)
         gain = np.round(gain / TIE) * TIE
-        likely = self._likely_enough(targets, surrogate)
+        likely = likely_enough(targets, self._history.ran_out, surrogate)
         for i in np.lexsort((-gain, -np.minimum(success, likely))):
             configuration = pool.candidate(columns, i)
             if configuration is not None and configuration.hash not in self.taken:
-                return Proposal(
-                    configuration,
-                    {
-                        "strategy": self.name,
-                        "kind": "large improvement" if stuck else "expected improvement",
-                        "predicted": targets.metric(float(expected.mean[i])),
-                        "spread": float(expected.spread[i]) * targets.scale,
-                        "logarithmic": targets.logarithmic,
-                        "best": targets.metric(targets.best),
-                        "success": float(expected.success[i]),
-                        "log_gain": float(gain[i]),
-                        **({"seconds": float(seconds[i])} if self._cost else {}),
-                        **(self._belief.reason if self._belief else {}),
-                    },
-                )
+                reason = {
+                    "strategy": self.name,
+                    "kind": "large improvement" if stuck else "expected improvement",
+                    **targets.predicted(float(expected.mean[i]), float(expected.spread[i])),
+                    "success": float(expected.success[i]),
+                    "log_gain": float(gain[i]),
+                    **({"seconds": float(seconds[i])} if self._cost else {}),
+                    **(self._belief.reason if self._belief else {}),
+                }
+                return Proposal(configuration, reason)
         return None
-
-    def _asked_for(self, surrogate: Surrogate) -> float:
-        """The improvement that is asked for, times the number of observations."""
-        if surrogate.lawful or self._ending:
-            return 0.0
-        return self._ambition * (MODEST if self._history.stopped else 1.0)
 
     def _seconds(self, pool: Pool, columns: Integers) -> Floats:
         """What each candidate is expected to cost; all 1 where cost does not count."""
@@ -324,17 +259,3 @@ class Bayes(Strategy):
         """The features, with what is expected beforehand by the first ``due`` observations."""
         self._belief = self._transfer.belief(self.usable[:due])
         return self.features.informed(self._belief.expected) if self._belief else self.features
-
-
-def _ambition_in(features: Features) -> float:
-    """The improvement to ask for in a space, times the number of observations, in standard deviations."""
-    ranges = [knob for knob in features.space.knobs if is_long_range(knob)]
-    if len(ranges) == len(features.space.knobs):
-        return 0.0
-    listed = features.space.feasible.size
-    if not listed:
-        return AMBITION
-    # In logarithms: the exact count may be larger than any float.
-    counts = [len(knob.cells[0].values) if knob.cells else 1 for knob in ranges]
-    size = math.log(listed) + sum(math.log(LEVELS / count) for count in counts)
-    return AMBITION * math.exp(min(0.0, size - math.log(SMALL)))

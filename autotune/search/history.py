@@ -68,6 +68,15 @@ class Targets:
         own = self.sign * (self.middle + self.scale * target)
         return math.exp(own) if self.logarithmic else own
 
+    def predicted(self, mean: float, spread: float) -> dict[str, float | bool]:
+        """A prediction as a :data:`~autotune.search.contract.Reason` has it."""
+        return {
+            "predicted": self.metric(mean),
+            "spread": spread * self.scale,
+            "logarithmic": self.logarithmic,
+            "best": self.metric(self.best),
+        }
+
 
 class History:
     """The trials told so far: a row a configuration, in the order in which they were first told.
