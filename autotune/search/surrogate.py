@@ -55,6 +55,40 @@ class Prediction:
     """The logarithm of the probability that it is within all limits to what is measured: a part of that."""
 
 
+@dataclass(frozen=True)
+class _Fit:
+    """A process with hyper-parameters, and what it is to be conditioned on."""
+
+    process: GaussianProcess
+    rows: Integers
+    """Of the history."""
+    inputs: Inputs
+    known: Floats
+    """Shape (rows,): the variances of their targets."""
+    lawful: bool
+
+
+def _fitted(history: History, features: Features, at_a_limit: bool) -> _Fit:
+    """The process that explains a history best; only ``at_a_limit`` it may be a law of the knobs."""
+    process = GaussianProcess(features.columns, Prior(wide=True))
+    targets = history.targets()
+    if targets is None:  # nothing has a number yet
+        rows = np.arange(len(history))
+        inputs, values, known = features.of(history.configurations), np.zeros(len(rows)), np.zeros(len(rows))
+    else:
+        rows = np.intersect1d(chosen(targets), targets.instructive)
+        inputs = features.of([history.configurations[i] for i in rows])
+        known = targets.known[rows]
+        values = targets.values[rows]
+        values = (values - values.mean()) / (values.std() or 1.0) - _centred(inputs.expected)
+        process.fit(inputs, values, known)
+    law = law_of(process, features, inputs, values, known) if at_a_limit else None
+    if law is None:
+        return _Fit(process, rows, inputs, known, lawful=False)
+    process, kept = law
+    return _Fit(process, rows[kept], inputs.taken(kept), known[kept], lawful=True)
+
+
 class Surrogate:
     """The process as it was fitted to the first ``due`` observations, conditioned on all since.
 
@@ -79,34 +113,18 @@ class Surrogate:
         Raises ``numpy.linalg.LinAlgError`` where rounding defeats the process.
         """
         self.features = features
-        self._pool = pool
-        self._process = GaussianProcess(features.columns, Prior(wide=True))
-        history = History.of(problem, first)
-        targets = history.targets()
-        self._rows = np.arange(len(history))
-        if targets:
-            self._rows = np.intersect1d(chosen(targets), targets.instructive)
-        self._first = len(history)
-        self._inputs = features.of([history.configurations[i] for i in self._rows])
-        known = values = np.zeros(len(self._rows))
-        if targets:
-            known = targets.known[self._rows]
-            values = targets.values[self._rows]
-            values = (values - values.mean()) / (values.std() or 1.0)
-            values -= _centred(self._inputs.expected)
-            self._process.fit(self._inputs, values, known)
         self._problem = problem
+        self._pool = pool
         unexplained = self._unexplained(first)
         self._feasibility = Feasibility(features, pool, unexplained, problem.memory) if success else None
         self._bounds = Bounds(problem, features, pool, first) if success else None
-        self.lawful = False
+        history = History.of(problem, first)
+        fit = _fitted(history, features, self._at_a_limit)
+        self.lawful = fit.lawful
         """Whether the goal follows a law, so that it is known what is to be gained."""
-        law = law_of(self._process, features, self._inputs, values, known) if self._at_a_limit else None
-        if law is not None:
-            self._process, rows = law
-            self._rows, self._inputs, known = self._rows[rows], self._inputs.taken(rows), known[rows]
-            self.lawful = True
-        self._posterior = Posterior(self._process, self._inputs, known)
+        self._first = len(history)
+        self._rows, self._inputs = fit.rows, fit.inputs
+        self._posterior = Posterior(fit.process, fit.inputs, fit.known)
         self._later = 0
         """How many of the rows came since the fit: the last ones."""
         self._expected = np.zeros(0)
