@@ -1,4 +1,5 @@
-"""``autotune doctor``: what this machine can do, its noise floor, what is missing for what, and GPU work."""
+"""``autotune doctor``: what this machine can do, its noise floor, what is missing for what, and GPU work; or
+whether a store is sound."""
 
 from __future__ import annotations
 
@@ -6,17 +7,65 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from autotune.cli.main import DONE, STORE_FAILED
 from autotune.cli.options import echo, json_option, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+MOST = 20
+"""Findings that are listed."""
+
 
 @click.command("doctor")
 @click.option("--seconds", type=click.FloatRange(0.1, 60), default=1.0, help="How long to measure the noise.")
+@click.option("--store", metavar="URL", help="Examine this store in place of the machine.")
 @json_option
-def command(seconds: float, as_json: bool) -> int:
-    """Say what works here and what is missing for what. Everything is tried, nothing is assumed."""
+def command(seconds: float, store: str | None, as_json: bool) -> int:
+    """Say what works here and what is missing for what. Everything is tried, nothing is assumed.
+
+    With --store, say whether that store is sound: pages, references, readings, and each file by its hash.
+    """
+    if store is not None:
+        found = examine(store)
+        if as_json:
+            print_json(found)
+        else:
+            echo(say_store(found))
+        return STORE_FAILED if found["findings"] else DONE
+    document = examine_machine(seconds)
+    if as_json:
+        print_json(document)
+    else:
+        echo(say(document))
+    return DONE
+
+
+def examine(store: str) -> dict[str, Any]:
+    """What a store holds, and what is wrong with it."""
+    from autotune.store.store import Store
+
+    with Store.open(store, readonly=True) as opened:
+        findings = opened.integrity()
+        studies = [] if findings else opened.studies()
+        trials = sum(sum(study.counts.values()) for study in studies)
+        return {"store": opened.url, "studies": len(studies), "trials": trials, "findings": findings}
+
+
+def say_store(found: Mapping[str, Any]) -> str:
+    from autotune.report.numbers import say_count
+    from autotune.store.failures import DAMAGED
+
+    findings, url = found["findings"], found["store"]
+    if not findings:
+        studies, trials = say_count(found["studies"], "study", "studies"), say_count(found["trials"], "trial")
+        return f"{url} is sound: {studies}, {trials}"
+    remedy = DAMAGED.then if url.startswith("sqlite") else "Restore it from a copy of before."
+    more = [f"  and {len(findings) - MOST:,} more; --json has all"] if len(findings) > MOST else []
+    return "\n".join([f"{url} is damaged:", *(f"  {one}" for one in findings[:MOST]), *more, remedy])
+
+
+def examine_machine(seconds: float) -> dict[str, Any]:
     from dataclasses import asdict
 
     from autotune.measure.gpu.prospects import prospects
@@ -27,7 +76,7 @@ def command(seconds: float, as_json: bool) -> int:
     from autotune.provenance.probe import probe
 
     environment = capture(None)
-    document: dict[str, Any] = {
+    return {
         "machine_key": environment.machine_key,
         "device": dict(device_facts()),
         "noise": asdict(noise_floor(seconds)),
@@ -35,11 +84,6 @@ def command(seconds: float, as_json: bool) -> int:
         "distributed": [asdict(capability) for capability in group_prospects()],
         "gpu": [asdict(capability) for capability in prospects()],
     }
-    if as_json:
-        print_json(document)
-    else:
-        echo(say(document))
-    return 0
 
 
 def say(document: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Is the database sound? What the fault tests ask after everything that they do to it."""
+"""Is the database sound? ``autotune doctor --store`` asks, and fault tests after all that they do."""
 
 from __future__ import annotations
 
@@ -6,15 +6,22 @@ from collections.abc import Iterator
 
 import sqlalchemy as sa
 
+from autotune.errors import StoreError
+from autotune.store.documents import content_hash, unpack
 from autotune.store.failures import is_damage
-from autotune.store.schema import readings, trials
+from autotune.store.schema import artifacts, readings, trials
+
+AT_ONCE = 20
+"""Files that are held in memory at once."""
 
 
 def findings(connection: sa.Connection) -> list[str]:
     """What is wrong, each in a sentence. Where the pages are damaged the rows are not asked at all."""
-    if connection.dialect.name != "sqlite":
-        return list(_miscounted(connection))
-    return list(_damaged_pages(connection)) or [*_dangling(connection), *_miscounted(connection)]
+    sqlite = connection.dialect.name == "sqlite"
+    if sqlite and (damaged := list(_damaged_pages(connection))):
+        return damaged
+    dangling = _dangling(connection) if sqlite else ()
+    return [*dangling, *_miscounted(connection), *_altered(connection)]
 
 
 def _damaged_pages(connection: sa.Connection) -> Iterator[str]:
@@ -43,3 +50,14 @@ def _miscounted(connection: sa.Connection) -> Iterator[str]:
     )
     for trial, should, found in connection.execute(query):
         yield f"trial {trial} should have {should} readings and has {found}"
+
+
+def _altered(connection: sa.Connection) -> Iterator[str]:
+    query = sa.select(artifacts.c.hash, artifacts.c.kind, artifacts.c.encoding, artifacts.c.content)
+    for digest, kind, encoding, content in connection.execution_options(yield_per=AT_ONCE).execute(query):
+        try:
+            same = content_hash(unpack(encoding, content)) == digest
+        except StoreError:
+            same = False
+        if not same:
+            yield f"the file {digest[:12]} ({kind}) is not what it was when it was stored"

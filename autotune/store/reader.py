@@ -246,7 +246,8 @@ class StoreReader:
     def integrity(self) -> list[str]:
         """What is wrong with the database, each in a sentence; empty where all is well.
 
-        On SQLite every page, index and reference is looked at; everywhere, that each trial has its readings.
+        On SQLite every page, index and reference is looked at; everywhere, that each trial has its readings,
+        and that each file is what its hash says.
         """
         with self._database.read() as connection:
             return integrity.findings(connection)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -189,6 +190,21 @@ def test_init_writes_what_works(tmp_path: Path) -> None:
         assert all((tmp_path / file).exists() for file in written["files"])
         assert document(tmp_path, "check", f"{kind}/space.yaml")["default"]["feasible"]
         assert autotune(tmp_path, "init", kind, "--kind", kind).returncode == 2, "it wrote over files"
+
+
+def test_doctor_says_whether_a_store_is_sound(folder: Path, result: dict[str, Any], tmp_path: Path) -> None:
+    shutil.copy(folder / "study.db", tmp_path)
+    assert "study.db is sound: 1 study, " in autotune(tmp_path, "doctor", "--store", "study.db").stdout
+    with sqlite3.connect(tmp_path / "study.db") as database:
+        database.execute(
+            "UPDATE artifacts SET content = x'00' WHERE hash = (SELECT min(hash) FROM artifacts)"
+        )
+        database.execute("UPDATE trials SET reading_count = 99 WHERE id = 2")
+    database.close()
+    told = autotune(tmp_path, "doctor", "--store", "study.db")
+    assert told.returncode == 1 and "should have 99 readings" in told.stdout
+    assert "is not what it was when it was stored" in told.stdout and ".recover" in told.stdout
+    assert len(document(tmp_path, "doctor", "--store", "study.db", code=1)["findings"]) == 2
 
 
 def test_doctor_says_what_is_there(tmp_path: Path) -> None:
