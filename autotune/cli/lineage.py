@@ -11,7 +11,8 @@ from autotune.cli.options import echo, json_option, print_json, store_option
 from autotune.cli.references import RECIPE, find_recipes, find_trial, is_trial
 
 if TYPE_CHECKING:
-    from autotune.report.lineage import Lineage, Node
+    from autotune.report.lineage import Lineage
+    from autotune.report.lineage_links import Node
 
 
 @click.command("lineage")

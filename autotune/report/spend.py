@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.report.evidence import PHASES, Evidence
+from autotune.report.evidence import Evidence
+from autotune.report.evidence_frame import PHASES
 
 if TYPE_CHECKING:
     import pandas as pd

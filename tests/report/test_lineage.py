@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from autotune.report.lineage import MOST, Node, of_trial
+from autotune.report.lineage import of_trial
+from autotune.report.lineage_links import MOST, Node
 from autotune.space.configuration import Configuration
 from autotune.store.records import NewTrial
 from autotune.store.store import Store
