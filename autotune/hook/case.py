@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from autotune.errors import InputError, Problem
+from autotune.likeness import apart
 
 Plain = bool | int | float | str
 
@@ -51,20 +51,11 @@ class Case:
         return cls(values, types)
 
     def distance(self, other: Case) -> float | None:
-        """How far the numbers lie apart: the root of the summed squares of the logarithms of their ratios.
+        """How far the numbers lie apart (:mod:`autotune.likeness`).
 
-        A factor of two in one number is 1; a list of numbers, or a group of named ones, counts as so many.
         ``None`` where a type, a flag or a text differs: what is best for one says nothing of the other.
         """
-        if self.types != other.types or self.values.keys() != other.values.keys():
-            return None
-        total = 0.0
-        for name, one in self.values.items():
-            apart = _apart(one, other.values[name])
-            if apart is None:
-                return None
-            total += apart * apart
-        return math.sqrt(total)
+        return apart(self.values, other.values) if self.types == other.types else None
 
 
 def as_plain(value: Any) -> Plain:
@@ -88,24 +79,3 @@ def is_tensor(value: Any) -> bool:
 
 def type_name(tensor: Any) -> str:
     return str(tensor.dtype).removeprefix("torch.")
-
-
-def _apart(one: Any, other: Any) -> float | None:
-    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
-        if len(one) != len(other):
-            return None
-        each = [_apart(a, b) for a, b in zip(one, other, strict=True)]
-        return None if None in each else math.hypot(*(d for d in each if d is not None))
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        if one.keys() != other.keys():
-            return None
-        return _apart([one[name] for name in one], [other[name] for name in one])
-    sizes = [x for x in (one, other) if isinstance(x, (int, float)) and not isinstance(x, bool)]
-    if len(sizes) == 2:
-        if sizes[0] == sizes[1]:
-            return 0.0
-        # A whole number is finite, though it may be too large to be asked.
-        if min(sizes) > 0 and all(isinstance(x, int) or math.isfinite(x) for x in sizes):
-            return abs(math.log2(sizes[0]) - math.log2(sizes[1]))
-        return None
-    return 0.0 if type(one) is type(other) and one == other else None

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from autotune.errors import InputError, Location, Problem, nearest
-from autotune.session.shapes_budget import distance
+from autotune.likeness import distance
 from autotune.space.configuration import FrozenMap, Value, freeze, plain
 from autotune.space.from_document import space_from_document
 from autotune.space.spec import say_workload

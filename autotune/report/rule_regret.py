@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from autotune.hook.rule import leaf_for
+from autotune.likeness import distance
 from autotune.report.rule_tree import FAILS, Floats, Node, grow, limited, middles, prices, pruned
-from autotune.session.shapes_budget import distance
 from autotune.space.configuration import Value
 
 Workload = Mapping[str, Value]

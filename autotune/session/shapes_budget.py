@@ -14,6 +14,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from autotune.likeness import distance
 from autotune.space.configuration import Value
 
 OPENING = 10
@@ -142,24 +143,3 @@ def order_of(workloads: Sequence[Mapping[str, Value]]) -> tuple[int, ...]:
         left = (place for place in range(len(workloads)) if place not in order)
         order.append(min(left, key=lambda place: min(apart[place][o] for o in order)))
     return tuple(order)
-
-
-STRANGE = 10.0
-"""How far apart two values are that are no positive numbers: as two numbers with a ratio of a thousand."""
-
-
-def distance(one: Mapping[str, Value], other: Mapping[str, Value]) -> float:
-    """How unlike two workloads are: the root of the summed squares; a factor of two in one number is 1."""
-    return math.sqrt(sum(_apart(value, other.get(name)) ** 2 for name, value in one.items()))
-
-
-def _apart(one: Value, other: Value | None) -> float:
-    if type(one) is type(other) and one == other:
-        return 0.0
-    if _positive(one) and _positive(other):
-        return abs(math.log2(one / other))  # type: ignore[operator]
-    return STRANGE
-
-
-def _positive(value: Value | None) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from autotune.likeness import distance
 from autotune.search.contract import Source
 from autotune.session.identity import CALLABLE, are_kin
 from autotune.session.observing import observe_record
-from autotune.session.shapes_budget import distance
 from autotune.space.spec import MetricSpec, StudySpec
 from autotune.status import Status
 from autotune.store.records import StudyRecord

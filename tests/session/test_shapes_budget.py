@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +13,6 @@ from autotune.session.shapes_budget import (
     SLICE,
     Slice,
     Standing,
-    distance,
     next_slice,
     order_of,
 )
@@ -107,18 +105,3 @@ def test_the_middle_begins_and_the_nearest_follow() -> None:
     workloads = [{"m": 4096}, {"m": 64}, {"m": 512}, {"m": 32}]
     assert order_of(workloads) == (1, 3, 2, 0)
     assert order_of([]) == ()
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "apart"),
-    [
-        ({"m": 64}, {"m": 64}, 0),
-        ({"m": 64}, {"m": 128}, 1),
-        ({"m": 8, "n": 8}, {"m": 64, "n": 128}, 5),
-        ({"m": 64}, {"m": 0}, 10),
-        ({"t": "half"}, {"t": "single"}, 10),
-        ({"t": True}, {"t": 1}, 10),
-    ],
-)
-def test_distance_counts_factors_of_two(one: dict, other: dict, apart: float) -> None:  # type: ignore[type-arg]
-    assert distance(one, other) == pytest.approx(apart)

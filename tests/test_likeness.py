@@ -1,0 +1,44 @@
+"""How unlike two workloads are."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from autotune.likeness import apart, distance
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ({"m": 64}, {"m": 64}, 0),
+        ({"m": 64}, {"m": 128}, 1),
+        ({"m": 8, "n": 8}, {"m": 64, "n": 128}, 5),
+        ({"shape": (8, 8)}, {"shape": (64, 128)}, 5),
+        ({"shape": (8, 8)}, {"shape": (8, 8, 8)}, 10),
+        ({"m": 64}, {"m": 0}, 10),
+        ({"m": 64}, {}, 10),
+        ({"t": "half"}, {"t": "single"}, 10),
+        ({"t": True}, {"t": 1}, 10),
+    ],
+)
+def test_distance_counts_factors_of_two(one: dict[str, Any], other: dict[str, Any], expected: float) -> None:
+    assert distance(one, other) == pytest.approx(expected)
+
+
+def test_a_group_of_named_facts_counts_as_its_facts() -> None:
+    link = {"bandwidth": 1e9, "latency": 1e-3}
+    assert apart(link, {"latency": 2e-3, "bandwidth": 1e9}) == pytest.approx(1.0)
+    assert apart(link, {"bandwidth": 1e9}) is None
+
+
+@pytest.mark.parametrize("other", [0, -4, "4", True, math.inf])
+def test_numbers_without_a_ratio_are_not_near(other: Any) -> None:
+    assert apart(4, other) is None
+    assert apart(other, other) == 0.0
+
+
+def test_a_number_past_those_of_floats_is_far_away() -> None:
+    assert apart(1, 10**400) == pytest.approx(400 * math.log2(10))
