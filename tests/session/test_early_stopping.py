@@ -5,94 +5,20 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import autotune
-from autotune.errors import InputError
 from autotune.measure.reports import Reporter
-from autotune.report.story import tell
 from autotune.session.derivation import derive
 from autotune.session.observing import observe_record
 from autotune.session.progress import Progress
-from autotune.space.reader import parse_spec
-from autotune.space.spec import StudySpec
 from autotune.status import Status
 from autotune.store.records import TrialRecord
 from autotune.store.store import Store
-
-SPACE = """
-autotune: 1
-name: curves
-{objective}
-metrics: {{loss: {{goal: minimize}}}}
-knobs:
-  x: {{range: [0, 8], default: 0}}
-  y: {{range: [0, 5], default: 0}}
-search:
-  strategy: {strategy}
-  seed: 3
-  early_stopping: {{policy: {policy}, resource: epochs, max: {steps}}}
-measure: {{finalists: 0, cores: 0}}
-budget: {{trials: {trials}}}
-"""
-
-
-def train(x: int, y: int, report: Reporter, interrupt: bool = False) -> None:
-    end = 0.1 + (x - 5) ** 2 / 64 + (y - 2) ** 2 / 25
-    for step in range(1, (report.steps or 0) + 1):
-        if interrupt and step == 2:
-            raise KeyboardInterrupt
-        report(step, loss=end + 0.5 * math.exp(-step / 6))
-
-
-TRAIN = """
-import math, os
-
-def train(x, y, report):
-    end = 0.1 + (x - 5) ** 2 / 64 + (y - 2) ** 2 / 25
-    for step in range(1, report.steps + 1):
-        if (x, step) == (3, 2):
-            os._exit(7)
-        report(step, loss=end + 0.5 * math.exp(-step / 6))
-"""
-
-PROGRAM = """
-import math, sys
-x, y = map(int, sys.argv[1:])
-for step in range(1, 28):
-    loss = 0.1 + (x - 5) ** 2 / 64 + (y - 2) ** 2 / 25 + 0.5 * math.exp(-step / 6)
-    print(f'{{"step": {step}, "loss": {loss}}}')
-"""
-
-
-def spec(
-    folder: Path,
-    policy: str,
-    *,
-    objective: str = "objective: train.py:train",
-    strategy: str = "random",
-    trials: int = 27,
-    steps: int = 27,
-) -> StudySpec:
-    (folder / "train.py").write_text(TRAIN)
-    filled = SPACE.format(policy=policy, objective=objective, strategy=strategy, trials=trials, steps=steps)
-    return parse_spec(filled, folder / "space.yaml", {})
-
-
-def steps_of(url: Path) -> dict[int, int]:
-    """How many reports each trial has made, by number."""
-    with Store.open(url, readonly=True) as store:
-        reports = store.reports(store.study().id)
-    return {number: sum(r.number == number for r in reports) for number in {r.number for r in reports}}
-
-
-def ends(result: autotune.Result) -> dict[int, tuple[str, object]]:
-    return {t.number: (str(t.status), t.facts.get("step")) for t in result.trials}
-
+from tests.session.curves import PROGRAM, TRAIN, ends, spec, steps_of, train
 
 # -- the point of it -----------------------------------------------------------------------------
 
@@ -205,23 +131,6 @@ def test_finalists_are_run_to_their_end_again_a_few_times(tmp_path: Path) -> Non
     assert runs[27:] == [27] * 3 * 3, "the default and two finalists, three times"
 
 
-@pytest.mark.parametrize("policy", ["successive-halving", "hyperband"])
-def test_a_bracket_learns_from_its_own_trials_while_they_are_paused(tmp_path: Path, policy: str) -> None:
-    given = spec(tmp_path, policy, strategy="bayes", trials=20)
-    result = autotune.search(given, store=tmp_path / "study.db", objective=train)
-    kinds = [str(trial.reason["kind"]) for trial in result.trials]
-    assert kinds[0] == "default" and kinds.count("initial") < 4 and "initial" not in kinds[5:]
-    with Store.open(tmp_path / "study.db", readonly=True) as store:
-        knew = tell(store, store.trial(result.trials[8].id)).knew
-    assert knew is not None and len(knew.results) + knew.paused == knew.proposed == 8
-
-
-def test_a_strategy_without_a_use_for_it_is_not_told_what_is_paused(tmp_path: Path) -> None:
-    given = spec(tmp_path, "successive-halving", strategy="evolution")
-    result = autotune.search(given, store=tmp_path / "study.db", objective=train)
-    assert {trial.knew for trial in result.trials} == {0}, "all of them are of one bracket"
-
-
 # -- interruptions -------------------------------------------------------------------------------
 
 POLICIES = ["asha", "async-hyperband", "successive-halving", "hyperband", "optuna-median", "optuna-hyperband"]
@@ -245,31 +154,6 @@ def test_an_interrupted_search_ends_as_an_unbroken_one(tmp_path: Path, policy: s
     assert ends(broken) == ends(unbroken) and broken.best == unbroken.best
 
 
-@pytest.mark.parametrize("policy", ["successive-halving", "hyperband"])
-def test_a_pause_survives_an_interruption(tmp_path: Path, policy: str) -> None:
-    """What stood at its rung does not run again up to there."""
-    runs: list[tuple[int, int]] = []
-    given = spec(tmp_path, policy, trials=27)
-
-    stop_after = [20]
-
-    def counted(x: int, y: int, report: Reporter) -> None:
-        if len(runs) in stop_after:
-            raise KeyboardInterrupt
-        runs.append((x, y))
-        train(x, y, report)
-
-    autotune.search(given, store=tmp_path / "study.db", objective=counted)
-    assert len(set(runs)) == len(runs) == 20
-    stop_after.clear()
-    result = autotune.search(given, store=tmp_path / "study.db", objective=counted)
-    assert set(result.statuses) <= {"ok", "pruned"} and len(result.trials) == 27
-    unbroken = autotune.search(given, store=tmp_path / "other.db", objective=train)
-    assert ends(result) == ends(unbroken)
-    promotions = len(runs) - 27
-    assert promotions <= 9 + 3 + 1
-
-
 @pytest.mark.parametrize(
     ("steps", "said"),
     [(range(1, 28), []), (range(27), ["before it reported step 27"]), (range(0), ["without any report"])],
@@ -291,87 +175,6 @@ def test_a_training_that_does_not_report_all_its_steps_is_named_once(
     )
 
 
-# -- pauses --------------------------------------------------------------------------------------
-
-
-def test_a_promoted_trial_finds_its_checkpoint(tmp_path: Path) -> None:
-    taken: list[tuple[int, int, int]] = []
-
-    def resuming(x: int, y: int, report: Reporter) -> None:
-        assert report.folder is not None and report.steps == 27
-        file = report.folder / "step"
-        begin = int(file.read_text()) if file.exists() else 0
-        end = 0.1 + (x - 5) ** 2 / 64 + (y - 2) ** 2 / 25
-        for step in range(begin + 1, 28):
-            taken.append((x, y, step))
-            if report.may_pause(step):
-                file.write_text(str(step))
-            report(step, loss=end + 0.5 * math.exp(-step / 6))
-
-    result = autotune.search(
-        spec(tmp_path, "successive-halving"), store=tmp_path / "study.db", objective=resuming
-    )
-    assert len(set(taken)) == len(taken) == 27 * 1 + 9 * 2 + 3 * 6 + 1 * 18
-    steps = sorted(t.facts["step"] for t in result.trials)
-    assert steps == [1] * 18 + [3] * 6 + [9] * 2 + [27]
-    best = next(t for t in result.trials if t.status is Status.OK)
-    assert [at * 27 for at, _ in observe_record(best).curve] == pytest.approx([1, 3, 9])
-    assert best.told == 27 + 9 + 3 + 26 - 3, "the one that goes on ends last, after all results and pauses"
-
-
-def test_each_run_of_the_finale_begins_without_a_checkpoint(tmp_path: Path) -> None:
-    begun: list[tuple[int, bool]] = []
-
-    def resuming(x: int, y: int, report: Reporter) -> None:
-        assert report.folder is not None and report.steps == 27
-        file = report.folder / "step"
-        begin = int(file.read_text()) if file.exists() else 0
-        begun.append((begin, report.may_pause(1)))
-        for step in range(begin + 1, 28):
-            file.write_text(str(step))
-            report(step, loss=20.0 - x - y + 1 / step)
-
-    given = spec(tmp_path, "successive-halving")
-    given = replace(given, measure=replace(given.measure, finalists=1))
-    result = autotune.search(given, store=tmp_path / "study.db", objective=resuming)
-    assert result.defended
-    assert begun[-6:] == [(0, False)] * 6, "the default and a finalist, three times each"
-
-
-def test_nobody_is_to_save_where_nobody_is_paused(tmp_path: Path) -> None:
-    asked: list[bool] = []
-
-    def asking(x: int, y: int, report: Reporter) -> None:
-        for step in range(1, 28):
-            asked.append(report.may_pause(step))
-            report(step, loss=x + y + 1 / step)
-
-    autotune.search(spec(tmp_path, "asha", trials=4), store=tmp_path / "study.db", objective=asking)
-    assert asked and not any(asked)
-
-
-def test_an_incomplete_bracket_still_has_a_winner(tmp_path: Path) -> None:
-    given = spec(tmp_path, "successive-halving", trials=7)
-    result = autotune.search(given, store=tmp_path / "study.db", objective=train)
-    assert result.statuses == {"ok": 1, "pruned": 6} and result.best is not None
-
-
-def test_when_the_time_is_up_nobody_is_promoted(tmp_path: Path) -> None:
-    begun: list[float] = []
-
-    def slow(x: int, y: int, report: Reporter) -> None:
-        begun.append(time.monotonic())
-        # The session's clock was already running when the first one began.
-        while len(begun) == 5 and time.monotonic() < begun[0] + 4.0:
-            pass
-        train(x, y, report)
-
-    given = spec(tmp_path, "successive-halving")
-    result = autotune.search(given, store=tmp_path / "study.db", objective=slow, time=4.0)
-    assert 1 <= len(begun) <= 5 and result.statuses == {"pruned": len(begun)}  # fewer on a slow machine
-    assert all("the time was up" in t.message for t in result.trials)
-
-
 # -- ask and tell ----------------------------------------------------------------------------------
 
 
@@ -388,11 +191,6 @@ def test_ask_and_tell_stops_trials_as_well(tmp_path: Path) -> None:
     assert result.statuses["pruned"] >= 10 and result.statuses["ok"] >= 1
     assert {t.facts["step"] for t in result.trials if t.status is Status.PRUNED} <= {1, 3, 9}
     assert all(observe_record(t).fraction < 1 for t in result.trials if t.status is Status.PRUNED)
-
-
-def test_ask_and_tell_refuses_to_pause(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="pauses trials"):
-        autotune.ask_tell(spec(tmp_path, "hyperband"), store=tmp_path / "study.db")
 
 
 # -- what goes wrong -----------------------------------------------------------------------------
