@@ -27,6 +27,7 @@ class Opening:
     metric: MetricSpec
     strategy: str
     budget: Budget
+    """With no more trials than there are configurations."""
     feasible: int | None
     """How many configurations there are; ``None`` where they are not counted."""
     earlier: int

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from autotune.measure.outcome import Outcome
 from autotune.provenance.code import Signature, signature
@@ -194,8 +194,12 @@ class Session:
         return self.executor.capacity if limit is None else max(limit - ledger.spent.trials, 1)
 
     def _all_tried(self, ledger: Ledger) -> bool:
-        size = None if self.spec.space.continuous else self.spec.space.feasible.size
-        return size is not None and ledger.spent.trials >= size
+        return self._size is not None and ledger.spent.trials >= self._size
+
+    @property
+    def _size(self) -> int | None:
+        """How many configurations there are; ``None`` where they are not counted."""
+        return None if self.spec.space.continuous else self.spec.space.feasible.size
 
     def _follow_source(self, ledger: Ledger, unchanged: Signature) -> Signature:
         """Notice that the objective's files were edited; then all later trials use and name the new ones."""
@@ -210,14 +214,16 @@ class Session:
     # -- before and after ----------------------------------------------------------------------
 
     def _announce(self, ledger: Ledger) -> None:
-        feasible = self.spec.space.feasible
+        size, budget = self._size, self.spec.budget
+        if size is not None and budget.trials is not None:
+            budget = replace(budget, trials=min(budget.trials, size))
         self.progress.opened(
             Opening(
                 study=self.spec.name,
                 metric=ledger.metric,
                 strategy=ledger.strategy.name,
-                budget=self.spec.budget,
-                feasible=None if self.spec.space.continuous else feasible.size,
+                budget=budget,
+                feasible=size,
                 earlier=ledger.earlier,
                 replayed=ledger.study.record.replayed,
             )

@@ -18,6 +18,8 @@ from autotune.session import session
 from autotune.session.api import capture_environment
 from autotune.session.ledger import Ledger
 from autotune.session.opening import open_study
+from autotune.session.progress import Opening, Progress
+from autotune.session.result import EXHAUSTED
 from autotune.session.searches import seconds_searched
 from autotune.space import Choice, IntegerRange, OrderedValues, Space
 from autotune.space.reader import parse_spec
@@ -42,6 +44,20 @@ def test_a_search_ends_with_its_best_defended(search: Callable[..., autotune.Res
     assert result.defended and result.speedup is not None and result.speedup.low > 1
     assert result.best == min((t.configuration for t in result.trials), key=lambda c: bowl(**c))
     assert len(result.frame()) == 40 and result.reason == "40 trials"
+
+
+def test_no_more_trials_are_announced_than_there_are_configurations(
+    search: Callable[..., autotune.Result],
+) -> None:
+    class Told(Progress):
+        def opened(self, opening: Opening) -> None:
+            said.append((opening.budget.trials, opening.feasible))
+
+    said: list[tuple[int | None, int | None]] = []
+    for trials in (4, 10_000):
+        result = search(trials=trials, strategy="grid", progress=Told())
+    size = len(result.trials)
+    assert said == [(4, size), (size, size)] and result.reason == EXHAUSTED
 
 
 @pytest.mark.parametrize("strategy", ["random", "grid", "evolution", "optuna-tpe", "auto"])
