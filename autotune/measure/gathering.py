@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from autotune.measure.clocks import perf_counter
+from autotune.measure.forked import forks_end_here
 from autotune.measure.outcome import Estimate, Outcome, Reading
 from autotune.measure.raised import Failed, failed
 from autotune.measure.readings import MOST_DISCARDED
@@ -54,7 +55,8 @@ class Trial:
         self.notes.phase(phase)
         start = perf_counter()
         try:
-            yield
+            with forks_end_here():
+                yield
         except Failed:
             raise
         except BaseException as error:

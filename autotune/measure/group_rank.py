@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from autotune.measure.channel import BlockingChannel, BrokenChannel, frame
 from autotune.measure.clocks import monotonic
+from autotune.measure.forked import forks_end_here
 from autotune.measure.group_board import Board
 from autotune.measure.libc import die_with_parent
 from autotune.measure.pinning import pin
@@ -157,7 +158,8 @@ def _answer(rank: Rank, call: Call) -> Done | Raised:
     try:
         work, arguments = call.find(), pickle.loads(call.arguments)
         rank.begin()  # anew: a rank that took longer to import what it calls is no slow one
-        result = work(rank, *arguments)
+        with forks_end_here():
+            result = work(rank, *arguments)
         rank.beat("done")
         return Done(pickle.dumps(result, protocol=pickle.HIGHEST_PROTOCOL), dict(rank.phases), monotonic())
     except BaseException as error:  # noqa: BLE001 - whatever an objective raises is an answer

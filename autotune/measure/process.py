@@ -222,10 +222,9 @@ class Worker:
             messages = self._channel.receive()
         except BrokenChannel:
             return self._end(Cause.SILENT, endings.SILENT)
-        for message in messages:
-            if not isinstance(message, Reported):
-                return self._take(message)
-            self.reported.append(message)
+        self.reported += [message for message in messages if isinstance(message, Reported)]
+        if answers := [message for message in messages if not isinstance(message, Reported)]:
+            return self._take(answers)
         try:
             self._said += self._control.receive()
         except BrokenChannel:
@@ -249,12 +248,13 @@ class Worker:
             poll.poll(min(left, _LONGEST_POLL_SECONDS) * 1000 + 1)
         return came
 
-    def _take(self, message: object) -> Answer | Ready | Death:
+    def _take(self, answers: list[object]) -> Answer | Ready | Death:
+        message = answers[0]
         if isinstance(message, Refused):
             self.close()
             raise InputError(message.problems)
-        if not isinstance(message, Ready | Answer):
-            return self._end(Cause.SILENT, endings.KILL)
+        if not self.busy or len(answers) > 1 or not isinstance(message, Ready | Answer):
+            return self._end(Cause.SILENT, endings.KILL)  # who says what nobody has asked is not believed
         printed = self._order(endings.OUTPUT, Output, _OUTPUT_SECONDS)
         self.output = printed.text if printed is not None else ""
         self.busy = False

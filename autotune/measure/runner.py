@@ -19,6 +19,7 @@ import numpy as np
 
 from autotune.measure.bounds import beyond_bounds, beyond_doubt
 from autotune.measure.clocks import monotonic
+from autotune.measure.forked import forks_end_here
 from autotune.measure.gathering import NoNotes, Notes, Trial
 from autotune.measure.memory import PeakMemory
 from autotune.measure.mistakes import MissingMetricError
@@ -233,7 +234,7 @@ class Runner:
         returned: object = None
         self.objective.report = reporter
         try:
-            with clock:
+            with forks_end_here(), clock:
                 returned = self.objective.measure(loaded, rng)
         except Stopped:
             pass  # the reporter knows why
@@ -302,7 +303,7 @@ class Runner:
             with self._empty_folder() as folder:
                 values = self._run(trial, loaded, rng, Reporter(self.curve, folder=folder), clock)
         else:
-            with clock:
+            with forks_end_here(), clock:
                 returned = self.objective.measure(loaded, rng)
             if isinstance(returned, Sample):
                 sample = returned

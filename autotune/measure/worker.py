@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from autotune.measure.channel import BlockingChannel, BrokenChannel
 from autotune.measure.descendants import descendants, reap
+from autotune.measure.forked import forks_end_here
 from autotune.measure.guardian import Guardian
 from autotune.measure.libc import flush_c_output
 from autotune.measure.pinning import pin
@@ -96,7 +97,8 @@ def _begin(setup: Setup, notes: SharedNotes, channel: BlockingChannel) -> Server
 
     notes.clear()
     try:
-        objective = load_objective(setup.objective, setup.context, setup.metrics, setup.knobs)
+        with forks_end_here():
+            objective = load_objective(setup.objective, setup.context, setup.metrics, setup.knobs)
         runner = Runner(
             objective,
             setup.metrics,
@@ -110,7 +112,8 @@ def _begin(setup: Setup, notes: SharedNotes, channel: BlockingChannel) -> Server
         channel.send(Refused(error.problems))
         return None
     try:
-        baselines = _baselines(objective)
+        with forks_end_here():
+            baselines = _baselines(objective)
     except Exception as error:  # noqa: BLE001 - an objective may raise anything
         message = f"{type(objective).__name__}.baselines() failed: {describe(error)}"
         channel.send(Refused((Problem(message),)))

@@ -124,3 +124,10 @@ def processor_share(rank: Rank, seconds: float) -> float:
     while time.monotonic() - begun < seconds:
         rank.beat("compute")
     return (time.process_time() - used) / (time.monotonic() - begun)
+
+
+def fork(rank: Rank, number: int) -> int:
+    """Its child comes back as well."""
+    if os.fork() != 0:
+        os.wait()
+    return number

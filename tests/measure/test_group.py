@@ -143,3 +143,8 @@ def test_what_a_rank_could_not_find_is_refused(pair: ProcessGroup) -> None:
 
 def _living(pids: list[int]) -> list[int]:
     return [pid for pid in pids if Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"]
+
+
+def test_a_child_that_a_rank_forks_gives_no_answer(pair: ProcessGroup) -> None:
+    for number in (1, 2, 3):
+        assert pair.run(functions.fork, number).results == (number, number)

@@ -257,3 +257,53 @@ def wait_for(condition: Callable[[], bool], seconds: float = 60) -> bool:
     while not condition() and time.monotonic() < deadline:
         os.sched_yield()
     return condition()
+
+
+FORKING = """
+import os, sys, time
+def measure(x):
+    if x in (1, 2, 3) and os.fork() == 0:
+        if x == 2:
+            raise ValueError("in the child")
+        if x == 3:
+            sys.exit(7)
+        return 99.0
+    if x in (1, 2, 3):
+        status = os.waitstatus_to_exitcode(os.wait()[1])
+        assert status == {1: 0, 2: 1, 3: 7}[x], status
+    return float(x)
+"""
+
+
+def test_a_child_that_it_forks_and_that_comes_back_gives_no_answer(start: Start) -> None:
+    worker = start(FORKING)
+    worker.wait()
+    for x in (1, 2, 3, 4):
+        answer = ask(worker, x)
+        assert isinstance(answer, Measured) and answer.outcome.status == "ok", answer
+        assert [r.value for r in answer.outcome.readings] == [x] * 3
+        assert worker.attend() is None
+        assert ("ValueError: in the child" in worker.output) == (x == 2)
+
+
+TALKATIVE = """
+from autotune.measure.channel import BlockingChannel
+from autotune.measure.messages import Measured
+from autotune.measure.outcome import Outcome
+from autotune.status import Status
+SEND = BlockingChannel.send
+def twice(channel, message):
+    SEND(channel, message)
+    SEND(channel, Measured(Outcome(Status.OK)))
+def measure(x):
+    BlockingChannel.send = twice
+    return 1.0
+"""
+
+
+def test_one_that_answers_without_being_asked_is_not_believed(start: Start) -> None:
+    worker = start(TALKATIVE)
+    worker.wait()
+    came = ask(worker, 1)
+    death = worker.wait() if isinstance(came, Measured) else came
+    assert isinstance(death, Death) and death.cause is Cause.SILENT
