@@ -20,6 +20,7 @@ from autotune.measure.forked import forks_end_here
 from autotune.measure.group_board import Board
 from autotune.measure.libc import die_with_parent
 from autotune.measure.pinning import pin
+from autotune.measure.streams import Streams
 
 if TYPE_CHECKING:
     from autotune.measure.group_device import DeviceLimits
@@ -129,8 +130,11 @@ def main(birth: RankBirth) -> None:
             Path(birth.meeting),
             board,
         )
+        streams = Streams()
         while True:
-            channel.send(_answer(rank, channel.receive()))
+            answer = _answer(rank, channel.receive())
+            streams.restore()
+            channel.send(answer)
     except (BrokenChannel, ConnectionError):
         return  # whoever started it is gone
 
@@ -164,9 +168,6 @@ def _answer(rank: Rank, call: Call) -> Done | Raised:
         return Done(pickle.dumps(result, protocol=pickle.HIGHEST_PROTOCOL), dict(rank.phases), monotonic())
     except BaseException as error:  # noqa: BLE001 - whatever an objective raises is an answer
         return _raised(error)
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
 
 
 def _raised(error: BaseException) -> Raised:

@@ -9,7 +9,6 @@ import resource
 import signal
 import socket
 import sys
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +19,7 @@ from autotune.measure.forked import forks_end_here
 from autotune.measure.guardian import Guardian
 from autotune.measure.libc import flush_c_output
 from autotune.measure.pinning import pin
+from autotune.measure.streams import Streams, line_buffered
 
 if TYPE_CHECKING:
     from autotune.measure.messages import Checked, Measured, Prepared, Request, Setup
@@ -64,9 +64,7 @@ def serve(birth: Birth) -> None:
     pin(birth.cores)  # before numpy comes, which makes as many threads as it finds cores
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # writing a core takes longer than a trial
     faulthandler.enable(2)
-    # A block buffer would lose the last words of a process that crashes.
-    sys.stdout = os.fdopen(1, "w", buffering=1, closefd=False, errors="replace")
-    sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False, errors="replace")
+    sys.stdout, sys.stderr = line_buffered(1), line_buffered(2)
 
     from autotune.measure.notes import SharedNotes
 
@@ -142,7 +140,8 @@ class Server:
         self._channel = channel
         self._scratch = setup.context.cache
         self._cores = setup.cores
-        self._folder = Path.cwd()
+        self._folder = os.open(".", os.O_PATH | os.O_CLOEXEC)  # it may be removed, or get another name
+        self._streams = Streams()
         self._standing = frozenset(descendants(os.getpid()))
         """Processes that the objective started when it was made, to serve all configurations."""
 
@@ -186,12 +185,11 @@ class Server:
 
     def tidy_up(self) -> bool:
         """Undo what one configuration could leave to the next; whether processes of it are still alive."""
-        with suppress(OSError, ValueError):
-            sys.stdout.flush()
-            sys.stderr.flush()
         flush_c_output()
-        signal.alarm(0)
-        os.chdir(self._folder)
+        self._streams.restore()
+        for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
+            signal.setitimer(timer, 0)
+        os.fchdir(self._folder)
         pin(self._cores)
         # Orphans come to this process while it lives: no child means that nobody was left behind.
         kept = self._standing | self._runner.objective.standing()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -131,3 +132,13 @@ def fork(rank: Rank, number: int) -> int:
     if os.fork() != 0:
         os.wait()
     return number
+
+
+def close_output(rank: Rank) -> int:
+    sys.stdout.close()
+    return rank.rank
+
+
+def say(rank: Rank) -> int:
+    print("something", file=sys.stdout)
+    return rank.rank

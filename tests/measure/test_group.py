@@ -148,3 +148,8 @@ def _living(pids: list[int]) -> list[int]:
 def test_a_child_that_a_rank_forks_gives_no_answer(pair: ProcessGroup) -> None:
     for number in (1, 2, 3):
         assert pair.run(functions.fork, number).results == (number, number)
+
+
+def test_a_rank_that_closes_its_output_has_it_in_the_next_call(pair: ProcessGroup) -> None:
+    assert pair.run(functions.close_output).results == (0, 1)
+    assert pair.run(functions.say).results == (0, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -86,12 +87,24 @@ def put_a_file_in_the_place_of_every_descriptor() -> None:
         os.open("/dev/null", os.O_RDWR)
 
 
+def close_output() -> None:
+    with contextlib.suppress(OSError):
+        os.close(1)
+
+
+class Half:
+    """It can be written to, and that is all."""
+
+    def write(self, text: str) -> None:
+        os.write(2, text.encode())
+
+
 def raise_(error: BaseException) -> None:
     raise error
 
 
 FAULTS = {
-    "none": lambda: None,
+    "none": lambda: print("nothing to tell"),
     "segfault": lambda: ctypes.string_at(0),
     "abort": os.abort,
     "exit 0": lambda: os._exit(0),
@@ -125,17 +138,24 @@ FAULTS = {
     "kill itself softly": lambda: os.kill(os.getpid(), signal.SIGTERM),
     "stop itself": lambda: os.kill(os.getpid(), signal.SIGSTOP),
     "set an alarm": lambda: signal.alarm(1),
+    "set a timer": lambda: signal.setitimer(signal.ITIMER_VIRTUAL, 0.01),
     "change the folder": lambda: os.chdir("/"),
+    "close its output": lambda: sys.stdout.close(),
+    "close the descriptor of its output": close_output,
+    "have no output": lambda: setattr(sys, "stdout", None),
+    "have an output of its own": lambda: setattr(sys, "stdout", Half()),
 }
 
 
 def measure(fault: str, number: int) -> object:
-    start = time.perf_counter()
+    start, busy = time.perf_counter(), time.process_time()
     if fault == "crash in the third reading":
         CALLS.append(fault)
         if len(CALLS) == 3:
             os.abort()
     FAULTS.get(fault, FAULTS["none"])()
+    while fault == "none" and time.process_time() - busy < 0.02:
+        pass  # longer than a timer that one before it has set
     if fault == "NaN":
         return float("nan")
     if fault == "infinite":
