@@ -24,6 +24,7 @@ from autotune.measure.facts import require_known
 from autotune.measure.function import FunctionObjective
 from autotune.measure.objective import Context, Objective, Signal
 from autotune.measure.target import EXAMPLE, absolute, is_path, split_target, target_file
+from autotune.measure.telling import text_of
 from autotune.space.spec import (
     GIVEN,
     CallableObjective,
@@ -126,11 +127,13 @@ def _construct(kind: type[Objective], context: Context, where: Location | None) 
     except InputError:
         raise
     except Signal as refusal:
-        raise InputError(Problem(f"{kind.__name__} refuses this workload: {refusal}", where)) from refusal
+        raise InputError(
+            Problem(f"{kind.__name__} refuses this workload: {text_of(refusal)}", where)
+        ) from refusal
     except Exception as error:
         at = _in_file(error, Path(where.file)) if where else None
         hint = "the workload has no such entry" if isinstance(error, KeyError) else ""
-        message = f"{kind.__name__}() cannot be made: {type(error).__name__}: {error}"
+        message = f"{kind.__name__}() cannot be made: {type(error).__name__}: {text_of(error)}"
         raise InputError(Problem(message, at or where, hint=hint)) from error
 
 
@@ -210,7 +213,7 @@ def _said_clearly(file: Path) -> Iterator[None]:
         ) from error
     except (Exception, SystemExit) as error:
         where = _in_file(error, file) or Location(str(file))
-        raise InputError(Problem(f"{type(error).__name__} on import: {error}", where)) from error
+        raise InputError(Problem(f"{type(error).__name__} on import: {text_of(error)}", where)) from error
 
 
 def _in_file(error: BaseException, file: Path) -> Location | None:

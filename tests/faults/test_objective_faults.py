@@ -102,6 +102,8 @@ RAISED = {
     "KeyboardInterrupt": ("crashed", "KeyboardInterrupt"),
     "GeneratorExit": ("crashed", "GeneratorExit"),
     "unprintable": ("crashed", "UnprintableError: (its text cannot be shown: RuntimeError)"),
+    "unprintable runtime error": ("crashed", "UnprintableRuntimeError: (its text cannot be shown: Runtime"),
+    "unprintable arguments": ("crashed", "TypeError: (its text cannot be shown: RuntimeError)"),
     "unpicklable": ("crashed", "UnpicklableError: with a lock in it"),
     "bytes that are no text": ("crashed", r"ValueError: no \udcff"),
     "recursion": ("crashed", "RecursionError"),

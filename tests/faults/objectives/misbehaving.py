@@ -22,6 +22,14 @@ class UnprintableError(Exception):
         raise RuntimeError("no text today")
 
 
+class UnprintableRuntimeError(RuntimeError):
+    __str__ = UnprintableError.__str__
+
+
+class Unprintable:
+    __str__ = __repr__ = UnprintableError.__str__
+
+
 class UnpicklableError(Exception):
     def __init__(self) -> None:
         super().__init__("with a lock in it")
@@ -129,6 +137,8 @@ FAULTS = {
     "KeyboardInterrupt": lambda: raise_(KeyboardInterrupt()),
     "GeneratorExit": lambda: raise_(GeneratorExit()),
     "unprintable": lambda: raise_(UnprintableError()),
+    "unprintable runtime error": lambda: raise_(UnprintableRuntimeError()),
+    "unprintable arguments": lambda: raise_(TypeError(Unprintable())),
     "unpicklable": lambda: raise_(UnpicklableError()),
     "bytes that are no text": lambda: raise_(ValueError(os.fsdecode(b"no \xff"))),
     "recursion": lambda: (lambda f: f(f))(lambda f: f(f)),
