@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -96,9 +96,10 @@ class Runner:
                 made = self.objective.prepare(configuration)
                 code = self.objective.code(made)
                 trial.facts |= _facts_of(code)
+                hopeless = str(code.hopeless or "")
                 prepared.append(seal(made))
-            if code.hopeless:
-                return trial.outcome(Status.PRUNED, code.hopeless)
+            if hopeless:
+                return trial.outcome(Status.PRUNED, hopeless)
             return trial.outcome(Status.OK)
 
         outcome = self._typed(trial, prepare)
@@ -250,6 +251,11 @@ class Runner:
     def _check(self, trial: Trial, loaded: Any, seed: int) -> None:
         with trial.during("check"):
             returned = self.objective.check(loaded, self._rng(seed, 0))
+            if returned is not None and not isinstance(returned, Mapping):
+                raise TypeError(
+                    f"check() must return metrics by name, or nothing, not {returned!r:.80}:"
+                    " where the answer is wrong it raises WrongAnswer"
+                )
             values = named_values(returned or {}, self.goal.name)
             trial.stand_by([Reading(name, value) for name, value in values.items()])
             if unacceptable := beyond_bounds(self.metrics, trial.checked):
@@ -308,10 +314,11 @@ class Runner:
             if isinstance(returned, Sample):
                 sample = returned
             values = self._values(returned)
-        if sample.discarded and not discarded:
-            trial.discard(sample.discarded)
+        spoilt = str(sample.discarded or "")
+        if spoilt and not discarded:
+            trial.discard(spoilt)
         trial.facts |= plain_facts(sample.facts)
-        discarded = discarded or sample.discarded
+        discarded = discarded or spoilt
         context = {**clock.context, **plain_context(sample.context)}
         for name, value in values.items():
             trial.add(Reading(name, value, clock.at, discarded, context))
@@ -375,7 +382,7 @@ def _facts_of(code: Code) -> dict[str, object]:
         raise TypeError(f"code() must return an autotune.Code; it returned a {type(code).__name__}")
     facts = plain_facts(code.facts)
     if code.fingerprint:
-        facts[CODE] = code.fingerprint
+        facts[CODE] = str(code.fingerprint)
     if code.resources:
         facts[RESOURCES] = {str(name): float(value) for name, value in code.resources.items()}
     return facts

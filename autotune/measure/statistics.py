@@ -55,7 +55,8 @@ def estimate(values: Sequence[float], confidence: float = 0.95) -> Estimate:
     for value in ordered:
         if not math.isfinite(value):
             return Estimate(value, value, value, n)
-    median = (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
+    lower, upper = ordered[(n - 1) // 2], ordered[n // 2]
+    median = lower if lower == upper else lower / 2 + upper / 2  # their sum may overflow
     if n == 1 or ordered[0] == ordered[-1]:
         return Estimate(median, median, median, n)
     ranks = _ranks(n, confidence)

@@ -94,7 +94,9 @@ def test_what_is_not_a_number_shows(odd: float) -> None:
     assert repr(e.value) == repr(odd) and relative_half_width(e) == math.inf
 
 
-@pytest.mark.parametrize("values", [[1e200, 3e200], [-1e308, 1e307], [7e307, 8e307, 8.5e307, 8.8e307]])
+@pytest.mark.parametrize(
+    "values", [[1e200, 3e200], [-1e308, 1e307], [7e307, 8e307, 8.5e307, 8.8e307], [1.5e308] * 4]
+)
 def test_readings_may_be_larger_than_the_root_of_the_largest_number(values: list[float]) -> None:
     found = estimate([value * 2.0**-600 for value in values])
     large = estimate(values)
