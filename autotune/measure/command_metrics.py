@@ -72,7 +72,8 @@ def _from_last_line(ended: Finished, opened: bool) -> Mapping[str, object]:
 
 
 def _last_object(ended: Finished) -> Mapping[str, object] | None:
-    for line in reversed(ended.stdout.splitlines()):
+    # Not by splitlines(): JSON may hold what that takes for the end of a line, U+2028 say.
+    for line in reversed(re.split(r"[\r\n]+", ended.stdout)):
         if line.lstrip().startswith("{"):
             try:
                 found = json.loads(line)

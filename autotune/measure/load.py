@@ -14,7 +14,7 @@ import os
 import sys
 import traceback
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
@@ -140,11 +140,17 @@ def _construct(kind: type[Objective], context: Context, where: Location | None) 
 # -- finding and importing ---------------------------------------------------------------------
 
 
+def keep_importable(spec: PythonObjective) -> None:
+    """In a process of the objective's own: its code may import what lies beside it whenever it runs."""
+    sys.path.insert(0, str(_import_folder(spec)))
+    sys.dont_write_bytecode = True
+
+
 def load_target(spec: PythonObjective) -> Any:
     """Import the class or function that ``spec`` names. Raises :class:`InputError` where that fails."""
     place, name = split_target(spec)
     file = target_file(spec)
-    with _importable(file.parent if is_path(place) else spec.base):
+    with _importable(_import_folder(spec)):
         module = _import_file(file) if is_path(place) else _import_module(place, file)
     found: Any = module
     for part in name.split("."):
@@ -156,6 +162,10 @@ def load_target(spec: PythonObjective) -> Any:
             )
         found = getattr(found, part)
     return found
+
+
+def _import_folder(spec: PythonObjective) -> Path:
+    return absolute(target_file(spec).parent if is_path(split_target(spec)[0]) else spec.base)
 
 
 def _import_file(file: Path) -> ModuleType:
@@ -185,7 +195,7 @@ def _import_module(name: str, file: Path) -> ModuleType:
 @contextmanager
 def _importable(folder: Path) -> Iterator[None]:
     """Modules beside the objective can be imported while it is."""
-    entry = str(absolute(folder))
+    entry = str(folder)
     sys.path.insert(0, entry)
     # Compiled code beside a file counts as current by its size and its second. Of an objective that is edited
     # while it is searched, that is no proof: none is left behind for the next import to take.
@@ -194,7 +204,8 @@ def _importable(folder: Path) -> Iterator[None]:
         yield
     finally:
         sys.dont_write_bytecode = before
-        sys.path.remove(entry)
+        with suppress(ValueError):  # the objective may have put the path in order itself
+            sys.path.remove(entry)
 
 
 @contextmanager

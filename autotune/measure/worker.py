@@ -88,14 +88,17 @@ def serve(birth: Birth) -> None:
 def _begin(setup: Setup, notes: SharedNotes, channel: BlockingChannel) -> Server | None:
     """The server of an objective that can be used; else say why it cannot."""
     from autotune.errors import InputError, Problem
-    from autotune.measure.load import load_objective
+    from autotune.measure.load import keep_importable, load_objective
     from autotune.measure.messages import Ready, Refused
     from autotune.measure.raised import describe
     from autotune.measure.runner import Runner
+    from autotune.space.spec import PythonObjective
 
     notes.clear()
     try:
         with forks_end_here():
+            if isinstance(setup.objective, PythonObjective):
+                keep_importable(setup.objective)
             objective = load_objective(setup.objective, setup.context, setup.metrics, setup.knobs)
         runner = Runner(
             objective,

@@ -101,6 +101,11 @@ def test_what_lies_beside_the_objective_can_be_imported(load: Load, tmp_path: Pa
     assert sys.path == path, "nothing stays on the path"
 
 
+def test_an_objective_may_put_the_path_in_order(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    assert reading(load("import sys\nsys.path.pop(0)\ndef measure(a): return a"), a=1) == 1
+
+
 def test_a_class_is_made_with_its_context(load: Load, tmp_path: Path) -> None:
     objective = load(
         "import autotune\n"

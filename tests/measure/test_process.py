@@ -259,6 +259,15 @@ def wait_for(condition: Callable[[], bool], seconds: float = 60) -> bool:
     return condition()
 
 
+def test_it_may_import_what_lies_beside_it_when_it_is_measured(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "autotune_test_beside.py").write_text("VALUE = 5.0")
+    worker = start("def measure(x):\n    import autotune_test_beside as b\n    return b.VALUE")
+    worker.wait()
+    answer = ask(worker, 1)
+    assert isinstance(answer, Measured) and answer.outcome.metrics["time"].value == 5
+    assert not (tmp_path / "__pycache__").exists(), "it may be edited meanwhile"
+
+
 FORKING = """
 import os, sys, time
 def measure(x):
