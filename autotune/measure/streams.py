@@ -28,7 +28,7 @@ class Streams:
     def restore(self) -> None:
         """Write out what they still hold, and undo what was done to them."""
         for name, number in _NUMBERS.items():
-            for stream in (getattr(sys, name), self._objects[name]):
+            for stream in (getattr(sys, name, self._objects[name]), self._objects[name]):
                 with suppress(Exception):  # whatever stands there need not be a stream
                     stream.flush()
             with suppress(OSError, KeyError):
