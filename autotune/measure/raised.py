@@ -15,7 +15,7 @@ from autotune.measure.readings import named_values
 from autotune.measure.telling import kept, text_of, writable
 from autotune.status import Status
 
-_OURS = ("autotune.measure.gathering", "autotune.measure.runner")
+_OURS = ("autotune.measure.gathering", "autotune.measure.meter", "autotune.measure.runner")
 """The modules between an objective and who catches what it raises: no part of its traceback."""
 
 

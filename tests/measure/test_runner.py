@@ -179,7 +179,8 @@ def test_an_entrant_is_read_once_a_round_after_its_caches_are_warm() -> None:
 def test_a_long_reading_needs_no_warm_caches() -> None:
     runner = Runner(Tape(noisy()), METRICS, SETTINGS)
     runner.enter(CONFIGURATION, lambda: CONFIGURATION, seed=0)
-    runner._entered_clock.last_seconds = 5.0
+    assert runner._entered is not None
+    runner._entered[1].clock.last_seconds = 5.0
     assert [r.discarded for r in runner.read(1).readings] == [""]
 
 
