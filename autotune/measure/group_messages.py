@@ -70,7 +70,6 @@ class Done:
 
     result: bytes
     phases: Mapping[str, float]
-    at: float
 
 
 @dataclass(frozen=True)

@@ -38,14 +38,14 @@ class RankBirth:
     parent: int
     rank: int
     world: int
-    channel: int
-    """Descriptor: rank and starter."""
     board: int
     """Descriptor of the shared memory for signs of life."""
     meeting: str
     cores: tuple[int, ...]
     preload: tuple[str, ...]
     """Modules to import before the quota counts: a tenth of a core would take a minute for it."""
+    channel: int = -1
+    """Descriptor: rank and starter. Made with the rank's process."""
 
 
 @dataclass
@@ -165,7 +165,7 @@ def _answer(rank: Rank, call: Call) -> Done | Raised:
         with forks_end_here():
             result = work(rank, *arguments)
         rank.beat("done")
-        return Done(pickle.dumps(result, protocol=pickle.HIGHEST_PROTOCOL), dict(rank.phases), monotonic())
+        return Done(pickle.dumps(result, protocol=pickle.HIGHEST_PROTOCOL), dict(rank.phases))
     except BaseException as error:  # noqa: BLE001 - whatever an objective raises is an answer
         return _raised(error)
 
