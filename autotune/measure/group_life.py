@@ -34,7 +34,7 @@ _GRACE_SECONDS = 0.3
 
 
 class GroupLife:
-    """Ranks that have joined ``network``, which is its owner's to close. After a signal they are to be closed."""
+    """Ranks that have joined ``network``, which is its owner's to close. Close them after a signal."""
 
     def __init__(
         self,
