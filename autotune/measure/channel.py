@@ -139,9 +139,6 @@ class Channel:
                 raise BrokenChannel("closed")
             messages.extend(map(loads_plain, self._splitter.feed(data)))
 
-    def close(self) -> None:
-        self._socket.close()
-
 
 class BlockingChannel:
     """The worker's end: waits for the next message, which may hold an objective's own classes.

@@ -101,7 +101,7 @@ def test_the_other_side_going_away_is_noticed() -> None:
     channel.send("nobody hears this")
     with pytest.raises(BrokenChannel):
         channel.receive()
-    channel.close()
+    ours.close()
 
 
 def test_a_worker_never_writes_into_what_has_taken_its_descriptor() -> None:

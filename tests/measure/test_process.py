@@ -19,8 +19,8 @@ from autotune.errors import AutotuneError, InputError
 from autotune.measure.limits import GroupCap, ProcessCap, make_cap
 from autotune.measure.messages import Measure, Measured, Ready, Setup
 from autotune.measure.objective import Context
-from autotune.measure.postmortem import outcome_of, start_failure
-from autotune.measure.process import Cause, Death, Worker
+from autotune.measure.postmortem import Cause, Death, outcome_of, start_failure
+from autotune.measure.process import Worker
 from autotune.space.configuration import Configuration
 from autotune.space.spec import MeasureSettings, MetricSpec, PythonObjective
 
@@ -121,7 +121,10 @@ def test_being_given_up_is_lost(start: Start) -> None:
     worker = start("import signal\ndef measure(x): signal.pause()")
     worker.wait()
     worker.ask(Measure(Configuration({"x": 1}), None, 1, 60), 60)
-    outcome = outcome_of(worker.kill(), "measure")
+    worker.close()
+    death = worker.attend()
+    assert isinstance(death, Death)
+    outcome = outcome_of(death, "measure")
     assert outcome.status == "lost" and outcome.signal is None
 
 
@@ -129,7 +132,7 @@ def test_a_killed_guardian_is_lost(start: Start) -> None:
     worker = start("import signal\ndef measure(x): signal.pause()")
     worker.wait()
     worker.ask(Measure(Configuration({"x": 1}), None, 1, 60), 60)
-    os.kill(worker._process.pid, signal.SIGKILL)
+    os.kill(worker.pid, signal.SIGKILL)
     death = worker.wait()
     assert isinstance(death, Death) and death.cause is Cause.VANISHED
     assert outcome_of(death, "measure").status == "lost"
