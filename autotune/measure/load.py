@@ -20,6 +20,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from autotune.errors import InputError, Location, Problem, nearest
+from autotune.measure.compile_cache import write_whole
 from autotune.measure.facts import require_known
 from autotune.measure.function import FunctionObjective
 from autotune.measure.objective import Context, Objective, Signal
@@ -140,10 +141,20 @@ def _construct(kind: type[Objective], context: Context, where: Location | None) 
 # -- finding and importing ---------------------------------------------------------------------
 
 
-def keep_importable(spec: PythonObjective) -> None:
-    """In a process of the objective's own: its code may import what lies beside it whenever it runs."""
+def keep_importable(spec: PythonObjective, scratch: Path) -> None:
+    """In a process of the objective's own: its code may import what lies beside it whenever it runs.
+
+    Python processes that it starts by :mod:`multiprocessing` find by name what it hands them: where it is a
+    file, its module has a name of ours, under which another one lies in ``scratch``.
+    """
     sys.path.insert(0, str(_import_folder(spec)))
     sys.dont_write_bytecode = True
+    if is_path(split_target(spec)[0]):
+        file = target_file(spec)
+        scratch.mkdir(exist_ok=True)
+        same = f"__file__ = {str(file)!r}\nexec(compile(open(__file__, 'rb').read(), __file__, 'exec'))\n"
+        write_whole(scratch / f"{_module_name(file)}.py", same.encode())
+        sys.path.append(str(scratch))
 
 
 def load_target(spec: PythonObjective) -> Any:
@@ -168,8 +179,12 @@ def _import_folder(spec: PythonObjective) -> Path:
     return absolute(target_file(spec).parent if is_path(split_target(spec)[0]) else spec.base)
 
 
+def _module_name(file: Path) -> str:
+    return f"autotune_objective_{file.stem}_{hashlib.sha256(os.fsencode(file)).hexdigest()[:8]}"
+
+
 def _import_file(file: Path) -> ModuleType:
-    name = f"autotune_objective_{file.stem}_{hashlib.sha256(os.fsencode(file)).hexdigest()[:8]}"
+    name = _module_name(file)
     loader = importlib.util.spec_from_file_location(name, file)
     if loader is None or loader.loader is None:
         raise InputError(Problem(f"{file} is no Python file", expected=EXAMPLE))

@@ -98,7 +98,7 @@ def _begin(setup: Setup, notes: SharedNotes, channel: BlockingChannel) -> Server
     try:
         with forks_end_here():
             if isinstance(setup.objective, PythonObjective):
-                keep_importable(setup.objective)
+                keep_importable(setup.objective, setup.context.cache / "modules")
             objective = load_objective(setup.objective, setup.context, setup.metrics, setup.knobs)
         runner = Runner(
             objective,
@@ -195,8 +195,23 @@ class Server:
         os.fchdir(self._folder)
         pin(self._cores)
         # Orphans come to this process while it lives: no child means that nobody was left behind.
-        kept = self._standing | self._runner.objective.standing()
+        kept = self._standing | self._runner.objective.standing() | _helpers_of_python()
         return reap(lambda *_: None) and bool(set(descendants(os.getpid())) - kept)
+
+
+def _helpers_of_python() -> frozenset[int]:
+    """Processes that :mod:`multiprocessing` keeps once it was used. They wait, and do nothing else."""
+    found = (
+        getattr(getattr(sys.modules.get(module), name, None), pid, None) for module, name, pid in _HELPERS
+    )
+    return frozenset(pid for pid in found if isinstance(pid, int))
+
+
+_HELPERS = (
+    ("multiprocessing.resource_tracker", "_resource_tracker", "_pid"),
+    ("multiprocessing.forkserver", "_forkserver", "_forkserver_pid"),
+)
+"""Module, object and attribute. They are not documented; a process that is not found so was left behind."""
 
 
 def _seal(prepared: object) -> bytes:

@@ -271,6 +271,24 @@ def test_it_may_import_what_lies_beside_it_when_it_is_measured(start: Start, tmp
     assert not (tmp_path / "__pycache__").exists(), "it may be edited meanwhile"
 
 
+SPAWNING = """
+import multiprocessing
+def more(x):
+    return x + 1.0
+def measure(x):
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(more, (x,))
+"""
+
+
+def test_processes_that_it_spawns_find_its_functions_and_leave_nothing(start: Start) -> None:
+    worker = start(SPAWNING)
+    worker.wait()
+    answer = ask(worker, 1)
+    assert isinstance(answer, Measured) and answer.outcome.metrics["time"].value == 2, worker.output
+    assert not answer.leftovers, "the tracker of multiprocessing is Python's own"
+
+
 FORKING = """
 import os, sys, time
 def measure(x):
