@@ -136,7 +136,7 @@ class Prepared:
 
     outcome: Outcome
     prepared: bytes | None = None
-    leftovers: bool = False
+    leftovers: str = ""
 
 
 @dataclass(frozen=True)
@@ -144,15 +144,15 @@ class Checked:
     """``ok``, with what the check has read, or how it failed."""
 
     outcome: Outcome
-    leftovers: bool = False
+    leftovers: str = ""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """``leftovers``: processes that the trial has started and left behind are still alive."""
+    """``leftovers``, in all answers: why the worker is to end after a trial, if it is: what that left behind."""
 
     outcome: Outcome
-    leftovers: bool = False
+    leftovers: str = ""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import math
 import os
 import pickle
 import resource
@@ -147,6 +148,7 @@ class Server:
         self._streams = Streams()
         self._standing = frozenset(descendants(os.getpid()))
         """Processes that the objective started when it was made, to serve all configurations."""
+        self._files = _open_files()
 
     def answer(self, request: Request) -> Answer:
         from autotune.measure import messages as m
@@ -186,8 +188,8 @@ class Server:
         decided: m.Decided = self._channel.receive()
         return decided.why
 
-    def tidy_up(self) -> bool:
-        """Undo what one configuration could leave to the next; whether processes of it are still alive."""
+    def tidy_up(self) -> str:
+        """Undo what one configuration could leave to the next; what cannot be undone but by a new process."""
         flush_c_output()
         self._streams.restore()
         for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
@@ -196,7 +198,20 @@ class Server:
         pin(self._cores)
         # Orphans come to this process while it lives: no child means that nobody was left behind.
         kept = self._standing | self._runner.objective.standing() | _helpers_of_python()
-        return reap(lambda *_: None) and bool(set(descendants(os.getpid())) - kept)
+        if reap(lambda *_: None) and set(descendants(os.getpid())) - kept:
+            return "processes that it left behind were killed"
+        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if limit != resource.RLIM_INFINITY and _open_files() - self._files > (limit - self._files) / 2:
+            return "so many files were left open that the next trials would find too few"
+        return ""
+
+
+def _open_files() -> float:
+    """How many descriptors this process has."""
+    try:
+        return len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    except OSError:  # there is none left to look with
+        return math.inf
 
 
 def _helpers_of_python() -> frozenset[int]:

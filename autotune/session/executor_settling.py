@@ -145,7 +145,7 @@ class Settling:
 
 
 def _whole(
-    slot: Slot[Flight], outcome: Outcome, leftovers: bool, where: Mapping[str, object] | None
+    slot: Slot[Flight], outcome: Outcome, leftovers: str, where: Mapping[str, object] | None
 ) -> Outcome:
     """The outcome with what only this side knows: output, cores, a child killed for memory.
 
@@ -153,7 +153,7 @@ def _whole(
     """
     facts = dict(outcome.facts)
     if leftovers:
-        facts["leftovers"] = "processes that it left behind were killed"
+        facts["leftovers"] = leftovers
     if slot.cores:
         facts["cores"] = list(slot.cores)
     if slot.crowd is not None:
@@ -168,7 +168,7 @@ def _whole(
     return replace(outcome, facts=facts, stderr=stderr, worker=slot.name)
 
 
-def _must_end(slot: Slot[Flight], outcome: Outcome, leftovers: bool, goal: str) -> bool:
+def _must_end(slot: Slot[Flight], outcome: Outcome, leftovers: str, goal: str) -> bool:
     """Whether the worker that has answered so is not to be given another trial."""
     killed = slot.worker is not None and slot.worker.memory_kills() > 0
-    return leftovers or killed or slot.ends_when_idle or may_be_spoilt(outcome, goal)
+    return bool(leftovers) or killed or slot.ends_when_idle or may_be_spoilt(outcome, goal)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -161,6 +162,18 @@ def test_what_one_leaves_behind_does_not_reach_the_next(nothing_left: Left) -> N
     faults += ["close the descriptor of its output", "have no output", "have an output of its own"]
     outcomes = one_after_another(FUNCTION, faults, nothing_left)
     assert {fault: outcomes[fault].message for fault in faults} == dict.fromkeys(faults, "")
+
+
+def test_files_that_are_left_open_do_not_run_out_in_a_later_trial(nothing_left: Left) -> None:
+    _, hard = limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (4096, hard))
+    try:
+        faults = ["leave all files open", "leave files open"]  # thousands of them in three readings
+        outcomes = one_after_another(FUNCTION, faults, nothing_left)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    for fault in faults:
+        assert outcomes[fault].status == "ok" and "left open" in str(outcomes[fault].facts["leftovers"])
 
 
 EARLY = {

@@ -33,7 +33,7 @@ OUTCOME = Outcome(
 @pytest.mark.parametrize(
     "message",
     [
-        Measured(OUTCOME, leftovers=True),
+        Measured(OUTCOME, leftovers="a process"),
         Ready(True, False, (Baseline("b", "text", {"A": "1"}),)),
         Refused((Problem("m", Location("f", 1, 2), "e", "h"),)),
         Configuration({"a": 1, "order": ("i", "j"), "place": {"x": "y"}}),

@@ -100,6 +100,15 @@ def close_output() -> None:
         os.close(1)
 
 
+OPEN: list[int] = []
+
+
+def leave_open(count: int) -> None:
+    with contextlib.suppress(OSError):
+        for _ in range(count):
+            OPEN.append(os.open("/dev/null", os.O_RDONLY))
+
+
 class Half:
     """It can be written to, and that is all."""
 
@@ -148,6 +157,8 @@ FAULTS = {
     "kill itself softly": lambda: os.kill(os.getpid(), signal.SIGTERM),
     "stop itself": lambda: os.kill(os.getpid(), signal.SIGSTOP),
     "set an alarm": lambda: signal.alarm(1),
+    "leave files open": lambda: leave_open(1000),
+    "leave all files open": lambda: leave_open(10**9),
     "set a timer": lambda: signal.setitimer(signal.ITIMER_VIRTUAL, 0.01),
     "change the folder": lambda: os.chdir("/"),
     "close its output": lambda: sys.stdout.close(),
