@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pickle
 import signal
@@ -13,9 +12,10 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
+from autotune.measure.bootstrap import python_command
 from autotune.measure.channel import BrokenChannel, Splitter, frame
 from autotune.measure.descendants import descendants
 from autotune.measure.group_board import Board
@@ -24,11 +24,6 @@ from autotune.measure.group_failures import RankState
 from autotune.measure.group_messages import Call, Done, Entered, Raised
 from autotune.measure.group_network import Joined, Port
 from autotune.measure.group_rank import RankBirth
-
-_BOOTSTRAP = (
-    "import json, sys; born = json.loads(sys.argv[1]); sys.path[:] = born.pop('path');"
-    " from autotune.measure.group_rank import RankBirth, main; main(RankBirth(**born))"
-)
 
 _MOST_DESCRIPTORS = 16
 """That come with one message, at most."""
@@ -54,11 +49,9 @@ class RankProcess:
         """That it has sent, and nobody has taken yet."""
         self._splitter = Splitter()
         self._connection, theirs = socket.socketpair()
-        path = [entry or os.getcwd() for entry in sys.path]  # noqa: PTH109
-        born = {**asdict(birth), "channel": theirs.fileno(), "path": path}
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _BOOTSTRAP, json.dumps(born)],
+                python_command(replace(birth, channel=theirs.fileno())),
                 env={**os.environ, **_threads(len(birth.cores)), **environment},
                 stdin=subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(), birth.board),

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import asdict
 from typing import TypeVar
 
 from autotune.errors import AutotuneError
+from autotune.measure.bootstrap import python_command
 from autotune.measure.capture import tail_text
 from autotune.measure.channel import BrokenChannel, Channel
 from autotune.measure.endings import OUTPUT, Ended, Output
@@ -28,12 +26,6 @@ _KILL_SECONDS = 20.0
 """How long a guardian may take to kill a tree; a core of many gigabytes takes seconds to be freed."""
 
 _OUTPUT_SECONDS = 5.0
-
-_BOOTSTRAP = (
-    "import json, sys; born = json.loads(sys.argv[1]); sys.path[:] = born.pop('path');"
-    " from autotune.measure.worker import Birth, main; main(Birth(**born))"
-)
-"""The worker's import path is ours. An environment variable would reach the programs it starts as well."""
 
 _Kind = TypeVar("_Kind", Ended, Output)
 
@@ -65,7 +57,7 @@ class GuardianLink:
                     group=str(setup.cap.folder) if isinstance(setup.cap, GroupCap) else "",
                 )
                 self._process = subprocess.Popen(
-                    [sys.executable, "-c", _BOOTSTRAP, _as_json(birth)],
+                    python_command(birth),
                     env={**os.environ, **environment},
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
@@ -154,8 +146,3 @@ def _pair(ours: ExitStack, given: ExitStack) -> tuple[socket.socket, socket.sock
     ours.callback(own.close)
     given.callback(other.close)
     return own, other
-
-
-def _as_json(birth: Birth) -> str:
-    path = [entry or os.getcwd() for entry in sys.path]  # noqa: PTH109
-    return json.dumps({**asdict(birth), "path": path})

@@ -149,7 +149,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class Measured:
-    """``leftovers``, in all answers: why the worker is to end after a trial, if it is: what that left behind."""
+    """``leftovers``, in all answers: what a trial left behind, if its worker is to end for that."""
 
     outcome: Outcome
     leftovers: str = ""

@@ -15,6 +15,7 @@ from enum import Enum
 from autotune.measure.endings import Ended
 from autotune.measure.messages import Noted
 from autotune.measure.outcome import Outcome
+from autotune.measure.telling import signal_name
 from autotune.status import Status
 
 _SUSPECT = frozenset({Status.WRONG, Status.CRASHED, Status.OUT_OF_MEMORY, Status.LOST})
@@ -127,10 +128,7 @@ def _verdict(death: Death, phase: str) -> tuple[Status, str]:
 def _how(exit_code: int | None, number: int | None) -> str:
     if number is None:
         return f"exited with code {exit_code}"
-    try:
-        name = signal.Signals(number).name
-    except ValueError:
-        name = f"signal {number}"
+    name = signal_name(number)
     meaning = _MEANINGS.get(name, "")
     return f"died by {name}{f' ({meaning})' if meaning else ''}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 
 MOST_MESSAGE = 2000
 """Characters of a message that a trial keeps."""
@@ -69,3 +70,11 @@ def writable(text: str) -> str:
     Python makes them of bytes that are not UTF-8: the name of a file, what a program prints.
     """
     return text if text.isascii() else text.encode(errors="backslashreplace").decode()
+
+
+def signal_name(number: int) -> str:
+    """``SIGSEGV``; ``signal 40`` for one that has no name, a real-time signal."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
