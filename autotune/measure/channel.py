@@ -157,7 +157,10 @@ class BlockingChannel:
         """The next message; :class:`BrokenChannel` where the session is gone."""
         while not self._waiting:
             self._verify()
-            data = os.read(self._descriptor, _BLOCK)
+            try:
+                data = os.read(self._descriptor, _BLOCK)
+            except OSError as error:
+                raise BrokenChannel(str(error)) from error
             if not data:
                 raise BrokenChannel("closed")
             self._waiting.extend(self._splitter.feed(data))
