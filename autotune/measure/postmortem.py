@@ -45,7 +45,7 @@ class Death:
     cap_kills: int
     """How many of its processes the kernel had killed at its memory cap."""
     machine_kills: int
-    """How many processes the kernel killed for memory on the whole machine while it lived."""
+    """How many processes the kernel killed for memory on the whole machine during its last request."""
     output: str
     """What it printed while it was at its last request."""
     limit: float

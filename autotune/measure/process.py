@@ -8,7 +8,7 @@ import select
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from autotune.errors import InputError
@@ -41,9 +41,11 @@ Answer = Prepared | Checked | Measured
 class _Task:
     """What a worker is at: starting, or a request."""
 
-    began: float
     seconds: float
     """Its limit."""
+    began: float = field(default_factory=time.monotonic)
+    machine_kills: int = field(default_factory=lambda: _machine_kills())
+    """How many processes the kernel had killed for memory when it began."""
 
     @property
     def deadline(self) -> float:
@@ -81,9 +83,8 @@ class Worker:
         """What it printed while it was at its last request."""
         self.reported: list[Reported] = []
         """What the trial that it is at has reported and nobody has taken yet."""
-        self._task: _Task | None = _Task(time.monotonic(), START_SECONDS)
+        self._task: _Task | None = _Task(START_SECONDS)
         self._death: Death | None = None
-        self._machine_kills = _machine_kills()
         self._link = GuardianLink(setup, environment or {}, guardian_cores)
         self._link.channel.send(setup)
 
@@ -116,7 +117,7 @@ class Worker:
     def ask(self, request: Request, seconds: float) -> None:
         """Send a request to an idle worker, to be answered within ``seconds``."""
         assert self.ready is not None and not self.busy, "a worker answers one request at a time"
-        self._task = _Task(time.monotonic(), seconds)
+        self._task = _Task(seconds)
         self._link.channel.send(request)
 
     def answer(self, decided: Decided) -> None:
@@ -159,7 +160,7 @@ class Worker:
     def forgive(self, seconds: float) -> None:
         """So many seconds do not count as its own: nobody could have heard its answer."""
         if self._task is not None:
-            self._task = _Task(self._task.began + seconds, self._task.seconds)
+            self._task = replace(self._task, began=self._task.began + seconds)
 
     def wait(self) -> Answer | Ready | Death:
         """Wait for the answer, at most until the deadline."""
@@ -195,7 +196,7 @@ class Worker:
         return self.setup.cap.kills() if self.setup.cap is not None else 0
 
     def _end(self, cause: Cause, order: bytes) -> Death:
-        now = time.monotonic()
+        now, task = time.monotonic(), self._task
         ended = self._link.end(order)
         if ended is None:
             cause = Cause.VANISHED
@@ -207,9 +208,9 @@ class Worker:
             ended=ended,
             noted=self._link.noted(now),
             cap_kills=self.memory_kills(),
-            machine_kills=_machine_kills() - self._machine_kills,
+            machine_kills=_machine_kills() - task.machine_kills if task is not None else 0,
             output=self.output,
-            limit=self._task.seconds if self._task is not None else math.inf,
+            limit=task.seconds if task is not None else math.inf,
             cap=self.setup.cap.bytes if self.setup.cap is not None else None,
         )
         self._link.close()

@@ -167,6 +167,19 @@ def test_a_cap_too_small_to_start_says_so(start: Start) -> None:
     assert not cap.folder.exists()
 
 
+def test_memory_that_ran_out_elsewhere_before_the_request_is_none_of_its_affair(start: Start) -> None:
+    cap = make_cap(50 << 20, "elsewhere")
+    if not isinstance(cap, GroupCap):
+        pytest.skip("no control group can be made here")
+    worker = start("import os, signal\ndef measure(x): os.kill(os.getpid(), signal.SIGKILL)")
+    worker.wait()
+    eater = "eaten = []\nwhile True: eaten.append(bytearray(b'x' * 10_000_000))"
+    subprocess.run([sys.executable, "-c", eater], preexec_fn=cap.enter, check=False)
+    assert cap.kills() and cap.remove()
+    death = ask(worker, 1)
+    assert isinstance(death, Death) and outcome_of(death, "measure").status == "crashed"
+
+
 def test_a_limit_of_the_process_is_a_cap_as_well(start: Start) -> None:
     text = "def measure(x):\n    eaten = []\n    while True: eaten.append(bytearray(10_000_000))"
     worker = start(text, cap=ProcessCap(1 << 30))
