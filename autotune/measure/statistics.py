@@ -171,6 +171,11 @@ def check_confidence(confidence: float) -> None:
         raise ValueError(f"a confidence lies between 0 and 1, such as 0.95, but it is {confidence!r}")
 
 
+def exponential(value: float) -> float:
+    """``e ** value``, infinite where that is too large: an interval from two wild rounds can be so."""
+    return math.exp(value) if value < 700 else math.inf
+
+
 def _by_student(ordered: Sequence[float], confidence: float) -> tuple[float, float, float]:
     """``(low, high, standard error)``: the hull of the readings and Student's t interval."""
     n = len(ordered)
