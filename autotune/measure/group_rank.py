@@ -1,6 +1,6 @@
 """A rank of a process group: the process that runs an objective's function, and what the function is given.
 
-:mod:`autotune.measure.group` starts and ends it.
+:mod:`autotune.measure.group_life` starts and ends it.
 """
 
 from __future__ import annotations

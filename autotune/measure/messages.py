@@ -155,6 +155,9 @@ class Measured:
     leftovers: str = ""
 
 
+Answer = Prepared | Checked | Measured
+
+
 @dataclass(frozen=True)
 class Noted:
     """What a worker wrote down while it went: all that is left of a trial whose process died."""

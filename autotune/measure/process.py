@@ -15,17 +15,7 @@ from autotune.errors import InputError
 from autotune.measure.channel import BrokenChannel
 from autotune.measure.endings import KILL, SILENT
 from autotune.measure.guardian_link import GuardianLink
-from autotune.measure.messages import (
-    Checked,
-    Decided,
-    Measured,
-    Prepared,
-    Ready,
-    Refused,
-    Reported,
-    Request,
-    Setup,
-)
+from autotune.measure.messages import Answer, Decided, Ready, Refused, Reported, Request, Setup
 from autotune.measure.postmortem import Cause, Death
 
 START_SECONDS = 120.0
@@ -33,8 +23,6 @@ START_SECONDS = 120.0
 
 _LONGEST_POLL_SECONDS = 3600.0
 """A poll takes at most 24 days, and a limit may be longer: then it is asked again."""
-
-Answer = Prepared | Checked | Measured
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,6 @@ from autotune.measure.streams import Streams
 from autotune.space.configuration import Configuration
 from autotune.space.spec import PythonObjective
 
-Answer = m.Prepared | m.Checked | m.Measured
-
 
 def answer_requests(channel: BlockingChannel, notes: SharedNotes) -> None:
     """Make the objective that the first message asks for, and serve it until the session closes."""
@@ -96,7 +94,7 @@ class Server:
         """Processes that the objective started when it was made, to serve all configurations."""
         self._files = _open_files()
 
-    def answer(self, request: m.Request) -> Answer:
+    def answer(self, request: m.Request) -> m.Answer:
         runner = self._runner
         match request:
             case m.Prepare(configuration):

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from autotune.errors import AutotuneError
 from autotune.measure.capture import tail_text
-from autotune.measure.messages import Checked, Decided, Measured, Prepared
+from autotune.measure.messages import Answer, Checked, Decided, Measured, Prepared
 from autotune.measure.outcome import Outcome, Report
 from autotune.measure.postmortem import Death, after_memory_kill, may_be_spoilt, outcome_of, start_failure
 from autotune.session.executor import Event, Finished, Started
@@ -86,7 +86,7 @@ class Settling:
             if reported.waits:
                 worker.answer(Decided(why))
 
-    def _answered(self, slot: Slot[Flight], answer: Prepared | Checked | Measured) -> tuple[Flight, Outcome]:
+    def _answered(self, slot: Slot[Flight], answer: Answer) -> tuple[Flight, Outcome]:
         """The flight that a worker has done its part of, and how that ended."""
         outcome = _whole(slot, answer.outcome, answer.leftovers, self._crew.facts_of(slot))
         flight = self._landed(slot)
