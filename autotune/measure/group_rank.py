@@ -102,7 +102,7 @@ def main(birth: RankBirth) -> None:
     if not die_with_parent(birth.parent):
         return
     pin(birth.cores)
-    sys.dont_write_bytecode = True  # of code that may be edited meanwhile; see autotune.measure.load
+    sys.dont_write_bytecode = True  # of code that may be edited meanwhile; see autotune.measure.importing
     board = Board(birth.board, birth.world)
     board.write(birth.rank, 0, "start")
     connection = socket.socket(fileno=birth.channel)

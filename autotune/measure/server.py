@@ -15,8 +15,9 @@ from autotune.measure import messages as m
 from autotune.measure.channel import BlockingChannel, BrokenChannel
 from autotune.measure.descendants import descendants, reap
 from autotune.measure.forked import forks_end_here
+from autotune.measure.importing import keep_importable
 from autotune.measure.libc import flush_c_output
-from autotune.measure.load import keep_importable, load_objective
+from autotune.measure.load import load_objective
 from autotune.measure.notes import SharedNotes
 from autotune.measure.objective import Baseline, Objective
 from autotune.measure.outcome import Report
