@@ -141,7 +141,7 @@ class CommandRunner(Objective):
             if not ended.succeeded:
                 said = f"{self.spec.arguments[0]}: {ended.how}{ended.last_words}"
                 crash = CommandCrashed(said, ended, mistake_of_program(ended, self.spec.arguments))
-                raise listener.failure() or crash
+                raise listener.heard.failure() or crash
             missed = self._missed(run, listener)
             if missed.mistake:
                 raise CommandCrashed(missed.mistake, ended, missed.mistake, sure=missed.none_arrived)

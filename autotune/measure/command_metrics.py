@@ -11,9 +11,9 @@ from pathlib import Path
 
 from autotune.measure.command_crashed import CommandCrashed
 from autotune.measure.command_problems import is_needed
+from autotune.measure.heard import Heard
 from autotune.measure.mistakes import missing_metric
 from autotune.measure.program import Finished
-from autotune.measure.run_listener import Heard
 from autotune.space.spec import CommandObjective, MetricSpec
 
 
