@@ -70,8 +70,10 @@ def make_objective(
             raise InputError(Problem(f"{found.__name__} does not define measure()", where))
         if problems := list(_uncallable(found)):
             raise InputError(problems)
+        _require_numbers(found.measure, where)
         return _construct(found, context, where)
     if callable(found) and not isinstance(found, type):
+        _require_numbers(found, where)
         wrapped = FunctionObjective(context, found, knobs)
         if problems := wrapped.problems(knobs):
             raise InputError([Problem(p.message, where, p.expected, p.hint) for p in problems])
@@ -79,6 +81,17 @@ def make_objective(
     what = f"the class {found.__name__}" if isinstance(found, type) else f"{found!r:.60}"
     expected = "a subclass of autotune.Objective, or a function of the knobs"
     raise InputError(Problem(f"{what} is no objective", where, expected))
+
+
+def _require_numbers(function: Any, where: Location | None) -> None:
+    """Raise :class:`InputError` for a function that is sure to return none, since calling does not run it."""
+    made = "a coroutine" if inspect.iscoroutinefunction(function) else ""
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        made = "a generator"
+    if made:
+        name = getattr(function, "__name__", repr(function))
+        message = f"{name}() makes {made}, which measures nothing"
+        raise InputError(Problem(message, where, hint="run it inside: return asyncio.run(...), or next(...)"))
 
 
 def _uncallable(kind: type[Objective]) -> Iterator[Problem]:

@@ -175,6 +175,16 @@ def test_a_module_on_the_path(tmp_path: Path) -> None:
             "measure",
             r"3 is no objective\n  expected: a subclass of autotune\.Objective, or a func",
         ),
+        (
+            "async def measure(a): return 1",
+            "measure",
+            r"measure\(\) makes a coroutine, which measures nothing",
+        ),
+        (
+            "import autotune\nclass measure(autotune.Objective):\n  def measure(self, l, r): yield 1",
+            "measure",
+            r"measure\(\) makes a generator",
+        ),
         ("class measure: pass", "measure", r"the class measure is no objective"),
         (
             "import autotune\nclass measure(autotune.Objective): pass",
