@@ -6,7 +6,6 @@ import math
 import os
 import pickle
 import resource
-import signal
 import sys
 from dataclasses import replace
 
@@ -16,16 +15,14 @@ from autotune.measure.channel import BlockingChannel, BrokenChannel
 from autotune.measure.descendants import descendants, reap
 from autotune.measure.forked import forks_end_here
 from autotune.measure.importing import keep_importable
-from autotune.measure.libc import flush_c_output
 from autotune.measure.load import load_objective
 from autotune.measure.notes import SharedNotes
 from autotune.measure.objective import Baseline, Objective
 from autotune.measure.outcome import Report
-from autotune.measure.pinning import pin
 from autotune.measure.raised import describe
 from autotune.measure.reports import FOLDER, Curve, Reporter
 from autotune.measure.runner import Runner
-from autotune.measure.streams import Streams
+from autotune.measure.surroundings import Surroundings
 from autotune.space.configuration import Configuration
 from autotune.space.spec import PythonObjective
 
@@ -88,9 +85,7 @@ class Server:
         self._runner = runner
         self._channel = channel
         self._scratch = setup.context.cache
-        self._cores = setup.cores
-        self._folder = os.open(".", os.O_PATH | os.O_CLOEXEC)  # it may be removed, or get another name
-        self._streams = Streams()
+        self._surroundings = Surroundings(setup.cores)
         self._standing = frozenset(descendants(os.getpid()))
         """Processes that the objective started when it was made, to serve all configurations."""
         self._files = _open_files()
@@ -129,12 +124,7 @@ class Server:
 
     def tidy_up(self) -> str:
         """Undo what one configuration could leave to the next; what cannot be undone but by a new process."""
-        flush_c_output()
-        self._streams.restore()
-        for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
-            signal.setitimer(timer, 0)
-        os.fchdir(self._folder)
-        pin(self._cores)
+        self._surroundings.restore()
         # Orphans come to this process while it lives: no child means that nobody was left behind.
         kept = self._standing | self._runner.objective.standing() | _helpers_of_python()
         if reap(lambda *_: None) and set(descendants(os.getpid())) - kept:

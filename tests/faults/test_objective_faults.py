@@ -160,6 +160,7 @@ def test_megabytes_of_output_neither_block_nor_stay(nothing_left: Left) -> None:
 def test_what_one_leaves_behind_does_not_reach_the_next(nothing_left: Left) -> None:
     faults = ["set an alarm", "set a timer", "change the folder", "close its output"]
     faults += ["close the descriptor of its output", "have no output", "have an output of its own"]
+    faults += ["limit its memory", "forbid files", "allow no depth", "collect no garbage"]
     outcomes = one_after_another(FUNCTION, faults, nothing_left)
     assert {fault: outcomes[fault].message for fault in faults} == dict.fromkeys(faults, "")
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
+import inspect
 import os
+import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -116,6 +121,20 @@ class Half:
         os.write(2, text.encode())
 
 
+def use_surroundings() -> None:
+    """What a configuration may count on, whichever was measured before it."""
+    assert gc.isenabled()
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "inside").mkdir()
+        (Path(folder) / "inside" / "file").write_bytes(bytes(10_000_000))
+    deep(200)
+
+
+def deep(depth: int) -> None:
+    if depth:
+        deep(depth - 1)
+
+
 def raise_(error: BaseException) -> None:
     raise error
 
@@ -160,6 +179,10 @@ FAULTS = {
     "leave files open": lambda: leave_open(1000),
     "leave all files open": lambda: leave_open(10**9),
     "set a timer": lambda: signal.setitimer(signal.ITIMER_VIRTUAL, 0.01),
+    "limit its memory": lambda: resource.setrlimit(resource.RLIMIT_AS, (1, resource.RLIM_INFINITY)),
+    "forbid files": lambda: os.umask(0o777),
+    "allow no depth": lambda: sys.setrecursionlimit(len(inspect.stack()) + 30),
+    "collect no garbage": gc.disable,
     "change the folder": lambda: os.chdir("/"),
     "close its output": lambda: sys.stdout.close(),
     "close the descriptor of its output": close_output,
@@ -175,6 +198,8 @@ def measure(fault: str, number: int) -> object:
         if len(CALLS) == 3:
             os.abort()
     FAULTS.get(fault, FAULTS["none"])()
+    if fault == "none":
+        use_surroundings()
     while fault == "none" and time.process_time() - busy < 0.02:
         pass  # longer than a timer that one before it has set
     if fault == "NaN":
