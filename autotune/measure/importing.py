@@ -36,9 +36,10 @@ def keep_importable(spec: PythonObjective, scratch: Path) -> None:
     sys.dont_write_bytecode = True
     if is_path(split_target(spec)[0]):
         file = target_file(spec)
-        scratch.mkdir(exist_ok=True)
         same = f"__file__ = {str(file)!r}\nexec(compile(open(__file__, 'rb').read(), __file__, 'exec'))\n"
-        write_whole(scratch / f"{_module_name(file)}.py", same.encode())
+        with suppress(OSError):  # on a full disk only those will fail
+            scratch.mkdir(parents=True, exist_ok=True)
+            write_whole(scratch / f"{_module_name(file)}.py", same.encode())
         sys.path.append(str(scratch))
 
 
