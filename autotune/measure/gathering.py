@@ -77,7 +77,7 @@ class Trial:
             self.checked[reading.metric] = Estimate.of_one(reading.value)
 
     def keep(self, sample: Sample, at: float, discarded: str = "") -> bool:
-        """Keep a reading of each metric, and whether it counts.
+        """Keep a reading of each metric; whether it counts.
 
         ``discarded``: why it does not in any case; else it is as the objective says.
         """
