@@ -63,7 +63,7 @@ _OF_THE_MEDIAN = BeyondDoubt(levels=((1.0, 1 / 2),))
 
 
 def _past(values: tuple[float, ...], bound: float, goal: Goal) -> bool:
-    progress = Progress(values, 0.95, Estimate(bound, bound, bound, 1), goal)
+    progress = Progress(values, 0.95, Estimate.of_one(bound), goal)
     if _WITHOUT_NOISE.reason(progress):
         return values[0] > bound if goal == "minimize" else values[0] < bound
     return bool(_OF_THE_MEDIAN.reason(progress))

@@ -139,9 +139,6 @@ class Channel:
                 raise BrokenChannel("closed")
             messages.extend(map(loads_plain, self._splitter.feed(data)))
 
-    def close(self) -> None:
-        self._socket.close()
-
 
 class BlockingChannel:
     """The worker's end: waits for the next message, which may hold an objective's own classes.
@@ -160,7 +157,10 @@ class BlockingChannel:
         """The next message; :class:`BrokenChannel` where the session is gone."""
         while not self._waiting:
             self._verify()
-            data = os.read(self._descriptor, _BLOCK)
+            try:
+                data = os.read(self._descriptor, _BLOCK)
+            except OSError as error:
+                raise BrokenChannel(str(error)) from error
             if not data:
                 raise BrokenChannel("closed")
             self._waiting.extend(self._splitter.feed(data))

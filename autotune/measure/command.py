@@ -35,13 +35,9 @@ configuration was prepared in between, or another search has prepared anything t
 
 from __future__ import annotations
 
-import json
-import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,39 +47,16 @@ from autotune.errors import InputError
 from autotune.measure.command_crashed import CommandCrashed
 from autotune.measure.command_metrics import mark_as_old, read_metrics
 from autotune.measure.command_problems import problems
+from autotune.measure.command_run import FOLDER_VARIABLE, CommandRun
 from autotune.measure.handing import Missed, missed_knobs
-from autotune.measure.leftovers import Leftovers
-from autotune.measure.mistakes import mistake_in, mistake_of_program
+from autotune.measure.mistakes import mistake_of_program
 from autotune.measure.objective import Context, Infeasible, Objective, WrongAnswer
-from autotune.measure.placeholders import config_document, placeholder_values
-from autotune.measure.program import Finished, run_program
 from autotune.measure.readings import Sample
-from autotune.measure.reports import SILENT, Reporter
 from autotune.measure.run_listener import RunListener
-from autotune.measure.run_protocol import VARIABLE as RUN_VARIABLE
 from autotune.measure.shared_folder import BuildStamp, alone_at
 from autotune.measure.stopped import Stopped
 from autotune.space.configuration import Configuration
-from autotune.space.placeholders import fill
 from autotune.space.spec import CommandObjective, MetricSpec
-
-INFEASIBLE_EXIT = 78
-"""``EX_CONFIG`` of ``sysexits.h``: the program refuses the configuration."""
-
-FOLDER_VARIABLE = "AUTOTUNE_FOLDER"
-CONFIG_VARIABLE = "AUTOTUNE_CONFIG"
-SEED_VARIABLE = "AUTOTUNE_SEED"
-STEPS_VARIABLE = "AUTOTUNE_STEPS"
-
-
-@dataclass(frozen=True)
-class Run:
-    """One configuration, ready to be run: what the placeholders stand for, and where its files are."""
-
-    configuration: Configuration
-    values: Mapping[str, str]
-    folder: Path
-    config: Path | None
 
 
 class CommandRunner(Objective):
@@ -105,28 +78,28 @@ class CommandRunner(Objective):
         """Run the ``prepare`` command where its results are private; else it waits for its turn."""
         if self.private_prepare:
             run = self._run(configuration)
-            with self._leftovers(run).apart_from():
-                self._prepare(run)
+            with run.leftovers.apart_from():
+                _prepare(run)
         return configuration
 
-    def load(self, prepared: Any) -> Run:
+    def load(self, prepared: Any) -> CommandRun:
         """Run the ``prepare`` command where its results are shared."""
         run = self._run(prepared)
         with self._prepared(run):
             return run
 
-    def check(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float]:
+    def check(self, loaded: CommandRun, rng: np.random.Generator) -> Mapping[str, float]:
         """Run the ``check`` command: any exit but 0 (or 78) says that the answer is wrong."""
         if self.spec.check:
-            with self._prepared(loaded), self._leftovers(loaded).apart_from():
-                ended = self._execute(loaded, self.spec.check, rng)
+            with self._prepared(loaded), loaded.leftovers.apart_from():
+                ended = loaded.assist(self.spec.check, rng)
             if ended.signal is not None:
                 raise CommandCrashed(f"the check was {ended.how}{ended.last_words}", ended)
             if not ended.succeeded:
                 raise WrongAnswer(f"the check failed with {ended.how}{ended.last_words}")
         return {}
 
-    def measure(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float] | Sample:
+    def measure(self, loaded: CommandRun, rng: np.random.Generator) -> Mapping[str, float] | Sample:
         """Run the command once and read its metrics.
 
         Where no knob of the configuration got to it, it has measured nothing: that is a mistake, for sure.
@@ -138,170 +111,74 @@ class CommandRunner(Objective):
         try:
             return self._measure(loaded, rng)
         except CommandCrashed as crashed:
-            if not self._went_on() or self.report.last is not None:
+            if not self._goes_on() or self.report.last is not None:
                 raise
             print(
                 f"autotune: it begins anew, since from its checkpoint it did not go on: {crashed}",
                 file=sys.stderr,
             )
-            self._leftovers(loaded).clear()
+            loaded.leftovers.clear()
             return self._measure(loaded, rng)
 
-    def _measure(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float] | Sample:
+    def _measure(self, run: CommandRun, rng: np.random.Generator) -> Mapping[str, float] | Sample:
         file = self.spec.base / self.spec.metrics_file if self.spec.metrics_from == "file" else None
-        with self._prepared(loaded), nullcontext() if file is None else alone_at(file):
+        with self._prepared(run), nullcontext() if file is None else alone_at(file):
             if file is not None:
                 mark_as_old(file)
-            self._begin(loaded)
-            listener = self._listener(loaded, self.report)
+            self._clear_leftovers(run)
+            listener = run.listener(self.report)
             try:
                 with listener:
-                    ended = self._execute(loaded, self.spec.arguments, rng, listener)
+                    ended = run.execute(self.spec.arguments, rng, listener)
                 if listener.heard.runs:
                     self._has_runs.touch()
                 if listener.stopped is not None:
                     raise listener.stopped
             except Stopped as stopped:  # what stands behind is no worse, where no knob has got there
-                if (missed := self._missed(loaded, listener)).none_arrived:
+                if (missed := self._missed(run, listener)).none_arrived:
                     raise CommandCrashed(missed.mistake, None, missed.mistake, sure=True) from stopped
                 raise
             if not ended.succeeded:
                 said = f"{self.spec.arguments[0]}: {ended.how}{ended.last_words}"
                 crash = CommandCrashed(said, ended, mistake_of_program(ended, self.spec.arguments))
-                raise listener.failure() or crash
-            missed = self._missed(loaded, listener)
+                raise listener.heard.failure() or crash
+            missed = self._missed(run, listener)
             if missed.mistake:
                 raise CommandCrashed(missed.mistake, ended, missed.mistake, sure=missed.none_arrived)
             metrics = read_metrics(self.spec, self.metrics, ended, file, listener.heard)
             return Sample(metrics, facts=missed.facts) if missed.facts else metrics
 
-    def _missed(self, run: Run, listener: RunListener) -> Missed:
-        return missed_knobs(self.spec, run.configuration, listener, self._read_before(run))
+    def _run(self, configuration: Configuration) -> CommandRun:
+        return CommandRun.of(self.spec, self.context, configuration)
 
-    # -- running -------------------------------------------------------------------------------
+    def _missed(self, run: CommandRun, listener: RunListener) -> Missed:
+        return missed_knobs(self.spec, run.configuration, listener, run.read_before)
 
-    def _run(self, configuration: Configuration) -> Run:
-        folder = self.context.cache / "command" / configuration.hash
-        name = Path(self.spec.config_file).name
-        config = (folder / name).absolute() if name else None
-        values = placeholder_values(configuration, self.context.workload, str(config) if config else "")
-        return Run(configuration, values, folder.absolute(), config)
-
-    def _listener(self, run: Run, report: Reporter = SILENT) -> RunListener:
-        """What a program that opens :func:`autotune.run` finds."""
-        return RunListener(self.context.cache / "runs", run.configuration, report)
-
-    def _leftovers(self, run: Run) -> Leftovers:
-        return Leftovers(run.folder, run.folder.with_name(f"{run.folder.name}.before"))
+    # -- trainings -----------------------------------------------------------------------------
 
     @property
     def _has_runs(self) -> Path:
         """A file that is there once the program has opened a run, in whatever worker."""
         return self.context.cache / "command" / "opened"
 
-    def _begin(self, run: Run) -> None:
+    def _goes_on(self) -> bool:
+        """Whether this run goes on from a pause."""
+        return self.report.curve is not None and self.report.curve.done > 0
+
+    def _clear_leftovers(self, run: CommandRun) -> None:
         """Let a training that does not go on from a pause find nothing of earlier ones.
 
         Any other program may keep in its folder what it made once, for all readings.
         """
-        leftovers = self._leftovers(run)
-        leftovers.note()
+        run.leftovers.note()
         is_training = self.report.curve is not None or self._has_runs.exists()
-        if is_training and not self._went_on():
-            leftovers.clear()
-
-    def _went_on(self) -> bool:
-        """Whether this run goes on from a pause."""
-        return self.report.curve is not None and self.report.curve.done > 0
-
-    def _read_before(self, run: Run) -> Path:
-        """A file that is there once ``prepare`` or ``check`` has read the knobs, in whatever worker."""
-        return self.context.cache / "runs" / f"{run.configuration.hash}.read"
-
-    def _execute(
-        self,
-        run: Run,
-        command: Sequence[str],
-        rng: np.random.Generator | None,
-        listener: RunListener | None = None,
-    ) -> Finished:
-        """Run one command for a configuration; what it reports is the ``listener``'s, if there is one.
-
-        An exit of 78 raises :class:`Infeasible`, unless the trial was to end anyway.
-        """
-        if listener is None:
-            with self._listener(run) as knobs_only:
-                ended = self._execute(run, command, rng, knobs_only)
-            if knobs_only.was_read:
-                self._read_before(run).touch()
-            return ended
-        reports = listener.report.steps is not None
-        run.folder.mkdir(parents=True, exist_ok=True)
-        environment = {**os.environ, FOLDER_VARIABLE: str(run.folder), RUN_VARIABLE: listener.document}
-        if run.config is not None:
-            self._write_config(run, run.config)
-            environment[CONFIG_VARIABLE] = str(run.config)
-        if rng is not None:
-            environment[SEED_VARIABLE] = str(int(rng.integers(2**31)))
-        if reports:
-            environment |= {STEPS_VARIABLE: str(self.report.steps), "PYTHONUNBUFFERED": "1"}
-        environment |= {name: fill(text, run.values) for name, text in self.spec.environment.items()}
-        arguments = [fill(argument, run.values) for argument in command]
-        try:
-            on_line = partial(self._report_line, listener) if reports else None
-            ended = run_program(arguments, self.spec.base, environment, on_line, listener)
-        except (OSError, ValueError) as error:  # ValueError: a NUL in an argument
-            said = f"cannot run {arguments[0]!r} in {self.spec.base}: {error}"
-            raise CommandCrashed(said, mistake=said if mistake_in(error) else "") from error
-        if ended.exit_code == INFEASIBLE_EXIT and listener.stopped is None:
-            raise Infeasible(f"{arguments[0]} refuses it ({ended.how}){ended.last_words}")
-        return ended
-
-    def _report_line(self, listener: RunListener, line: str) -> None:
-        """Pass on a JSON object with a ``step``; all else that the program prints is no report.
-
-        One that has opened a run reports there, and its lines are for people.
-        """
-        if not line.lstrip().startswith("{"):
-            return
-        listener.attend()
-        if listener.heard.runs:
-            return
-        try:
-            found = json.loads(line)
-        except (ValueError, RecursionError):
-            return
-        step = found.pop("step", None)
-        if isinstance(step, float) and step.is_integer():
-            step = int(step)
-        if isinstance(step, int) and not isinstance(step, bool):
-            numbers = {name: value for name, value in found.items() if isinstance(value, (int, float))}
-            try:
-                self.report(step, numbers)
-            except (TypeError, ValueError) as error:
-                raise CommandCrashed(f"{error}: {line.strip()[:200]}") from error
-
-    def _write_config(self, run: Run, file: Path) -> None:
-        if self.spec.config_text:
-            text = fill(self.spec.config_text, run.values)
-        else:
-            text = config_document(file.suffix or file.name, run.configuration)
-        # Under another name first: the same configuration may be running in another process.
-        draft = file.with_name(f"{file.name}.{os.getpid()}")
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(file)
+        if is_training and not self._goes_on():
+            run.leftovers.clear()
 
     # -- preparing -----------------------------------------------------------------------------
 
-    def _prepare(self, run: Run) -> None:
-        ended = self._execute(run, self.spec.prepare, None)
-        if ended.signal is not None:
-            raise CommandCrashed(f"the prepare command was {ended.how}{ended.last_words}", ended)
-        if not ended.succeeded:
-            raise Infeasible(f"the prepare command failed with {ended.how}{ended.last_words}")
-
     @contextmanager
-    def _prepared(self, run: Run) -> Iterator[None]:
+    def _prepared(self, run: CommandRun) -> Iterator[None]:
         """While this lasts, what stands in the folder was prepared for ``run`` and for no other."""
         if not self.spec.prepare or self.private_prepare:
             yield
@@ -310,9 +187,17 @@ class CommandRunner(Objective):
             stamp = BuildStamp(self.spec.base, self.context.cache)
             if not stamp.says(run.configuration.hash):
                 stamp.clear()  # what stands there is nobody's, should the command be killed
-                self._prepare(run)
+                _prepare(run)
                 stamp.write(run.configuration.hash)
             yield
+
+
+def _prepare(run: CommandRun) -> None:
+    ended = run.assist(run.spec.prepare)
+    if ended.signal is not None:
+        raise CommandCrashed(f"the prepare command was {ended.how}{ended.last_words}", ended)
+    if not ended.succeeded:
+        raise Infeasible(f"the prepare command failed with {ended.how}{ended.last_words}")
 
 
 def _mentions_folder(spec: CommandObjective) -> bool:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from autotune.measure.command_crashed import CommandCrashed
 from autotune.measure.command_problems import is_needed
+from autotune.measure.heard import Heard
 from autotune.measure.mistakes import missing_metric
 from autotune.measure.program import Finished
-from autotune.measure.run_listener import Heard
 from autotune.space.spec import CommandObjective, MetricSpec
 
 
@@ -72,7 +72,8 @@ def _from_last_line(ended: Finished, opened: bool) -> Mapping[str, object]:
 
 
 def _last_object(ended: Finished) -> Mapping[str, object] | None:
-    for line in reversed(ended.stdout.splitlines()):
+    # Not by splitlines(): JSON may hold what that takes for the end of a line, U+2028 say.
+    for line in reversed(re.split(r"[\r\n]+", ended.stdout)):
         if line.lstrip().startswith("{"):
             try:
                 found = json.loads(line)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from autotune.measure.clocks import perf_counter
-from autotune.measure.outcome import Estimate, Outcome, Reading
+from autotune.measure.forked import forks_end_here
+from autotune.measure.outcome import MISTAKE, SURE, Estimate, Outcome, Reading
 from autotune.measure.raised import Failed, failed
-from autotune.measure.readings import MOST_DISCARDED
+from autotune.measure.readings import MOST_DISCARDED, Sample
 from autotune.measure.statistics import estimate
 from autotune.status import Status
 
@@ -54,7 +55,8 @@ class Trial:
         self.notes.phase(phase)
         start = perf_counter()
         try:
-            yield
+            with forks_end_here():
+                yield
         except Failed:
             raise
         except BaseException as error:
@@ -72,11 +74,21 @@ class Trial:
         """Count what a check has read, here or elsewhere."""
         for reading in checked:
             self.add(reading)
-            self.checked[reading.metric] = Estimate(reading.value, reading.value, reading.value, 1)
+            self.checked[reading.metric] = Estimate.of_one(reading.value)
 
-    def discard(self, why: str) -> None:
-        self.discarded[why] = self.discarded.get(why, 0) + 1
-        self.facts |= {"discarded": dict(self.discarded)}
+    def keep(self, sample: Sample, at: float, discarded: str = "") -> bool:
+        """Keep a reading of each metric; whether it counts.
+
+        ``discarded``: why it does not in any case; else it is as the objective says.
+        """
+        if sample.discarded and not discarded:
+            self.discarded[sample.discarded] = self.discarded.get(sample.discarded, 0) + 1
+            self.facts |= {"discarded": dict(self.discarded)}
+        self.facts |= sample.facts
+        why = discarded or sample.discarded
+        for name, value in sample.values.items():
+            self.add(Reading(name, value, at, why, sample.context))
+        return not why
 
     @property
     def spoilt(self) -> str:
@@ -96,6 +108,23 @@ class Trial:
     def estimates(self, confidence: float) -> dict[str, Estimate]:
         names = dict.fromkeys(r.metric for r in self.readings if not r.discarded)
         return {name: estimate(self.values(name), confidence) for name in names}
+
+    def typed(self, run: Callable[[], Outcome]) -> Outcome:
+        """What ``run`` gives, or how the trial ends where a phase of it has failed."""
+        try:
+            return run()
+        except Failed as failure:
+            stood = {name: Estimate.of_one(value) for name, value in failure.metrics.items()}
+            if failure.mistake:
+                self.facts |= {MISTAKE: failure.mistake, **({SURE: True} if failure.sure else {})}
+            return self.outcome(
+                failure.status,
+                failure.message,
+                metrics=self.checked | stood if failure.status is Status.WRONG else {},
+                stderr=failure.stderr,
+                exit_code=failure.exit_code,
+                signal=failure.signal,
+            )
 
     def outcome(self, status: Status, message: str = "", **more: Any) -> Outcome:
         return Outcome(

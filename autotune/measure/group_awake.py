@@ -12,20 +12,25 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from types import TracebackType
 
+from autotune.measure.bootstrap import python_command
 from autotune.measure.libc import die_with_parent
 from autotune.measure.pinning import pin
 
-_BOOTSTRAP = (
-    "import sys; sys.path[:] = {path!r};"
-    " from autotune.measure.group_awake import main; main({parent}, {core})"
-)
 _DYING_SECONDS = 10.0
 """How long a killed process may take to be gone."""
+
+
+@dataclass(frozen=True)
+class Waker:
+    """What a process knows that keeps a core awake."""
+
+    parent: int
+    core: int
 
 
 class KeptAwake:
@@ -35,10 +40,9 @@ class KeptAwake:
     """
 
     def __init__(self, cores: Iterable[int]) -> None:
-        path = [entry or os.getcwd() for entry in sys.path]  # noqa: PTH109
         self._by_core = {
             core: subprocess.Popen(
-                [sys.executable, "-c", _BOOTSTRAP.format(path=path, parent=os.getpid(), core=core)],
+                python_command(Waker(os.getpid(), core)),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 start_new_session=True,
@@ -81,12 +85,12 @@ class KeptAwake:
             process.send_signal(what)  # does nothing where it has ended and was waited for
 
 
-def main(parent: int, core: int) -> None:
-    """Be busy on ``core`` with what nobody else wants of it, until the parent dies."""
-    if not die_with_parent(parent):
+def main(waker: Waker) -> None:
+    """Be busy on the core with what nobody else wants of it, until the parent dies."""
+    if not die_with_parent(waker.parent):
         return
     try:
-        pin((core,))
+        pin((waker.core,))
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     except OSError:
         return

@@ -7,13 +7,13 @@ stopped, silent (who waits for nobody, the one furthest behind).
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autotune.measure.group_board import Beat
 from autotune.measure.group_messages import Raised
 from autotune.measure.objective import Diverged, Infeasible, OutOfMemory, Signal, WrongAnswer
+from autotune.measure.telling import signal_name
 from autotune.status import Status
 
 
@@ -80,7 +80,8 @@ def _death(dead: Sequence[RankState]) -> Signal:
     # Who was killed did not die of a lost peer.
     first = min(dead, key=lambda rank: (rank.exit_code or 0) >= 0)
     code = first.exit_code or 0
-    died = RankDied(f"rank {first.rank} {_how(code)} in {first.where}")
+    how = f"exited with code {code}" if code >= 0 else f"died by {signal_name(-code)}"
+    died = RankDied(f"rank {first.rank} {how} in {first.where}")
     died.exit_code = code if code >= 0 else None
     died.signal = -code if code < 0 else None
     return died
@@ -132,15 +133,6 @@ def _silence(ranks: Sequence[RankState], now: float, overdue: float | None) -> S
 def waits(phase: str) -> bool:
     """Whether a rank in this phase is at no work of its own."""
     return phase.startswith(("wait", "communicate", "done"))
-
-
-def _how(code: int) -> str:
-    if code >= 0:
-        return f"exited with code {code}"
-    try:
-        return f"died by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"died by signal {-code}"
 
 
 def slow_ranks(busy: Sequence[float], factor: float = 1.5, least: float = 0.05) -> tuple[str, ...]:

@@ -46,8 +46,8 @@ class Call:
     @classmethod
     def of(cls, work: Work, arguments: tuple[Any, ...]) -> Call:
         """Raises ``TypeError`` where a rank could not find ``work`` again, or for what cannot be pickled."""
-        name = work.__qualname__
-        if "<" in name:
+        name = getattr(work, "__qualname__", repr(work))
+        if "<" in name or not hasattr(work, "__qualname__"):
             raise TypeError(f"{name} is no function of a module: a rank could not find it")
         module = sys.modules[work.__module__]
         try:
@@ -70,7 +70,6 @@ class Done:
 
     result: bytes
     phases: Mapping[str, float]
-    at: float
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pickle
 import signal
@@ -13,23 +12,18 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+from autotune.measure.bootstrap import python_command
 from autotune.measure.channel import BrokenChannel, Splitter, frame
 from autotune.measure.descendants import descendants
 from autotune.measure.group_board import Board
 from autotune.measure.group_device import DeviceLimits
 from autotune.measure.group_failures import RankState
-from autotune.measure.group_messages import Raised
-from autotune.measure.group_network import Port
+from autotune.measure.group_messages import Call, Done, Entered, Raised
+from autotune.measure.group_network import Joined, Port
 from autotune.measure.group_rank import RankBirth
-
-_BOOTSTRAP = (
-    "import json, sys; born = json.loads(sys.argv[1]); sys.path[:] = born.pop('path');"
-    " from autotune.measure.group_rank import RankBirth, main; main(RankBirth(**born))"
-)
 
 _MOST_DESCRIPTORS = 16
 """That come with one message, at most."""
@@ -43,31 +37,24 @@ class RankProcess:
     """A rank's process. Never waits for it, but in :meth:`bury`."""
 
     def __init__(
-        self,
-        rank: int,
-        world: int,
-        port: Port,
-        limits: DeviceLimits,
-        cores: tuple[int, ...],
-        board: int,
-        meeting: Path,
-        environment: Mapping[str, str],
-        preload: tuple[str, ...],
+        self, birth: RankBirth, port: Port, limits: DeviceLimits, environment: Mapping[str, str]
     ) -> None:
-        self.rank = rank
+        """``birth`` without its channel, which is made here."""
+        self.number = birth.rank
         self.limits = limits
-        self.answer: Any = None
+        self.answer: Done | Raised | None = None
         """What it has answered to the last call; ``None``: nothing yet."""
+        self._joined: Joined | None = None
+        self._descriptors: list[int] = []
+        """That it has sent, and nobody has taken yet."""
         self._splitter = Splitter()
         self._connection, theirs = socket.socketpair()
-        birth = RankBirth(os.getpid(), rank, world, theirs.fileno(), board, str(meeting), cores, preload)
-        path = [entry or os.getcwd() for entry in sys.path]  # noqa: PTH109
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _BOOTSTRAP, json.dumps({**asdict(birth), "path": path})],
-                env={**os.environ, **_threads(len(cores)), **environment},
+                python_command(replace(birth, channel=theirs.fileno())),
+                env={**os.environ, **_threads(len(birth.cores)), **environment},
                 stdin=subprocess.DEVNULL,
-                pass_fds=(theirs.fileno(), board),
+                pass_fds=(theirs.fileno(), birth.board),
                 start_new_session=True,
             )
         finally:
@@ -89,24 +76,45 @@ class RankProcess:
         with suppress(OSError):
             self._connection.sendall(frame(message))
 
-    def receive(self) -> tuple[list[Any], list[int]]:
-        """The messages, and descriptors, that have come; empty where its end is closed."""
+    def call(self, call: Call) -> None:
+        """Begin a call; :meth:`take` takes its answer."""
+        self.answer = None
+        self.send(call)
+
+    def take(self) -> None:
+        """Take what has come, without waiting; nothing where its end is closed."""
         room = socket.CMSG_SPACE(_MOST_DESCRIPTORS * _DESCRIPTOR.size)
         try:
             # Not socket.recv_fds, which drops the flags that it is given.
             data, extras, _, _ = self._connection.recvmsg(1 << 20, room, _FLAGS)
             messages = [pickle.loads(payload) for payload in self._splitter.feed(data)]
         except (BlockingIOError, BrokenChannel, ConnectionError):
-            return [], []
-        rights = [content for _, kind, content in extras if kind == socket.SCM_RIGHTS]
-        return messages, [number for content in rights for (number,) in _DESCRIPTOR.iter_unpack(content)]
+            return
+        for _, kind, content in extras:
+            if kind == socket.SCM_RIGHTS:
+                self._descriptors += [number for (number,) in _DESCRIPTOR.iter_unpack(content)]
+        for message in messages:
+            if isinstance(message, Entered):
+                self._joined = message.joined
+            else:
+                self.answer = message
+
+    @property
+    def has_joined(self) -> bool:
+        return self._joined is not None
+
+    def hand_over(self) -> Joined:
+        """How it has joined, with the descriptors that it sent: they are the caller's from now on."""
+        assert self._joined is not None
+        descriptors, self._descriptors = tuple(self._descriptors), []
+        return replace(self._joined, descriptors=descriptors)
 
     def state(self, board: Board) -> RankState:
         """What is known of it now."""
         cap = self.limits.cap
         return RankState(
-            self.rank,
-            board.read(self.rank),
+            self.number,
+            board.read(self.number),
             finished=self.answer is not None and not isinstance(self.answer, Raised),
             exit_code=self.exit_code,
             memory_kills=self.limits.kills(),
@@ -127,6 +135,9 @@ class RankProcess:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_DYING_SECONDS)
         self._connection.close()
+        for descriptor in self._descriptors:
+            os.close(descriptor)
+        self._descriptors.clear()
         deadline = time.monotonic() + 1.0
         while not self.limits.remove() and time.monotonic() < deadline:
             time.sleep(0.005)  # the kernel takes a moment to let a dead process's group go

@@ -1,6 +1,6 @@
 """A rank of a process group: the process that runs an objective's function, and what the function is given.
 
-:mod:`autotune.measure.group` starts and ends it.
+:mod:`autotune.measure.group_life` starts and ends it.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from autotune.measure.channel import BlockingChannel, BrokenChannel, frame
 from autotune.measure.clocks import monotonic
+from autotune.measure.forked import forks_end_here
 from autotune.measure.group_board import Board
 from autotune.measure.libc import die_with_parent
 from autotune.measure.pinning import pin
+from autotune.measure.streams import Streams
 
 if TYPE_CHECKING:
     from autotune.measure.group_device import DeviceLimits
@@ -36,14 +38,14 @@ class RankBirth:
     parent: int
     rank: int
     world: int
-    channel: int
-    """Descriptor: rank and starter."""
     board: int
     """Descriptor of the shared memory for signs of life."""
     meeting: str
     cores: tuple[int, ...]
     preload: tuple[str, ...]
     """Modules to import before the quota counts: a tenth of a core would take a minute for it."""
+    channel: int = -1
+    """Descriptor: rank and starter. Made with the rank's process."""
 
 
 @dataclass
@@ -100,7 +102,7 @@ def main(birth: RankBirth) -> None:
     if not die_with_parent(birth.parent):
         return
     pin(birth.cores)
-    sys.dont_write_bytecode = True  # of code that may be edited meanwhile; see autotune.measure.load
+    sys.dont_write_bytecode = True  # of code that may be edited meanwhile; see autotune.measure.importing
     board = Board(birth.board, birth.world)
     board.write(birth.rank, 0, "start")
     connection = socket.socket(fileno=birth.channel)
@@ -128,8 +130,11 @@ def main(birth: RankBirth) -> None:
             Path(birth.meeting),
             board,
         )
+        streams = Streams()
         while True:
-            channel.send(_answer(rank, channel.receive()))
+            answer = _answer(rank, channel.receive())
+            streams.restore()
+            channel.send(answer)
     except (BrokenChannel, ConnectionError):
         return  # whoever started it is gone
 
@@ -157,14 +162,12 @@ def _answer(rank: Rank, call: Call) -> Done | Raised:
     try:
         work, arguments = call.find(), pickle.loads(call.arguments)
         rank.begin()  # anew: a rank that took longer to import what it calls is no slow one
-        result = work(rank, *arguments)
+        with forks_end_here():
+            result = work(rank, *arguments)
         rank.beat("done")
-        return Done(pickle.dumps(result, protocol=pickle.HIGHEST_PROTOCOL), dict(rank.phases), monotonic())
+        return Done(pickle.dumps(result, protocol=pickle.HIGHEST_PROTOCOL), dict(rank.phases))
     except BaseException as error:  # noqa: BLE001 - whatever an objective raises is an answer
         return _raised(error)
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
 
 
 def _raised(error: BaseException) -> Raised:

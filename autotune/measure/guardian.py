@@ -89,7 +89,10 @@ class Guardian:
 
     def _obey(self, tail: Tail) -> bool:
         """Follow the session's orders; ``False`` where the worker is to be killed now."""
-        orders = self._control.recv(64)
+        try:
+            orders = self._control.recv(64)
+        except ConnectionError:  # the session has died, with words of ours that it had not heard
+            orders = b""
         if not orders or KILL in orders:
             self._reap()
             self._killed = self._status is None

@@ -56,7 +56,7 @@ def missed_knobs(
     if not left or read_before.exists():
         return Missed()
     none_written = not any(_is_knob(spec, name) for name in _written(spec))
-    if silent := listener.never_asked(left):
+    if silent := listener.heard.never_asked(left):
         asked_none = not set(left) & set(listener.heard.asked)
         return Missed(tuple(left), silent, none_written and asked_none)
     if listener.was_read:

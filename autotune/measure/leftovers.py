@@ -8,11 +8,12 @@ reading of its own.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from autotune.measure.compile_cache import write_whole
 
 
 class Leftovers:
@@ -63,6 +64,4 @@ class Leftovers:
 
     def _write(self, names: frozenset[str]) -> None:
         self._record.parent.mkdir(parents=True, exist_ok=True)
-        draft = self._record.with_name(f"{self._record.name}.{os.getpid()}")
-        draft.write_text(json.dumps(sorted(names)))
-        draft.replace(self._record)
+        write_whole(self._record, json.dumps(sorted(names)).encode())

@@ -1,29 +1,20 @@
-"""From what a space file says to an objective that can be run.
-
-A path target (``objectives/gemm_c.py:Gemm``) becomes a module whose name follows from the path alone, so
-that what one process pickles of it another can unpickle once it has loaded the same target.
-"""
+"""From what a space file says to an objective that can be run."""
 
 from __future__ import annotations
 
-import hashlib
-import importlib
-import importlib.util
 import inspect
-import os
-import sys
-import traceback
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import FunctionType
 from typing import Any
 
-from autotune.errors import InputError, Location, Problem, nearest
+from autotune.errors import InputError, Location, Problem
 from autotune.measure.facts import require_known
 from autotune.measure.function import FunctionObjective
+from autotune.measure.importing import line_in, load_target
 from autotune.measure.objective import Context, Objective, Signal
-from autotune.measure.target import EXAMPLE, absolute, is_path, split_target, target_file
+from autotune.measure.target import target_file
+from autotune.measure.telling import text_of
 from autotune.space.spec import (
     GIVEN,
     CallableObjective,
@@ -49,7 +40,7 @@ def load_objective(
     """
     match spec:
         case PythonObjective():
-            return make_objective(load_target(spec), context, knobs, _location(spec))
+            return make_objective(load_target(spec), context, knobs, Location(str(target_file(spec))))
         case CommandObjective():
             from autotune.measure.command import CommandRunner
 
@@ -79,8 +70,10 @@ def make_objective(
             raise InputError(Problem(f"{found.__name__} does not define measure()", where))
         if problems := list(_uncallable(found)):
             raise InputError(problems)
+        _require_numbers(found.measure, where)
         return _construct(found, context, where)
     if callable(found) and not isinstance(found, type):
+        _require_numbers(found, where)
         wrapped = FunctionObjective(context, found, knobs)
         if problems := wrapped.problems(knobs):
             raise InputError([Problem(p.message, where, p.expected, p.hint) for p in problems])
@@ -88,6 +81,17 @@ def make_objective(
     what = f"the class {found.__name__}" if isinstance(found, type) else f"{found!r:.60}"
     expected = "a subclass of autotune.Objective, or a function of the knobs"
     raise InputError(Problem(f"{what} is no objective", where, expected))
+
+
+def _require_numbers(function: Any, where: Location | None) -> None:
+    """Raise :class:`InputError` for a function that is sure to return none, since calling does not run it."""
+    made = "a coroutine" if inspect.iscoroutinefunction(function) else ""
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        made = "a generator"
+    if made:
+        name = getattr(function, "__name__", repr(function))
+        message = f"{name}() makes {made}, which measures nothing"
+        raise InputError(Problem(message, where, hint="run it inside: return asyncio.run(...), or next(...)"))
 
 
 def _uncallable(kind: type[Objective]) -> Iterator[Problem]:
@@ -126,109 +130,11 @@ def _construct(kind: type[Objective], context: Context, where: Location | None) 
     except InputError:
         raise
     except Signal as refusal:
-        raise InputError(Problem(f"{kind.__name__} refuses this workload: {refusal}", where)) from refusal
-    except Exception as error:
-        at = _in_file(error, Path(where.file)) if where else None
-        hint = "the workload has no such entry" if isinstance(error, KeyError) else ""
-        message = f"{kind.__name__}() cannot be made: {type(error).__name__}: {error}"
-        raise InputError(Problem(message, at or where, hint=hint)) from error
-
-
-# -- finding and importing ---------------------------------------------------------------------
-
-
-def load_target(spec: PythonObjective) -> Any:
-    """Import the class or function that ``spec`` names. Raises :class:`InputError` where that fails."""
-    place, name = split_target(spec)
-    file = target_file(spec)
-    with _importable(file.parent if is_path(place) else spec.base):
-        module = _import_file(file) if is_path(place) else _import_module(place, file)
-    found: Any = module
-    for part in name.split("."):
-        if not hasattr(found, part):
-            known = _candidates(found)
-            expected = ", ".join(known) or "the name of a class or function in it"
-            raise InputError(
-                Problem(f"{file.name} has no {part!r}", Location(str(file)), expected, nearest(part, known))
-            )
-        found = getattr(found, part)
-    return found
-
-
-def _import_file(file: Path) -> ModuleType:
-    name = f"autotune_objective_{file.stem}_{hashlib.sha256(os.fsencode(file)).hexdigest()[:8]}"
-    loader = importlib.util.spec_from_file_location(name, file)
-    if loader is None or loader.loader is None:
-        raise InputError(Problem(f"{file} is no Python file", expected=EXAMPLE))
-    module = importlib.util.module_from_spec(loader)
-    before = sys.modules.get(name)
-    sys.modules[name] = module  # dataclasses and pickle look a class's module up while it is made
-    try:
-        with _said_clearly(file):
-            loader.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        if before is not None:
-            sys.modules[name] = before
-        raise
-    return module
-
-
-def _import_module(name: str, file: Path) -> ModuleType:
-    with _said_clearly(file):
-        return importlib.import_module(name)
-
-
-@contextmanager
-def _importable(folder: Path) -> Iterator[None]:
-    """Modules beside the objective can be imported while it is."""
-    entry = str(absolute(folder))
-    sys.path.insert(0, entry)
-    # Compiled code beside a file counts as current by its size and its second. Of an objective that is edited
-    # while it is searched, that is no proof: none is left behind for the next import to take.
-    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    try:
-        yield
-    finally:
-        sys.dont_write_bytecode = before
-        sys.path.remove(entry)
-
-
-@contextmanager
-def _said_clearly(file: Path) -> Iterator[None]:
-    """An error in the objective's module becomes an :class:`InputError` with its place."""
-    try:
-        yield
-    except SyntaxError as error:
-        where = Location(error.filename or str(file), error.lineno or 0, error.offset or 0)
-        raise InputError(Problem(f"{error.msg}: {(error.text or '').strip()}", where)) from error
-    except ModuleNotFoundError as error:
-        where = _in_file(error, file) or Location(str(file))
-        hint = "install it in the environment that autotune runs in"
         raise InputError(
-            Problem(f"the objective needs the module {error.name!r}", where, hint=hint)
-        ) from error
-    except (Exception, SystemExit) as error:
-        where = _in_file(error, file) or Location(str(file))
-        raise InputError(Problem(f"{type(error).__name__} on import: {error}", where)) from error
-
-
-def _in_file(error: BaseException, file: Path) -> Location | None:
-    """The last line of ``file`` that the error went through."""
-    frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if Path(frame.filename) == file]
-    return Location(str(file), lines[-1] or 0) if lines else None
-
-
-def _location(spec: PythonObjective) -> Location:
-    return Location(str(target_file(spec)))
-
-
-def _candidates(module: object) -> list[str]:
-    """The classes and functions that a module itself defines."""
-    own = getattr(module, "__name__", "")
-    return [
-        name
-        for name, value in vars(module).items()
-        if (inspect.isclass(value) or inspect.isroutine(value)) and value.__module__ == own and name[0] != "_"
-    ]
+            Problem(f"{kind.__name__} refuses this workload: {text_of(refusal)}", where)
+        ) from refusal
+    except Exception as error:
+        at = line_in(error, Path(where.file)) if where else None
+        hint = "the workload has no such entry" if isinstance(error, KeyError) else ""
+        message = f"{kind.__name__}() cannot be made: {type(error).__name__}: {text_of(error)}"
+        raise InputError(Problem(message, at or where, hint=hint)) from error

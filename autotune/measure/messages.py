@@ -136,7 +136,7 @@ class Prepared:
 
     outcome: Outcome
     prepared: bytes | None = None
-    leftovers: bool = False
+    leftovers: str = ""
 
 
 @dataclass(frozen=True)
@@ -144,15 +144,18 @@ class Checked:
     """``ok``, with what the check has read, or how it failed."""
 
     outcome: Outcome
-    leftovers: bool = False
+    leftovers: str = ""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """``leftovers``: processes that the trial has started and left behind are still alive."""
+    """``leftovers``, in all answers: what a trial left behind, if its worker is to end for that."""
 
     outcome: Outcome
-    leftovers: bool = False
+    leftovers: str = ""
+
+
+Answer = Prepared | Checked | Measured
 
 
 @dataclass(frozen=True)

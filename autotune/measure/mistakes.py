@@ -14,6 +14,7 @@ from types import ModuleType
 
 from autotune.measure.objective import Objective
 from autotune.measure.program import Finished
+from autotune.measure.telling import text_of
 from autotune.space.configuration import Configuration
 
 _KINDS = (NameError, ImportError, SyntaxError, KeyError, FileNotFoundError, PermissionError)
@@ -54,7 +55,7 @@ def _is_mistake(error: BaseException) -> bool:
     if isinstance(error, AttributeError):  # that ``None`` has no such attribute may follow from a limit
         return isinstance(error.obj, (ModuleType, Objective, Configuration))
     if isinstance(error, TypeError):  # so may one about ``None``, or that a result is not of our liking
-        return _OF_NONE not in str(error) and not _raised_by_us(error)
+        return _OF_NONE not in text_of(error) and not _raised_by_us(error)
     return isinstance(error, _KINDS)
 
 

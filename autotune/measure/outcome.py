@@ -73,6 +73,11 @@ class Estimate:
     error: float = 0.0
     """Standard error of ``value``; 0 where it is unknown (a single reading)."""
 
+    @classmethod
+    def of_one(cls, value: float) -> Estimate:
+        """What a single reading says."""
+        return cls(value, value, value, 1)
+
 
 @dataclass(frozen=True)
 class Outcome:

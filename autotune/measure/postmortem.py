@@ -9,16 +9,49 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import Enum
 
+from autotune.measure.endings import Ended
+from autotune.measure.messages import Noted
 from autotune.measure.outcome import Outcome
-from autotune.measure.process import Cause, Death
+from autotune.measure.telling import signal_name
 from autotune.status import Status
 
 _SUSPECT = frozenset({Status.WRONG, Status.CRASHED, Status.OUT_OF_MEMORY, Status.LOST})
 
 LIMIT_OF = {"prepare": "prepare_timeout"}
 """The setting that limits a phase; all others share ``timeout``."""
+
+
+class Cause(Enum):
+    """Why a worker has ended."""
+
+    DIED = "it died"
+    SILENT = "it closed its connection to the session"
+    LIMIT = "it was killed at its time limit"
+    ORDER = "it was given up"
+    VANISHED = "its guardian was killed"
+
+
+@dataclass(frozen=True)
+class Death:
+    """The end of a worker, and what is known of the trial that it was at."""
+
+    cause: Cause
+    ended: Ended | None
+    noted: Noted
+    """What it had written down of its last request."""
+    cap_kills: int
+    """How many of its processes the kernel had killed at its memory cap."""
+    machine_kills: int
+    """How many processes the kernel killed for memory on the whole machine during its last request."""
+    output: str
+    """What it printed while it was at its last request."""
+    limit: float
+    """Seconds that it had for its last request."""
+    cap: int | None
+    """Its memory cap in bytes."""
 
 
 def outcome_of(death: Death, default_phase: str) -> Outcome:
@@ -95,10 +128,7 @@ def _verdict(death: Death, phase: str) -> tuple[Status, str]:
 def _how(exit_code: int | None, number: int | None) -> str:
     if number is None:
         return f"exited with code {exit_code}"
-    try:
-        name = signal.Signals(number).name
-    except ValueError:
-        name = f"signal {number}"
+    name = signal_name(number)
     meaning = _MEANINGS.get(name, "")
     return f"died by {name}{f' ({meaning})' if meaning else ''}"
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import selectors
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from autotune.measure.libc import dying_with_parent
-from autotune.measure.telling import telling_line
+from autotune.measure.telling import signal_name, telling_line
 
 HEAD_BYTES = 1 << 16
 TAIL_BYTES = 1 << 20
@@ -49,10 +48,7 @@ class Finished:
         """``exit code 3``, or ``killed by SIGSEGV``."""
         if self.signal is None:
             return f"exit code {self.exit_code}"
-        try:
-            return f"killed by {signal.Signals(self.signal).name}"
-        except ValueError:  # a real-time signal has no name
-            return f"killed by signal {self.signal}"
+        return f"killed by {signal_name(self.signal)}"
 
     @property
     def last_words(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import traceback
 from collections.abc import Mapping
 from contextlib import suppress
@@ -11,15 +12,11 @@ from autotune.measure.gpu.failures import classify
 from autotune.measure.mistakes import mistake_in
 from autotune.measure.objective import Signal, WrongAnswer
 from autotune.measure.readings import named_values
-from autotune.measure.telling import kept
+from autotune.measure.telling import kept, text_of, writable
 from autotune.status import Status
 
-_OURS = ("autotune.measure.gathering", "autotune.measure.runner")
+_OURS = ("autotune.measure.gathering", "autotune.measure.meter", "autotune.measure.runner")
 """The modules between an objective and who catches what it raises: no part of its traceback."""
-
-
-MOST_TEXT = 1 << 20
-"""Characters of what an objective raised that are looked at; as much is kept of what a program prints."""
 
 
 class Failed(Exception):  # noqa: N818
@@ -53,15 +50,22 @@ def failed(error: BaseException) -> Failed:
         message = describe(error, with_type=False)
         metrics = _numbers(error.metrics) if isinstance(error, WrongAnswer) else {}
         stderr = writable(str(error.stderr)) or _left_out(error)
-        mistake = writable(error.mistake)
-        return Failed(
-            error.status, message, stderr, error.exit_code, error.signal, metrics, mistake, error.sure
-        )
+        mistake = writable(str(error.mistake))
+        exit_code, signal = _whole(error.exit_code), _whole(error.signal)
+        return Failed(error.status, message, stderr, exit_code, signal, metrics, mistake, error.sure)
     if (found := classify(error)) is not None:
         return Failed(found.status, f"{found.name} ({describe(error)})", _trace(error))
     if any(kind.__name__ in ("MemoryError", "OutOfMemoryError") for kind in type(error).__mro__):
         return Failed(Status.OUT_OF_MEMORY, describe(error), _trace(error))
     return Failed(Status.CRASHED, describe(error), _trace(error), mistake=writable(mistake_in(error)))
+
+
+def _whole(number: object) -> int | None:
+    """As a plain integer; an objective of somebody else's may have put anything in its place."""
+    try:
+        return operator.index(number)  # type: ignore[arg-type]
+    except TypeError:
+        return None
 
 
 def _numbers(metrics: Mapping[str, object]) -> dict[str, float]:
@@ -75,31 +79,16 @@ def _numbers(metrics: Mapping[str, object]) -> dict[str, float]:
 
 def describe(error: BaseException, with_type: bool = True) -> str:
     """One exception as a sentence, even where its ``__str__`` fails."""
-    name, text = type(error).__name__, kept(_text(error))
+    name, text = type(error).__name__, kept(text_of(error))
     if not with_type:
         return text or name
     return f"{name}: {text}" if text else name
 
 
-def _text(error: BaseException) -> str:
-    try:
-        return writable(str(error).strip()[:MOST_TEXT])
-    except Exception as second:  # noqa: BLE001 - whatever an objective's __str__ raises
-        return f"(its text cannot be shown: {type(second).__name__})"
-
-
 def _left_out(error: BaseException) -> str:
     """All of a message of which a trial keeps a part: a compiler may have much to say."""
-    text = _text(error)
+    text = text_of(error)
     return "" if kept(text) == text else text
-
-
-def writable(text: str) -> str:
-    """``text`` with halves of surrogate pairs written out (``\\udcff``), which no encoding takes.
-
-    Python makes them of bytes that are not UTF-8: the name of a file, what a program prints.
-    """
-    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
 
 
 def _trace(error: BaseException) -> str:

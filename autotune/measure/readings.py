@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from decimal import Decimal
+from numbers import Real
 from types import TracebackType
 
 from autotune.measure.clocks import perf_counter, process_time
@@ -18,6 +21,8 @@ _GROWING = ("cpu_stall", "memory_stall", "io_stall", "steal", "own_switches")
 _LEVELS = ("runnable", "frequency_mhz")
 """What a reading's context holds as it stands at its end."""
 
+_MASKED = "MaskedConstant"
+"""The type of numpy's ``masked``, the mean of nothing: as a plain number it would be 0."""
 
 MOST_DISCARDED = 20
 """Readings of one trial that do not count because of the device; then it is left as it is."""
@@ -126,9 +131,13 @@ def _simpler(value: object) -> object:
 
 
 def _number(value: object, name: str, what: str = "metric") -> float:
-    if hasattr(value, "item"):  # a scalar of numpy, torch and their kind
+    plain = math.nan if type(value).__name__ == _MASKED else value
+    if hasattr(plain, "item"):  # a scalar of numpy, torch and their kind
         with suppress(ValueError, RuntimeError):  # an array of several: said below, with the metric's name
-            value = value.item()
-    if isinstance(value, (bool, int, float)):
-        return float(value)
-    raise TypeError(f"the {what} {name!r} must be a number, not {value!r:.80} ({type(value).__name__})")
+            plain = plain.item()
+    if not isinstance(plain, (Real, Decimal)):
+        raise TypeError(f"the {what} {name!r} must be a number, not {value!r:.80} ({type(value).__name__})")
+    try:
+        return float(plain)
+    except (OverflowError, ValueError) as error:
+        raise TypeError(f"the {what} {name!r} must be a number that fits a float: {error}") from error

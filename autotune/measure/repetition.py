@@ -26,7 +26,7 @@ from functools import cached_property
 from typing import Literal, Protocol
 
 from autotune.measure.outcome import Estimate
-from autotune.measure.statistics import check_confidence, estimate, relative_half_width
+from autotune.measure.statistics import check_confidence, estimate, exponential, relative_half_width
 
 Goal = Literal["minimize", "maximize"]
 
@@ -177,7 +177,9 @@ class BeyondDoubt:
         limit = bound * factor if lower_is_better else bound / factor
         won = sum(value > limit if lower_is_better else value < limit for value in progress.values)
         gain = 1 + self.stake * (1 / share - 1)
-        return gain**won * (1 - self.stake) ** (progress.n - won)
+        # By logarithms: either power alone may be larger or smaller than a float can be.
+        grown = won * math.log(gain) + (progress.n - won) * math.log1p(-self.stake)
+        return exponential(grown)
 
 
 @dataclass(frozen=True)

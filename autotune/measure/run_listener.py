@@ -10,16 +10,14 @@ import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from autotune.errors import nearest
+from autotune.measure.heard import Heard, numbers
 from autotune.measure.libc import watch_openings
-from autotune.measure.objective import Diverged, Infeasible, OutOfMemory, Signal, WrongAnswer
 from autotune.measure.reports import Reporter
 from autotune.measure.run_protocol import (
     ANSWER,
@@ -48,25 +46,6 @@ _AT_ONCE = 10_000
 
 _UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
 """What a packet of a program that is not ours may raise."""
-
-_SIGNALS: Mapping[str, type[Signal]] = {
-    kind.status.value: kind for kind in (Infeasible, WrongAnswer, OutOfMemory, Diverged)
-}
-
-
-@dataclass
-class Heard:
-    """What the runs of one start of the program have said."""
-
-    runs: int = 0
-    """How many there were; 0: it does not use the hook."""
-    ended: int = 0
-    values: dict[str, float] = field(default_factory=dict)
-    """The last value of each metric."""
-    asked: dict[str, None] = field(default_factory=dict)
-    """The knobs that it asked for, in that order; known once its runs have ended."""
-    failed: Mapping[str, Any] = field(default_factory=dict)
-    """``kinds``, ``message`` and perhaps ``status`` of the exception that ended its last run."""
 
 
 class RunListener:
@@ -144,34 +123,6 @@ class RunListener:
         self._board.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    # -- what came of it -----------------------------------------------------------------------
-
-    def failure(self) -> Signal | None:
-        """The typed end that the program's exception stands for, where it is one."""
-        message = str(self.heard.failed.get("message", ""))
-        kinds = self.heard.failed.get("kinds", ())
-        if kind := _SIGNALS.get(str(self.heard.failed.get("status", ""))):
-            return kind(message)
-        if "MemoryError" in kinds or "OutOfMemoryError" in kinds:
-            return OutOfMemory(message)
-        return None
-
-    def never_asked(self, knobs: Sequence[str]) -> str:
-        """Of ``knobs``, those that a program with the hook did not ask for, said to the user; or nothing."""
-        heard = self.heard
-        left = [name for name in knobs if name not in heard.asked]
-        if not left or not heard.runs or heard.ended < heard.runs:
-            return ""
-        others = [name for name in heard.asked if name not in knobs]
-        hints = [nearest(name, others) for name in left]
-        known = ", ".join(heard.asked) or "none"
-        return (
-            f"the program never asked for the knob {', '.join(map(repr, left))} (it asked for: {known}),"
-            " so the trial says nothing about it. Ask for it by run.knob(name, default), or hand it over as"
-            " {name}; where it has a meaning only sometimes, say so in the space by when:"
-            + "".join(f"; {hint}" for hint in hints if hint)
-        )
-
     def _was_read(self) -> bool:
         """By a run that was opened, by one that cannot reach us, or by any other reader.
 
@@ -212,22 +163,17 @@ class RunListener:
             case "hello":
                 self.heard.runs += 1
             case "report":
-                self._reported(int(message["step"]), _numbers(message["values"]))
-            case "end":
-                # Read as a whole first: what is unreadable in part is no end of a run.
-                values, asked = _numbers(message["values"]), map(str, list(message["asked"]))
-                failed = dict(message["failed"])
-                self.heard.ended += 1
+                step, values = int(message["step"]), numbers(message["values"])
                 self.heard.values |= values
-                self.heard.asked |= dict.fromkeys(asked)
-                self.heard.failed = failed
+                self._reported(step, values)
+            case "end":
+                self.heard.end(message)
 
     def _reported(self, step: int, values: Mapping[str, float]) -> None:
-        """A report goes on to the session where it continues the curve; its values count anyway."""
+        """A report goes on to the session where it continues the curve."""
         now = time.monotonic()
         self._longest = max(self._longest, now - self._last_report)
         self._last_report = now
-        self.heard.values |= values
         curve, last = self.report.curve, self.report.last
         if self.stopped is not None or curve is None or curve.metric not in values:
             return
@@ -276,7 +222,3 @@ class RunListener:
             return watch_openings(self.document)
         except OSError:
             return None
-
-
-def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
-    return {str(name): float(value) for name, value in values.items()}

@@ -7,12 +7,8 @@ hang, eat memory) is the business of :mod:`autotune.measure.process`.
 from __future__ import annotations
 
 import math
-import os
-import shutil
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,14 +17,14 @@ from autotune.measure.bounds import beyond_bounds, beyond_doubt
 from autotune.measure.clocks import monotonic
 from autotune.measure.gathering import NoNotes, Notes, Trial
 from autotune.measure.memory import PeakMemory
-from autotune.measure.mistakes import MissingMetricError
+from autotune.measure.meter import Meter
 from autotune.measure.objective import Baseline, Code, Objective
-from autotune.measure.outcome import CODE, MISTAKE, RESOURCES, SURE, Estimate, Outcome, Reading
+from autotune.measure.outcome import CODE, RESOURCES, Estimate, Outcome, Reading
 from autotune.measure.pace import Pace
 from autotune.measure.raised import Failed
-from autotune.measure.readings import Clock, Sample, named_values, plain_context, plain_facts
+from autotune.measure.readings import Clock, named_values, plain_facts
 from autotune.measure.repetition import Decision, RepetitionRule, Verdict
-from autotune.measure.reports import FOLDER, SILENT, Curve, Reporter, Stopped
+from autotune.measure.reports import Curve, Reporter
 from autotune.measure.statistics import suspicions
 from autotune.space.configuration import Configuration
 from autotune.space.spec import MeasureSettings, MetricSpec
@@ -36,6 +32,12 @@ from autotune.status import Status
 
 SHORT_SECONDS = 0.1
 """A reading shorter than this begins with what was in the caches before; a longer one does not care."""
+
+WARM_UP = "warm-up"
+"""Why a reading does not count that only warms caches up."""
+
+Unseal = Callable[[], Any]
+"""Gives what was prepared. Part of loading: it may fail as well."""
 
 
 class Runner:
@@ -60,11 +62,6 @@ class Runner:
         share: float = math.inf,
     ) -> None:
         self.objective = objective
-        self.curve = curve
-        self.share = share
-        self.metrics = metrics
-        self.settings = settings
-        self.goal = next(metric for metric in metrics if metric.goal)
         self.rule = RepetitionRule(
             settings.precision,
             settings.confidence,
@@ -72,11 +69,15 @@ class Runner:
             settings.max_readings,
             settings.reject,
         )
-        self.notes = notes or NoNotes()
-        self.own_process = own_process
-        self._entered: Any = None
+        self._metrics = metrics
+        self._goal = next(metric for metric in metrics if metric.goal)
+        self._settings = settings
+        self._notes = notes or NoNotes()
+        self._own_process = own_process
+        self._curve = curve
+        self._share = share
         self._pace = Pace()
-        self._entered_clock = Clock(self._pace)
+        self._entered: tuple[Any, Meter] | None = None
 
     # -- the phases ----------------------------------------------------------------------------
 
@@ -88,37 +89,34 @@ class Runner:
         The outcome is ``ok``, ``pruned`` where the objective says that running it is hopeless, or a failure.
         """
         trial = self._trial()
-        prepared: list[Any] = []
+        prepared: Any = None
 
         def prepare() -> Outcome:
+            nonlocal prepared
             with trial.during("prepare"):
                 made = self.objective.prepare(configuration)
                 code = self.objective.code(made)
                 trial.facts |= _facts_of(code)
-                prepared.append(seal(made))
-            if code.hopeless:
-                return trial.outcome(Status.PRUNED, code.hopeless)
-            return trial.outcome(Status.OK)
+                hopeless = str(code.hopeless or "")
+                prepared = seal(made)
+            return trial.outcome(Status.PRUNED if hopeless else Status.OK, hopeless)
 
-        outcome = self._typed(trial, prepare)
-        return outcome, prepared[0] if prepared else None
+        return trial.typed(prepare), prepared
 
-    def check(self, unseal: Callable[[], Any], seed: int) -> Outcome:
+    def check(self, unseal: Unseal, seed: int) -> Outcome:
         """Load what ``unseal`` gives and check it, ahead of :meth:`measure`, which is handed what it read."""
         self.objective.final = False
         trial = self._trial()
 
         def check() -> Outcome:
-            with trial.during("load"):
-                loaded = self.objective.load(unseal())
-            self._check(trial, loaded, seed)
+            self._check(trial, self._load(trial, unseal), seed)
             return trial.outcome(Status.OK)
 
-        return self._typed(trial, check)
+        return trial.typed(check)
 
     def measure(
         self,
-        unseal: Callable[[], Any],
+        unseal: Unseal,
         seed: int,
         incumbent: Estimate | None = None,
         seconds: float = math.inf,
@@ -133,239 +131,154 @@ class Runner:
         """
         self.objective.final = False
         trial = self._trial()
-        if checked is not None:
-            trial.stand_by(checked)
+        trial.stand_by(checked or ())
         memory = PeakMemory()
         deadline = monotonic() + seconds
-        to_check = checked is None
-        outcome = self._typed(
-            trial, lambda: self._measure(trial, unseal, seed, incumbent, deadline, reporter, to_check)
-        )
-        return replace(outcome, peak_memory=memory.read())
 
-    def enter(self, what: Configuration | Baseline, unseal: Callable[[], Any], seed: int) -> Outcome:
+        def measure() -> Outcome:
+            loaded = self._load(trial, unseal)
+            if checked is None:
+                self._check(trial, loaded, seed)
+            if reporter is not None:
+                return self._follow(trial, loaded, self._rng(seed, 1), reporter)
+            return self._repeat(trial, loaded, self._rng(seed, 1), incumbent, deadline)
+
+        return replace(trial.typed(measure), peak_memory=memory.read())
+
+    def enter(self, what: Configuration | Baseline, unseal: Unseal, seed: int) -> Outcome:
         """Load (a baseline: as the objective says), check and warm up, and keep it for :meth:`read`."""
         self.objective.final = True
         trial = self._trial()
 
         def enter() -> Outcome:
+            load = self.objective.load_baseline if isinstance(what, Baseline) else self.objective.load
             with trial.during("load"):
-                if isinstance(what, Baseline):
-                    self._entered = self.objective.load_baseline(what)
-                else:
-                    self._entered = self.objective.load(unseal())
-            self._check(trial, self._entered, seed)
-            if self.curve is None:
-                with trial.during("warmup"):
-                    self._warm_up(trial, self._entered, self._rng(seed, 1))
+                loaded = load(what if isinstance(what, Baseline) else unseal())
+            self._check(trial, loaded, seed)
+            if self._curve is None:
+                self._warm_up(trial, loaded, self._rng(seed, 1), self._meter())
+            self._entered = loaded, self._meter()
             return trial.outcome(Status.OK, metrics=dict(trial.checked))
 
-        return self._typed(trial, enter)
+        return trial.typed(enter)
 
     def read(self, seed: int) -> Outcome:
         """One counted reading of what was entered, on fresh inputs, after one that warms the caches again."""
+        assert self._entered is not None, "it was not entered"
+        loaded, meter = self._entered
         trial = self._trial()
 
         def read() -> Outcome:
             rng = self._rng(seed, 2)
             with trial.during("measure"):
-                clock = self._entered_clock
-                if self.settings.warmup and self.curve is None and clock.last_seconds < SHORT_SECONDS:
-                    self._read_once(trial, self._entered, rng, clock, discarded="warm-up")
-                while not self._read_once(trial, self._entered, rng, clock):
-                    self._must_go_on(trial)
-            metrics = trial.estimates(self.settings.confidence)
-            status, message = beyond_bounds(self.metrics, metrics) or (Status.OK, "")
-            return trial.outcome(status, message, metrics=metrics)
+                short = meter.clock.last_seconds < SHORT_SECONDS
+                if self._settings.warmup and self._curve is None and short:
+                    trial.keep(meter.take(loaded, rng), meter.clock.at, WARM_UP)
+                while not trial.keep(meter.take(loaded, rng), meter.clock.at):
+                    _must_go_on(trial)
+            return self._judged(trial)
 
-        return self._typed(trial, read)
+        return trial.typed(read)
 
-    def _measure(
-        self,
-        trial: Trial,
-        unseal: Callable[[], Any],
-        seed: int,
-        incumbent: Estimate | None,
-        deadline: float,
-        reporter: Reporter | None,
-        to_check: bool,
-    ) -> Outcome:
+    # -- their parts ---------------------------------------------------------------------------
+
+    def _load(self, trial: Trial, unseal: Unseal) -> Any:
         with trial.during("load"):
-            loaded = self.objective.load(unseal())
-        if to_check:
-            self._check(trial, loaded, seed)
-        rng = self._rng(seed, 1)
-        if reporter is not None:
-            return self._follow(trial, loaded, rng, reporter)
-        with trial.during("warmup"):
-            clock = self._warm_up(trial, loaded, rng)
-        with trial.during("measure"):
-            decision = self._read(trial, loaded, rng, clock, incumbent, deadline)
-        trial.facts |= {"stopped": f"{decision.verdict}: {decision.reason}"}
-        if suspicious := suspicions(trial.values(self.goal.name)):
-            trial.facts["suspicions"] = list(suspicious)
-        metrics = trial.estimates(self.settings.confidence)
-        status, message = beyond_bounds(self.metrics, metrics) or _judged(decision)
-        return trial.outcome(status, message, metrics=metrics)
-
-    def _follow(self, trial: Trial, loaded: Any, rng: np.random.Generator, reporter: Reporter) -> Outcome:
-        """One run, as far as its reports let it come; where it returns nothing, the last of them counts."""
-        clock = Clock(self._pace)
-        with trial.during("measure"):
-            values = self._run(trial, loaded, rng, reporter, clock)
-        ended = reporter.ended
-        trial.facts |= {"reports": reporter.count}
-        if reporter.last is not None:
-            trial.facts |= {"step": reporter.last.step}
-        if ended is not None and ended.status is not Status.OK:
-            stood = {name: Estimate(value, value, value, 1) for name, value in values.items()}
-            return trial.outcome(ended.status, ended.message, metrics=trial.checked | stood)
-        for name, value in values.items():
-            trial.add(Reading(name, value, clock.at, "", clock.context))
-        metrics = trial.estimates(self.settings.confidence)
-        status, message = beyond_bounds(self.metrics, metrics) or (Status.OK, "")
-        return trial.outcome(status, message, metrics=metrics)
-
-    def _run(
-        self, trial: Trial, loaded: Any, rng: np.random.Generator, reporter: Reporter, clock: Clock
-    ) -> dict[str, float]:
-        """The values at the end of one run, or where it was stopped."""
-        returned: object = None
-        self.objective.report = reporter
-        try:
-            with clock:
-                returned = self.objective.measure(loaded, rng)
-        except Stopped:
-            pass  # the reporter knows why
-        finally:
-            self.objective.report = SILENT
-        values = dict(reporter.last.metrics) if reporter.last is not None else {}
-        if reporter.ended is None and not (returned is None and values):
-            values |= self._values(returned)
-        if isinstance(returned, Sample):
-            trial.facts |= plain_facts(returned.facts)
-        return values
+            return self.objective.load(unseal())
 
     def _check(self, trial: Trial, loaded: Any, seed: int) -> None:
         with trial.during("check"):
             returned = self.objective.check(loaded, self._rng(seed, 0))
-            values = named_values(returned or {}, self.goal.name)
+            if returned is not None and not isinstance(returned, Mapping):
+                raise TypeError(
+                    f"check() must return metrics by name, or nothing, not {returned!r:.80}:"
+                    " where the answer is wrong it raises WrongAnswer"
+                )
+            values = named_values(returned or {}, self._goal.name)
             trial.stand_by([Reading(name, value) for name, value in values.items()])
-            if unacceptable := beyond_bounds(self.metrics, trial.checked):
+            if unacceptable := beyond_bounds(self._metrics, trial.checked):
                 raise Failed(*unacceptable)
 
-    def _warm_up(self, trial: Trial, loaded: Any, rng: np.random.Generator) -> Clock:
-        clock = Clock(self._pace)
-        for _ in range(self.settings.warmup):
-            self._read_once(trial, loaded, rng, clock, discarded="warm-up")
-        return clock
+    def _follow(self, trial: Trial, loaded: Any, rng: np.random.Generator, reporter: Reporter) -> Outcome:
+        """One run, as far as its reports let it come."""
+        meter = self._meter()
+        with trial.during("measure"):
+            sample = meter.follow(loaded, rng, reporter)
+        trial.facts |= {**sample.facts, "reports": reporter.count}
+        if reporter.last is not None:
+            trial.facts |= {"step": reporter.last.step}
+        ended = reporter.ended
+        if ended is not None and ended.status is not Status.OK:
+            stood = {name: Estimate.of_one(value) for name, value in sample.values.items()}
+            return trial.outcome(ended.status, ended.message, metrics=trial.checked | stood)
+        trial.keep(sample, meter.clock.at)
+        return self._judged(trial)
 
-    def _read(
+    def _repeat(
         self,
         trial: Trial,
         loaded: Any,
         rng: np.random.Generator,
-        clock: Clock,
         incumbent: Estimate | None,
         deadline: float,
-    ) -> Decision:
-        """Readings until the rule, a bound or the time limit says that it is enough."""
-        goal = self.goal.goal or "minimize"
-        enough = monotonic() + self.share
-        while True:
-            self._read_once(trial, loaded, rng, clock)
-            values = trial.values(self.goal.name)
-            late = monotonic() + 1.5 * clock.last_seconds > deadline
-            if not values:
-                self._must_go_on(trial, late)
-                continue
-            decision = self.rule.decide(values, incumbent, goal)
-            if decision.stop:
-                return decision
-            if reason := beyond_doubt(self.metrics, trial.values):
-                return Decision(Verdict.BOUNDED, reason)
-            if spoilt := trial.stays_spoilt:
-                return Decision(Verdict.CAPPED, spoilt)
-            if late:
-                return Decision(Verdict.CAPPED, f"the time limit allows {len(values)} readings")
-            if len(values) >= self.settings.min_readings and monotonic() > enough:
-                return Decision(
-                    Verdict.CAPPED, f"{len(values)} readings have taken a trial's share of the time"
-                )
+    ) -> Outcome:
+        """Reading after reading, until it is enough."""
+        meter = self._meter()
+        self._warm_up(trial, loaded, rng, meter)
+        enough = monotonic() + self._share
+        decision: Decision | None = None
+        with trial.during("measure"):
+            while decision is None:
+                trial.keep(meter.take(loaded, rng), meter.clock.at)
+                now = monotonic()
+                late = now + 1.5 * meter.clock.last_seconds > deadline
+                decision = self._decide(trial, incumbent, late, now > enough)
+        trial.facts |= {"stopped": f"{decision.verdict}: {decision.reason}"}
+        if suspicious := suspicions(trial.values(self._goal.name)):
+            trial.facts["suspicions"] = list(suspicious)
+        return self._judged(trial, _ends_as(decision))
 
-    def _read_once(
-        self, trial: Trial, loaded: Any, rng: np.random.Generator, clock: Clock, discarded: str = ""
-    ) -> bool:
-        """Whether the reading counts."""
-        sample = Sample({})
-        if self.curve is not None:
-            with self._empty_folder() as folder:
-                values = self._run(trial, loaded, rng, Reporter(self.curve, folder=folder), clock)
-        else:
-            with clock:
-                returned = self.objective.measure(loaded, rng)
-            if isinstance(returned, Sample):
-                sample = returned
-            values = self._values(returned)
-        if sample.discarded and not discarded:
-            trial.discard(sample.discarded)
-        trial.facts |= plain_facts(sample.facts)
-        discarded = discarded or sample.discarded
-        context = {**clock.context, **plain_context(sample.context)}
-        for name, value in values.items():
-            trial.add(Reading(name, value, clock.at, discarded, context))
-        return not discarded
+    def _warm_up(self, trial: Trial, loaded: Any, rng: np.random.Generator, meter: Meter) -> None:
+        with trial.during("warmup"):
+            for _ in range(self._settings.warmup):
+                trial.keep(meter.take(loaded, rng), meter.clock.at, WARM_UP)
 
-    @contextmanager
-    def _empty_folder(self) -> Iterator[Path]:
-        """For the checkpoints of one run that is to go on from none; removed when it is over."""
-        name = f"{os.getpid()}-{id(self)}"
-        folder = self.objective.context.cache / FOLDER / name
-        try:
-            yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-
-    def _must_go_on(self, trial: Trial, late: bool = False) -> None:
-        """A device that lets nothing count is no fault of the configuration, which is tried again later."""
+    def _decide(
+        self, trial: Trial, incumbent: Estimate | None, late: bool, share_is_used_up: bool
+    ) -> Decision | None:
+        """Why the readings so far are enough: by the rule, a bound, the time; ``None`` where they are not."""
+        values = trial.values(self._goal.name)
+        if not values:
+            _must_go_on(trial, late)
+            return None
+        decision = self.rule.decide(values, incumbent, self._goal.goal or "minimize")
+        if decision.stop:
+            return decision
+        if reason := beyond_doubt(self._metrics, trial.values):
+            return Decision(Verdict.BOUNDED, reason)
         if spoilt := trial.stays_spoilt:
-            raise Failed(Status.LOST, f"nothing of it counts: {spoilt}")
-        if late and (spoilt := trial.spoilt):
-            raise Failed(Status.LOST, f"nothing of it counts: {spoilt}; the time limit allows no more")
+            return Decision(Verdict.CAPPED, spoilt)
+        if late:
+            return Decision(Verdict.CAPPED, f"the time limit allows {len(values)} readings")
+        if share_is_used_up and len(values) >= self._settings.min_readings:
+            return Decision(Verdict.CAPPED, f"{len(values)} readings have taken a trial's share of the time")
+        return None
 
-    def _values(self, returned: object) -> dict[str, float]:
-        plain = returned.values if isinstance(returned, Sample) else returned
-        values = named_values(plain, self.goal.name)
-        if self.goal.name not in values:
-            known = ", ".join(values) or "nothing"
-            message = f"measure() must return the metric {self.goal.name!r}; it returned {known}"
-            raise MissingMetricError(message) if values else TypeError(message)
-        return values
+    def _judged(self, trial: Trial, otherwise: tuple[Status, str] = (Status.OK, "")) -> Outcome:
+        """The outcome by what was read: past a bound, or as ``otherwise`` says."""
+        metrics = trial.estimates(self._settings.confidence)
+        status, message = beyond_bounds(self._metrics, metrics) or otherwise
+        return trial.outcome(status, message, metrics=metrics)
 
     def _trial(self) -> Trial:
-        return Trial(self.notes, self.own_process)
+        return Trial(self._notes, self._own_process)
+
+    def _meter(self) -> Meter:
+        return Meter(self.objective, self._goal.name, Clock(self._pace), self._curve)
 
     def _rng(self, seed: int, purpose: int) -> np.random.Generator:
         """Fresh random numbers: others for each trial, and others for its check than for its readings."""
         return np.random.default_rng((abs(self.objective.context.seed), abs(seed), purpose))
-
-    def _typed(self, trial: Trial, run: Callable[[], Outcome]) -> Outcome:
-        try:
-            return run()
-        except Failed as failure:
-            stood = {name: Estimate(value, value, value, 1) for name, value in failure.metrics.items()}
-            metrics = trial.checked | stood if failure.status is Status.WRONG else {}
-            if failure.mistake:
-                trial.facts[MISTAKE] = failure.mistake
-                trial.facts |= {SURE: True} if failure.sure else {}
-            return trial.outcome(
-                failure.status,
-                failure.message,
-                metrics=metrics,
-                stderr=failure.stderr,
-                exit_code=failure.exit_code,
-                signal=failure.signal,
-            )
 
 
 def _facts_of(code: Code) -> dict[str, object]:
@@ -374,13 +287,21 @@ def _facts_of(code: Code) -> dict[str, object]:
         raise TypeError(f"code() must return an autotune.Code; it returned a {type(code).__name__}")
     facts = plain_facts(code.facts)
     if code.fingerprint:
-        facts[CODE] = code.fingerprint
+        facts[CODE] = str(code.fingerprint)
     if code.resources:
         facts[RESOURCES] = {str(name): float(value) for name, value in code.resources.items()}
     return facts
 
 
-def _judged(decision: Decision) -> tuple[Status, str]:
+def _must_go_on(trial: Trial, late: bool = False) -> None:
+    """A device that lets nothing count is no fault of the configuration, which is tried again later."""
+    if spoilt := trial.stays_spoilt:
+        raise Failed(Status.LOST, f"nothing of it counts: {spoilt}")
+    if late and (spoilt := trial.spoilt):
+        raise Failed(Status.LOST, f"nothing of it counts: {spoilt}; the time limit allows no more")
+
+
+def _ends_as(decision: Decision) -> tuple[Status, str]:
     match decision.verdict:
         case Verdict.DIVERGED:
             return Status.DIVERGED, decision.reason

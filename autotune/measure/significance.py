@@ -29,7 +29,7 @@ from statistics import NormalDist
 import numpy as np
 
 from autotune.measure.repetition import Goal
-from autotune.measure.statistics import check_confidence, student_quantile
+from autotune.measure.statistics import check_confidence, exponential, student_quantile
 
 MOST_EXACT = 100
 """Up to this many rounds the signed-rank distribution is counted out; beyond, it is normal."""
@@ -289,13 +289,8 @@ def _differences(reference: Sequence[float], other: Sequence[float], goal: Goal)
 
 
 def _as_ratio(shift: tuple[float, float, float], rounds: int) -> Ratio:
-    estimate, low, high = map(_exp, shift)
+    estimate, low, high = map(exponential, shift)
     return Ratio(estimate, low, high, rounds)
-
-
-def _exp(value: float) -> float:
-    """``e ** value``, infinite where that is too large: an interval from two wild rounds can be so."""
-    return math.exp(value) if value < 700 else math.inf
 
 
 def _log_ratios(reference: Sequence[float], other: Sequence[float], goal: Goal) -> list[float] | None:

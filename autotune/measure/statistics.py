@@ -55,7 +55,8 @@ def estimate(values: Sequence[float], confidence: float = 0.95) -> Estimate:
     for value in ordered:
         if not math.isfinite(value):
             return Estimate(value, value, value, n)
-    median = (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
+    lower, upper = ordered[(n - 1) // 2], ordered[n // 2]
+    median = lower if lower == upper else lower / 2 + upper / 2  # their sum may overflow
     if n == 1 or ordered[0] == ordered[-1]:
         return Estimate(median, median, median, n)
     ranks = _ranks(n, confidence)
@@ -168,6 +169,11 @@ def check_confidence(confidence: float) -> None:
     """Raise ``ValueError`` unless ``confidence`` is a probability strictly between 0 and 1."""
     if not 0 < confidence < 1:
         raise ValueError(f"a confidence lies between 0 and 1, such as 0.95, but it is {confidence!r}")
+
+
+def exponential(value: float) -> float:
+    """``e ** value``, infinite where that is too large: an interval from two wild rounds can be so."""
+    return math.exp(value) if value < 700 else math.inf
 
 
 def _by_student(ordered: Sequence[float], confidence: float) -> tuple[float, float, float]:

@@ -1,12 +1,16 @@
-"""Which line, of all that a program or a compiler has said, tells why it failed."""
+"""What a program, a compiler or an exception has said, and which line of it tells why it failed."""
 
 from __future__ import annotations
 
 import re
+import signal
 
 MOST_MESSAGE = 2000
 """Characters of a message that a trial keeps."""
 _CUT = " ..."
+
+MOST_TEXT = 1 << 20
+"""Characters of what an objective raised that are looked at; as much is kept of what a program prints."""
 
 _PLACE = r".+[:(]\d+\)?|[\w+./-]+"
 """``bench.c:6:15``, ``kernel.cu(12)``, or a program such as ``cc1``."""
@@ -50,3 +54,27 @@ def headline(message: str) -> str:
     """The line of a trial's message that stands for it: a compiler's first error, else the first line."""
     lines = message.strip().splitlines()
     return next((line.strip() for line in lines if _COMPILER_ERROR.match(line)), lines[0] if lines else "")
+
+
+def text_of(error: BaseException) -> str:
+    """What an exception says. Its ``__str__``, or that of what it holds, may raise in its turn."""
+    try:
+        return writable(str(error).strip()[:MOST_TEXT])
+    except Exception as second:  # noqa: BLE001 - whatever an objective's __str__ raises
+        return f"(its text cannot be shown: {type(second).__name__})"
+
+
+def writable(text: str) -> str:
+    """``text`` with halves of surrogate pairs written out (``\\udcff``), which no encoding takes.
+
+    Python makes them of bytes that are not UTF-8: the name of a file, what a program prints.
+    """
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
+
+
+def signal_name(number: int) -> str:
+    """``SIGSEGV``; ``signal 40`` for one that has no name, a real-time signal."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,35 +1,22 @@
-"""The process that runs an objective's code. :mod:`autotune.measure.process` starts and ends it."""
+"""The process that runs an objective's code. :mod:`autotune.measure.process` starts and ends it.
+
+What is imported here is all that its guardian loads, which is to start quickly.
+"""
 
 from __future__ import annotations
 
 import faulthandler
 import os
-import pickle
 import resource
-import signal
 import socket
 import sys
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from autotune.measure.channel import BlockingChannel, BrokenChannel
-from autotune.measure.descendants import descendants, reap
+from autotune.measure.channel import BlockingChannel
 from autotune.measure.guardian import Guardian
-from autotune.measure.libc import flush_c_output
 from autotune.measure.pinning import pin
-
-if TYPE_CHECKING:
-    from autotune.measure.messages import Checked, Measured, Prepared, Request, Setup
-    from autotune.measure.notes import SharedNotes
-    from autotune.measure.objective import Baseline, Objective
-    from autotune.measure.outcome import Report
-    from autotune.measure.reports import Curve, Reporter
-    from autotune.measure.runner import Runner
-    from autotune.space.configuration import Configuration
-
-    Answer = Prepared | Checked | Measured
+from autotune.measure.streams import line_buffered
 
 
 @dataclass(frozen=True)
@@ -59,152 +46,16 @@ def main(birth: Birth) -> None:
 
 
 def serve(birth: Birth) -> None:
-    """In the worker: make the objective, then answer one request after another until the session closes."""
-    pin(birth.cores)  # before numpy comes, which makes as many threads as it finds cores
+    """In the worker: serve requests about the objective until the session closes."""
+    pin(birth.cores)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # writing a core takes longer than a trial
     faulthandler.enable(2)
-    # A block buffer would lose the last words of a process that crashes.
-    sys.stdout = os.fdopen(1, "w", buffering=1, closefd=False, errors="replace")
-    sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False, errors="replace")
+    sys.stdout, sys.stderr = line_buffered(1), line_buffered(2)
 
+    # Now that it is pinned: numpy, which comes along, makes as many threads as it finds cores.
     from autotune.measure.notes import SharedNotes
+    from autotune.measure.server import answer_requests
 
-    channel = BlockingChannel(birth.channel)
     notes = SharedNotes(birth.notes)
     os.close(birth.notes)
-    setup: Setup = channel.receive()
-    if setup.cap is not None:
-        setup.cap.enter()
-    server = _begin(setup, notes, channel)
-    while server is not None:
-        try:
-            request = channel.receive()
-        except BrokenChannel:
-            return  # the session is done with us
-        notes.clear()
-        answer = server.answer(request)
-        channel.send(replace(answer, leftovers=server.tidy_up()))
-
-
-def _begin(setup: Setup, notes: SharedNotes, channel: BlockingChannel) -> Server | None:
-    """The server of an objective that can be used; else say why it cannot."""
-    from autotune.errors import InputError, Problem
-    from autotune.measure.load import load_objective
-    from autotune.measure.messages import Ready, Refused
-    from autotune.measure.raised import describe
-    from autotune.measure.runner import Runner
-
-    notes.clear()
-    try:
-        objective = load_objective(setup.objective, setup.context, setup.metrics, setup.knobs)
-        runner = Runner(
-            objective,
-            setup.metrics,
-            setup.settings,
-            notes,
-            own_process=True,
-            curve=setup.curve,
-            share=setup.share,
-        )
-    except InputError as error:
-        channel.send(Refused(error.problems))
-        return None
-    try:
-        baselines = _baselines(objective)
-    except Exception as error:  # noqa: BLE001 - an objective may raise anything
-        message = f"{type(objective).__name__}.baselines() failed: {describe(error)}"
-        channel.send(Refused((Problem(message),)))
-        return None
-    server = Server(runner, setup, channel)
-    if setup.repeats:
-        runner.rule.decide((1.0, 1.1))
-    channel.send(Ready(objective.prepares, objective.prepares and objective.checks_ahead, baselines))
-    return server
-
-
-def _baselines(objective: Objective) -> tuple[Baseline, ...]:
-    from autotune.measure.objective import Baseline
-
-    return tuple(
-        Baseline(str(b.name), str(b.description), {str(k): str(v) for k, v in b.environment.items()})
-        for b in objective.baselines()
-    )
-
-
-class Server:
-    """Answers requests with what the runner finds, and tidies up after each."""
-
-    def __init__(self, runner: Runner, setup: Setup, channel: BlockingChannel) -> None:
-        self._runner = runner
-        self._channel = channel
-        self._scratch = setup.context.cache
-        self._cores = setup.cores
-        self._folder = Path.cwd()
-        self._standing = frozenset(descendants(os.getpid()))
-        """Processes that the objective started when it was made, to serve all configurations."""
-
-    def answer(self, request: Request) -> Answer:
-        from autotune.measure import messages as m
-
-        runner = self._runner
-        match request:
-            case m.Prepare(configuration):
-                outcome, prepared = runner.prepare(configuration, _seal)
-                return m.Prepared(outcome, prepared)
-            case m.Check(configuration, prepared, seed):
-                return m.Checked(runner.check(lambda: _unseal(prepared, configuration), seed))
-            case m.Measure(configuration, prepared, seed, seconds, incumbent, curve, checked):
-                reporter = self._reporter(curve, configuration)
-                outcome = runner.measure(
-                    lambda: _unseal(prepared, configuration), seed, incumbent, seconds, reporter, checked
-                )
-                return m.Measured(outcome)
-            case m.Enter(what, prepared, seed):
-                return m.Measured(runner.enter(what, lambda: _unseal(prepared, what), seed))
-            case m.Read(seed):
-                return m.Measured(runner.read(seed))
-
-    def _reporter(self, curve: Curve | None, configuration: Configuration) -> Reporter | None:
-        from autotune.measure.reports import FOLDER, Reporter
-
-        if curve is None:
-            return None
-        return Reporter(curve, self._hear, self._scratch / FOLDER / configuration.hash)
-
-    def _hear(self, report: Report, waits: bool) -> str:
-        """Send a report on, and wait for what the session decides where the run does."""
-        from autotune.measure import messages as m
-
-        self._channel.send(m.Reported(report, waits))
-        if not waits:
-            return ""
-        decided: m.Decided = self._channel.receive()
-        return decided.why
-
-    def tidy_up(self) -> bool:
-        """Undo what one configuration could leave to the next; whether processes of it are still alive."""
-        with suppress(OSError, ValueError):
-            sys.stdout.flush()
-            sys.stderr.flush()
-        flush_c_output()
-        signal.alarm(0)
-        os.chdir(self._folder)
-        pin(self._cores)
-        # Orphans come to this process while it lives: no child means that nobody was left behind.
-        kept = self._standing | self._runner.objective.standing()
-        return reap(lambda *_: None) and bool(set(descendants(os.getpid())) - kept)
-
-
-def _seal(prepared: object) -> bytes:
-    try:
-        return pickle.dumps(prepared, protocol=pickle.HIGHEST_PROTOCOL)
-    except Exception as error:
-        what = type(prepared).__name__
-        raise TypeError(
-            f"prepare() returned a {what}, which cannot be pickled ({error}): return a path, say,"
-            " and open it in load()"
-        ) from error
-
-
-def _unseal(prepared: bytes | None, configuration: object) -> object:
-    return configuration if prepared is None else pickle.loads(prepared)
+    answer_requests(BlockingChannel(birth.channel), notes)

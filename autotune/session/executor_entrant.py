@@ -8,8 +8,7 @@ from dataclasses import replace
 from autotune.measure.messages import Enter, Measured, Prepare, Prepared, Read, Ready, Request
 from autotune.measure.objective import Baseline
 from autotune.measure.outcome import Outcome, Reading
-from autotune.measure.postmortem import after_memory_kill, outcome_of, start_failure
-from autotune.measure.process import Death
+from autotune.measure.postmortem import Death, after_memory_kill, outcome_of, start_failure
 from autotune.measure.turns import Turn
 from autotune.session.executor import Entrant
 from autotune.session.executor_slot import FINALE, WorkerFactory

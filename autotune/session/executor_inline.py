@@ -137,6 +137,8 @@ class InlineEntrant(Entrant):
         self.failure = entered if entered.status is not Status.OK else None
 
     def read(self, seed: int) -> tuple[Reading, ...]:
+        if self.failure is not None:
+            return ()
         outcome = self._runner.read(seed)
         if outcome.status is Status.OK:
             return outcome.readings

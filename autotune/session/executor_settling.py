@@ -14,10 +14,9 @@ from dataclasses import replace
 
 from autotune.errors import AutotuneError
 from autotune.measure.capture import tail_text
-from autotune.measure.messages import Checked, Decided, Measured, Prepared
+from autotune.measure.messages import Answer, Checked, Decided, Measured, Prepared
 from autotune.measure.outcome import Outcome, Report
-from autotune.measure.postmortem import after_memory_kill, may_be_spoilt, outcome_of, start_failure
-from autotune.measure.process import Death
+from autotune.measure.postmortem import Death, after_memory_kill, may_be_spoilt, outcome_of, start_failure
 from autotune.session.executor import Event, Finished, Started
 from autotune.session.executor_crew import Crew
 from autotune.session.executor_slot import Slot
@@ -87,7 +86,7 @@ class Settling:
             if reported.waits:
                 worker.answer(Decided(why))
 
-    def _answered(self, slot: Slot[Flight], answer: Prepared | Checked | Measured) -> tuple[Flight, Outcome]:
+    def _answered(self, slot: Slot[Flight], answer: Answer) -> tuple[Flight, Outcome]:
         """The flight that a worker has done its part of, and how that ended."""
         outcome = _whole(slot, answer.outcome, answer.leftovers, self._crew.facts_of(slot))
         flight = self._landed(slot)
@@ -146,7 +145,7 @@ class Settling:
 
 
 def _whole(
-    slot: Slot[Flight], outcome: Outcome, leftovers: bool, where: Mapping[str, object] | None
+    slot: Slot[Flight], outcome: Outcome, leftovers: str, where: Mapping[str, object] | None
 ) -> Outcome:
     """The outcome with what only this side knows: output, cores, a child killed for memory.
 
@@ -154,7 +153,7 @@ def _whole(
     """
     facts = dict(outcome.facts)
     if leftovers:
-        facts["leftovers"] = "processes that it left behind were killed"
+        facts["leftovers"] = leftovers
     if slot.cores:
         facts["cores"] = list(slot.cores)
     if slot.crowd is not None:
@@ -169,7 +168,7 @@ def _whole(
     return replace(outcome, facts=facts, stderr=stderr, worker=slot.name)
 
 
-def _must_end(slot: Slot[Flight], outcome: Outcome, leftovers: bool, goal: str) -> bool:
+def _must_end(slot: Slot[Flight], outcome: Outcome, leftovers: str, goal: str) -> bool:
     """Whether the worker that has answered so is not to be given another trial."""
     killed = slot.worker is not None and slot.worker.memory_kills() > 0
-    return leftovers or killed or slot.ends_when_idle or may_be_spoilt(outcome, goal)
+    return bool(leftovers) or killed or slot.ends_when_idle or may_be_spoilt(outcome, goal)

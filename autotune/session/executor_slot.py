@@ -12,10 +12,10 @@ from typing import Generic, TypeVar
 from autotune.errors import AutotuneError
 from autotune.measure.crowd import Crowd
 from autotune.measure.limits import make_cap
-from autotune.measure.messages import Ready, Request, Setup
+from autotune.measure.messages import Answer, Ready, Request, Setup
 from autotune.measure.pinning import Cores
-from autotune.measure.postmortem import start_failure
-from autotune.measure.process import Answer, Death, Worker
+from autotune.measure.postmortem import Death, start_failure
+from autotune.measure.process import Worker
 
 Job = TypeVar("Job")
 

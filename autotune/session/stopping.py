@@ -114,7 +114,7 @@ class Stopping:
         rungs = self._rule.decide_at(trial.number) or ()
         if not any(rung <= last.step for rung in rungs):
             return True
-        stood = {name: Estimate(value, value, value, 1) for name, value in last.metrics.items()}
+        stood = {name: Estimate.of_one(value) for name, value in last.metrics.items()}
         known = Outcome(Status.PRUNED, stood, facts={"step": last.step})
         self._in_flight[trial.id] = _InFlight(trial, _Way.PAUSED, known)
         return False

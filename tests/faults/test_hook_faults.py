@@ -253,7 +253,7 @@ def test_forked_workers_disturb_nothing(listener: RunListener) -> None:
     listener.attend()
     assert listener.heard.values == {"loss": 0.5 / 2000, "note": 2000.0}
     assert (listener.heard.runs, listener.heard.ended) == (1, 1)
-    assert listener.never_asked(["lr"]) == ""
+    assert listener.heard.never_asked(["lr"]) == ""
 
 
 def test_a_program_below_has_the_knobs_and_is_silent(listener: RunListener) -> None:

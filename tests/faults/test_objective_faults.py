@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -102,6 +103,8 @@ RAISED = {
     "KeyboardInterrupt": ("crashed", "KeyboardInterrupt"),
     "GeneratorExit": ("crashed", "GeneratorExit"),
     "unprintable": ("crashed", "UnprintableError: (its text cannot be shown: RuntimeError)"),
+    "unprintable runtime error": ("crashed", "UnprintableRuntimeError: (its text cannot be shown: Runtime"),
+    "unprintable arguments": ("crashed", "TypeError: (its text cannot be shown: RuntimeError)"),
     "unpicklable": ("crashed", "UnpicklableError: with a lock in it"),
     "bytes that are no text": ("crashed", r"ValueError: no \udcff"),
     "recursion": ("crashed", "RecursionError"),
@@ -155,9 +158,23 @@ def test_megabytes_of_output_neither_block_nor_stay(nothing_left: Left) -> None:
 
 
 def test_what_one_leaves_behind_does_not_reach_the_next(nothing_left: Left) -> None:
-    faults = ["set an alarm", "change the folder"]
+    faults = ["set an alarm", "set a timer", "change the folder", "close its output"]
+    faults += ["close the descriptor of its output", "have no output", "have an output of its own"]
+    faults += ["limit its memory", "forbid files", "allow no depth", "collect no garbage"]
     outcomes = one_after_another(FUNCTION, faults, nothing_left)
-    assert {str(outcome.status) for outcome in outcomes.values()} == {"ok"}
+    assert {fault: outcomes[fault].message for fault in faults} == dict.fromkeys(faults, "")
+
+
+def test_files_that_are_left_open_do_not_run_out_in_a_later_trial(nothing_left: Left) -> None:
+    _, hard = limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (4096, hard))
+    try:
+        faults = ["leave all files open", "leave files open"]  # thousands of them in three readings
+        outcomes = one_after_another(FUNCTION, faults, nothing_left)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    for fault in faults:
+        assert outcomes[fault].status == "ok" and "left open" in str(outcomes[fault].facts["leftovers"])
 
 
 EARLY = {

@@ -204,7 +204,7 @@ def test_a_second_run_after_the_first_is_tuned_as_well(search: Search) -> None:
     assert (listener.heard.runs, listener.heard.ended) == (2, 2)
     assert listener.heard.values == {"loss": 0.8}
     assert [step for step, _ in session.heard] == [1]  # the second's steps do not continue the curve
-    assert listener.never_asked(["lr", "width"]) == ""
+    assert listener.heard.never_asked(["lr", "width"]) == ""
 
 
 def test_a_run_without_with_is_closed_by_hand(search: Search) -> None:
@@ -228,10 +228,10 @@ def test_knobs_that_were_never_asked_for_are_named(search: Search) -> None:
         run.knob("learn_rate", default=0.1)
         run.knob("width", default=1)
     listener.attend()
-    said = listener.never_asked(["learning_rate", "width"])
+    said = listener.heard.never_asked(["learning_rate", "width"])
     assert "never asked for the knob 'learning_rate'" in said
     assert "did you mean 'learn_rate'" in said
-    assert listener.never_asked(["width"]) == ""
+    assert listener.heard.never_asked(["width"]) == ""
 
 
 class OutOfMemoryError(RuntimeError):
@@ -253,7 +253,7 @@ def test_exceptions_are_typed_ends(error: Exception, status: str | None, search:
     with pytest.raises(type(error)), autotune.run("train"):
         raise error
     listener.attend()
-    failure = listener.failure()
+    failure = listener.heard.failure()
     assert (failure.status if failure else None) == status
 
 

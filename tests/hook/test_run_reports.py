@@ -135,5 +135,5 @@ def test_a_result_that_is_too_large_is_said_and_the_run_ends(
         run.result(MANY)
     listener.attend()
     assert (listener.heard.values, listener.heard.ended) == ({"loss": 1.0}, 1)
-    assert listener.never_asked(["lr"]) == ""
+    assert listener.heard.never_asked(["lr"]) == ""
     assert "a result of 100000 metrics is too large and was not sent" in capsys.readouterr().err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -124,3 +125,20 @@ def processor_share(rank: Rank, seconds: float) -> float:
     while time.monotonic() - begun < seconds:
         rank.beat("compute")
     return (time.process_time() - used) / (time.monotonic() - begun)
+
+
+def fork(rank: Rank, number: int) -> int:
+    """Its child comes back as well."""
+    if os.fork() != 0:
+        os.wait()
+    return number
+
+
+def close_output(rank: Rank) -> int:
+    sys.stdout.close()
+    return rank.rank
+
+
+def say(rank: Rank) -> int:
+    print("something", file=sys.stdout)
+    return rank.rank

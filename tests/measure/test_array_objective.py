@@ -270,3 +270,10 @@ def test_a_guarded_array_is_aligned_contiguous_and_fenced(shape: tuple[int, ...]
     assert array.shape == shape and array.dtype == np.dtype(dtype) and array.flags.c_contiguous
     assert array.ctypes.data % ALIGNMENT == 0 or array.size == 0
     assert guarded._before.size == guarded._behind.size == GUARD_BYTES
+
+
+def test_integers_of_any_kinds_are_compared_to_the_last_digit() -> None:
+    signed = np.array([2**62 + 1])
+    assert scaled_error("x", signed.astype(np.uint64), signed, 0.0) == 0
+    with pytest.raises(WrongAnswer):
+        scaled_error("x", signed.astype(np.uint64) - np.uint64(1), signed, 0.0)

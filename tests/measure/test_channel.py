@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import socket
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -13,7 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autotune.errors import Location, Problem
+from autotune.measure.capture import Tail
 from autotune.measure.channel import BlockingChannel, BrokenChannel, Channel, Splitter, frame, loads_plain
+from autotune.measure.guardian import Guardian
 from autotune.measure.messages import Measured, Ready, Refused
 from autotune.measure.objective import Baseline
 from autotune.measure.outcome import Estimate, Outcome, Reading
@@ -33,7 +36,7 @@ OUTCOME = Outcome(
 @pytest.mark.parametrize(
     "message",
     [
-        Measured(OUTCOME, leftovers=True),
+        Measured(OUTCOME, leftovers="a process"),
         Ready(True, False, (Baseline("b", "text", {"A": "1"}),)),
         Refused((Problem("m", Location("f", 1, 2), "e", "h"),)),
         Configuration({"a": 1, "order": ("i", "j"), "place": {"x": "y"}}),
@@ -101,7 +104,7 @@ def test_the_other_side_going_away_is_noticed() -> None:
     channel.send("nobody hears this")
     with pytest.raises(BrokenChannel):
         channel.receive()
-    channel.close()
+    ours.close()
 
 
 def test_a_worker_never_writes_into_what_has_taken_its_descriptor() -> None:
@@ -119,3 +122,25 @@ def test_a_worker_never_writes_into_what_has_taken_its_descriptor() -> None:
     for each in (read, write, descriptor):
         os.close(each)
     ours.close()
+
+
+@pytest.fixture
+def reset() -> Iterator[socket.socket]:
+    """Our end of a connection whose other side has died with unread words: that resets it."""
+    session, ours = socket.socketpair()
+    ours.sendall(b"unheard")
+    session.close()
+    yield ours
+    ours.close()
+
+
+def test_a_worker_whose_session_died_with_unread_words_ends(reset: socket.socket) -> None:
+    with pytest.raises(BrokenChannel):
+        BlockingChannel(reset.fileno()).receive()
+
+
+def test_a_guardian_whose_session_died_with_unread_words_kills_the_worker(reset: socket.socket) -> None:
+    read, write = os.pipe()
+    assert Guardian(reset, os.getppid(), None)._obey(Tail(read)) is False
+    os.close(read)
+    os.close(write)

@@ -97,6 +97,13 @@ def test_the_last_json_object_counts(tmp_path: Path) -> None:
     assert measure(objective) == {"time": 2.0, "error": 0.5, "note": 3.0}
 
 
+def test_json_may_hold_what_python_takes_for_the_end_of_a_line(tmp_path: Path) -> None:
+    (tmp_path / "said.json").write_text(
+        '50 %\r{"note": "one\u2028two\x85three", "time": 2}\n', encoding="utf-8"
+    )
+    assert measure(runner(tmp_path, "cat", "said.json")) == {"time": 2}
+
+
 def test_a_metric_inside_another(tmp_path: Path) -> None:
     p99 = MetricSpec("latency.p99", "minimize")
     assert measure(runner(tmp_path, *printing('{"latency": {"p99": 7}}'), metrics=(p99,))) == {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -135,11 +136,22 @@ def test_a_rank_that_takes_long_to_import_what_it_calls_is_not_slow(tmp_path: Pa
 
 
 def test_what_a_rank_could_not_find_is_refused(pair: ProcessGroup) -> None:
-    with pytest.raises(TypeError, match="no function of a module"):
-        pair.run(lambda rank: None)
+    for lost in (lambda rank: None, partial(functions.who)):
+        with pytest.raises(TypeError, match="no function of a module"):
+            pair.run(lost)
     with pytest.raises(TypeError, match="cannot be pickled"):
         pair.run(functions.who, lambda: None)
 
 
 def _living(pids: list[int]) -> list[int]:
     return [pid for pid in pids if Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"]
+
+
+def test_a_child_that_a_rank_forks_gives_no_answer(pair: ProcessGroup) -> None:
+    for number in (1, 2, 3):
+        assert pair.run(functions.fork, number).results == (number, number)
+
+
+def test_a_rank_that_closes_its_output_has_it_in_the_next_call(pair: ProcessGroup) -> None:
+    assert pair.run(functions.close_output).results == (0, 1)
+    assert pair.run(functions.say).results == (0, 1)

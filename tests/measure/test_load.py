@@ -101,6 +101,11 @@ def test_what_lies_beside_the_objective_can_be_imported(load: Load, tmp_path: Pa
     assert sys.path == path, "nothing stays on the path"
 
 
+def test_an_objective_may_put_the_path_in_order(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    assert reading(load("import sys\nsys.path.pop(0)\ndef measure(a): return a"), a=1) == 1
+
+
 def test_a_class_is_made_with_its_context(load: Load, tmp_path: Path) -> None:
     objective = load(
         "import autotune\n"
@@ -169,6 +174,16 @@ def test_a_module_on_the_path(tmp_path: Path) -> None:
             "measure = 3",
             "measure",
             r"3 is no objective\n  expected: a subclass of autotune\.Objective, or a func",
+        ),
+        (
+            "async def measure(a): return 1",
+            "measure",
+            r"measure\(\) makes a coroutine, which measures nothing",
+        ),
+        (
+            "import autotune\nclass measure(autotune.Objective):\n  def measure(self, l, r): yield 1",
+            "measure",
+            r"measure\(\) makes a generator",
         ),
         ("class measure: pass", "measure", r"the class measure is no objective"),
         (

@@ -9,8 +9,7 @@ import pytest
 from autotune.measure.endings import Ended
 from autotune.measure.messages import Noted
 from autotune.measure.outcome import Outcome, Reading
-from autotune.measure.postmortem import after_memory_kill, outcome_of
-from autotune.measure.process import Cause, Death
+from autotune.measure.postmortem import Cause, Death, after_memory_kill, outcome_of
 from autotune.status import Status
 
 KILLED = Ended(exit_code=None, signal=9, peak_memory=500, output="last words", killed=False)

@@ -19,8 +19,8 @@ from autotune.errors import AutotuneError, InputError
 from autotune.measure.limits import GroupCap, ProcessCap, make_cap
 from autotune.measure.messages import Measure, Measured, Ready, Setup
 from autotune.measure.objective import Context
-from autotune.measure.postmortem import outcome_of, start_failure
-from autotune.measure.process import Cause, Death, Worker
+from autotune.measure.postmortem import Cause, Death, outcome_of, start_failure
+from autotune.measure.process import Worker
 from autotune.space.configuration import Configuration
 from autotune.space.spec import MeasureSettings, MetricSpec, PythonObjective
 
@@ -121,7 +121,10 @@ def test_being_given_up_is_lost(start: Start) -> None:
     worker = start("import signal\ndef measure(x): signal.pause()")
     worker.wait()
     worker.ask(Measure(Configuration({"x": 1}), None, 1, 60), 60)
-    outcome = outcome_of(worker.kill(), "measure")
+    worker.close()
+    death = worker.attend()
+    assert isinstance(death, Death)
+    outcome = outcome_of(death, "measure")
     assert outcome.status == "lost" and outcome.signal is None
 
 
@@ -129,7 +132,7 @@ def test_a_killed_guardian_is_lost(start: Start) -> None:
     worker = start("import signal\ndef measure(x): signal.pause()")
     worker.wait()
     worker.ask(Measure(Configuration({"x": 1}), None, 1, 60), 60)
-    os.kill(worker._process.pid, signal.SIGKILL)
+    os.kill(worker.pid, signal.SIGKILL)
     death = worker.wait()
     assert isinstance(death, Death) and death.cause is Cause.VANISHED
     assert outcome_of(death, "measure").status == "lost"
@@ -162,6 +165,19 @@ def test_a_cap_too_small_to_start_says_so(start: Start) -> None:
     assert isinstance(death, Death)
     assert "memory cap of 1 MiB" in start_failure(death) and "measure: {memory" in start_failure(death)
     assert not cap.folder.exists()
+
+
+def test_memory_that_ran_out_elsewhere_before_the_request_is_none_of_its_affair(start: Start) -> None:
+    cap = make_cap(50 << 20, "elsewhere")
+    if not isinstance(cap, GroupCap):
+        pytest.skip("no control group can be made here")
+    worker = start("import os, signal\ndef measure(x): os.kill(os.getpid(), signal.SIGKILL)")
+    worker.wait()
+    eater = "eaten = []\nwhile True: eaten.append(bytearray(b'x' * 10_000_000))"
+    subprocess.run([sys.executable, "-c", eater], preexec_fn=cap.enter, check=False)
+    assert cap.kills() and cap.remove()
+    death = ask(worker, 1)
+    assert isinstance(death, Death) and outcome_of(death, "measure").status == "crashed"
 
 
 def test_a_limit_of_the_process_is_a_cap_as_well(start: Start) -> None:
@@ -257,3 +273,80 @@ def wait_for(condition: Callable[[], bool], seconds: float = 60) -> bool:
     while not condition() and time.monotonic() < deadline:
         os.sched_yield()
     return condition()
+
+
+def test_it_may_import_what_lies_beside_it_when_it_is_measured(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "autotune_test_beside.py").write_text("VALUE = 5.0")
+    worker = start("def measure(x):\n    import autotune_test_beside as b\n    return b.VALUE")
+    worker.wait()
+    answer = ask(worker, 1)
+    assert isinstance(answer, Measured) and answer.outcome.metrics["time"].value == 5
+    assert not (tmp_path / "__pycache__").exists(), "it may be edited meanwhile"
+
+
+SPAWNING = """
+import multiprocessing
+def more(x):
+    return x + 1.0
+def measure(x):
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(more, (x,))
+"""
+
+
+def test_processes_that_it_spawns_find_its_functions_and_leave_nothing(start: Start) -> None:
+    worker = start(SPAWNING)
+    worker.wait()
+    answer = ask(worker, 1)
+    assert isinstance(answer, Measured) and answer.outcome.metrics["time"].value == 2, worker.output
+    assert not answer.leftovers, "the tracker of multiprocessing is Python's own"
+
+
+FORKING = """
+import os, sys, time
+def measure(x):
+    if x in (1, 2, 3) and os.fork() == 0:
+        if x == 2:
+            raise ValueError("in the child")
+        if x == 3:
+            sys.exit(7)
+        return 99.0
+    if x in (1, 2, 3):
+        status = os.waitstatus_to_exitcode(os.wait()[1])
+        assert status == {1: 0, 2: 1, 3: 7}[x], status
+    return float(x)
+"""
+
+
+def test_a_child_that_it_forks_and_that_comes_back_gives_no_answer(start: Start) -> None:
+    worker = start(FORKING)
+    worker.wait()
+    for x in (1, 2, 3, 4):
+        answer = ask(worker, x)
+        assert isinstance(answer, Measured) and answer.outcome.status == "ok", answer
+        assert [r.value for r in answer.outcome.readings] == [x] * 3
+        assert worker.attend() is None
+        assert ("ValueError: in the child" in worker.output) == (x == 2)
+
+
+TALKATIVE = """
+from autotune.measure.channel import BlockingChannel
+from autotune.measure.messages import Measured
+from autotune.measure.outcome import Outcome
+from autotune.status import Status
+SEND = BlockingChannel.send
+def twice(channel, message):
+    SEND(channel, message)
+    SEND(channel, Measured(Outcome(Status.OK)))
+def measure(x):
+    BlockingChannel.send = twice
+    return 1.0
+"""
+
+
+def test_one_that_answers_without_being_asked_is_not_believed(start: Start) -> None:
+    worker = start(TALKATIVE)
+    worker.wait()
+    came = ask(worker, 1)
+    death = worker.wait() if isinstance(came, Measured) else came
+    assert isinstance(death, Death) and death.cause is Cause.SILENT

@@ -174,6 +174,12 @@ def test_decides_on_anything(values: list[float], goal: str) -> None:
     assert RULE.decide(values, INCUMBENT, goal) == decision  # type: ignore[arg-type]
 
 
+def test_hundreds_of_readings_on_either_side_of_the_incumbent_are_no_overflow() -> None:
+    values = (0.5, 9.0) * 400
+    assert BeyondDoubt().reason(Progress(values, 0.95, INCUMBENT, "minimize")) == ""
+    assert BeyondDoubt().reason(Progress((9.0,) * 800, 0.95, INCUMBENT, "minimize"))
+
+
 def test_nothing_read_yet() -> None:
     assert not RULE.decide([], INCUMBENT).stop
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import numpy as np
 import pytest
 
 from autotune.measure.channel import frame, loads_plain
-from autotune.measure.objective import Baseline, Code, Context, Objective, WrongAnswer
+from autotune.measure.objective import Baseline, Code, Context, Infeasible, Objective, WrongAnswer
 from autotune.measure.outcome import Estimate, Outcome
 from autotune.measure.readings import MOST_DISCARDED, Sample
 from autotune.measure.runner import Runner
@@ -177,7 +179,8 @@ def test_an_entrant_is_read_once_a_round_after_its_caches_are_warm() -> None:
 def test_a_long_reading_needs_no_warm_caches() -> None:
     runner = Runner(Tape(noisy()), METRICS, SETTINGS)
     runner.enter(CONFIGURATION, lambda: CONFIGURATION, seed=0)
-    runner._entered_clock.last_seconds = 5.0
+    assert runner._entered is not None
+    runner._entered[1].clock.last_seconds = 5.0
     assert [r.discarded for r in runner.read(1).readings] == [""]
 
 
@@ -272,6 +275,66 @@ def test_scalars_of_numpy_in_what_is_kept_become_plain() -> None:
     loads_plain(frame(outcome)[8:])  # as the session reads it, behind its length
     prepared, _ = Runner(Compiled([]), METRICS, SETTINGS).prepare(CONFIGURATION)
     assert type(prepared.facts["lines"]) is int
+
+
+NUMBERS = [
+    np.float16(1.5),
+    np.longdouble(1.5),
+    np.array(1.5),
+    np.array([1.5]),
+    Decimal("1.5"),
+    Fraction(3, 2),
+]
+
+
+@pytest.mark.parametrize("value", NUMBERS, ids=lambda value: type(value).__name__)
+def test_whatever_is_a_number_is_one(value: Any) -> None:
+    outcome = measure(Tape([value] * 50))
+    assert outcome.status is Status.OK and outcome.readings[0].value == 1.5
+    assert type(outcome.readings[0].value) is float
+
+
+@pytest.mark.parametrize("value", [10**400, Decimal("sNaN"), 1j, np.complex64(1), "1.5", None, (1.0,)])
+def test_what_is_no_number_is_said_so_by_name(value: Any) -> None:
+    outcome = measure(Tape([{"time": value}] * 50))
+    assert outcome.status is Status.CRASHED and "the metric 'time' must be a number" in outcome.message
+
+
+def test_the_mean_of_nothing_is_not_0() -> None:
+    outcome = measure(Tape([np.ma.array([1.0], mask=True).mean()] * 50))
+    assert outcome.status is Status.DIVERGED and outcome.message == "time is nan"
+
+
+@pytest.mark.parametrize("checked", [True, False, np.bool_(False), 0.5, "ok"])
+def test_a_check_that_returns_no_metrics_by_name_is_told_what_to_do(checked: object) -> None:
+    outcome = measure(Tape([1.0] * 50, checked))
+    assert (outcome.status, outcome.phase) == (Status.CRASHED, "check")
+    assert "where the answer is wrong it raises WrongAnswer" in outcome.message
+
+
+class Text(str):
+    """A text that the session does not know."""
+
+
+def test_what_an_objective_says_in_words_becomes_plain_text() -> None:
+    class Compiled(Tape):
+        def code(self, prepared: Any) -> Code:
+            return Code(Text("1a"), hopeless=Text("too large"))
+
+    class Refusing(Tape):
+        def prepare(self, configuration: Configuration) -> Any:
+            refusal = Infeasible("no")
+            refusal.exit_code, refusal.signal = np.int64(3), Text("KILL")  # type: ignore[assignment]
+            raise refusal
+
+    outcome, _ = Runner(Compiled([]), METRICS, SETTINGS).prepare(CONFIGURATION)
+    loads_plain(frame(outcome)[8:])  # as the session reads it, behind its length
+    assert (outcome.status, outcome.message, outcome.facts["code"]) == (Status.PRUNED, "too large", "1a")
+    outcome, _ = Runner(Refusing([]), METRICS, SETTINGS).prepare(CONFIGURATION)
+    loads_plain(frame(outcome)[8:])
+    assert (outcome.exit_code, outcome.signal) == (3, None)
+    outcome = measure(Tape([Sample({"time": 9.0}, discarded=Text("hot")), *noisy()]))  # type: ignore[list-item]
+    loads_plain(frame(outcome)[8:])
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 
 from autotune.measure.cuda_objective import CudaObjective, Program
 from autotune.measure.gpu.cuda_compiler import find_compiler
-from autotune.measure.load import load_target
+from autotune.measure.importing import load_target
 from autotune.measure.objective import Context, WrongAnswer
 from autotune.provenance.device import device_facts
 from autotune.space.configuration import Configuration

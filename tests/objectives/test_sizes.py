@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from autotune.errors import InputError
-from autotune.measure.load import load_objective, load_target
+from autotune.measure.importing import load_target
+from autotune.measure.load import load_objective
 from autotune.measure.objective import Context
 from autotune.provenance.device import device_facts
 from autotune.space.reader import read_spec

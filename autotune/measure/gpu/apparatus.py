@@ -9,6 +9,7 @@ from typing import Any
 from autotune.errors import AutotuneError
 from autotune.measure.gpu.events import CudaEvents, EventSource, HostEvents
 from autotune.measure.gpu.timing import Apparatus, CannotCapture
+from autotune.measure.telling import text_of
 
 FLUSHES = 2
 """The buffer that is written to flush a cache is so many times as large as the cache."""
@@ -56,13 +57,11 @@ class CudaApparatus:
             with torch.cuda.device(self.device), torch.cuda.graph(graph):
                 run()
         except (RuntimeError, AutotuneError) as error:
-            torch.cuda.set_stream(
-                stream
-            )  # torch.cuda.graph leaves its own behind where it cannot end the capture
+            # torch.cuda.graph leaves its own stream behind where it cannot end the capture.
+            torch.cuda.set_stream(stream)
             torch.cuda.synchronize(self.device)  # raises where the device is gone, and not only the graph
-            raise CannotCapture(
-                f"it cannot be captured in a CUDA graph: {str(error).splitlines()[0]}"
-            ) from error
+            why = text_of(error).partition("\n")[0]
+            raise CannotCapture(f"it cannot be captured in a CUDA graph: {why}") from error
         replay: Callable[[], None] = graph.replay
         return replay
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from autotune.measure.telling import text_of
 from autotune.status import Status
 
 
@@ -124,7 +125,7 @@ def _number(error: BaseException) -> int | None:
                 return number
     if not isinstance(error, RuntimeError):
         return None
-    first = str(error).partition("\n")[0].strip()
+    first = text_of(error).partition("\n")[0].strip()
     for prefix in _PREFIXES:
         if first.startswith(prefix):
             said = first.removeprefix(prefix)

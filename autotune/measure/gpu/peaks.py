@@ -7,13 +7,13 @@ session's cache folder, so that a device that is slower tomorrow is not held aga
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from autotune.measure.compile_cache import write_whole
 from autotune.measure.gpu.timing import Apparatus
 from autotune.measure.roofline import Peaks
 
@@ -53,9 +53,8 @@ def measure_peaks(device: Any, apparatus: Apparatus) -> Peaks:
     del source
     operations = {}
     for name in ARITHMETIC:
-        with suppress(
-            RuntimeError, TypeError, AttributeError
-        ):  # no such type on this GPU, or in this PyTorch
+        # No such type on this GPU, or in this PyTorch.
+        with suppress(RuntimeError, TypeError, AttributeError):
             operations[name] = _product_rate(name, device, apparatus, room)
     return Peaks(bandwidth, operations)
 
@@ -70,9 +69,8 @@ def read_peaks(file: Path) -> Peaks | None:
 
 
 def write_peaks(file: Path, peaks: Peaks) -> None:
-    unfinished = file.with_suffix(f".{os.getpid()}")
-    unfinished.write_text(json.dumps({"bandwidth": peaks.bandwidth, "operations": dict(peaks.operations)}))
-    unfinished.replace(file)
+    text = json.dumps({"bandwidth": peaks.bandwidth, "operations": dict(peaks.operations)})
+    write_whole(file, text.encode())
 
 
 def _product_rate(name: str, device: Any, apparatus: Apparatus, room: int) -> float:

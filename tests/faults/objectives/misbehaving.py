@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import gc
+import inspect
 import os
+import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -19,6 +25,14 @@ HOLDING_THE_LOCK = ctypes.PyDLL(None)
 class UnprintableError(Exception):
     def __str__(self) -> str:
         raise RuntimeError("no text today")
+
+
+class UnprintableRuntimeError(RuntimeError):
+    __str__ = UnprintableError.__str__
+
+
+class Unprintable:
+    __str__ = __repr__ = UnprintableError.__str__
 
 
 class UnpicklableError(Exception):
@@ -86,12 +100,47 @@ def put_a_file_in_the_place_of_every_descriptor() -> None:
         os.open("/dev/null", os.O_RDWR)
 
 
+def close_output() -> None:
+    with contextlib.suppress(OSError):
+        os.close(1)
+
+
+OPEN: list[int] = []
+
+
+def leave_open(count: int) -> None:
+    with contextlib.suppress(OSError):
+        for _ in range(count):
+            OPEN.append(os.open("/dev/null", os.O_RDONLY))
+
+
+class Half:
+    """It can be written to, and that is all."""
+
+    def write(self, text: str) -> None:
+        os.write(2, text.encode())
+
+
+def use_surroundings() -> None:
+    """What a configuration may count on, whichever was measured before it."""
+    assert gc.isenabled()
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "inside").mkdir()
+        (Path(folder) / "inside" / "file").write_bytes(bytes(10_000_000))
+    deep(200)
+
+
+def deep(depth: int) -> None:
+    if depth:
+        deep(depth - 1)
+
+
 def raise_(error: BaseException) -> None:
     raise error
 
 
 FAULTS = {
-    "none": lambda: None,
+    "none": lambda: print("nothing to tell"),
     "segfault": lambda: ctypes.string_at(0),
     "abort": os.abort,
     "exit 0": lambda: os._exit(0),
@@ -116,6 +165,8 @@ FAULTS = {
     "KeyboardInterrupt": lambda: raise_(KeyboardInterrupt()),
     "GeneratorExit": lambda: raise_(GeneratorExit()),
     "unprintable": lambda: raise_(UnprintableError()),
+    "unprintable runtime error": lambda: raise_(UnprintableRuntimeError()),
+    "unprintable arguments": lambda: raise_(TypeError(Unprintable())),
     "unpicklable": lambda: raise_(UnpicklableError()),
     "bytes that are no text": lambda: raise_(ValueError(os.fsdecode(b"no \xff"))),
     "recursion": lambda: (lambda f: f(f))(lambda f: f(f)),
@@ -125,17 +176,32 @@ FAULTS = {
     "kill itself softly": lambda: os.kill(os.getpid(), signal.SIGTERM),
     "stop itself": lambda: os.kill(os.getpid(), signal.SIGSTOP),
     "set an alarm": lambda: signal.alarm(1),
+    "leave files open": lambda: leave_open(1000),
+    "leave all files open": lambda: leave_open(10**9),
+    "set a timer": lambda: signal.setitimer(signal.ITIMER_VIRTUAL, 0.01),
+    "limit its memory": lambda: resource.setrlimit(resource.RLIMIT_AS, (1, resource.RLIM_INFINITY)),
+    "forbid files": lambda: os.umask(0o777),
+    "allow no depth": lambda: sys.setrecursionlimit(len(inspect.stack()) + 30),
+    "collect no garbage": gc.disable,
     "change the folder": lambda: os.chdir("/"),
+    "close its output": lambda: sys.stdout.close(),
+    "close the descriptor of its output": close_output,
+    "have no output": lambda: setattr(sys, "stdout", None),
+    "have an output of its own": lambda: setattr(sys, "stdout", Half()),
 }
 
 
 def measure(fault: str, number: int) -> object:
-    start = time.perf_counter()
+    start, busy = time.perf_counter(), time.process_time()
     if fault == "crash in the third reading":
         CALLS.append(fault)
         if len(CALLS) == 3:
             os.abort()
     FAULTS.get(fault, FAULTS["none"])()
+    if fault == "none":
+        use_surroundings()
+    while fault == "none" and time.process_time() - busy < 0.02:
+        pass  # longer than a timer that one before it has set
     if fault == "NaN":
         return float("nan")
     if fault == "infinite":

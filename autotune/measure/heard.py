@@ -1,0 +1,68 @@
+"""What the runs of a program have said by :func:`autotune.run`, and what it means for its trial. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from autotune.errors import nearest
+from autotune.measure.objective import Diverged, Infeasible, OutOfMemory, Signal, WrongAnswer
+
+_SIGNALS: Mapping[str, type[Signal]] = {
+    kind.status.value: kind for kind in (Infeasible, WrongAnswer, OutOfMemory, Diverged)
+}
+
+
+@dataclass
+class Heard:
+    """What the runs of one start of the program have said."""
+
+    runs: int = 0
+    """How many there were; 0: it does not use the hook."""
+    ended: int = 0
+    values: dict[str, float] = field(default_factory=dict)
+    """The last value of each metric."""
+    asked: dict[str, None] = field(default_factory=dict)
+    """The knobs that it asked for, in that order; known once its runs have ended."""
+    failed: Mapping[str, Any] = field(default_factory=dict)
+    """``kinds``, ``message`` and perhaps ``status`` of the exception that ended its last run."""
+
+    def end(self, message: Mapping[str, Any]) -> None:
+        """A run has ended. What is unreadable in part raises, and is no end of a run."""
+        values, asked = numbers(message["values"]), dict.fromkeys(map(str, list(message["asked"])))
+        failed = dict(message["failed"])
+        self.ended += 1
+        self.values |= values
+        self.asked |= asked
+        self.failed = failed
+
+    def failure(self) -> Signal | None:
+        """The typed end that the program's exception stands for, where it is one."""
+        message = str(self.failed.get("message", ""))
+        kinds = self.failed.get("kinds", ())
+        if kind := _SIGNALS.get(str(self.failed.get("status", ""))):
+            return kind(message)
+        if "MemoryError" in kinds or "OutOfMemoryError" in kinds:
+            return OutOfMemory(message)
+        return None
+
+    def never_asked(self, knobs: Sequence[str]) -> str:
+        """Of ``knobs``, those that a program with the hook did not ask for, said to the user; or nothing."""
+        left = [name for name in knobs if name not in self.asked]
+        if not left or not self.runs or self.ended < self.runs:
+            return ""
+        others = [name for name in self.asked if name not in knobs]
+        hints = [nearest(name, others) for name in left]
+        known = ", ".join(self.asked) or "none"
+        return (
+            f"the program never asked for the knob {', '.join(map(repr, left))} (it asked for: {known}),"
+            " so the trial says nothing about it. Ask for it by run.knob(name, default), or hand it over as"
+            " {name}; where it has a meaning only sometimes, say so in the space by when:"
+            + "".join(f"; {hint}" for hint in hints if hint)
+        )
+
+
+def numbers(values: Mapping[str, Any]) -> dict[str, float]:
+    """Values of metrics, by name."""
+    return {str(name): float(value) for name, value in values.items()}
