@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from autotune.measure.significance import paired_shift
@@ -58,9 +58,14 @@ def _facts(study: StudyRecord) -> dict[str, Any]:
     return {
         "objective": study.objective,
         "machine": study.machine_key,
-        "metrics": [dict(metric) for metric in study.metrics],
+        **{f"metric {metric['name']}": _said_of(metric) for metric in study.metrics},
         "replayed": study.replayed,
     }
+
+
+def _said_of(metric: Mapping[str, Any]) -> dict[str, Any]:
+    """Goal, unit and bounds, where it has them."""
+    return {part: value for part, value in metric.items() if part != "name" and value not in (None, "")}
 
 
 def _space(study: StudyRecord) -> dict[str, Any]:
