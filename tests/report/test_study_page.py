@@ -14,7 +14,7 @@ from autotune.report.study_page import study_page
 from autotune.status import Status
 from autotune.store.store import Store
 from tests.report.reading_html import Read, faults
-from tests.report.studies import Written, generated
+from tests.report.studies import KNOBS, Written, generated
 
 NOW = 1_700_001_000.0
 GOALS = [
@@ -228,3 +228,12 @@ def test_what_won_is_said_whole_and_whether_it_changed(tmp_path: Path) -> None:
     row = next(line for line in short.splitlines() if line.startswith("| order |"))
     assert row.endswith("| changed |")
     assert f"order {', '.join(moved)} {', '.join(blocks)} changed" in text_of(html)
+
+
+def test_a_study_whose_trials_were_stopped_early_has_a_page(tmp_path: Path) -> None:
+    document = {"space": {"knobs": KNOBS}, "search": {"early_stopping": {"policy": "asha", "max": 9}}}
+    written = Written(tmp_path, document=document)
+    written.trial({"tile": 1}, 2.0, reason={"kind": "default"})
+    written.trial({"tile": 2}, 3.0, Status.PRUNED, facts={"step": 3, "steps": 9})
+    html, _ = both(written.store)
+    assert "pruned" in text_of(html)
