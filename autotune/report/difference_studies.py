@@ -29,8 +29,12 @@ def diff_studies(store: Store, one: StudyRecord, other: StudyRecord) -> Differen
     best = (result.best or Configuration({}) for result in results)
     remarks = []
     mine, its = one.goals[0], other.goals[0]
-    if (mine.name, mine.goal) != (its.name, its.goal):
+    if mine.name != its.name:
         remarks.append(f"they measure different things: {mine.name} and {its.name}")
+    elif mine.goal != its.goal:
+        remarks.append(
+            f"they have different goals: one is to {mine.goal} {mine.name}, the other to {its.goal} it"
+        )
     if one.replayed != other.replayed:
         remarks.append("one was measured, the other comes from a recording")
     return Differences(

@@ -205,6 +205,18 @@ def test_a_bound_that_differs_is_named_with_its_metric(tmp_path: Path) -> None:
     assert "metric error: {'at_most': 0.5} -> {'at_most': 0.25}" in said
 
 
+def test_studies_with_opposite_goals_are_not_compared(tmp_path: Path) -> None:
+    """It had said that they measure different things: score and score."""
+    file = tmp_path / "two.db"
+    for goal in ("minimize", "maximize"):
+        study = StudySpec(goal, Space([IntegerRange("tile", 1, 9)], []), metrics=(MetricSpec("score", goal),))
+        with ask_tell(study, store=file) as session:
+            [trial] = session.ask(1)
+            session.tell(trial, score=1.0)
+    [remark] = document(diff, "minimize", "maximize", "--store", file)["remarks"]
+    assert remark == "they have different goals: one is to minimize score, the other to maximize it"
+
+
 def test_recipes_of_a_file_and_a_store_are_compared(tmp_path: Path) -> None:
     from autotune.cli.recipes import command as recipes
 
