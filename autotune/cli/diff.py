@@ -109,9 +109,9 @@ def say(differences: Differences) -> str:
 
 
 def _line(name: str, pair: Pair) -> str:
-    from autotune.report.text import one_line, shown
+    from autotune.report.text import one_line, side_by_side
 
-    one, other = ("(none)" if value is None else one_line(shown(value), 60) for value in pair)
+    one, other = side_by_side(*pair, 60)
     return f"{one_line(name)}: {one} -> {other}"
 
 

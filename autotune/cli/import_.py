@@ -38,9 +38,22 @@ def command(recording: Path, output: Path | None, force: bool, store: str | None
             raise InputError(Problem("an archive goes into a store", None, "no -o and no --force"))
         return _archive(recording, store, as_json)
     if is_database(recording):
-        hint = "to see it: autotune show --store FILE; to hand a study on: autotune export --to STUDY.zip"
-        raise InputError(Problem(f"{recording} is a store, which is used where it lies", None, "", hint))
+        raise InputError(_no_recording(recording))
     return _recording(recording, output, force, as_json)
+
+
+def _no_recording(database: Path) -> Problem:
+    """What a database is in the place of a recording, and what it is good for."""
+    from sqlalchemy import URL
+
+    from autotune.interop.elsewhere import is_store
+
+    if is_store(URL.create("sqlite", database=str(database))):
+        hint = "to see it: autotune show --store FILE; to hand a study on: autotune export --to STUDY.zip"
+        return Problem(f"{database} is a store, which is used where it lies", None, "", hint)
+    hint = "a study of Optuna stays where it is: autotune.interop.optuna.AutotuneSampler goes on with it"
+    expected = "an archive (.zip), a Kernel Tuner cache file or a T4 file"
+    return Problem(f"{database} is a database of another program", None, expected, hint)
 
 
 def _archive(file: Path, store: str | None, as_json: bool) -> int:

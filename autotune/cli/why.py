@@ -123,19 +123,14 @@ def _neighbour(story: Story, near: Neighbour) -> str:
 
 def say_differences(differs: Mapping[str, tuple[object, object]], most: int = 4) -> str:
     """``tile 4 -> 8, layout row -> column``."""
-    from autotune.report.text import one_line
+    from autotune.report.text import one_line, side_by_side
 
-    said = [
-        f"{one_line(name)} {_knob(there)} -> {_knob(here)}" for name, (there, here) in list(differs.items())
-    ]
+    said = []
+    for name, pair in differs.items():
+        there, here = side_by_side(*pair, 40)
+        said.append(f"{one_line(name)} {there} -> {here}")
     more = f" and {len(said) - most} more" if len(said) > most else ""
     return (", ".join(said[:most]) or "the same") + more
-
-
-def _knob(value: object) -> str:
-    from autotune.report.text import one_line
-
-    return "(none)" if value is None else one_line(value, 40)
 
 
 def _outcome(story: Story) -> list[str]:

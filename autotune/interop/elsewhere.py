@@ -45,12 +45,17 @@ def refuse_store(url: str) -> None:
     sqlite = address.get_backend_name() == "sqlite"
     if sqlite and (not address.database or not is_database(Path(address.database))):
         return
+    if is_store(address):
+        shown = address.render_as_string(hide_password=True)
+        raise InputError(Problem(f"{shown} is a store of autotune's", hint="choose another database"))
+
+
+def is_store(address: sa.URL) -> bool:
+    """Whether a database that is there has tables of autotune's; not where it does not answer."""
     with suppress(sa.exc.SQLAlchemyError, ImportError):
         engine = sa.create_engine(address)
         try:
-            if not sa.inspect(engine).has_table(VERSION_TABLE):
-                return
+            return sa.inspect(engine).has_table(VERSION_TABLE)
         finally:
             engine.dispose()
-        shown = address.render_as_string(hide_password=True)
-        raise InputError(Problem(f"{shown} is a store of autotune's", hint="choose another database"))
+    return False

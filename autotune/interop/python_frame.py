@@ -49,6 +49,8 @@ class Source(Protocol):
     """What calls of further functions come to, by their last name."""
     known: Mapping[str, Known]
     """What names stand for that only running the source tells."""
+    renamed: Mapping[str, str]
+    """What ``import NAME as`` calls otherwise: ``{"it": "itertools"}``."""
 
     def named(self, node: ast.Name) -> Any:
         """What a name of the module stands for."""
@@ -292,7 +294,7 @@ class Frame:
 
     def call(self, node: ast.Call) -> Any:
         called = node.func
-        name = getattr(called, "id", "") or getattr(called, "attr", "")
+        name = self.own_name(getattr(called, "id", "")) or getattr(called, "attr", "")
         arguments = self.spread(node.args)
         by_name: dict[str, Any] = {}
         for keyword in node.keywords:
@@ -304,7 +306,9 @@ class Frame:
             return self.source.apply(function, node, arguments, by_name)
         arguments = [self.counted(node, self.callable(node, argument)) for argument in arguments]
         by_name = {keyword: self.callable(node, value) for keyword, value in by_name.items()}
-        foreign = isinstance(called, ast.Attribute) and ast.unparse(called.value) not in MODULES
+        foreign = (
+            isinstance(called, ast.Attribute) and self.own_name(ast.unparse(called.value)) not in MODULES
+        )
         if isinstance(called, ast.Attribute) and foreign and name in METHOD_NAMES:
             return self.method(node, self.value(called.value), name, arguments, by_name)
         if name not in FUNCTIONS or foreign:
@@ -313,6 +317,11 @@ class Frame:
             raise self.source.not_understood(node, "it is too large")
         found = self.guarded(node, FUNCTIONS[name], *arguments, **by_name)
         return self.guarded(node, self.collect, node, found) if isinstance(found, Iterator) else found
+
+    def own_name(self, name: str) -> str:
+        """``itertools.chain`` for ``it.chain``, where ``it`` is the name that it is imported under."""
+        first, dot, rest = name.partition(".")
+        return name if first in self.scope else self.source.renamed.get(first, first) + dot + rest
 
     def method(self, node: ast.Call, whole: Any, name: str, given: list[Any], by_name: Scope) -> Any:
         if name not in METHODS.get(type(whole), ()):

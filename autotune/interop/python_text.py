@@ -9,13 +9,14 @@ file, line and column. Work and sizes are bounded, since the source is somebody 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, overload
 
 from autotune.errors import InputError, Location, Problem, shorten
 from autotune.interop.python_frame import Call, Closure, Frame, Jump, Known, Return, Scope
+from autotune.interop.python_operators import MODULES
 from autotune.interop.python_slice import Changes, slice_of
 
 MOST_STEPS = 500_000
@@ -55,6 +56,7 @@ class Module:
         self.file = file
         self.calls = calls
         self.known = known
+        self.renamed: Mapping[str, str] = dict(_renamed(tree))
         self._changes = Changes(tree.body)
         self._values: Scope = {}
         self._failed: dict[str, InputError | None] = {}
@@ -183,3 +185,13 @@ class Module:
         self._steps += 1
         if self._steps > MOST_STEPS:
             raise self.not_understood(node, f"it takes more than {MOST_STEPS:,} steps")
+
+
+def _renamed(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """The names under which the modules whose functions are known, and those functions, are imported."""
+    for statement in tree.body:
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            whole = getattr(statement, "module", None)
+            for alias in statement.names:
+                if alias.asname and (whole or alias.name) in MODULES:
+                    yield alias.asname, alias.name

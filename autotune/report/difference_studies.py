@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from autotune.measure.significance import paired_shift
@@ -29,8 +29,12 @@ def diff_studies(store: Store, one: StudyRecord, other: StudyRecord) -> Differen
     best = (result.best or Configuration({}) for result in results)
     remarks = []
     mine, its = one.goals[0], other.goals[0]
-    if (mine.name, mine.goal) != (its.name, its.goal):
+    if mine.name != its.name:
         remarks.append(f"they measure different things: {mine.name} and {its.name}")
+    elif mine.goal != its.goal:
+        remarks.append(
+            f"they have different goals: one is to {mine.goal} {mine.name}, the other to {its.goal} it"
+        )
     if one.replayed != other.replayed:
         remarks.append("one was measured, the other comes from a recording")
     return Differences(
@@ -58,9 +62,14 @@ def _facts(study: StudyRecord) -> dict[str, Any]:
     return {
         "objective": study.objective,
         "machine": study.machine_key,
-        "metrics": [dict(metric) for metric in study.metrics],
+        **{f"metric {metric['name']}": _said_of(metric) for metric in study.metrics},
         "replayed": study.replayed,
     }
+
+
+def _said_of(metric: Mapping[str, Any]) -> dict[str, Any]:
+    """Goal, unit and bounds, where it has them."""
+    return {part: value for part, value in metric.items() if part != "name" and value not in (None, "")}
 
 
 def _space(study: StudyRecord) -> dict[str, Any]:

@@ -108,7 +108,8 @@ def _row(trial: BriefTrial, goal: MetricSpec) -> dict[str, Any]:
 def _observed(trial: BriefTrial) -> Observation:
     from autotune.session.observing import observe_record
 
-    fields = {name: getattr(trial, name) for name in ResultRecord.__dataclass_fields__}
+    own = [name for name in ResultRecord.__dataclass_fields__ if name in BriefTrial.__dataclass_fields__]
+    fields = {name: getattr(trial, name) for name in own}
     fields |= {"configuration": Configuration(trial.configuration), "status": Status(trial.status)}
     return observe_record(ResultRecord(**fields))
 

@@ -66,8 +66,8 @@ def _positive(values: Sequence[Any]) -> bool:
     return all(isinstance(v, (int, float)) and not isinstance(v, bool) and v > 0 for v in values)
 
 
-def say_value_of(value: object) -> str:
-    """A knob's value as a label: ``true``, ``i, j, k``, ``0.001``."""
+def say_value_of(value: object, most: int = 60) -> str:
+    """A knob's value as a label of at most so many characters: ``true``, ``i, j, k``, ``0.001``."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -75,10 +75,15 @@ def say_value_of(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, (tuple, list)):
-        return one_line(", ".join(map(shown, value)), 60)
+        return one_line(", ".join(map(shown, value)), most)
     if isinstance(value, (Mapping, FrozenMap)):
-        return one_line(", ".join(f"{shown(item)}: {shown(place)}" for item, place in value.items()), 60)
-    return one_line(shown(value), 60)
+        return one_line(", ".join(f"{shown(item)}: {shown(place)}" for item, place in value.items()), most)
+    return one_line(shown(value), most)
+
+
+def same_value(one: object, other: object) -> bool:
+    """Whether they are the same to a space: 4 and 4.0 are, 1 and true are not."""
+    return _key(one) == _key(other)
 
 
 def positions(knob: KnobView, column: Sequence[Any]) -> Floats:

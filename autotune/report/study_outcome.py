@@ -8,12 +8,13 @@ from typing import Any
 
 from autotune.measure.outcome import Estimate
 from autotune.report import figures
-from autotune.report.knob_views import say_value_of
+from autotune.report.knob_views import same_value, say_value_of
 from autotune.report.numbers import say_count, say_estimate, say_ratio, say_value
 from autotune.report.page import Paragraph, Part, Picture, Section, Table
 from autotune.report.rows import rows_of
 from autotune.report.standing import finale, front
 from autotune.report.subject import Subject
+from autotune.report.text import MOST_OF_A_TEXT
 from autotune.space.configuration import plain
 
 MOST_ON_FRONT = 40
@@ -31,8 +32,9 @@ def what_won(subject: Subject) -> Section:
     default = _default(subject)
     rows = []
     for name in dict.fromkeys([*best, *default]):
-        now, before = say_value_of(best.get(name)), say_value_of(default.get(name))
-        rows.append((name, now, before if default else "-", "changed" if default and now != before else ""))
+        now, before = (say_value_of(side.get(name), MOST_OF_A_TEXT) for side in (best, default))
+        changed = default and not same_value(best.get(name), default.get(name))
+        rows.append((name, now, before if default else "-", "changed" if changed else ""))
     parts: list[Part] = [Table("The configuration", ("knob", "best", "default", ""), rows)]
     units = {m["name"]: m["unit"] for m in result.study.metrics}
     metrics = [(name, say_estimate(e, units.get(name, "")), f"{e.n}") for name, e in result.metrics.items()]

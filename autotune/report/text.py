@@ -41,6 +41,18 @@ def shown(value: object) -> str:
     return visible(words if plain else json.dumps(words, ensure_ascii=False))
 
 
+def side_by_side(one: object, other: object, most: int = MOST_OF_A_NAME) -> tuple[str, str]:
+    """Two values that differ, each on a line; long ones that begin alike from shortly before they part."""
+    words, others = ("(none)" if value is None else shown(value) for value in (one, other))
+    cut, cut_other = one_line(words, most), one_line(others, most)
+    if cut != cut_other or words == others:
+        return cut, cut_other
+    pairs = enumerate(zip(words, others, strict=False))
+    parted = next((at for at, (here, there) in pairs if here != there), min(len(words), len(others)))
+    begin = max(parted - most // 4, 0)
+    return f"... {one_line(words[begin:], most - 4)}", f"... {one_line(others[begin:], most - 4)}"
+
+
 def last_lines(text: str, most: int = MOST_OF_A_TEXT) -> str:
     """The end of what a program printed, which is where it says what went wrong."""
     cut = len(text) - most

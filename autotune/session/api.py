@@ -47,8 +47,8 @@ def search(
     ``store`` is a path or URL (default: ``AUTOTUNE_STORE`` or ``results/autotune.db``). ``fresh`` begins a
     new study. ``objective`` is a Python callable or objective measured in this very process, in the place of
     the file's: quick, but a configuration that crashes takes this process along. Another one, or one whose
-    source has changed, is another study. Without ``cache`` nothing that other searches have compiled is used,
-    and nothing is kept for them.
+    source has changed, is another study; what an instance holds is not seen. Without
+    ``cache`` nothing that other searches have compiled is used, and nothing is kept for them.
 
     Raises :class:`autotune.errors.InputError` for bad input and :class:`autotune.errors.StoreError`
     where the store fails.

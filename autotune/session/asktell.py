@@ -75,7 +75,8 @@ class AskTell:
             self._stopping = make_stopping(spec, store, self._study.record.id, self._ledger.session_id)
             if self._stopping is not None and self._stopping.pauses:
                 message = "this policy of early_stopping pauses trials, which ask and tell cannot run on"
-                raise InputError(Problem(message, expected="asha, none, or one of Optuna's pruners"))
+                others = "asha, async-hyperband, none, or one of Optuna's pruners"
+                raise InputError(Problem(message, expected=others))
             self._opened = opened.pop_all()
 
     def ask(self, n: int = 1) -> list[AskedTrial]:

@@ -130,10 +130,14 @@ def _alike(spec: StudySpec, study: StudyRecord, other: StudyRecord) -> bool:
 
 
 def _same_objective(one: StudyRecord, other: StudyRecord) -> bool:
-    """Of what programs give, many things have the same name: ``<lambda>``, ``objective``."""
+    """Of what programs give, many things have the same name: ``<lambda>``, ``objective``.
+
+    What a caller of ``ask_tell`` runs is not known, and has no source.
+    """
     same = one.objective == other.objective
     if same and one.objective.startswith(CALLABLE):
-        return _identity(one).get("source") == _identity(other).get("source")
+        source = _identity(one).get("source")
+        return bool(source) and source == _identity(other).get("source")
     return same
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import TypeAlias, Union, cast
 
 Value: TypeAlias = Union[bool, int, float, str, tuple["Value", ...], "FrozenMap"]
@@ -82,8 +83,9 @@ def freeze(value: object) -> Value:
         return FrozenMap({str(name): item for name, item in value.items()})
     if isinstance(value, (list, tuple)):
         return tuple(freeze(item) for item in value)
-    if hasattr(value, "item"):  # other numpy scalars
-        return freeze(value.item())
+    if hasattr(value, "item") and not isinstance(value, type):  # other numpy scalars
+        with suppress(ValueError, RuntimeError):  # of an array or a tensor of several
+            return freeze(value.item())
     raise TypeError(f"a knob cannot be set to {value!r} ({type(value).__name__})")
 
 

@@ -49,6 +49,10 @@ class Condition:
             return
         if isinstance(value, str):
             value = Rule.parse(value)
+        if not isinstance(value, Rule):
+            raise ValueError(
+                f"when must be a rule such as \"layout == 'row'\", as a text, but it is {value!r}"
+            )
         knob.__dict__["when"] = value.as_condition()
 
 

@@ -17,6 +17,8 @@ Facts = Mapping[str, Value]
 
 def bound_knobs(knobs: Iterable[Knob], workload: Facts, device: Facts) -> tuple[Knob, ...]:
     """The knobs with their conditions bound to each other and to the facts."""
+    if isinstance(knobs, Knob):
+        raise InputError(Problem("the knobs must be a list", expected=f"[{type(knobs).__name__}(...)]"))
     listed = tuple(knobs)
     _check_names(listed)
     problems: list[Problem] = []

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from autotune import MetricSpec, Space, StudySpec, ask_tell
 from autotune.cli.diff import command as diff
 from autotune.cli.lineage import command as lineage
 from autotune.cli.prune import command as prune
@@ -16,6 +17,7 @@ from autotune.cli.show import command as show
 from autotune.cli.trial import command as trial
 from autotune.cli.why import command as why
 from autotune.errors import InputError
+from autotune.space import IntegerRange
 from autotune.store.store import Store
 from tests.cli.calling import call, document
 from tests.hook.stores import add_study
@@ -186,6 +188,33 @@ def test_studies_are_compared(tmp_path: Path) -> None:
     assert answers["time of what both have tried"] == "not comparable"
     other = document(diff, "gemm#1", "gemm#3", "--store", file)
     assert "they had different workloads" in [outcome["how"] for outcome in other["outcomes"]]
+
+
+def test_a_bound_that_differs_is_named_with_its_metric(tmp_path: Path) -> None:
+    """The metrics had been cut before the place where they differed."""
+    file = tmp_path / "two.db"
+    for bound in (0.5, 0.25):
+        metrics = (MetricSpec("time", "minimize", "s"), MetricSpec("error", at_most=bound))
+        study = StudySpec("bounded", Space([IntegerRange("tile", 1, 9)], []), metrics=metrics)
+        with ask_tell(study, store=file) as session:
+            [trial] = session.ask(1)
+            session.tell(trial, time=1.0, error=0.1)
+    found = document(diff, "bounded#1", "bounded#2", "--store", file)["parts"]["study"]
+    assert found == {"metric error": {"one": {"at_most": 0.5}, "other": {"at_most": 0.25}}}
+    said = call(diff, "bounded#1", "bounded#2", "--store", file).stdout
+    assert "metric error: {'at_most': 0.5} -> {'at_most': 0.25}" in said
+
+
+def test_studies_with_opposite_goals_are_not_compared(tmp_path: Path) -> None:
+    """It had said that they measure different things: score and score."""
+    file = tmp_path / "two.db"
+    for goal in ("minimize", "maximize"):
+        study = StudySpec(goal, Space([IntegerRange("tile", 1, 9)], []), metrics=(MetricSpec("score", goal),))
+        with ask_tell(study, store=file) as session:
+            [trial] = session.ask(1)
+            session.tell(trial, score=1.0)
+    [remark] = document(diff, "minimize", "maximize", "--store", file)["remarks"]
+    assert remark == "they have different goals: one is to minimize score, the other to maximize it"
 
 
 def test_recipes_of_a_file_and_a_store_are_compared(tmp_path: Path) -> None:

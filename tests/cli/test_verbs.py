@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import optuna
 import pytest
 
 from autotune.cli.main import VERBS
@@ -237,6 +238,13 @@ def test_bad_input_is_said_and_exits_with_2(folder: Path, arguments: list[str], 
     done = autotune(folder, *arguments)
     assert done.returncode == 2, done.stderr
     assert expected in done.stderr and "Traceback" not in done.stderr and done.stdout == ""
+
+
+def test_a_study_of_optuna_is_no_store_to_import(tmp_path: Path) -> None:
+    optuna.create_study(storage=f"sqlite:///{tmp_path / 'optuna.db'}")
+    done = autotune(tmp_path, "import", "optuna.db")
+    assert done.returncode == 2 and "optuna.db is a database of another program" in done.stderr
+    assert "AutotuneSampler" in done.stderr and "show --store" not in done.stderr
 
 
 def test_nothing_feasible_exits_with_3(tmp_path: Path) -> None:

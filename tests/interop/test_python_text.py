@@ -63,6 +63,9 @@ def value(source: str, name: str = "x") -> Any:
         ),
         ("import math\nx = f'B{math.ceil(3 / 2)}'", "B2"),
         ("import itertools\nx = list(itertools.chain.from_iterable([[1], [2]]))", [1, 2]),
+        ("import itertools as it\nx = list(it.chain.from_iterable(it.product([1], [2])))", [1, 2]),
+        ("from itertools import product as cross\nx = [a * b for a, b in cross([1, 2], [3])]", [3, 6]),
+        ("import math as it\ndef f(it): return it.copy()\nx = f([1])", [1]),
         ("x = 1 if __name__ == '__main__' else 2", 2),
     ],
 )

@@ -14,7 +14,7 @@ from autotune.report.study_page import study_page
 from autotune.status import Status
 from autotune.store.store import Store
 from tests.report.reading_html import Read, faults
-from tests.report.studies import Written, generated
+from tests.report.studies import KNOBS, Written, generated
 
 NOW = 1_700_001_000.0
 GOALS = [
@@ -215,3 +215,25 @@ def test_hostile_content_is_shown_and_does_nothing(tmp_path: Path) -> None:
 
 def test_a_figure_does_not_take_a_dollar_for_a_formula(tmp_path: Path) -> None:
     assert "$x^2$" in both(hostile(tmp_path).store)[0]
+
+
+def test_what_won_is_said_whole_and_whether_it_changed(tmp_path: Path) -> None:
+    """An order of many items had been cut, and passed for unchanged where it differed beyond the cut."""
+    blocks = [f"block{place}" for place in range(40)]
+    moved = [*blocks[:38], "block39", "block38"]
+    written = Written(tmp_path, {"order": {"permutation": blocks, "default": blocks}})
+    written.trial({"order": blocks}, 2.0, reason={"kind": "default"})
+    written.trial({"order": moved}, 1.0)
+    html, short = both(written.store)
+    row = next(line for line in short.splitlines() if line.startswith("| order |"))
+    assert row.endswith("| changed |")
+    assert f"order {', '.join(moved)} {', '.join(blocks)} changed" in text_of(html)
+
+
+def test_a_study_whose_trials_were_stopped_early_has_a_page(tmp_path: Path) -> None:
+    document = {"space": {"knobs": KNOBS}, "search": {"early_stopping": {"policy": "asha", "max": 9}}}
+    written = Written(tmp_path, document=document)
+    written.trial({"tile": 1}, 2.0, reason={"kind": "default"})
+    written.trial({"tile": 2}, 3.0, Status.PRUNED, facts={"step": 3, "steps": 9})
+    html, _ = both(written.store)
+    assert "pruned" in text_of(html)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autotune.report.text import last_lines, one_line, shown, visible
+from autotune.report.text import last_lines, one_line, shown, side_by_side, visible
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=200)
 
@@ -64,3 +64,13 @@ def test_ten_megabytes_are_no_trouble() -> None:
 )
 def test_blanks_of_a_value_are_seen(value: object, said: str) -> None:
     assert shown(value) == said
+
+
+def test_two_long_values_are_cut_where_they_can_be_told_apart() -> None:
+    same = "-O3 -march=native " * 10
+    one, other = side_by_side(f"{same}-ffast-math", f"{same}-fno-math", 60)
+    assert one.endswith("-ffast-math") and other.endswith("-fno-math")
+    assert len(one) <= 60 and one.startswith("... ")
+    assert side_by_side(4, "", 60) == ("4", '""')
+    assert [len(text) for text in side_by_side("a" * 99, "b" * 99, 60)] == [60, 60]
+    assert side_by_side("a" * 99, "a" * 99, 60)[0] == one_line("a" * 99, 60)

@@ -140,5 +140,6 @@ def test_when_the_time_is_up_nobody_is_promoted(tmp_path: Path) -> None:
 
 
 def test_ask_and_tell_refuses_to_pause(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="pauses trials"):
+    with pytest.raises(InputError, match="pauses trials") as refused:
         autotune.ask_tell(spec(tmp_path, "hyperband"), store=tmp_path / "study.db")
+    assert "asha, async-hyperband," in str(refused.value)

@@ -12,6 +12,7 @@ import pytest
 import autotune
 from autotune.session.progress import Progress
 from autotune.session.sources import lessons
+from autotune.space import IntegerRange
 from autotune.space.reader import parse_spec
 from autotune.space.spec import StudySpec
 from autotune.store.store import Store
@@ -115,6 +116,28 @@ def test_the_study_itself_begun_anew_is_no_source(search: Callable[..., tuple], 
         spec(tmp_path, 1), trials=9, store=tmp_path / "study.db", objective=bowl, fresh=True
     )
     assert not leanings(again)
+
+
+def ask_and_tell(name: str, store: Path, workload: int = 1) -> set[str]:
+    """A study whose caller runs the trials; the studies that its proposals lean on."""
+    study = autotune.StudySpec(
+        name,
+        autotune.Space([IntegerRange("x", 0, 15), IntegerRange("y", 0, 15)], []),
+        workload={"size": workload},
+        search=autotune.SearchSettings("bayes"),
+    )
+    with autotune.ask_tell(study, store=store) as session:
+        for trial in session.ask(12):
+            session.tell(trial, time=bowl(**trial.configuration))
+        return leanings(session.result())
+
+
+def test_what_callers_run_themselves_is_the_same_only_by_name(tmp_path: Path) -> None:
+    """What is run there is not known, so that all of it would pass for one objective."""
+    store = tmp_path / "study.db"
+    ask_and_tell("matrix", store)
+    assert not ask_and_tell("sorting", store, workload=2)
+    assert ask_and_tell("matrix", store, workload=2) == {"matrix#1"}
 
 
 def test_a_resumed_search_learns_from_what_its_first_session_chose(

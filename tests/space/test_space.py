@@ -46,6 +46,7 @@ def test_a_knob_comes_after_what_its_condition_mentions():
         ([], [], "a space needs at least one knob"),
         ([Flag("a"), Flag("a")], [], "two knobs are called 'a'"),
         ([Flag("a"), "b"], [], "'b' is no knob"),
+        (Flag("a"), [], "the knobs must be a list"),
         ([Flag("a", when="a")], [], "whether 'a' exists depends on itself"),
         ([Flag("a", when="b"), Flag("b", when="c"), Flag("c", when="a")], [], "a -> b -> c -> a"),
         ([Flag("x"), Flag("d", when="b"), Flag("b", when="c"), Flag("c", when="b")], [], "b -> c -> b"),
