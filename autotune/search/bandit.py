@@ -73,6 +73,7 @@ class Bandit(Strategy):
     """
 
     name: ClassVar[str] = "bandit"
+    learns_from_sources: ClassVar[bool] = True
     defaults: ClassVar[Mapping[str, Option]] = {
         "arms": "bayes,evolution,policy",
         "window": 50,

@@ -65,6 +65,7 @@ class Bayes(Strategy):
 
     name: ClassVar[str] = "bayes"
     hears_paused: ClassVar[bool] = True
+    learns_from_sources: ClassVar[bool] = True
     defaults: ClassVar[dict[str, Option]] = {"initial": 3, "candidates": 1500, "cost": False, "rebuild": ""}
 
     def __init__(self, problem: Problem, seed: int = 0) -> None:

@@ -128,6 +128,8 @@ class Strategy(ABC):
     """The options that the strategy understands, with the value each has unless the user says otherwise."""
     hears_paused: ClassVar[bool] = False
     """Whether it learns from trials that are paused; else it is told of them when they have ended."""
+    learns_from_sources: ClassVar[bool] = False
+    """Whether it makes use of :attr:`Problem.sources`."""
 
     def __init__(self, problem: Problem, seed: int = 0) -> None:
         """Raises :class:`~autotune.errors.InputError` for an option that the strategy does not have."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from autotune.likeness import distance
 from autotune.search.contract import Source
+from autotune.search.registry import strategy_class
 from autotune.session.identity import CALLABLE, are_kin
 from autotune.session.observing import observe_record
 from autotune.space.spec import MetricSpec, StudySpec
@@ -62,9 +63,11 @@ class Lessons:
 def lessons(spec: StudySpec, store: Store, study: StudyRecord) -> Lessons:
     """The sources of ``study``: those that an earlier session of it wrote down, else the newest that fit.
 
-    None where the space file says ``transfer: false``, and for several goals, of which none is the best.
+    None where the space file says ``transfer: false`` or names a strategy that has no use for them, and for
+    several goals, of which none is the best.
     """
-    if not spec.search.transfer or len(spec.goals) != 1:
+    uses = strategy_class(spec.search.strategy).learns_from_sources
+    if not (uses and spec.search.transfer) or len(spec.goals) != 1:
         return Lessons()
     recorded = _recorded(store, study.id)
     chosen = list(_fitting(spec, store, study)) if recorded is None else recorded

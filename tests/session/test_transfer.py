@@ -25,13 +25,20 @@ workload: {{size: {size}}}
 knobs:
   x: {{range: [0, 15], default: 0}}
   {knob}: {{range: [0, 15], default: 0}}
-search: {{strategy: bayes, seed: 3, transfer: {transfer}}}
+search: {{strategy: {strategy}, seed: 3, transfer: {transfer}}}
 measure: {{min_readings: 3, max_readings: 3, finalists: 1}}
 """
 
 
 def spec(folder: Path, size: int, **changed: str) -> StudySpec:
-    words = {"name": "bowl", "objective": "objective.py", "knob": "y", "transfer": "true", **changed}
+    words = {
+        "name": "bowl",
+        "objective": "objective.py",
+        "knob": "y",
+        "transfer": "true",
+        "strategy": "bayes",
+    }
+    words |= changed
     for file in ("objective.py", "other.py"):
         (folder / file).write_text(f"def unused(**knobs):\n    return {len(file)}\n")
     return parse_spec(SPACE.format(size=size, **words), folder / "space.yaml", {})
@@ -92,17 +99,20 @@ def test_another_workload_teaches_and_the_trials_say_so(search: Callable[..., tu
     "changed",
     [
         {"transfer": "false"},
+        {"strategy": "random"},
         {"name": "other", "objective": "other.py"},
         {"knob": "z", "name": "third", "objective": "other.py"},
     ],
 )
 def test_what_is_something_else_or_unwanted_teaches_nothing(
-    search: Callable[..., tuple], changed: dict[str, str]
+    search: Callable[..., tuple], tmp_path: Path, changed: dict[str, str]
 ) -> None:
     search(1, 20)
     result, heard = search(2, **changed)
     assert not heard
     assert not leanings(result)
+    with Store.open(tmp_path / "study.db", readonly=True) as store:
+        assert not any(session.settings.get("sources") for session in store.sessions(result.study.id))
 
 
 def test_too_few_successes_teach_nothing(search: Callable[..., tuple]) -> None:
