@@ -73,6 +73,7 @@ def make_objective(
 ) -> Objective:
     """An objective from a class, an instance or a function; :class:`InputError` where it is neither."""
     if isinstance(found, Objective):
+        found.context = context  # of this search: it may have none, or that of an earlier one
         return found
     if isinstance(found, type) and issubclass(found, Objective):
         if found.measure is Objective.measure:
@@ -122,7 +123,7 @@ def _construct(kind: type[Objective], context: Context, where: Location | None) 
     if kind.workload_facts is not None:
         require_known([name for name in context.workload if name not in context.ruled], kind.workload_facts)
     try:
-        return kind(context)
+        made = kind(context)
     except InputError:
         raise
     except Signal as refusal:
@@ -132,6 +133,8 @@ def _construct(kind: type[Objective], context: Context, where: Location | None) 
         hint = "the workload has no such entry" if isinstance(error, KeyError) else ""
         message = f"{kind.__name__}() cannot be made: {type(error).__name__}: {error}"
         raise InputError(Problem(message, at or where, hint=hint)) from error
+    made.context = context  # where its __init__ has not called ours
+    return made
 
 
 # -- finding and importing ---------------------------------------------------------------------

@@ -82,7 +82,7 @@ def freeze(value: object) -> Value:
         return FrozenMap({str(name): item for name, item in value.items()})
     if isinstance(value, (list, tuple)):
         return tuple(freeze(item) for item in value)
-    if hasattr(value, "item"):  # other numpy scalars
+    if hasattr(value, "item") and not isinstance(value, type):  # other numpy scalars
         return freeze(value.item())
     raise TypeError(f"a knob cannot be set to {value!r} ({type(value).__name__})")
 
