@@ -145,7 +145,7 @@ def read_again(
             contender.entrant = entrant
             stack.callback(contender.entrant.close)
             contender.failure = contender.entrant.failure
-        rounds = _read_in_rounds(spec, contenders, limits, before)
+        rounds = read_in_rounds(spec, contenders, limits, before)
     return rounds, {c.label: _outcome(spec, c) for c in contenders}
 
 
@@ -206,7 +206,7 @@ def _without_same_code(trials: Sequence[TrialRecord], taken: Sequence[TrialRecor
     return different
 
 
-def _read_in_rounds(spec: StudySpec, contenders: Sequence[Contender], limits: Rounds, before: int) -> int:
+def read_in_rounds(spec: StudySpec, contenders: Sequence[Contender], limits: Rounds, before: int = 0) -> int:
     """One reading of each in a new random order, again and again; how many rounds there were."""
     rng = np.random.default_rng([spec.search.seed, before])
     first_seed = int(spec.search.seed) * MAX_ROUNDS + before
