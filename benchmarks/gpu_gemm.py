@@ -23,12 +23,12 @@ import numpy as np
 
 from autotune.measure.significance import speedup
 from autotune.measure.statistics import estimate
+from autotune.session.budget import GRACE_SECONDS
 from autotune.session.executor_workers import WorkerExecutor
 from autotune.session.finale import defend
 from autotune.session.ledger import Ledger
 from autotune.session.opening import open_study
 from autotune.session.progress import Progress
-from autotune.session.session import GRACE_SECONDS
 from autotune.space.configuration import Configuration, Value, plain
 from autotune.space.spec import Budget, StudySpec
 from autotune.store.store import Store
