@@ -68,6 +68,8 @@ class Run:
         """Made at the first look: a framework may start its ranks only after the run was opened."""
         self._reports: Reports | None = None
         """In the process that reports."""
+        self._reported = 0
+        """The last step that was reported, by this rank."""
         self._polite = False
         """Whether the script asks by itself whether to stop."""
         self._stopped = False
@@ -205,6 +207,15 @@ class Run:
 
         return Path(text)
 
+    def may_pause(self, step: SupportsIndex) -> bool:
+        """Whether the training may be paused at the report of ``step``, to go on from there later.
+
+        What it needs for that is to be saved before, in :attr:`folder`. All ranks are told the same.
+        """
+        if not self._is_open or self._link is None or not self._link.facts.get("pauses"):
+            return False
+        return any(self._reported < rung <= operator.index(step) for rung in self._link.facts["decide_at"])
+
     def report(self, step: SupportsIndex, metrics: Mapping[str, Any] | None = None, /, **named: Any) -> None:
         """``step`` steps are done, and the metrics are now these: numbers, or what ``float`` makes one of.
 
@@ -218,6 +229,7 @@ class Run:
         step = operator.index(step)
         if self._reports is not None:
             self._reports.take(step, {**metrics, **named} if metrics else named)
+        self._reported = step
         if self._stopper().after(step):
             self._stopped = True
             if not self._polite:

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from autotune.measure.command_crashed import CommandCrashed
@@ -42,7 +42,7 @@ def read_metrics(
     missing = [m.name for m in metrics if values[m.name] is None and is_needed(m)]
     if missing:
         named, known = ", ".join(map(repr, missing)), ", ".join(map(str, found)) or "nothing"
-        why = f"no metric {named} {where}; there is {known}"
+        why = f"no metric {named} {where}; there is {known}{_deeper(found, missing)}"
         if spec.metrics_from == "pattern":
             words = ended.last_words or ": it printed nothing"
             why = f"the pattern of the metric {named} matches nothing that it printed{words}"
@@ -117,6 +117,16 @@ def _look_up(found: Mapping[str, object], name: str) -> object:
     for key in name.split("."):
         part = part.get(key) if isinstance(part, Mapping) else None
     return part
+
+
+def _deeper(found: Mapping[str, object], missing: Sequence[str]) -> str:
+    """Where the missing ones stand in an object inside; empty where they do not."""
+    inside = [f"{outer}.{m}" for m in missing for outer, part in found.items() if _holds(part, m)]
+    return f": call the metric {', '.join(map(repr, inside))} in the space file" if inside else ""
+
+
+def _holds(part: object, name: str) -> bool:
+    return isinstance(part, Mapping) and name in part
 
 
 def _number(name: str, value: object, ended: Finished, typed: bool) -> float:

@@ -64,6 +64,7 @@ def make_objective(
 ) -> Objective:
     """An objective from a class, an instance or a function; :class:`InputError` where it is neither."""
     if isinstance(found, Objective):
+        found.context = context  # of this search: it may have none, or that of an earlier one
         return found
     if isinstance(found, type) and issubclass(found, Objective):
         if found.measure is Objective.measure:
@@ -126,7 +127,7 @@ def _construct(kind: type[Objective], context: Context, where: Location | None) 
     if kind.workload_facts is not None:
         require_known([name for name in context.workload if name not in context.ruled], kind.workload_facts)
     try:
-        return kind(context)
+        made = kind(context)
     except InputError:
         raise
     except Signal as refusal:
@@ -138,3 +139,5 @@ def _construct(kind: type[Objective], context: Context, where: Location | None) 
         hint = "the workload has no such entry" if isinstance(error, KeyError) else ""
         message = f"{kind.__name__}() cannot be made: {type(error).__name__}: {text_of(error)}"
         raise InputError(Problem(message, at or where, hint=hint)) from error
+    made.context = context  # where its __init__ has not called ours
+    return made

@@ -25,7 +25,10 @@ _OF_NONE = "NoneType"
 """How Python calls the type of ``None`` in its messages."""
 
 _NAMES = ("TypeError", "UnboundLocalError", "ModuleNotFoundError", "IndentationError", "TabError")
-_LAST_LINE = re.compile(rf"({'|'.join((*(kind.__name__ for kind in _KINDS), *_NAMES))}): ")
+_OF_A_MODULE = r"AttributeError: (?:partially initialized )?module '"
+"""Of another object it may follow from a limit that it has no such attribute."""
+
+_LAST_LINE = re.compile(rf"(?:{'|'.join((*(kind.__name__ for kind in _KINDS), *_NAMES))}): |{_OF_A_MODULE}")
 _PLACE = re.compile(r'  File "(.+)", line \d+')
 
 _SHELL_EXITS = (126, 127)

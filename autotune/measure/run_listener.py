@@ -211,7 +211,7 @@ class RunListener:
             "knobs": {name: plain(value) for name, value in knobs.items()},
             "metric": curve.metric if curve else None,
             "steps": curve.steps if curve else None,
-            "decide_at": list(curve.decide_at or ()) if curve else [],
+            "decide_at": [rung for rung in curve.decide_at or () if rung > curve.done] if curve else [],
             "pauses": curve is not None and curve.pauses,
         }
         (self._folder / DOCUMENT).write_text(json.dumps(document))

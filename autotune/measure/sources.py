@@ -24,6 +24,8 @@ _C = (".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".cu", ".cuh", "
 _OTHERS = (".f", ".f90", ".rs", ".go", ".zig", ".jl", ".java", ".py", ".mk")
 SOURCES = frozenset((*_C, *_OTHERS))
 """How the names of files end that programs are built from."""
+_GOES_TO = frozenset(("-C", "--directory", "cd", "-S"))
+"""What stands before the folder that make, ninja, a shell or CMake works in."""
 BUILDS = frozenset(("Makefile", "makefile", "GNUmakefile", "CMakeLists.txt", "meson.build", "Cargo.toml"))
 
 
@@ -87,13 +89,14 @@ def _of_command(objective: CommandObjective) -> list[Path]:
     """What the command lines name in their folder, and what Python files of those import nearby.
 
     A program that a ``prepare`` builds is no source: each configuration has another one. Its source is what
-    that names, or all in the folder where it names nothing, as ``make`` does.
+    that names, or all in the folder where it names nothing, as ``make`` does, or in the one that it goes to.
     """
     prepare = _named(objective, objective.prepare)
     named = [path for line in (objective.arguments, objective.check) for path in _named(objective, line)]
     if objective.prepare:
         named, prepare = ([path for path in paths if not _is_compiled(path)] for paths in (named, prepare))
-        prepare = prepare or _sources_beside(objective)
+        gone_to = [path for folder in _folders(objective) for path in _sources_in(folder)]
+        prepare = [*prepare, *gone_to] or _sources_in(objective.base)
     files = [*named, *prepare]
     written = {objective.config_file, objective.metrics_file}
     files = [file for file in files if file.name not in written]
@@ -125,7 +128,16 @@ def _is_compiled(path: Path) -> bool:
         return b"\0" in file.read(1024)
 
 
-def _sources_beside(objective: CommandObjective) -> list[Path]:
+def _folders(objective: CommandObjective) -> list[Path]:
+    """Where ``prepare`` goes to build, as in ``make -C src``; none that CMake has written."""
+    words = [word for argument in objective.prepare for word in _words(argument)]
+    names = [name for flag, name in pairwise(words) if flag in _GOES_TO]
+    names += [word.removeprefix("--directory=") for word in words if word.startswith("--directory=")]
+    folders = [objective.base / name for name in names if "{" not in name]
+    return [one for one in folders if one.is_dir() and not (one / "CMakeCache.txt").exists()]
+
+
+def _sources_in(folder: Path) -> list[Path]:
     """What a build tool may read in the folder."""
-    files = sorted(path for path in objective.base.iterdir() if path.is_file())
+    files = sorted(path for path in folder.iterdir() if path.is_file())
     return [path for path in files if path.suffix in SOURCES or path.name in BUILDS]

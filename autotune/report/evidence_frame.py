@@ -108,10 +108,18 @@ def _row(trial: BriefTrial, goal: MetricSpec) -> dict[str, Any]:
 def _observed(trial: BriefTrial) -> Observation:
     from autotune.session.observing import observe_record
 
-    own = [name for name in ResultRecord.__dataclass_fields__ if name in BriefTrial.__dataclass_fields__]
-    fields = {name: getattr(trial, name) for name in own}
-    fields |= {"configuration": Configuration(trial.configuration), "status": Status(trial.status)}
-    return observe_record(ResultRecord(**fields))
+    result = ResultRecord(
+        told=-1 if trial.told is None else trial.told,
+        number=trial.number,
+        configuration=Configuration(trial.configuration),
+        status=Status(trial.status),
+        reason=trial.reason,
+        phases=trial.phases,
+        metrics=trial.metrics,
+        peak_memory=trial.peak_memory,
+        facts=trial.facts,
+    )
+    return observe_record(result)
 
 
 def _at_full(early: list[tuple[int, Observation]], frame: pd.DataFrame, goal: MetricSpec) -> pd.Series[float]:

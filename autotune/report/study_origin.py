@@ -12,6 +12,8 @@ from autotune.report.numbers import say_seconds, say_value
 from autotune.report.page import Commands, Paragraph, Part, Section, Table, Text
 from autotune.report.rows import rows_of
 from autotune.report.subject import Subject, say_time
+from autotune.session.identity import CALLABLE
+from autotune.session.replaying import from_python
 
 MOST_TRIALS = 20
 """Of the best trials that are listed."""
@@ -28,15 +30,18 @@ def how_to_repeat(subject: Subject) -> Section:
     store = f" --store {shlex.quote(subject.store.url)}"
     label = shlex.quote(study.label)
     lines = [*_checkout(subject)]
-    if subject.evidence.sessions:
+    python = from_python(study)
+    if subject.evidence.sessions and not python:
         lines.append((_search(subject), "search again, from the beginning"))
-    if subject.result.best is not None and not study.replayed:
+    if subject.result.best is not None and not study.replayed and not python:
         lines.append((f"autotune verify --study {label}{store}", "measure the winner and the default again"))
     lines.append((f"autotune derive --study {label}{store}", "derive every proposal again from the record"))
     if subject.result.trial is not None:
         trial = f"autotune trial {subject.result.trial} --study {label}{store}"
         lines.append((trial, "every reading of the winner, and why it was tried"))
     parts: list[Part] = [Commands(lines), Table("As it was", ("what", "which"), list(_as_it_was(subject)))]
+    if python:
+        parts.insert(0, Paragraph(f"{python[0].upper()}{python[1:]}."))
     return Section("How to reproduce it", parts, short=True)
 
 
@@ -87,7 +92,8 @@ def _as_it_was(subject: Subject) -> Iterator[tuple[str, str]]:
     study, environment = evidence.study, evidence.environment
     settings = evidence.sessions[-1].settings if evidence.sessions else {}
     engine = settings.get("engine") or {}
-    yield "objective", study.objective
+    given = study.objective.removeprefix(CALLABLE)
+    yield "objective", study.objective if given == study.objective else f"given by a program: {given}"
     if study.workload:
         yield "workload", ", ".join(f"{name} {say_value_of(value)}" for name, value in study.workload.items())
     if engine.get("version"):

@@ -133,16 +133,19 @@ def remeasure(
 
 
 def read_again(
-    spec: StudySpec, executor: Executor, contenders: Sequence[Contender], limits: Rounds
+    spec: StudySpec, executor: Executor, contenders: Sequence[Contender], limits: Rounds, before: int = 0
 ) -> tuple[int, dict[str, Outcome]]:
-    """Read the contenders in rounds: how many rounds there were, and what came of each by its label."""
+    """Read the contenders in rounds: how many rounds there were, and what came of each by its label.
+
+    ``before``: how many rounds they were read in already, with other processes. Each has a seed of its own.
+    """
     with ExitStack() as stack:
         entrants = executor.entrants([(c.what, c.label) for c in contenders])
         for contender, entrant in zip(contenders, entrants, strict=True):
             contender.entrant = entrant
             stack.callback(contender.entrant.close)
             contender.failure = contender.entrant.failure
-        rounds = read_in_rounds(spec, contenders, limits)
+        rounds = read_in_rounds(spec, contenders, limits, before)
     return rounds, {c.label: _outcome(spec, c) for c in contenders}
 
 
@@ -203,9 +206,10 @@ def _without_same_code(trials: Sequence[TrialRecord], taken: Sequence[TrialRecor
     return different
 
 
-def read_in_rounds(spec: StudySpec, contenders: Sequence[Contender], limits: Rounds) -> int:
+def read_in_rounds(spec: StudySpec, contenders: Sequence[Contender], limits: Rounds, before: int = 0) -> int:
     """One reading of each in a new random order, again and again; how many rounds there were."""
-    rng = np.random.default_rng(spec.search.seed)
+    rng = np.random.default_rng([spec.search.seed, before])
+    first_seed = int(spec.search.seed) * MAX_ROUNDS + before
     began = monotonic()
     deadline = began + limits.seconds
     rounds = 0
@@ -215,7 +219,7 @@ def read_in_rounds(spec: StudySpec, contenders: Sequence[Contender], limits: Rou
         if not standing or (rounds >= least and monotonic() > deadline):
             break
         for index in rng.permutation(len(standing)):
-            _read(standing[index], rounds, seed=int(spec.search.seed) * MAX_ROUNDS + rounds)
+            _read(standing[index], rounds, seed=first_seed + rounds)
         rounds += 1
         if rounds == 1:
             # Fresh inputs and warming up, which a trial does once, take longer than its readings on a GPU.

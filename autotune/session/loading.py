@@ -62,6 +62,9 @@ def load_family(
     device: str | Path | None = None,
 ) -> Family:
     """As :func:`load_spec`, with all ``workloads`` of the file; one without them is a family of one."""
+    if not isinstance(space, str | Path):
+        expected = "the path of a space file with workloads, or a Family"
+        raise InputError(Problem(f"the space is {space!r:.60}", expected=expected))
     family = read_family(Path(space), device=device_facts(device))
     specs = (_with(spec, trials, time, patience, strategy, seed) for spec in family.specs)
     return replace(family, specs=tuple(specs))

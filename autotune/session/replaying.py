@@ -127,7 +127,7 @@ def unmeasurable(study: StudyRecord, trial: TrialRecord) -> str:
 def from_python(study: StudyRecord) -> str:
     """Why no space file says with what a study was measured; empty where one does."""
     if study.objective.startswith(CALLABLE):
-        return f"study {study.label} was searched from Python: only a program can give {study.objective}"
+        return f"study {study.label} was searched from Python: only the program that did so can measure it"
     if not study.spec_text.strip():
         return f"study {study.label} was searched from Python: there is no space file that says with what"
     return ""

@@ -66,18 +66,23 @@ def measure_again(
     made = list(_measured(spec, claim, executor, keep, wanted))
     found = compared(spec, claim, made)
     if found.verdict == "cannot be told" and found.slower is not None and runs is None:
-        made += _measured(spec, claim, executor, keep, wanted)
+        made += _measured(spec, claim, executor, keep, wanted, sum(run.rounds for run in made))
         found = compared(spec, claim, made)
     return found
 
 
 def _measured(
-    spec: StudySpec, claim: Claim, executor: Executor, keep: Keep | None, wanted: int
+    spec: StudySpec, claim: Claim, executor: Executor, keep: Keep | None, wanted: int, before: int = 0
 ) -> Iterator[Run]:
-    """As many runs as are wanted; a single one of a recorded failure, and none after a run that fails."""
+    """As many runs as are wanted; a single one of a recorded failure, and none after a run that fails.
+
+    ``before``: the rounds of earlier runs, whose seeds are used up. Runs with the same seed would agree
+    wherever chance decides, in a training, and their spread would say nothing.
+    """
     for _ in range(1 if claim.status.failed else wanted):
         contenders = _contenders(spec, claim)
-        rounds, outcomes = read_again(spec, executor, contenders, Rounds.of(spec).split(wanted))
+        rounds, outcomes = read_again(spec, executor, contenders, Rounds.of(spec).split(wanted), before)
+        before += rounds
         run = Run(contenders, outcomes, rounds)
         if keep is not None:
             keep(run)

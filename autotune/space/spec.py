@@ -37,9 +37,13 @@ TIME = (MetricSpec("time", "minimize", "s"),)
 """The metrics of a study that says nothing of them."""
 
 
+_TIMES = frozenset(("s", "ms", "us", "µs", "μs", "ns", "min", "h"))
+"""Units of time. Both letters that look like a micro sign are in use."""
+
+
 def is_speed(goal: str | None, unit: str) -> bool:
-    """Whether a better value of a metric is a faster one: fewer seconds, or more of something a second."""
-    return (goal, unit) == ("minimize", "s") or (goal == "maximize" and unit.endswith("/s"))
+    """Whether a better value of a metric is a faster one: less time, or more of something a second."""
+    return (goal == "minimize" and unit in _TIMES) or (goal == "maximize" and unit.endswith("/s"))
 
 
 def ratio_title(goal: str | None, unit: str) -> str:

@@ -23,10 +23,11 @@ class Following:
         rungs: tuple[int, ...] = (1, 3, 9),
         stop_at: int = 10**9,
         pauses: bool = False,
+        done: int = 0,
     ) -> None:
         self.heard: list[tuple[int, dict[str, float]]] = []
         self.stop_at = stop_at
-        self.reporter = Reporter(Curve(steps, "loss", rungs, pauses=pauses), self.hear)
+        self.reporter = Reporter(Curve(steps, "loss", rungs, done=done, pauses=pauses), self.hear)
 
     def hear(self, report: Report, waits: bool) -> str:
         self.heard.append((report.step, dict(report.metrics)))

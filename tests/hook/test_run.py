@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import autotune
+from autotune.hook.run_link import Link
 from autotune.measure.run_listener import RunListener
 from autotune.measure.run_protocol import VARIABLE
 from autotune.measure.stopped import Stopped
@@ -28,7 +29,7 @@ def test_without_a_search_knobs_are_their_defaults_and_nothing_happens(
         assert run.knob("width", 16) == 16
         run.report(1, loss=object())
         run.result(loss=1.0)
-        assert not run.should_stop
+        assert not run.should_stop and not run.may_pause(1)
     assert (run.source, run.searching, run.steps, run.seed, run.folder, run.dropped) == (
         "default", False, None, None, None, 0,
     )  # fmt: skip
@@ -130,6 +131,23 @@ def test_a_report_ends_a_script_that_does_not_ask(search: Search) -> None:
     assert listener.stopped.message == "behind the others"
     assert session.heard[-1][0] == 3
     assert listener.heard.failed == {}
+
+
+@pytest.mark.parametrize(
+    ("pauses", "done", "expected"), [(True, 0, [2, 4, 10]), (True, 3, [10]), (False, 0, [])]
+)
+def test_a_script_hears_where_it_may_be_paused(
+    pauses: bool, done: int, expected: list[int], search: Search, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It saves its checkpoint at no other step, nor at a rung that it has left behind."""
+    monkeypatch.setattr(Link, "await_answer", lambda link, seconds: True)  # nobody attends meanwhile
+    search(Following(steps=27, rungs=(1, 3, 9), pauses=pauses, done=done).reporter)
+    with autotune.run("train") as run:
+        asked = []
+        for step in range(2 if not done else 4, 28, 2):
+            asked += [step] if run.may_pause(step) else []
+            run.report(step, loss=1.0)
+    assert asked == expected
 
 
 def test_a_script_that_asks_is_not_interrupted(search: Search) -> None:

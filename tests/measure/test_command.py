@@ -164,6 +164,10 @@ def test_nan_is_passed_on(tmp_path: Path) -> None:
             '{"tim": 1, "error": 0}',
             "no metric 'time' in the JSON object it printed last; there is tim, error",
         ),
+        (
+            '{"error": 0, "metrics": {"time": 1}}',
+            "there is error, metrics: call the metric 'metrics.time' in the space file",
+        ),
         ('{"time": "soon", "error": 0}', "'time' is 'soon', which is no number"),
         ('{"time": [1], "error": 0}', "no number"),
         ('{"time": "0.3", "error": 0}', "'time' is the text '0.3', not a number: write it without quotes"),

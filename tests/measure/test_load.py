@@ -258,6 +258,25 @@ def test_a_misspelt_file_has_a_neighbour(tmp_path: Path) -> None:
         load_objective(PythonObjective("objectiv.py:f", tmp_path), Context({}, {}, tmp_path))
 
 
-def test_an_instance_is_taken_as_it_is(tmp_path: Path) -> None:
+def test_an_instance_is_given_the_context_of_each_search(tmp_path: Path) -> None:
     objective = make_objective(lambda a: a, Context({}, {}, tmp_path))
-    assert make_objective(objective, Context({}, {}, tmp_path)) is objective
+    context = Context(FrozenMap({"n": 3}), {}, tmp_path)
+    assert make_objective(objective, context) is objective
+    assert objective.context is context
+
+
+class WithData(Objective):
+    def __init__(self, data: object) -> None:
+        self.data = data
+
+    def measure(self, loaded: object, rng: object) -> float:
+        return 1.0
+
+
+@pytest.mark.parametrize("found", [WithData, WithData(3)])
+def test_an_init_that_does_not_call_ours_leaves_no_objective_without_context(
+    found: object, tmp_path: Path
+) -> None:
+    """Each trial crashed: there was no attribute 'context'."""
+    context = Context({}, {}, tmp_path)
+    assert make_objective(found, context).context is context

@@ -145,8 +145,10 @@ def test_a_command_that_a_shell_does_not_find(tmp_path: Path) -> None:
 
 
 def test_a_program_with_a_mistake(tmp_path: Path) -> None:
-    (tmp_path / "bench.py").write_text("import json\njson.dmps({})\nprint(x)  # starts a subprocess\n")
-    assert command(tmp_path, sys.executable, "bench.py") == ""  # it may be None that has no such attribute
+    (tmp_path / "bench.py").write_text("import json\njson.dmps({})  # starts a subprocess\n")
+    assert command(tmp_path, sys.executable, "bench.py").startswith("AttributeError: module 'json' has no")
+    (tmp_path / "bench.py").write_text("object().dmps  # starts a subprocess\n")
+    assert command(tmp_path, sys.executable, "bench.py") == ""  # a limit may be why it is another object
     (tmp_path / "bench.py").write_text("print(x)  # starts a subprocess\n")
     assert (
         command(tmp_path, sys.executable, "bench.py")

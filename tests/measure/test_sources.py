@@ -54,6 +54,32 @@ def test_what_is_built_is_no_source_but_what_it_is_built_from(tmp_path: Path) ->
     assert sources(tmp_path, "./bench", prepare=("gcc", "bench.c")) == ["bench.c"]
 
 
+@pytest.mark.parametrize(
+    "prepare",
+    [
+        ("make", "-C", "../src", "TILE={tile}"),
+        ("make", "--directory=../src"),
+        ("sh", "-c", "cd ../src && make TILE={tile}"),
+        ("sh", "-c", "make -s -C ../src OUT=$AUTOTUNE_FOLDER"),
+    ],
+)
+def test_make_in_another_folder_builds_from_what_is_there(tmp_path: Path, prepare: tuple[str, ...]) -> None:
+    """A source that was edited there went unnoticed: its old results were taken for those of the new one."""
+    made(tmp_path, "src/bench.c", "src/Makefile", "src/notes.txt", "tune/plot.py")
+    objective = CommandObjective(("../src/bench",), tmp_path / "tune", prepare=prepare)
+    found = [path.relative_to(tmp_path.resolve()) for path in source_files(objective)]
+    assert [str(path) for path in found] == ["src/Makefile", "src/bench.c"]
+
+
+def test_what_cmake_has_written_is_no_source(tmp_path: Path) -> None:
+    """Before the first search it is not there, and afterwards the source would be another one."""
+    make = ("make", "-C", "build")
+    made(tmp_path, "bench.c")
+    assert sources(tmp_path, "build/bench", prepare=make) == ["bench.c"]
+    made(tmp_path, "build/Makefile", "build/CMakeCache.txt")
+    assert sources(tmp_path, "build/bench", prepare=make) == ["bench.c"]
+
+
 def test_what_is_written_for_each_configuration_is_no_source(tmp_path: Path) -> None:
     made(tmp_path, "run.sh", "config.py", "out.json")
     run = ("./run.sh", "config.py", "out.json")

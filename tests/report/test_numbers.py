@@ -46,6 +46,8 @@ def test_a_value_is_said_with_its_unit(value: float, unit: str, said: str) -> No
     ("goal", "unit", "title"),
     [
         ("minimize", "s", "speed-up"),
+        ("minimize", "ms", "speed-up"),
+        ("minimize", "us", "speed-up"),
         ("maximize", "tokens/s", "speed-up"),
         ("minimize", "", "gain"),
         ("minimize", "J", "gain"),

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+import autotune
 from autotune.report.page_html import html_page
 from autotune.report.page_markdown import markdown
 from autotune.report.study_page import study_page
+from autotune.space import IntegerRange, Space
 from autotune.status import Status
 from autotune.store.store import Store
 from tests.report.reading_html import Read, faults
@@ -124,6 +126,17 @@ def running(folder: Path) -> Written:
     return written
 
 
+def stopped_early(folder: Path) -> Written:
+    early = {"early_stopping": {"policy": "asha", "max": 9}}
+    document = {"space": {"knobs": dict(KNOBS)}, "source": "/somewhere/space.yaml", "search": early}
+    written = Written(folder, document=document)
+    for tile, step in ((1, 9), (2, 3), (4, 9), (8, 1)):
+        status = Status.OK if step == 9 else Status.PRUNED
+        curve = [[at, 1.0 / at] for at in (1, 3, 9) if at <= step]
+        written.trial({"tile": tile}, 1.0 / step, status, facts={"step": step, "steps": 9, "curve": curve})
+    return written
+
+
 def endless(folder: Path) -> Written:
     written = Written(folder)
     for tile in (1, 2, 4):
@@ -150,6 +163,7 @@ def zeros(folder: Path) -> Written:
         (no_better, "The default stays"),
         (two_goals, "beaten by no other in time and rate"),
         (replayed, "REPLAYED from a recording"),
+        (stopped_early, "not measured again"),
         (running, "1 trials are waiting or running"),
         (endless, "4e+300 s"),
         (zeros, "every trial's median is 0"),
@@ -171,6 +185,20 @@ def test_who_failed_in_the_finale_is_named_and_not_said_to_be_still_to_measure(t
     assert said in text and said in short
     assert "No trial of the search failed. Failed when measured again" in text
     assert re.search(r"trial 1 crashed 2 no room", text)
+
+
+def test_a_study_from_python_names_no_command_that_could_not_work(tmp_path: Path) -> None:
+    space = Space([IntegerRange("x", 1, 9, default=3)], [])
+    study = autotune.StudySpec("by-hand", space, search=autotune.SearchSettings("random"))
+    with autotune.ask_tell(study, store=tmp_path / "study.db") as session:
+        for trial in session.ask(2):
+            session.tell(trial, time=trial.configuration["x"])
+    with Store.open(tmp_path / "study.db") as store:
+        html, short = both(store)
+    for said in (text_of(html), short):
+        assert "autotune search" not in said and "autotune verify" not in said
+        assert "was searched from Python: only the program that did so can measure it" in said
+        assert "given by a program" in said and "autotune derive" in said
 
 
 def test_a_replay_shows_no_time_of_a_device(tmp_path: Path) -> None:

@@ -367,3 +367,10 @@ def test_progress_counts_the_family(tmp_path: Path) -> None:
     search(tmp_path, THREE, progress=heard)
     assert heard.openings[0].study == "planted (m 64)"
     assert all(opening.budget.trials == 40 for opening in heard.openings)
+
+
+def test_what_is_no_family_is_said() -> None:
+    with pytest.raises(
+        InputError, match=r"the space is \[\]\n  expected: the path of a space file with worklo"
+    ):
+        autotune.search_many([], objective=Planted)  # type: ignore[arg-type]

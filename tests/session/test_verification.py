@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from autotune.errors import InputError
-from autotune.measure.objective import Infeasible
+from autotune.measure.objective import Infeasible, Objective
 from autotune.measure.outcome import Outcome
 from autotune.measure.readings import Sample
 from autotune.session.agreement import Claim, Verification
@@ -53,7 +53,7 @@ def again(
     claim: Claim,
     what: StudySpec | None = None,
     kept: list[Any] | None = None,
-    objective: Callable[..., Any] = measure,
+    objective: Any = measure,
     runs: int | None = None,
 ) -> Verification:
     what = spec() if what is None else what
@@ -78,6 +78,24 @@ def test_the_configuration_and_the_default_are_read_side_by_side() -> None:
     assert all(isinstance(run.outcomes[c.label], Outcome) for run in kept for c in run.contenders)
     document = found.to_document()
     assert document["now"]["speedup"]["value"] == pytest.approx(4.0)
+
+
+class Chance(Objective):
+    """As a training whose loss its seed decides."""
+
+    def measure(self, loaded: Any, rng: np.random.Generator) -> float:
+        return float(rng.random())
+
+
+@pytest.mark.parametrize("trains", [False, True])
+def test_each_run_has_seeds_of_its_own(trains: bool) -> None:
+    """Else the runs of a training all came to the same, and any other result was said to differ."""
+    what = spec(SPACE + ("search: {early_stopping: {policy: none, max: 2}}\n" if trains else ""))
+    kept: list[Any] = []
+    again(Claim(Configuration({"tile": 4}), (0.5, 0.5, 0.5), None), what, kept, Chance, runs=3)
+    for label in (0, 1):
+        values = [reading.value for run in kept for reading in run.contenders[label].readings]
+        assert len(set(values)) == len(values) >= 3
 
 
 def test_a_recipe_that_is_the_default_is_read_alone() -> None:
