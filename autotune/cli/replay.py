@@ -59,7 +59,7 @@ def command(
 
 def say(answer: Replay) -> str:
     """The answer in lines."""
-    from autotune.report.verdicts import say_intervals, say_noticeable
+    from autotune.report.verdicts import say_intervals, say_noticeable, say_rounds
 
     result = answer.result
     head = f"trial {answer.trial.number} of {answer.study.label}: {result.verdict}"
@@ -75,7 +75,7 @@ def say(answer: Replay) -> str:
     if differs and not answer.causes and not shown:
         lines.append(_line("likely", "nothing recorded has changed: what else ran here, then or now?"))
     if result.rounds:
-        lines.append(_line("readings", f"{result.rounds} rounds in {result.runs} runs, {answer.kept}"))
+        lines.append(_line("readings", f"{say_rounds(result)}, {answer.kept}"))
     return "\n".join(lines)
 
 

@@ -65,6 +65,7 @@ def describe(store: Store, trial: TrialRecord) -> dict[str, Any]:
 
 
 def say(document: dict[str, Any]) -> str:
+    from autotune.report.numbers import say_count
     from autotune.report.summary import say_knob
     from autotune.report.text import last_lines, visible
 
@@ -80,10 +81,9 @@ def say(document: dict[str, Any]) -> str:
         f"  knob     {_one(name)} = {_one(say_knob(value))}"
         for name, value in document["configuration"].items()
     ]
-    lines += [
-        f"  metric   {name} = {m['value']:.6g} [{m['low']:.6g}, {m['high']:.6g}], {m['n']} readings"
-        for name, m in document["metrics"].items()
-    ]
+    for name, m in document["metrics"].items():
+        interval = f"{m['value']:.6g} [{m['low']:.6g}, {m['high']:.6g}]"
+        lines.append(f"  metric   {name} = {interval}, {say_count(m['n'], 'reading')}")
     lines += [f"  phase    {name} {seconds:.3f} s" for name, seconds in document["phases"].items()]
     lines += _readings(document["readings"]) + _curve(document["reports"])
     environment = document["environment"] or {}
@@ -130,9 +130,11 @@ def _curve(reports: list[dict[str, Any]]) -> list[str]:
 
 def _reason(document: dict[str, Any]) -> list[str]:
     """Why it was tried, what was known then, and what was predicted."""
+    from autotune.report.numbers import say_count
+
     said = [*document["because"]]
     if document["knew"] and document["purpose"] == "search":
-        said.append(f"asked after {document['knew']} results, search {document['session_id']}")
+        said.append(f"asked after {say_count(document['knew'], 'result')}, search {document['session_id']}")
     lines = [f"  {'' if place else 'because':8} {text}" for place, text in enumerate(said)]
     return lines + [f"  expected {expected['said']}" for expected in document["expectations"]]
 

@@ -121,7 +121,7 @@ def document(verified: Verified) -> dict[str, Any]:
 
 def say(verified: Verified) -> list[str]:
     """A block of lines."""
-    from autotune.report.verdicts import say_intervals, say_noticeable
+    from autotune.report.verdicts import say_intervals, say_noticeable, say_rounds
 
     recipe, result = verified.recipe, verified.result
     workload = ", ".join(f"{name} {value}" for name, value in recipe.case.values.items())
@@ -140,7 +140,7 @@ def say(verified: Verified) -> list[str]:
         lines.append(_line("", f"and {len(verified.changed) - len(shown)} more, see --json"))
     if result.verdict == "differs" and not shown:
         lines.append(_line(title, "nothing recorded has changed: what else ran here, then or now?"))
-    lines.append(_line("readings", f"{result.rounds} rounds in {result.runs} runs, {verified.kept}"))
+    lines.append(_line("readings", f"{say_rounds(result)}, {verified.kept}"))
     return lines
 
 

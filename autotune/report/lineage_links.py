@@ -11,7 +11,7 @@ from typing import Any
 from autotune.hook.recipes import Recipe
 from autotune.hook.stored import recipe_of
 from autotune.measure.outcome import Estimate
-from autotune.report.numbers import say_estimate, say_ratio
+from autotune.report.numbers import say_count, say_estimate, say_ratio
 from autotune.session.identity import are_kin
 from autotune.session.searches import repeats_of
 from autotune.session.sources import SETTING
@@ -64,7 +64,7 @@ class Family:
 
     def study(self, study: StudyRecord, relation: str, children: Sequence[Node] = ()) -> Node:
         self.seen.add(study.id)
-        label = f"{sum(study.counts.values())} trials, {_day(study.created_at)}"
+        label = f"{say_count(sum(study.counts.values()), 'trial')}, {_day(study.created_at)}"
         workload = say_workload(study.workload)
         replayed = ", REPLAYED from a recording" if study.replayed else ""
         said = ", ".join(filter(None, (label, workload))) + replayed
@@ -80,7 +80,8 @@ class Family:
                     Node("learned from", "note", f"study #{source['study']}", "no longer in the store")
                 )
             else:
-                found.append(self._link(other, f"learned from {source['trials']} trials of", depth, up=True))
+                trials = say_count(source["trials"], "trial")
+                found.append(self._link(other, f"learned from {trials} of", depth, up=True))
         parent = self.studies.get(study.parent_id or -1)
         if parent is not None:
             differs = ", ".join(study.differs) or "nothing"

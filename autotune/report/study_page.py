@@ -9,6 +9,7 @@ from autotune.measure.outcome import Estimate
 from autotune.report.evidence import Evidence, load_evidence
 from autotune.report.numbers import (
     UNKNOWN_RATIO,
+    say_count,
     say_gain,
     say_ratio,
     say_seconds,
@@ -144,8 +145,8 @@ def _warnings(subject: Subject) -> Iterator[str]:
         )
     if subject.running:
         yield (
-            f"A search is at it: {subject.running} trials are waiting or running. This is how it stood on"
-            f" {say_time(subject.now)}."
+            f"A search is at it; waiting or running: {say_count(subject.running, 'trial')}. This is how it"
+            f" stood on {say_time(subject.now)}."
         )
     elif evidence.sessions and not evidence.verdicts and len(evidence.succeeded):
         yield "The finalists were not measured again: the search was ended before, or none was asked for."

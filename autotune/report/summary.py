@@ -95,6 +95,8 @@ def _front(result: Result) -> list[str]:
     if len(goals) < 2:
         return []
     others = f"{say_count(len(result.front), 'configuration')} that none beats in {' and '.join(goals)}"
+    if result.statuses.get(Status.PRUNED):
+        others += ", of those that were not stopped early"
     return [f"{'front':14} {others}", f"{'':14} (the winner, and what was measured again, is by {goals[0]})"]
 
 

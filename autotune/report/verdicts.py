@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autotune.measure.outcome import Estimate
-from autotune.report.numbers import say_estimate, say_ratio
+from autotune.report.numbers import say_count, say_estimate, say_ratio
 from autotune.session.agreement import Verification
 from autotune.session.replicates import Interval
 from autotune.space.spec import ratio_title
@@ -33,6 +33,11 @@ def say_noticeable(result: Verification) -> str:
     """How large a change would have been noticed."""
     assert result.noticeable is not None
     return f"only a change of {result.noticeable:.1%} or more"
+
+
+def say_rounds(result: Verification) -> str:
+    """``25 rounds in 5 runs``."""
+    return f"{say_count(result.rounds, 'round')} in {say_count(result.runs, 'run')}"
 
 
 def _ratio(result: Verification, side: str) -> str:

@@ -164,7 +164,7 @@ def zeros(folder: Path) -> Written:
         (two_goals, "beaten by no other in time and rate"),
         (replayed, "REPLAYED from a recording"),
         (stopped_early, "not measured again"),
-        (running, "1 trials are waiting or running"),
+        (running, "waiting or running: 1 trial."),
         (endless, "4e+300 s"),
         (zeros, "every trial's median is 0"),
     ],
