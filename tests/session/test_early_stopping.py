@@ -18,7 +18,7 @@ from autotune.session.progress import Progress
 from autotune.status import Status
 from autotune.store.records import TrialRecord
 from autotune.store.store import Store
-from tests.session.curves import PROGRAM, TRAIN, ends, spec, steps_of, train
+from tests.session.followed import PROGRAM, TRAIN, ends, spec, steps_of, train
 
 # -- the point of it -----------------------------------------------------------------------------
 

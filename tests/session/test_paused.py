@@ -16,7 +16,7 @@ from autotune.report.story import tell
 from autotune.session.observing import observe_record
 from autotune.status import Status
 from autotune.store.store import Store
-from tests.session.curves import ends, spec, train
+from tests.session.followed import ends, spec, train
 
 
 @pytest.mark.parametrize("policy", ["successive-halving", "hyperband"])

@@ -1,0 +1,47 @@
+"""The best so far, and how long ago it came."""
+
+from __future__ import annotations
+
+from autotune.measure.outcome import Estimate
+from autotune.session.incumbent import Incumbent
+from autotune.space.configuration import Configuration
+from autotune.space.reader import parse_spec
+from autotune.status import Status
+from autotune.store.records import ResultRecord
+
+SPACE = """
+autotune: 1
+name: two
+objective: given.py:given
+metrics: {{time: {{goal: minimize, unit: s}}{more}}}
+knobs: {{x: {{range: [0, 9]}}}}
+"""
+
+
+def result(number: int, status: Status = Status.OK, **metrics: float) -> ResultRecord:
+    estimates = {name: Estimate.of_one(value) for name, value in metrics.items()}
+    return ResultRecord(number, number, Configuration({"x": number}), status, {}, {}, estimates, None, {})
+
+
+def test_an_improvement_is_strictly_better() -> None:
+    incumbent = Incumbent(parse_spec(SPACE.format(more="")))
+    heard = []
+    for number, time in enumerate((3.0, 2.0, 2.0, 4.0)):
+        incumbent.hear(result(number, time=time))
+        heard.append((incumbent.best and incumbent.best.trial, incumbent.since))
+    assert heard == [(0, 0), (1, 0), (1, 1), (1, 2)]
+
+
+def test_a_failure_is_no_best_whatever_it_measured() -> None:
+    incumbent = Incumbent(parse_spec(SPACE.format(more="")))
+    incumbent.hear(result(0, Status.WRONG, time=1.0))
+    incumbent.hear(result(1, Status.PRUNED, time=1.0))
+    assert incumbent.best is None and incumbent.since == 2
+
+
+def test_with_several_goals_a_point_of_the_front_is_an_improvement() -> None:
+    incumbent = Incumbent(parse_spec(SPACE.format(more=", energy: {goal: minimize, unit: J}")))
+    for number, (time, energy) in enumerate(((1.0, 9.0), (2.0, 3.0), (3.0, 3.0))):
+        incumbent.hear(result(number, time=time, energy=energy))
+    assert incumbent.best is not None and incumbent.best.trial == 0
+    assert incumbent.since == 1, "the second is on the front, the third is beaten by it"
