@@ -124,7 +124,9 @@ class Module:
             raise error
         if name in self._values:
             return self._values[name]
-        why = "it is imported" if name in self._failed else f"this file assigns nothing to {name} before"
+        why = f"this file assigns nothing to {name} before, outside of functions and classes"
+        if name in self._failed:
+            why = "it is imported"
         raise self.not_understood(node, why)
 
     def closure(self, name: str) -> Closure | None:
