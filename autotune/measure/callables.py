@@ -16,15 +16,17 @@ from autotune.space.spec import CallableObjective
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 DEEPEST = 5
 """Functions within functions that are looked into."""
+_NOTHING = object()
 
 
 def describe_callable(given: Any) -> CallableObjective:
     """The identity of a class, an instance or a function.
 
     It is its source, with the numbers and texts that are bound to it: defaults, what it encloses, the
-    arguments of a :class:`functools.partial`. A lambda, of which the source is only known with the line
-    around it, counts by what Python made of it. Not seen are the state of instances, of lists and the like,
-    and what is global.
+    arguments of a :class:`functools.partial`, those of its constructor that an instance keeps under their
+    names. A lambda, of which the source is only known with the line around it, counts by what Python made
+    of it. Not seen are other state of instances, which may change in use, lists and the like, and what is
+    global.
     """
     kind = _kind(given)
     digest = hashlib.sha256("\n".join(_facts(given, DEEPEST)).encode()).hexdigest()[:16]
@@ -60,12 +62,32 @@ def _facts(given: Any, deep: int) -> Iterator[str]:
     elif callable(given) and deep:
         kind = _kind(given)
         yield _text(kind)
+        yield from _facts(_arguments(given), deep - 1)
         if isinstance(kind, FunctionType):
             cells = tuple(_enclosed(cell) for cell in kind.__closure__ or ())
             named = tuple((kind.__kwdefaults__ or {}).items())
             yield from _facts((kind.__defaults__ or (), named, cells), deep - 1)
     else:
         yield type(given).__qualname__
+
+
+def _arguments(given: Any) -> tuple[tuple[str, Any], ...]:
+    """What the constructor of an instance was given, by name: ``self.size`` or ``self._size`` of ``size``."""
+    instance = getattr(given, "__self__", given)
+    if isinstance(instance, type | FunctionType):
+        return ()
+    try:
+        names = inspect.signature(type(instance)).parameters
+    except (TypeError, ValueError):  # of C, or made so that nobody can tell
+        return ()
+    kept = ((name, _attribute(instance, key)) for name in names for key in (name, f"_{name}"))
+    return tuple((name, value) for name, value in kept if value is not _NOTHING)
+
+
+def _attribute(instance: Any, name: str) -> Any:
+    """As it is kept, without running anything of the class's."""
+    kept = inspect.getattr_static(instance, name, _NOTHING)
+    return getattr(instance, name, _NOTHING) if inspect.ismemberdescriptor(kept) else kept
 
 
 def _enclosed(cell: Any) -> Any:

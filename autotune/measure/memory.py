@@ -39,13 +39,25 @@ def forget_peak() -> None:
 
 def peak_resident() -> int:
     """Bytes: the largest resident size of this process since its mark was set back, without mapped files."""
-    found = {"VmHWM": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, "RssFile": 0}
+    found = {"VmHWM": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, "RssFile": 0} | _status()
+    return max(found["VmHWM"] - found["RssFile"], 0)
+
+
+def resident() -> int:
+    """Bytes: what this process has in memory now, without mapped files; 0 where that cannot be told."""
+    found = {"VmRSS": 0, "RssFile": 0} | _status()
+    return max(found["VmRSS"] - found["RssFile"], 0)
+
+
+def _status() -> dict[str, int]:
+    """Bytes by name, as far as the kernel tells."""
+    found = {}
     with suppress(OSError, ValueError):
         for line in _STATUS.read_text().splitlines():
             name, _, value = line.partition(":")
-            if name in found:
+            if value.endswith(" kB"):
                 found[name] = 1024 * int(value.split()[0])
-    return max(found["VmHWM"] - found["RssFile"], 0)
+    return found
 
 
 def _largest_child() -> int:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import math
-import os
 import pickle
-import resource
-import sys
 from dataclasses import replace
 
 from autotune.errors import InputError, Problem
 from autotune.measure import messages as m
 from autotune.measure.channel import BlockingChannel, BrokenChannel
-from autotune.measure.descendants import descendants, reap
 from autotune.measure.forked import forks_end_here
 from autotune.measure.importing import keep_importable
 from autotune.measure.load import load_objective
@@ -21,6 +16,7 @@ from autotune.measure.objective import Baseline, Objective
 from autotune.measure.outcome import Report
 from autotune.measure.raised import describe
 from autotune.measure.reports import FOLDER, Curve, Reporter
+from autotune.measure.residue import Residue
 from autotune.measure.runner import Runner
 from autotune.measure.surroundings import Surroundings
 from autotune.space.configuration import Configuration
@@ -58,7 +54,7 @@ def answer_requests(channel: BlockingChannel, notes: SharedNotes) -> None:
             return  # the session is done with us
         notes.clear()
         answer = server.answer(request)
-        channel.send(replace(answer, leftovers=server.tidy_up()))
+        channel.send(replace(answer, leftovers=server.tidy_up(request)))
 
 
 def _made(setup: m.Setup) -> tuple[Objective, tuple[Baseline, ...]]:
@@ -86,9 +82,7 @@ class Server:
         self._channel = channel
         self._scratch = setup.context.cache
         self._surroundings = Surroundings(setup.cores)
-        self._standing = frozenset(descendants(os.getpid()))
-        """Processes that the objective started when it was made, to serve all configurations."""
-        self._files = _open_files()
+        self._residue = Residue(setup.cap.bytes if setup.cap is not None else None)
 
     def answer(self, request: m.Request) -> m.Answer:
         runner = self._runner
@@ -122,40 +116,10 @@ class Server:
         decided: m.Decided = self._channel.receive()
         return decided.why
 
-    def tidy_up(self) -> str:
+    def tidy_up(self, request: m.Request) -> str:
         """Undo what one configuration could leave to the next; what cannot be undone but by a new process."""
         self._surroundings.restore()
-        # Orphans come to this process while it lives: no child means that nobody was left behind.
-        kept = self._standing | self._runner.objective.standing() | _helpers_of_python()
-        if reap(lambda *_: None) and set(descendants(os.getpid())) - kept:
-            return "processes that it left behind were killed"
-        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        if limit != resource.RLIM_INFINITY and _open_files() - self._files > (limit - self._files) / 2:
-            return "so many files were left open that the next trials would find too few"
-        return ""
-
-
-def _open_files() -> float:
-    """How many descriptors this process has."""
-    try:
-        return len(os.listdir("/proc/self/fd"))  # noqa: PTH208
-    except OSError:  # there is none left to look with
-        return math.inf
-
-
-def _helpers_of_python() -> frozenset[int]:
-    """Processes that :mod:`multiprocessing` keeps once it was used. They wait, and do nothing else."""
-    found = (
-        getattr(getattr(sys.modules.get(module), name, None), pid, None) for module, name, pid in _HELPERS
-    )
-    return frozenset(pid for pid in found if isinstance(pid, int))
-
-
-_HELPERS = (
-    ("multiprocessing.resource_tracker", "_resource_tracker", "_pid"),
-    ("multiprocessing.forkserver", "_forkserver", "_forkserver_pid"),
-)
-"""Module, object and attribute. They are not documented; a process that is not found so was left behind."""
+        return self._residue.found(type(request).__name__, self._runner.objective.standing())
 
 
 def _seal(prepared: object) -> bytes:

@@ -177,6 +177,16 @@ def test_files_that_are_left_open_do_not_run_out_in_a_later_trial(nothing_left: 
         assert outcomes[fault].status == "ok" and "left open" in str(outcomes[fault].facts["leftovers"])
 
 
+def test_memory_that_trials_keep_is_not_lacking_in_a_later_one(nothing_left: Left) -> None:
+    spec = spec_of(FUNCTION, ["keep memory"], memory="200MiB")
+    with closing(WorkerExecutor(spec, DEVICE)) as executor:
+        outcomes = [run(executor, spec, ["keep memory"])["keep memory"] for _ in range(8)]  # 36 MB each
+    assert {outcome.status for outcome in outcomes} == {"ok"}
+    assert any("memory was left in use" in str(o.facts.get("leftovers")) for o in outcomes)
+    assert "leftovers" not in outcomes[0].facts, "what is loaded once may stay"
+    assert nothing_left() == []
+
+
 EARLY = {
     "hang in prepare": ("timeout", "prepare", "its limit of 2 s (prepare_timeout)"),
     "crash in prepare": ("crashed", "prepare", "SIGSEGV"),

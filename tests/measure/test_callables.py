@@ -6,6 +6,7 @@ import math
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,26 @@ class Called:
         return x
 
 
+class Sized:
+    def __init__(self, size: int, shape: tuple[int, ...] = (), log: Any = None) -> None:
+        self.size, self._shape, self.log, self.calls = size, shape, log, 0
+
+    def __call__(self, x: float) -> float:
+        self.calls += 1
+        return x * self.size
+
+    def half(self, x: float) -> float:
+        return x * self.size / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Slotted:
+    size: int
+
+    def __call__(self, x: float) -> float:
+        return x * self.size
+
+
 def code(given: Any) -> str:
     return describe_callable(given).code
 
@@ -62,6 +83,14 @@ def test_what_does_the_same_is_the_same() -> None:
     )
 
 
+def test_an_instance_counts_by_what_its_constructor_was_given_not_by_what_has_become_of_it() -> None:
+    used = Sized(2)
+    used(1.0)
+    used.log = ["something"]
+    assert code(used) == code(Sized(2, log=["other"])) != code(Sized(2))  # a list may grow, but is there
+    assert code(Slotted(1)) == code(Slotted(1))
+
+
 def test_another_body_or_another_number_is_another() -> None:
     all_of_them = [
         lambda x: x + 1,
@@ -77,6 +106,13 @@ def test_another_body_or_another_number_is_another() -> None:
         wrapping(enclosing(1.0)),
         Kind,
         Called(),
+        Sized(1),
+        Sized(2),
+        Sized(2, (3, 4)),
+        Sized(1).half,
+        Sized(2).half,
+        Slotted(1),
+        Slotted(2),
         math.sqrt,
     ]
     assert len({code(one) for one in all_of_them}) == len(all_of_them)

@@ -19,6 +19,7 @@ import numpy as np
 
 LIBC = ctypes.CDLL(None)
 CALLS: list[str] = []
+KEPT: list[bytes] = []
 HOLDING_THE_LOCK = ctypes.PyDLL(None)
 
 
@@ -176,6 +177,7 @@ FAULTS = {
     "kill itself softly": lambda: os.kill(os.getpid(), signal.SIGTERM),
     "stop itself": lambda: os.kill(os.getpid(), signal.SIGSTOP),
     "set an alarm": lambda: signal.alarm(1),
+    "keep memory": lambda: KEPT.append(b"x" * 12_000_000),
     "leave files open": lambda: leave_open(1000),
     "leave all files open": lambda: leave_open(10**9),
     "set a timer": lambda: signal.setitimer(signal.ITIMER_VIRTUAL, 0.01),
