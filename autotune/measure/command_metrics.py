@@ -37,15 +37,16 @@ def read_metrics(
             printed = _last_object(ended) or {}
             found, where = {**printed, **heard}, "among those that its run reported"
         case _:
-            found, where = _from_last_line(ended, opened), "in the JSON object it printed last"
+            goal = next(m.name for m in metrics if m.goal)
+            found, where = _from_last_line(ended, opened, goal), "in the JSON object it printed last"
     values = {m.name: _look_up(found, m.name) for m in metrics}
     missing = [m.name for m in metrics if values[m.name] is None and is_needed(m)]
     if missing:
         named, known = ", ".join(map(repr, missing)), ", ".join(map(str, found)) or "nothing"
-        why = f"no metric {named} {where}; there is {known}{_deeper(found, missing)}"
         if spec.metrics_from == "pattern":
-            words = ended.last_words or ": it printed nothing"
-            why = f"the pattern of the metric {named} matches nothing that it printed{words}"
+            why = f"the pattern of the metric {named} matches nothing that it printed"
+            raise CommandCrashed(f"{why}{ended.last_words or ': it printed nothing'}", ended, why)
+        why = f"no metric {named} {where}; there is {known}{_deeper(found, missing)}"
         raise CommandCrashed(why, ended, missing_metric(found, why))
     typed = spec.metrics_from != "pattern"
     return {name: _number(name, value, ended, typed) for name, value in values.items() if value is not None}
@@ -61,13 +62,14 @@ def mark_as_old(file: Path) -> None:
         raise CommandCrashed(f"cannot tell a new {file} from an old one: {error.strerror}") from error
 
 
-def _from_last_line(ended: Finished, opened: bool) -> Mapping[str, object]:
+def _from_last_line(ended: Finished, opened: bool, goal: str) -> Mapping[str, object]:
     found = _last_object(ended)
     if found is None:
-        said = "it printed no line with a JSON object"
+        said = f"it printed no line with a JSON object like {json.dumps({goal: 0.5})}"
+        said += " (set 'metrics' of the command to wall, a file or a pattern, if that is meant)"
         if opened:  # who has the hook is not to print, but to report
             said = "its run reported no metric: call run.report(step, ...) or run.result(...) before it ends"
-        raise CommandCrashed(f"{said}{ended.last_words}", ended)
+        raise CommandCrashed(f"{said}{ended.last_words}", ended, said)
     return found
 
 
@@ -84,12 +86,13 @@ def _last_object(ended: Finished) -> Mapping[str, object] | None:
 
 
 def _from_file(file: Path) -> Mapping[str, object]:
+    missing = f"the command did not write {file}"
     try:
         if file.stat().st_mtime_ns == 0:
-            raise CommandCrashed(f"the command did not write {file}: it is of an earlier run")
+            raise CommandCrashed(f"{missing}: it is of an earlier run", mistake=missing)
         found = json.loads(file.read_bytes())
     except OSError as error:
-        raise CommandCrashed(f"the command did not write {file}: {error.strerror}") from error
+        raise CommandCrashed(f"{missing}: {error.strerror}", mistake=missing) from error
     except (ValueError, RecursionError) as error:
         raise CommandCrashed(f"{file} is no JSON: {error}") from error
     if not isinstance(found, dict):

@@ -133,8 +133,9 @@ def test_other_ends_of_a_program_may_be_limits(exit_code: int | None, stderr: st
     assert mistake_of_program(ended(exit_code, stderr), ["./bench"]) == ""
 
 
-def command(folder: Path, *arguments: str) -> str:
-    objective = CommandRunner(CommandObjective(arguments, folder), Context({}, {}, folder / "cache"), (TIME,))
+def command(folder: Path, *arguments: str, **said: Any) -> str:
+    spec = CommandObjective(arguments, folder, **said)
+    objective = CommandRunner(spec, Context({}, {}, folder / "cache"), (TIME,))
     with pytest.raises(CommandCrashed) as caught:
         objective.measure(objective.load(objective.prepare(Configuration({}))), np.random.default_rng(0))
     return caught.value.mistake
@@ -159,3 +160,16 @@ def test_a_program_with_a_mistake(tmp_path: Path) -> None:
 def test_a_program_that_prints_other_numbers(tmp_path: Path) -> None:
     assert "no metric 'time'" in command(tmp_path, "echo", '{{"seconds": 1.0}}')
     assert command(tmp_path, "echo", '{{"error": "out of registers"}}') == ""
+
+
+def test_a_program_that_tells_no_metric_in_the_way_that_is_asked_for(tmp_path: Path) -> None:
+    said = [
+        {command(tmp_path, "echo", f"took {n} s", **how) for n in (1, 2)}
+        for how in (
+            {},
+            {"metrics_from": "pattern", "patterns": {"time": "time (.*)"}},
+            {"metrics_from": "file", "metrics_file": "out.json"},
+        )
+    ]
+    assert [len(words) for words in said] == [1, 1, 1], "whatever it printed, it is the same mistake"
+    assert all(word for words in said for word in words)
