@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from autotune.hook.recipe import recipe
     from autotune.hook.run import run
     from autotune.hook.tuning import tuning
-    from autotune.measure.array_objective import ArrayObjective
+    from autotune.measure.kernels.array_objective import ArrayObjective
     from autotune.measure.objective import (
         Baseline,
         Code,
@@ -54,7 +54,7 @@ _HOME = {
     "run": "autotune.hook.run",
     "recipe": "autotune.hook.recipe",
     "tuning": "autotune.hook.tuning",
-    "ArrayObjective": "autotune.measure.array_objective",
+    "ArrayObjective": "autotune.measure.kernels.array_objective",
     "Baseline": "autotune.measure.objective",
     "Code": "autotune.measure.objective",
     "Context": "autotune.measure.objective",

@@ -217,7 +217,7 @@ def alone(bench: Bench) -> dict[str, Any]:
 
 
 def table(lines: list[dict[str, Any]]) -> list[str]:
-    from autotune.measure.significance import speedup
+    from autotune.measure.rules.significance import speedup
 
     rows = [
         "| link | computation : communication | DDP's defaults | ddp itself | horovod, default"

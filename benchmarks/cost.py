@@ -32,7 +32,7 @@ from pathlib import Path
 import numpy as np
 
 from autotune.errors import AutotuneError
-from autotune.measure.recording import Entry
+from autotune.measure.recordings.recording import Entry
 from autotune.search.contract import Observation, Option, Problem
 from autotune.search.registry import make_strategy
 from autotune.space.spec import MetricSpec

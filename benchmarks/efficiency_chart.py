@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import mean
 
 from autotune.errors import AutotuneError
-from autotune.measure.read_recording import read_recording
+from autotune.measure.recordings.read import read_recording
 from benchmarks.recorded_spaces import recordings
 from benchmarks.report_efficiency import Cell, judged
 from benchmarks.score import Judge

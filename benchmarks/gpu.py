@@ -36,8 +36,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from autotune.measure.compile_cache import write_whole
 from autotune.measure.gpu.prospects import REQUIRED, prospects
+from autotune.measure.kernels.compile_cache import write_whole
 from autotune.provenance.environment import Environment, capture
 from autotune.provenance.probe import Capability
 from autotune.report.timeline import timeline_svg

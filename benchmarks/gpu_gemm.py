@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from autotune.measure.significance import speedup
-from autotune.measure.statistics import estimate
+from autotune.measure.rules.significance import speedup
+from autotune.measure.rules.statistics import estimate
 from autotune.session.budget import GRACE_SECONDS
 from autotune.session.executor_workers import WorkerExecutor
 from autotune.session.finale import defend

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from autotune.measure.read_recording import read_recording
-from autotune.measure.recording import Recording
+from autotune.measure.recordings.read import read_recording
+from autotune.measure.recordings.recording import Recording
 from autotune.search.contract import Observation, Source
 from autotune.space.space import Space
 from benchmarks.recorded_spaces import recorded_space, space_name

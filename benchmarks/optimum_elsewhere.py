@@ -14,8 +14,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from autotune.measure.read_recording import read_recording
-from autotune.measure.recording import Recording
+from autotune.measure.recordings.read import read_recording
+from autotune.measure.recordings.recording import Recording
 from benchmarks.recorded_spaces import recordings
 
 WITHIN = 1.05

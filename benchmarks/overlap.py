@@ -33,7 +33,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-from autotune.measure.statistics import student_quantile
+from autotune.measure.rules.statistics import student_quantile
 from autotune.provenance.device import device_facts
 from autotune.provenance.environment import Environment
 from autotune.report.timeline import Spans, busy, spans_of, timeline_svg

@@ -195,7 +195,7 @@ def best_of(candidates: Sequence[Place], kept: Readings) -> Place:
 
 def compared(case: Case, named: Mapping[str, Place], best: Place, kept: Readings) -> list[str]:
     """The table of what was measured again, after the rounds that chose the best of brute force."""
-    from autotune.measure.significance import speedup
+    from autotune.measure.rules.significance import speedup
 
     read = {p: [one.metrics["time"] for one in kept.of(p)][SELECTING:] for p in {best, *named.values()}}
     lines = ["| | items on devices | step | over brute force's best |", "|---|---|---|---|"]

@@ -34,7 +34,7 @@ from pathlib import Path
 import numpy as np
 
 from autotune.errors import AutotuneError
-from autotune.measure.recording import Entry, Recording
+from autotune.measure.recordings.recording import Entry, Recording
 from autotune.search.contract import Observation, Problem
 from autotune.search.registry import make_strategy
 from autotune.space.space import Space

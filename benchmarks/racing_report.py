@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from autotune.measure.read_recording import read_recording
+from autotune.measure.recordings.read import read_recording
 from benchmarks.racing_rules import RULES, TRIES
 from benchmarks.recorded_spaces import space_name
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from itertools import islice
 
 from autotune.measure.outcome import Estimate, Reading
-from autotune.measure.recording import Entry, Recording
-from autotune.measure.repetition import RepetitionRule, Verdict
-from autotune.measure.statistics import estimate
+from autotune.measure.recordings.recording import Entry, Recording
+from autotune.measure.rules.repetition import RepetitionRule, Verdict
+from autotune.measure.rules.statistics import estimate
 from autotune.session.executor import Entrant
 from autotune.session.finale import DEFAULT, Contender, read_in_rounds
 from autotune.session.rounds import Rounds

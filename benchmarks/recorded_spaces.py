@@ -6,8 +6,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from autotune.errors import InputError, Problem
-from autotune.measure.read_recording import read_recording
-from autotune.measure.recording import Recording
+from autotune.measure.recordings.read import read_recording
+from autotune.measure.recordings.recording import Recording
 from autotune.space.configuration import Value
 from autotune.space.knobs import Choice, Flag, OrderedValues
 from autotune.space.space import Space

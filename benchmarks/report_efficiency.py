@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from autotune.errors import AutotuneError
-from autotune.measure.read_recording import read_recording
+from autotune.measure.recordings.read import read_recording
 from benchmarks.publishing import publish
 from benchmarks.recorded_spaces import recordings
 from benchmarks.score import Judge

@@ -19,7 +19,7 @@ from statistics import mean, median, stdev
 from typing import Any
 
 from autotune.errors import AutotuneError
-from autotune.measure.read_recording import read_recording
+from autotune.measure.recordings.read import read_recording
 from benchmarks.publishing import publish
 from benchmarks.recorded_spaces import recordings
 from benchmarks.report_efficiency import versions

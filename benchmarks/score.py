@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from autotune.measure.recording import Recording
+from autotune.measure.recordings.recording import Recording
 from autotune.space.configuration import Value
 
 LEAST, MOST = 50, 220

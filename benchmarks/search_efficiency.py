@@ -42,7 +42,7 @@ from itertools import product
 from pathlib import Path
 
 from autotune.errors import AutotuneError, InputError
-from autotune.measure.recording import Entry
+from autotune.measure.recordings.recording import Entry
 from autotune.search.contract import Observation, Problem, Proposal
 from autotune.search.registry import make_strategy, strategy_class, strategy_names
 from autotune.space.configuration import plain

@@ -33,8 +33,8 @@ from pathlib import Path
 
 import numpy as np
 
-from autotune.measure.read_recording import read_recording
-from autotune.measure.recording import Entry, Recording
+from autotune.measure.recordings.read import read_recording
+from autotune.measure.recordings.recording import Entry, Recording
 from autotune.search.contract import Observation, Problem
 from autotune.search.pareto import hypervolume, non_dominated
 from autotune.search.registry import make_strategy

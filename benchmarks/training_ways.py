@@ -84,7 +84,7 @@ def autotune_by(strategy: str, policy: str = "") -> Callable[[Task, Watch], None
     """
 
     def search(task: Task, watch: Watch) -> None:
-        from autotune.measure.compile_cache import cache_folder
+        from autotune.measure.kernels.compile_cache import cache_folder
         from autotune.provenance.device import device_facts
         from autotune.search.registry import strategy_class
         from autotune.session.api import capture_environment
@@ -139,7 +139,7 @@ class Trainings:
     """Trains configurations in this process, as a script does that is tuned by a library."""
 
     def __init__(self, task: Task, watch: Watch) -> None:
-        from autotune.measure.compile_cache import cache_folder
+        from autotune.measure.kernels.compile_cache import cache_folder
         from autotune.measure.load import load_objective
         from autotune.measure.objective import Context
 

@@ -113,7 +113,7 @@ FRONTS: dict[str, Callable[[Result], str]] = {
 
 
 def _yaml(configuration: Mapping[str, Value]) -> str:
-    from autotune.measure.placeholders import yaml_key, yaml_value
+    from autotune.measure.commands.placeholders import yaml_key, yaml_value
 
     return "\n".join(f"{yaml_key(name)}: {yaml_value(value)}" for name, value in configuration.items())
 
@@ -150,7 +150,7 @@ def _flags(configuration: Mapping[str, Value]) -> str:
 
 def _set(configuration: Mapping[str, Value]) -> str:
     """As a script's ``--set`` reads it: lists and maps as JSON, by the type of the default."""
-    from autotune.measure.placeholders import as_text
+    from autotune.measure.commands.placeholders import as_text
     from autotune.space.configuration import plain
 
     words = []
@@ -167,6 +167,6 @@ def _best(result: Result) -> Configuration:
 
 
 def _words(configuration: Mapping[str, Value]) -> dict[str, str]:
-    from autotune.measure.placeholders import as_text
+    from autotune.measure.commands.placeholders import as_text
 
     return {name: as_text(value) for name, value in configuration.items()}

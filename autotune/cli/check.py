@@ -54,7 +54,7 @@ def command(space: str, device: str | None, store: str | None, as_json: bool) ->
 def _missing_objective(spec: StudySpec) -> InputError | None:
     """What is wrong where what is tuned is not there. None of it is run."""
     from autotune.errors import InputError
-    from autotune.measure.command_problems import problems
+    from autotune.measure.commands.problems import problems
     from autotune.measure.target_name import require_target
     from autotune.space.spec import CommandObjective, PythonObjective
 

@@ -69,7 +69,7 @@ def examine_machine(seconds: float) -> dict[str, Any]:
     from dataclasses import asdict
 
     from autotune.measure.gpu.prospects import prospects
-    from autotune.measure.group_prospects import group_prospects
+    from autotune.measure.groups.prospects import group_prospects
     from autotune.provenance.device import device_facts
     from autotune.provenance.environment import capture
     from autotune.provenance.noise import noise_floor

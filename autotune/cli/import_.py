@@ -81,7 +81,7 @@ def _archive(file: Path, store: str | None, as_json: bool) -> int:
 def _recording(recording: Path, output: Path | None, force: bool, as_json: bool) -> int:
     from autotune.interop.elsewhere import refuse_database
     from autotune.interop.kernel_tuner import space_document
-    from autotune.measure.read_recording import read_recording
+    from autotune.measure.recordings.read import read_recording
 
     recorded = read_recording(recording)
     file = output or Path(recording.name.removesuffix(".gz").removesuffix(".json") + ".yaml")

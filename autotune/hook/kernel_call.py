@@ -8,7 +8,7 @@ from typing import Any
 
 from autotune.errors import InputError, Problem
 from autotune.hook.case import is_tensor
-from autotune.measure.guarded import GUARD_BYTE
+from autotune.measure.kernels.guarded import GUARD_BYTE
 from autotune.measure.objective import WrongAnswer
 
 Tensor = Any

@@ -9,9 +9,9 @@ import numpy as np
 
 from autotune.errors import InputError, Problem, nearest
 from autotune.hook.kernel_call import Copies, KernelCall, Tensor
-from autotune.measure.device_objective import CHECKS, DeviceObjective
 from autotune.measure.gpu.tensors import tensor_error, unchanged
-from autotune.measure.kernel_objective import TOLERANCES
+from autotune.measure.kernels.device_objective import CHECKS, DeviceObjective
+from autotune.measure.kernels.kernel_objective import TOLERANCES
 from autotune.measure.objective import Context, Infeasible
 from autotune.space.configuration import Configuration
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from autotune.errors import InputError, Location, Problem
 from autotune.hook.case import Case, Plain
-from autotune.measure.placeholders import yaml_key, yaml_value
+from autotune.measure.commands.placeholders import yaml_key, yaml_value
 from autotune.provenance.device import device_facts
 from autotune.space.configuration import freeze
 from autotune.space.reader import parse_spec, read_spec

@@ -20,7 +20,7 @@ import time
 from contextlib import suppress
 from typing import Any, Literal
 
-from autotune.measure.run_protocol import (
+from autotune.measure.commands.run_protocol import (
     ANSWER,
     BOARD,
     BOARD_BYTES,

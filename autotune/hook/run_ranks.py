@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from autotune.measure.run_protocol import AGREED, BOARD_BYTES, ORDER
+from autotune.measure.commands.run_protocol import AGREED, BOARD_BYTES, ORDER
 
 STEPS, READS = 1, 2
 """By what ranks count: the steps that they report, or how often they have asked whether to stop."""

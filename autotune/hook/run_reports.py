@@ -38,7 +38,7 @@ _INFINITE = float("inf")
 
 
 class Reports:
-    """The metrics of a run, sent as :mod:`autotune.measure.run_protocol` says."""
+    """The metrics of a run, sent as :mod:`autotune.measure.commands.run_protocol` says."""
 
     def __init__(self, link: Link, name: str) -> None:
         self._link = link

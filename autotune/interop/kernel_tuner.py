@@ -10,8 +10,8 @@ from pathlib import Path
 from autotune.errors import InputError, Problem, shorten
 from autotune.interop.recorded_conditions import conditions
 from autotune.interop.space_text import can_be_written, comment_lines, knob_lines
-from autotune.measure.placeholders import yaml_key, yaml_value
-from autotune.measure.recording import Entry, Recording
+from autotune.measure.commands.placeholders import yaml_key, yaml_value
+from autotune.measure.recordings.recording import Entry, Recording
 from autotune.space.syntax import check_name
 from autotune.status import Status
 

@@ -14,7 +14,7 @@ from autotune.interop.conditions import Row, condition, with_conditions
 from autotune.interop.exact_rules import Row as Values
 from autotune.interop.exact_rules import exact_rules
 from autotune.interop.space_text import knob_of
-from autotune.measure.recording import Recording
+from autotune.measure.recordings.recording import Recording
 from autotune.space.knob import Knob
 from autotune.space.parser import MOST_CHARACTERS
 from autotune.space.rule import Rule

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from autotune.errors import InputError, Location, Problem
-from autotune.measure.placeholders import yaml_key, yaml_value
+from autotune.measure.commands.placeholders import yaml_key, yaml_value
 from autotune.space.configuration import Value
 from autotune.space.knob import Knob
 from autotune.space.knobs import Choice, Flag, OrderedValues

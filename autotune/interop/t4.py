@@ -1,4 +1,4 @@
-"""A study's trials in T4, the exchange format of auto-tuners; :mod:`autotune.measure.recording_t4` reads it.
+"""A study's trials in T4, the exchange format of auto-tuners; :mod:`autotune.measure.recordings.t4` reads it.
 
 T4 (results schema 1.0.0, as Kernel Tuner and others write it) has a list of results, each with its
 configuration, times, ``invalidity`` (why it is not valid), ``correctness`` and measurements. Other tools
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from autotune.measure.outcome import Reading
-from autotune.measure.recording_formats import seconds_in
+from autotune.measure.recordings.formats import seconds_in
 from autotune.space.configuration import Configuration, plain
 from autotune.status import Status
 from autotune.store.records import StudyRecord, TrialRecord

@@ -42,7 +42,7 @@ def load_objective(
         case PythonObjective():
             return make_objective(load_target(spec), context, knobs, Location(str(target_file(spec))))
         case CommandObjective():
-            from autotune.measure.command import CommandRunner
+            from autotune.measure.commands.command import CommandRunner
 
             return CommandRunner(spec, context, tuple(metrics))
         case _ if spec == GIVEN:
@@ -50,8 +50,8 @@ def load_objective(
         case CallableObjective():
             raise InputError(Problem(f"{spec.name} was given by a program, and only that can measure it"))
         case ReplayObjective():
-            from autotune.measure.read_recording import read_recording
-            from autotune.measure.replay import ReplayedObjective
+            from autotune.measure.recordings.read import read_recording
+            from autotune.measure.recordings.replay import ReplayedObjective
 
             recording = read_recording(spec.file)
             if not metrics:

@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from autotune.measure.compile_cache import CompileCache
+from autotune.measure.kernels.compile_cache import CompileCache
 from autotune.measure.prepared_data import PreparedData
 from autotune.measure.readings import Sample
 from autotune.measure.reports import SILENT, Reporter

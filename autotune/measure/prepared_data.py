@@ -29,7 +29,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.measure.compile_cache import cache_key
+from autotune.measure.kernels.compile_cache import cache_key
 
 Arrays = dict[str, NDArray[np.generic]]
 

@@ -1,7 +1,7 @@
 """The phases of one configuration: prepare, load, check, warm up, read. In whatever process it is called.
 
 Everything that an objective can raise ends in an :class:`Outcome`. What it can do beyond raising (die,
-hang, eat memory) is the business of :mod:`autotune.measure.process`.
+hang, eat memory) is the business of :mod:`autotune.measure.workers.process`.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from autotune.measure.bounds import beyond_bounds, beyond_doubt
 from autotune.measure.clocks import monotonic
 from autotune.measure.gathering import NoNotes, Notes, Trial
-from autotune.measure.memory import PeakMemory
 from autotune.measure.meter import Meter
 from autotune.measure.objective import Baseline, Code, Objective
 from autotune.measure.outcome import CODE, RESOURCES, Estimate, Outcome, Reading
 from autotune.measure.pace import Pace
 from autotune.measure.raised import Failed
 from autotune.measure.readings import Clock, named_values, plain_facts
-from autotune.measure.repetition import Decision, RepetitionRule, Verdict
 from autotune.measure.reports import Curve, Reporter
-from autotune.measure.statistics import suspicions
+from autotune.measure.rules.bounds import beyond_bounds, beyond_doubt
+from autotune.measure.rules.repetition import Decision, RepetitionRule, Verdict
+from autotune.measure.rules.statistics import suspicions
+from autotune.measure.workers.memory import PeakMemory
 from autotune.space.configuration import Configuration
 from autotune.space.spec import MeasureSettings, MetricSpec
 from autotune.status import Status
@@ -44,8 +44,8 @@ class Runner:
     """Takes configurations of one objective through their phases.
 
     ``metrics`` and ``settings`` are the space file's; readings stop by the
-    :class:`~autotune.measure.repetition.RepetitionRule` of these settings. A ``KeyboardInterrupt`` is the
-    user's and goes to the caller, but in a process of the objective's ``own`` that no user can reach.
+    :class:`~autotune.measure.rules.repetition.RepetitionRule` of these settings. A ``KeyboardInterrupt`` is
+    the user's and goes to the caller, but in a process of the objective's ``own`` that no user can reach.
     With a ``curve`` each reading is a whole run, which reports while it goes. After ``share`` seconds of
     readings a trial with the fewest that the settings ask for gets no more.
     """

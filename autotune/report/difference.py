@@ -1,7 +1,7 @@
 """Two trials, two studies or two recipes side by side: what differs, and whether their outcomes do.
 
 Outcomes are compared by what was really measured. Where two configurations were read in the same rounds of a
-finale, the ratio of those rounds decides (:func:`autotune.measure.significance.speedup`). Otherwise two
+finale, the ratio of those rounds decides (:func:`autotune.measure.rules.significance.speedup`). Otherwise two
 results of separate runs stand against each other, each as wide as runs of the same thing differ
 (:mod:`autotune.session.replicates`). Where a comparison would mean nothing it is not made, and said why.
 """

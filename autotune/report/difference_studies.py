@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from autotune.measure.significance import paired_shift
+from autotune.measure.rules.significance import paired_shift
 from autotune.report.difference import Contrast, Differences, by_runs, incomparable, pairs_of
 from autotune.report.difference_trials import code_pairs, environment_pairs
 from autotune.report.story import differing

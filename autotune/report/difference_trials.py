@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from autotune.errors import InputError
-from autotune.measure.significance import speedup
+from autotune.measure.rules.significance import speedup
 from autotune.provenance.environment import compare
 from autotune.report.difference import Contrast, Differences, Pair, by_runs, incomparable, pairs_of
 from autotune.report.story import differing

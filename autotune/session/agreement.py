@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from autotune.measure.outcome import Outcome, Reading
-from autotune.measure.significance import Ratio, speedup
-from autotune.measure.statistics import estimate
+from autotune.measure.rules.significance import Ratio, speedup
+from autotune.measure.rules.statistics import estimate
 from autotune.session.causes import State, busier, state_of
 from autotune.session.finale import DEFAULT, Contender
 from autotune.session.paced import Past, SamePace, Series, at_same_pace, series_of

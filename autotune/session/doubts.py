@@ -6,7 +6,7 @@ import math
 import platform
 from collections.abc import Iterator, Sequence
 
-from autotune.measure.statistics import estimate
+from autotune.measure.rules.statistics import estimate
 from autotune.provenance.processor import read_processor
 from autotune.provenance.software import read_packages
 from autotune.provenance.system import System

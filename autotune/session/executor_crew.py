@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from autotune.measure.limits import sweep_groups
-from autotune.measure.messages import Setup
 from autotune.measure.objective import Baseline, Context
 from autotune.measure.ownership import make_scratch
 from autotune.measure.reports import whole_run
 from autotune.measure.turns import LOOK_AGAIN_SECONDS
+from autotune.measure.workers.limits import sweep_groups
+from autotune.measure.workers.messages import Setup
 from autotune.session.executor import Entrant, nothing
 from autotune.session.executor_entrant import WorkerEntrant
 from autotune.session.executor_lane import Lane, cores_of, find_lanes, remark_on

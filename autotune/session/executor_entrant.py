@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from autotune.measure.messages import Enter, Measured, Prepare, Prepared, Read, Ready, Request
 from autotune.measure.objective import Baseline
 from autotune.measure.outcome import Outcome, Reading
-from autotune.measure.postmortem import Death, after_memory_kill, outcome_of, start_failure
 from autotune.measure.turns import Turn
+from autotune.measure.workers.messages import Enter, Measured, Prepare, Prepared, Read, Ready, Request
+from autotune.measure.workers.postmortem import Death, after_memory_kill, outcome_of, start_failure
 from autotune.session.executor import Entrant
 from autotune.session.executor_slot import FINALE, WorkerFactory
 from autotune.space.configuration import Configuration

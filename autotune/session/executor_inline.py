@@ -17,7 +17,7 @@ from typing import Any
 
 from autotune.measure.objective import Baseline, Objective
 from autotune.measure.outcome import Outcome, Reading
-from autotune.measure.replay import ReplayedObjective
+from autotune.measure.recordings.replay import ReplayedObjective
 from autotune.measure.reports import FOLDER, Reporter, whole_run
 from autotune.measure.runner import Runner
 from autotune.session.executor import Entrant, Event, Executor, Finished, Started, Ticket

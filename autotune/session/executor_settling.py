@@ -14,9 +14,15 @@ from dataclasses import replace
 
 from autotune.errors import AutotuneError
 from autotune.measure.capture import tail_text
-from autotune.measure.messages import Answer, Checked, Decided, Measured, Prepared
 from autotune.measure.outcome import Outcome, Report
-from autotune.measure.postmortem import Death, after_memory_kill, may_be_spoilt, outcome_of, start_failure
+from autotune.measure.workers.messages import Answer, Checked, Decided, Measured, Prepared
+from autotune.measure.workers.postmortem import (
+    Death,
+    after_memory_kill,
+    may_be_spoilt,
+    outcome_of,
+    start_failure,
+)
 from autotune.session.executor import Event, Finished, Started
 from autotune.session.executor_crew import Crew
 from autotune.session.executor_slot import Slot

@@ -11,11 +11,11 @@ from typing import Generic, TypeVar
 
 from autotune.errors import AutotuneError
 from autotune.measure.crowd import Crowd
-from autotune.measure.limits import make_cap
-from autotune.measure.messages import Answer, Ready, Request, Setup
 from autotune.measure.pinning import Cores
-from autotune.measure.postmortem import Death, start_failure
-from autotune.measure.process import Worker
+from autotune.measure.workers.limits import make_cap
+from autotune.measure.workers.messages import Answer, Ready, Request, Setup
+from autotune.measure.workers.postmortem import Death, start_failure
+from autotune.measure.workers.process import Worker
 
 Job = TypeVar("Job")
 

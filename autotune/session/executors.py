@@ -48,7 +48,7 @@ def _inline(spec: StudySpec, context: Context, objective: Measurable | None) -> 
     from autotune.session.executor_inline import InlineExecutor, ReplayExecutor
 
     if objective is None:
-        from autotune.measure.replay import ReplayedObjective
+        from autotune.measure.recordings.replay import ReplayedObjective
 
         return ReplayExecutor(spec, ReplayedObjective.of(spec, context), context.cache)
 

@@ -17,11 +17,11 @@ from types import MappingProxyType
 import numpy as np
 
 from autotune.errors import InputError
-from autotune.measure.bounds import beyond_bounds
 from autotune.measure.clocks import monotonic
 from autotune.measure.objective import Baseline
 from autotune.measure.outcome import Estimate, Outcome, Reading
-from autotune.measure.statistics import estimate
+from autotune.measure.rules.bounds import beyond_bounds
+from autotune.measure.rules.statistics import estimate
 from autotune.session.executor import Entrant, Executor
 from autotune.session.ledger import Ledger
 from autotune.session.progress import Progress

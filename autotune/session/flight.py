@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from autotune.measure.capture import tail_text
-from autotune.measure.messages import Check, Measure, Prepare
 from autotune.measure.outcome import TIMELINE, Estimate, Outcome
+from autotune.measure.workers.messages import Check, Measure, Prepare
 from autotune.session.executor import Ticket
 from autotune.session.executor_slot import PREPARE
 from autotune.session.same_code import SameCode

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from autotune.measure.pinning import this_machine
+from autotune.measure.rules.statistics import student_quantile
 from autotune.measure.sources import source_files
-from autotune.measure.statistics import student_quantile
 from autotune.provenance.code import snapshot
 from autotune.provenance.environment import capture
 from autotune.session.executor_crew import MOST_PREPARERS

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from autotune.arguments import count_problems, is_whole, not_whole, time_problems
 from autotune.errors import InputError, Problem
-from autotune.measure.replay import limit_to_recording
+from autotune.measure.recordings.replay import limit_to_recording
 from autotune.provenance.device import device_facts
 from autotune.space.reader import read_family, read_spec
 from autotune.space.space import Space

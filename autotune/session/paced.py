@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from autotune.measure.outcome import Reading
-from autotune.measure.statistics import estimate, student_quantile
+from autotune.measure.rules.statistics import estimate, student_quantile
 from autotune.session.replicates import Interval, interval_of, spread_of, widened
 
 BLOCK = 5

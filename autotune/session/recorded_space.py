@@ -7,7 +7,7 @@ from pathlib import Path
 
 from autotune.errors import InputError
 from autotune.errors import Problem as Fault
-from autotune.measure.replay import limit_to_recording
+from autotune.measure.recordings.replay import limit_to_recording
 from autotune.session.frozen import SOURCE
 from autotune.space.from_document import space_from_document
 from autotune.space.space import Space

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from autotune.measure.statistics import estimate, student_quantile
+from autotune.measure.rules.statistics import estimate, student_quantile
 
 Interval: TypeAlias = tuple[float, float, float]
 """Estimate, lower and upper end."""

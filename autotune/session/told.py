@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from autotune.arguments import is_whole
 from autotune.errors import InputError, Problem, nearest
-from autotune.measure.bounds import beyond_bounds
 from autotune.measure.outcome import Outcome, Reading
-from autotune.measure.statistics import estimate
+from autotune.measure.rules.bounds import beyond_bounds
+from autotune.measure.rules.statistics import estimate
 from autotune.space.spec import MetricSpec, StudySpec
 from autotune.status import Status
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from autotune.measure.outcome import Estimate
-from autotune.measure.significance import Contestant, Gain, Judgement, Ratio, speedup, winner
+from autotune.measure.rules.significance import Contestant, Gain, Judgement, Ratio, speedup, winner
 from autotune.session.result import estimate_document
 from autotune.space.configuration import Configuration, plain
 from autotune.space.spec import MetricSpec, StudySpec

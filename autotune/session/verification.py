@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from autotune.errors import AutotuneError, InputError
-from autotune.measure.compile_cache import cache_folder
+from autotune.measure.kernels.compile_cache import cache_folder
 from autotune.provenance.device import device_facts
 from autotune.provenance.environment import Environment
 from autotune.session.agreement import UNMEASURABLE, Claim, Run, Verification, compared

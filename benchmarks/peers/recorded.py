@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from autotune.measure.recording import Entry, Recording
+from autotune.measure.recordings.recording import Entry, Recording
 from autotune.space.configuration import plain
 from autotune.space.space import Space
 from benchmarks.peers.client import Client, Found, kept

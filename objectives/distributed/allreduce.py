@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from allreduce_plan import Plan
 
-from autotune.measure.group_rank import Rank
+from autotune.measure.groups.rank import Rank
 
 Works = Sequence[Any]
 Piece = Iterator[Works]

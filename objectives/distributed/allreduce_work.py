@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from allreduce_plan import Plan
 
-from autotune.measure.group_rank import Rank
+from autotune.measure.groups.rank import Rank
 from autotune.measure.objective import WrongAnswer
 
 if TYPE_CHECKING:

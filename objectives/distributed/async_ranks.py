@@ -21,7 +21,7 @@ from torch import nn
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 from transport import backend
 
-from autotune.measure.group_rank import Rank
+from autotune.measure.groups.rank import Rank
 
 UP, DOWN = 1, 2
 """Tags of messages to the server and from it."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from async_plan import Plan
 
-from autotune.measure.group_rank import Rank
+from autotune.measure.groups.rank import Rank
 
 if TYPE_CHECKING:
     from async_ranks import Server, Worker

@@ -13,7 +13,7 @@ from allreduce_plan import Plan as ReductionPlan
 from ddp_plan import MEBIBYTE, Plan, buckets_of
 from torch import nn
 
-from autotune.measure.group_rank import Rank
+from autotune.measure.groups.rank import Rank
 
 ALL = 1 << 30
 

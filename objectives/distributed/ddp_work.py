@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ddp_plan import Plan
 
-from autotune.measure.group_rank import Rank
+from autotune.measure.groups.rank import Rank
 from autotune.measure.objective import Diverged
 
 if TYPE_CHECKING:

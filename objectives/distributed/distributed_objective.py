@@ -18,10 +18,10 @@ from testbed import ShapedNetwork, links_of, network_for
 from testbed.wire import Traffic
 
 from autotune.measure.facts import require_known
-from autotune.measure.group import STALL_SECONDS, ProcessGroup
-from autotune.measure.group_device import Device, Link
-from autotune.measure.group_network import Loopback, Network
-from autotune.measure.group_objective import GroupObjective
+from autotune.measure.groups.device import Device, Link
+from autotune.measure.groups.group import STALL_SECONDS, ProcessGroup
+from autotune.measure.groups.network import Loopback, Network
+from autotune.measure.groups.objective import GroupObjective
 from autotune.measure.objective import Context, size_in
 
 

@@ -20,9 +20,9 @@ import numpy as np
 import testbed
 from matmul_plan import LAYOUTS, WORLD, Plan, blocks
 
-from autotune.measure.group_device import Device, Link
-from autotune.measure.group_network import Network
-from autotune.measure.group_objective import GroupObjective
+from autotune.measure.groups.device import Device, Link
+from autotune.measure.groups.network import Network
+from autotune.measure.groups.objective import GroupObjective
 from autotune.measure.objective import Baseline, Context, OutOfMemory, WrongAnswer
 from autotune.measure.pinning import allowed_here
 from autotune.measure.readings import Sample

@@ -12,9 +12,9 @@ import torch
 from matmul_plan import Need, Plan, blocks, needs
 from peers import REQUEST, VALUE, Message, Peers, peers_of
 
-from autotune.measure.group_rank import Rank
+from autotune.measure.groups.rank import Rank
 from autotune.measure.libc import trim_heap
-from autotune.measure.memory import forget_peak, peak_resident
+from autotune.measure.workers.memory import forget_peak, peak_resident
 
 
 @dataclass(frozen=True)

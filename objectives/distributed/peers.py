@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 import torch
 
-from autotune.measure.group_rank import Rank
+from autotune.measure.groups.rank import Rank
 
 Outbox: TypeAlias = "queue.SimpleQueue[tuple[bytes, Any, Callable[[], None]]]"
 """What is to be sent, and what to call when it has been."""

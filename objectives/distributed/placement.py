@@ -32,9 +32,9 @@ from placement_partition import Profile, equal_split, pipedream
 from placement_plan import Plan
 
 from autotune.measure.facts import require_known
-from autotune.measure.group_device import Device, Link
-from autotune.measure.group_network import Network
-from autotune.measure.group_objective import GroupObjective
+from autotune.measure.groups.device import Device, Link
+from autotune.measure.groups.network import Network
+from autotune.measure.groups.objective import GroupObjective
 from autotune.measure.objective import Baseline, Context, Infeasible, OutOfMemory, WrongAnswer
 from autotune.measure.pinning import allowed_here
 from autotune.measure.readings import Sample

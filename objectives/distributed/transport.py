@@ -9,7 +9,7 @@ from typing import Any
 
 import torch.distributed as dist
 
-from autotune.measure.group_rank import Rank
+from autotune.measure.groups.rank import Rank
 from autotune.measure.objective import Infeasible
 
 _CONGESTION = Path("/proc/sys/net/ipv4/tcp_congestion_control")

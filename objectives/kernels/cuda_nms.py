@@ -16,9 +16,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from autotune.measure.cuda_objective import Block, CudaObjective, Loaded, Tensor, Vendor
+from autotune.measure.kernels.cuda_objective import Block, CudaObjective, Loaded, Tensor, Vendor
+from autotune.measure.kernels.roofline import Work
 from autotune.measure.objective import Baseline, Context, Infeasible
-from autotune.measure.roofline import Work
 from autotune.space.configuration import Configuration
 
 KNOBS = ("word", "rows", "tile", "columns_shared", "skip", "unroll", "walkers")

@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from autotune.measure.compiled_c import SINGLE_THREAD, CompiledC, Kernel, c_function, compile_c
+from autotune.measure.kernels.compiled_c import SINGLE_THREAD, CompiledC, Kernel, c_function, compile_c
+from autotune.measure.kernels.roofline import Work
 from autotune.measure.objective import Baseline, Context, Infeasible
-from autotune.measure.roofline import Work
 from autotune.space.configuration import Configuration
 
 Arrays = dict[str, np.ndarray]

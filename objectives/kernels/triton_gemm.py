@@ -20,8 +20,8 @@ import triton.language as tl
 from triton_compile import Launch
 from triton_objective import Shape, TritonObjective
 
+from autotune.measure.kernels.roofline import Work
 from autotune.measure.objective import Context, Infeasible
-from autotune.measure.roofline import Work
 from autotune.space.configuration import Configuration
 
 TYPES: Mapping[str, torch.dtype] = {

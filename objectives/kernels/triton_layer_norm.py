@@ -21,8 +21,8 @@ import triton.language as tl
 from triton_compile import Launch
 from triton_objective import Shape, TritonObjective, float_type
 
+from autotune.measure.kernels.roofline import Work
 from autotune.measure.objective import Context
-from autotune.measure.roofline import Work
 from autotune.space.configuration import Configuration
 
 EPSILON = 1e-5

@@ -22,7 +22,7 @@ import torch
 import triton
 from triton_compile import Binary, Launch, compile_kernel, compile_launch
 
-from autotune.measure.device_objective import DeviceObjective
+from autotune.measure.kernels.device_objective import DeviceObjective
 from autotune.measure.objective import Baseline, Code, Context, Infeasible
 from autotune.space.configuration import Configuration
 
@@ -108,7 +108,7 @@ class TritonObjective(DeviceObjective):
     """Base class of Triton kernels: subclasses define the problem, ``launches`` and ``library``.
 
     Workload: ``interpret`` (whether to be content with the interpreter, default no), besides that of
-    :class:`~autotune.measure.device_objective.DeviceObjective`.
+    :class:`~autotune.measure.kernels.device_objective.DeviceObjective`.
     """
 
     device_facts = (*DeviceObjective.device_facts, "interpret")

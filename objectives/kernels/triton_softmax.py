@@ -19,8 +19,8 @@ import triton.language as tl
 from triton_compile import Launch
 from triton_objective import Shape, TritonObjective, float_type
 
+from autotune.measure.kernels.roofline import Work
 from autotune.measure.objective import Context
-from autotune.measure.roofline import Work
 from autotune.space.configuration import Configuration
 
 TOLERANCES: Mapping[torch.dtype, float] = {torch.float32: 1e-5, torch.float16: 2e-3, torch.bfloat16: 1e-2}

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from autotune.measure.read_recording import read_recording
-from autotune.measure.recording import Recording
+from autotune.measure.recordings.read import read_recording
+from autotune.measure.recordings.recording import Recording
 from autotune.space.knobs import Choice, Flag, FloatRange, IntegerRange, OrderedValues
 from autotune.space.space import Space
 from benchmarks.peers import recorded

@@ -12,7 +12,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from autotune.measure.read_recording import read_recording
+from autotune.measure.recordings.read import read_recording
 from benchmarks.recorded_spaces import recordings
 from benchmarks.report_efficiency import judged, table
 from benchmarks.score import LEAST, MOST, Judge

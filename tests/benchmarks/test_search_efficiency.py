@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from autotune.errors import InputError
-from autotune.measure.read_recording import read_recording
+from autotune.measure.recordings.read import read_recording
 from benchmarks.recorded_spaces import recorded_space, recordings
 from benchmarks.search_efficiency import strategies
 

@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 
 import autotune
 from autotune.cli import best, report, show
-from autotune.measure.run_protocol import VARIABLE
+from autotune.measure.commands.run_protocol import VARIABLE
 from tests.cli.calling import call
 from tests.interop.exported import make
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from autotune.measure.group_device import quota_works
+from autotune.measure.groups.device import quota_works
 from autotune.session.executor_workers import WorkerExecutor
 from tests.faults.conftest import run, spec_of
 from tests.objectives.distributed.importing import importable

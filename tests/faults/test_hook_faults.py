@@ -13,9 +13,9 @@ from tempfile import gettempdir
 
 import pytest
 
+from autotune.measure.commands.run_listener import RunListener
+from autotune.measure.commands.run_protocol import DOCUMENT, SOCKET, VARIABLE
 from autotune.measure.reports import Curve, Reporter
-from autotune.measure.run_listener import RunListener
-from autotune.measure.run_protocol import DOCUMENT, SOCKET, VARIABLE
 from tests.faults import searching
 
 TRAIN = """
@@ -70,7 +70,7 @@ import sys, time
 from pathlib import Path
 from tempfile import gettempdir
 from autotune.measure.reports import Reporter
-from autotune.measure.run_listener import RunListener
+from autotune.measure.commands.run_listener import RunListener
 with RunListener(Path(sys.argv[1]), {"lr": 0.5}, Reporter()) as listener:
     print(listener.document, flush=True)
     while True:

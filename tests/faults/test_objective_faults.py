@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from autotune.measure.limits import GroupCap, make_cap
 from autotune.measure.outcome import Outcome
 from autotune.measure.ownership import owned_name
+from autotune.measure.workers.limits import GroupCap, make_cap
 from autotune.provenance.cgroup import find_group
 from autotune.provenance.system import System
 from autotune.session.executor_workers import WorkerExecutor

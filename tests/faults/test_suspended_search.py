@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from autotune.measure.descendants import descendants
+from autotune.measure.workers.descendants import descendants
 from autotune.status import Status
 from autotune.store.store import Store
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from autotune.hook import recipe
+from autotune.measure.commands.run_listener import RunListener
+from autotune.measure.commands.run_protocol import VARIABLE
 from autotune.measure.reports import Reporter
-from autotune.measure.run_listener import RunListener
-from autotune.measure.run_protocol import VARIABLE
 from autotune.store.store import Store
 from tests.hook.listening import KNOBS, Search
 

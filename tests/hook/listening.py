@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from autotune.measure.commands.run_listener import RunListener
 from autotune.measure.outcome import Report
 from autotune.measure.reports import Curve, Reporter
-from autotune.measure.run_listener import RunListener
 
 KNOBS: dict[str, Any] = {"lr": 0.25, "width": 64.0, "nesterov": False, "kind": "adam", "order": ("a", "b")}
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import autotune
+from autotune.measure.commands.run_listener import RunListener
+from autotune.measure.commands.run_protocol import VARIABLE
 from autotune.measure.outcome import Report
 from autotune.measure.reports import Curve, Reporter
-from autotune.measure.run_listener import RunListener
-from autotune.measure.run_protocol import VARIABLE
 
 EPOCHS = 6
 STOP_AT = 1

@@ -12,8 +12,8 @@ import pytest
 
 import autotune
 from autotune.hook.run_link import Link
-from autotune.measure.run_listener import RunListener
-from autotune.measure.run_protocol import VARIABLE
+from autotune.measure.commands.run_listener import RunListener
+from autotune.measure.commands.run_protocol import VARIABLE
 from autotune.measure.stopped import Stopped
 from tests.hook.listening import Following, Search
 
@@ -66,7 +66,7 @@ def test_without_a_search_only_the_standard_library_and_the_hook_are_loaded(
 
 def test_under_a_search_only_the_standard_library_is_loaded(search: Search) -> None:
     listener = search(lr=0.5)
-    light = {"autotune.measure", "autotune.measure.run_protocol"}
+    light = {"autotune.measure", "autotune.measure.commands", "autotune.measure.commands.run_protocol"}
     assert set(loaded(LIGHT)) <= light
     listener.attend()
     assert listener.heard.values == {"loss": 1.0}
@@ -177,7 +177,7 @@ def test_a_loss_that_is_no_number_ends_the_trial_at_once(search: Search) -> None
 def test_a_program_that_does_not_end_when_told_is_ended(
     search: Search, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("autotune.measure.run_listener.GRACE_SECONDS", 0.0)
+    monkeypatch.setattr("autotune.measure.commands.run_listener.GRACE_SECONDS", 0.0)
     session = Following(stop_at=1)
     listener = search(session.reporter)
     assert listener.timeout() is None

@@ -9,7 +9,7 @@ import pytest
 
 import autotune
 from autotune.errors import InputError
-from autotune.measure.run_protocol import VARIABLE
+from autotune.measure.commands.run_protocol import VARIABLE
 from tests.hook.listening import Search
 
 

@@ -19,12 +19,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autotune.hook.run_ranks import Rank, Stop, find_rank, meeting
-from autotune.measure.command import CommandRunner
+from autotune.measure.commands.command import CommandRunner
+from autotune.measure.commands.run_listener import RunListener
+from autotune.measure.commands.run_protocol import BOARD_BYTES, ORDER, VARIABLE
 from autotune.measure.objective import Context
 from autotune.measure.outcome import Report
 from autotune.measure.reports import Curve, Reporter
-from autotune.measure.run_listener import RunListener
-from autotune.measure.run_protocol import BOARD_BYTES, ORDER, VARIABLE
 from autotune.measure.runner import Runner
 from autotune.space.configuration import Configuration
 from autotune.space.spec import CommandObjective, MeasureSettings, MetricSpec

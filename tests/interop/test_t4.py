@@ -16,9 +16,9 @@ from autotune.errors import InputError
 from autotune.interop.kernel_tuner import space_document
 from autotune.interop.t4 import Trial, document, write_trials
 from autotune.measure.outcome import Estimate, Reading
-from autotune.measure.read_recording import read_recording
-from autotune.measure.recording_formats import seconds_in
-from autotune.measure.replay import ReplayedObjective, limit_to_recording
+from autotune.measure.recordings.formats import seconds_in
+from autotune.measure.recordings.read import read_recording
+from autotune.measure.recordings.replay import ReplayedObjective, limit_to_recording
 from autotune.space.configuration import Configuration
 from autotune.space.knobs import Choice, Flag, IntegerRange, OrderedValues, Permutation
 from autotune.space.reader import read_spec

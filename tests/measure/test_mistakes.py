@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autotune.measure.command import CommandRunner
-from autotune.measure.command_crashed import CommandCrashed
+from autotune.measure.commands.command import CommandRunner
+from autotune.measure.commands.crashed import CommandCrashed
 from autotune.measure.function import FunctionObjective
 from autotune.measure.mistakes import mistake_in, mistake_of_program
 from autotune.measure.objective import Context, Infeasible

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autotune.measure.command import CommandRunner
+from autotune.measure.commands.command import CommandRunner
 from autotune.measure.function import FunctionObjective
 from autotune.measure.objective import Context, Objective
 from autotune.measure.outcome import Outcome, Report

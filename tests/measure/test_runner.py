@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autotune.measure.channel import frame, loads_plain
 from autotune.measure.objective import Baseline, Code, Context, Infeasible, Objective, WrongAnswer
 from autotune.measure.outcome import Estimate, Outcome
 from autotune.measure.readings import MOST_DISCARDED, Sample
 from autotune.measure.runner import Runner
+from autotune.measure.workers.channel import frame, loads_plain
 from autotune.space.configuration import Configuration
 from autotune.space.spec import MeasureSettings, MetricSpec
 from autotune.status import Status
@@ -200,7 +200,7 @@ def test_notes_are_written_while_it_goes() -> None:
     import os
     import time
 
-    from autotune.measure.notes import SharedNotes
+    from autotune.measure.workers.notes import SharedNotes
 
     descriptor = SharedNotes.make()
     notes, reader = SharedNotes(descriptor), SharedNotes(descriptor)

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autotune.measure.cuda_objective import CudaObjective, Program
 from autotune.measure.gpu.cuda_compiler import find_compiler
 from autotune.measure.importing import load_target
+from autotune.measure.kernels.cuda_objective import CudaObjective, Program
 from autotune.measure.objective import Context, WrongAnswer
 from autotune.provenance.device import device_facts
 from autotune.space.configuration import Configuration

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from autotune.measure.array_objective import ArrayObjective
+from autotune.measure.kernels.array_objective import ArrayObjective
 from autotune.measure.load import load_objective
 from autotune.measure.objective import Context
 from autotune.provenance.device import device_facts

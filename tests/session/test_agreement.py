@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from autotune.measure.outcome import Estimate, Outcome, Reading
-from autotune.measure.statistics import estimate
+from autotune.measure.rules.statistics import estimate
 from autotune.report.verdicts import say_intervals
 from autotune.session.agreement import Claim, Run, Verification, compared, judge_again
 from autotune.session.causes import state_of

@@ -382,7 +382,7 @@ def test_nothing_is_left_behind(tmp_path: Path) -> None:
 
 
 def child_processes() -> list[int]:
-    from autotune.measure.descendants import descendants
+    from autotune.measure.workers.descendants import descendants
 
     return descendants(os.getpid())
 

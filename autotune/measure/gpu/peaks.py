@@ -13,9 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from autotune.measure.compile_cache import write_whole
 from autotune.measure.gpu.timing import Apparatus
-from autotune.measure.roofline import Peaks
+from autotune.measure.kernels.compile_cache import write_whole
+from autotune.measure.kernels.roofline import Peaks
 
 ARITHMETIC = ("float64", "float32", "tf32", "float16", "bfloat16", "float8_e4m3fn")
 COPIED_BYTES = 1 << 30

@@ -1,6 +1,6 @@
 """Output tensors between guard bands, and the comparison of an answer with its reference.
 
-The sibling of :mod:`autotune.measure.guarded` for PyTorch, with the same rules.
+The sibling of :mod:`autotune.measure.kernels.guarded` for PyTorch, with the same rules.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from autotune.measure.guarded import GUARD_BYTE, POISON_BYTE, scaled_error
+from autotune.measure.kernels.guarded import GUARD_BYTE, POISON_BYTE, scaled_error
 from autotune.measure.objective import WrongAnswer
 
 Tensor = Any
@@ -86,8 +86,8 @@ def tensor_bytes(tensors: Mapping[str, Tensor]) -> int:
 def tensor_error(name: str, answer: Tensor, reference: Tensor, tolerance: float) -> float:
     """The largest error of ``answer`` over the largest magnitude of ``reference``.
 
-    As :func:`autotune.measure.guarded.scaled_error`, computed in float64 on the answer's device. Raises
-    :class:`WrongAnswer` with the first bad element where the error is past ``tolerance``.
+    As :func:`autotune.measure.kernels.guarded.scaled_error`, computed in float64 on the answer's device.
+    Raises :class:`WrongAnswer` with the first bad element where the error is past ``tolerance``.
     """
     if tuple(answer.shape) != tuple(reference.shape):
         raise WrongAnswer(f"{name} has shape {tuple(answer.shape)}, its reference {tuple(reference.shape)}")

@@ -10,8 +10,8 @@ from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
-from autotune.measure.group_device import Device, Link
-from autotune.measure.group_network import Joined, Loopback, Network
+from autotune.measure.groups.device import Device, Link
+from autotune.measure.groups.network import Joined, Loopback, Network
 from testbed.tunnel import MTU, TunPort
 from testbed.wire import Traffic, Wire, WireError, compile_wire
 

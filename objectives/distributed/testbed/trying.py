@@ -9,8 +9,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from autotune.measure.group import ProcessGroup
-from autotune.measure.group_rank import Rank
+from autotune.measure.groups.group import ProcessGroup
+from autotune.measure.groups.rank import Rank
 
 _PORT = 29400
 _BLOCK = 1 << 18

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from autotune.measure.group_network import Joined
+from autotune.measure.groups.network import Joined
 
 INTERFACE = "link0"
 TUN = "/dev/net/tun"

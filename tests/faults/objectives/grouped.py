@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from autotune.measure.group_device import Device, Link
-from autotune.measure.group_network import Network
-from autotune.measure.group_objective import GroupObjective
-from autotune.measure.group_rank import Rank
+from autotune.measure.groups.device import Device, Link
+from autotune.measure.groups.network import Network
+from autotune.measure.groups.objective import GroupObjective
+from autotune.measure.groups.rank import Rank
 
 sys.path.append(str(Path(__file__).parents[3] / "objectives" / "distributed"))
 

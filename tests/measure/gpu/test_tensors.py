@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from autotune.measure.gpu.tensors import ALIGNMENT, GUARD_BYTES, GuardedTensor, tensor_error, unchanged
-from autotune.measure.guarded import scaled_error
+from autotune.measure.kernels.guarded import scaled_error
 from autotune.measure.objective import WrongAnswer
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: make test-torch installs it")

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from autotune.measure.group import ProcessGroup
-from autotune.measure.group_device import Device, Link
-from autotune.measure.group_failures import NetworkLost, RankSilent
-from autotune.measure.group_network import Loopback
-from tests.measure import group_functions as functions
+from autotune.measure.groups.device import Device, Link
+from autotune.measure.groups.failures import NetworkLost, RankSilent
+from autotune.measure.groups.group import ProcessGroup
+from autotune.measure.groups.network import Loopback
+from tests.measure.groups import functions as functions
 from tests.objectives.distributed import work
 from tests.objectives.distributed.importing import importable
 

@@ -7,7 +7,7 @@ import signal
 import socket
 import time
 
-from autotune.measure.group_rank import Rank
+from autotune.measure.groups.rank import Rank
 
 PORT = 29350
 

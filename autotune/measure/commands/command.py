@@ -1,0 +1,206 @@
+"""``command:``: an objective that is a program, run once for each reading.
+
+What an exit code means:
+
+========================  ====================================================================
+exit                      outcome
+========================  ====================================================================
+0                         its metrics are read
+78 (``EX_CONFIG``)        ``infeasible``: the program says that it cannot run this configuration
+another, or a signal      ``crashed`` for the command itself; ``wrong`` for an exit of ``check``;
+                          ``infeasible`` for an exit of ``prepare``: its compiler refused
+========================  ====================================================================
+
+78 is what BSD's ``sysexits.h`` has for a configuration that cannot be used; shells, test harnesses and
+interpreters do not produce it by accident.
+
+Each configuration has a private folder, named to every command by the variable ``AUTOTUNE_FOLDER``. The
+config file is written there, and ``AUTOTUNE_CONFIG`` is its path. ``AUTOTUNE_SEED`` is another number for
+each run, for fresh inputs.
+
+Under early stopping ``AUTOTUNE_STEPS`` is the number of steps of a complete trial, and each JSON object
+with a ``step`` that is printed on a line is a report (:mod:`autotune.measure.reports`). The program is
+killed where the trial is to end: whoever keeps checkpoints in ``AUTOTUNE_FOLDER`` writes one, then reports.
+A run that does not go on from a pause finds nothing there of the runs before it.
+
+A program in Python may open :func:`autotune.run` in the place of placeholders and printed lines. It then
+takes its knobs from there, must ask for each that is not handed to it otherwise, and is told to end
+before it is killed.
+
+A ``prepare`` command that keeps what it makes in that folder runs ahead of its turn on another core. One
+that does not (``make TILE=8`` builds ``./bench`` for everybody) could be overtaken by the next one, and
+the wrong program be measured. It therefore runs just before the readings, and again whenever another
+configuration was prepared in between, or another search has prepared anything there.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from autotune.errors import InputError
+from autotune.measure.commands.crashed import CommandCrashed
+from autotune.measure.commands.handing import Missed, missed_knobs
+from autotune.measure.commands.metrics import mark_as_old, read_metrics
+from autotune.measure.commands.problems import problems
+from autotune.measure.commands.run import FOLDER_VARIABLE, CommandRun
+from autotune.measure.commands.run_listener import RunListener
+from autotune.measure.commands.shared_folder import BuildStamp, alone_at
+from autotune.measure.mistakes import mistake_of_program
+from autotune.measure.objective import Context, Infeasible, Objective, WrongAnswer
+from autotune.measure.readings import Sample
+from autotune.measure.stopped import Stopped
+from autotune.space.configuration import Configuration
+from autotune.space.spec import CommandObjective, MetricSpec
+
+
+class CommandRunner(Objective):
+    """Runs a :class:`CommandObjective`. Raises :class:`InputError` for a program that does not exist."""
+
+    def __init__(self, spec: CommandObjective, context: Context, metrics: tuple[MetricSpec, ...]) -> None:
+        super().__init__(context)
+        self.spec = spec
+        self.metrics = metrics
+        self.private_prepare = bool(spec.prepare) and _mentions_folder(spec)
+        if found := problems(spec, metrics):
+            raise InputError(found)
+
+    @property
+    def prepares(self) -> bool:
+        return self.private_prepare
+
+    def prepare(self, configuration: Configuration) -> Configuration:
+        """Run the ``prepare`` command where its results are private; else it waits for its turn."""
+        if self.private_prepare:
+            run = self._run(configuration)
+            with run.leftovers.apart_from():
+                _prepare(run)
+        return configuration
+
+    def load(self, prepared: Any) -> CommandRun:
+        """Run the ``prepare`` command where its results are shared."""
+        run = self._run(prepared)
+        with self._prepared(run):
+            return run
+
+    def check(self, loaded: CommandRun, rng: np.random.Generator) -> Mapping[str, float]:
+        """Run the ``check`` command: any exit but 0 (or 78) says that the answer is wrong."""
+        if self.spec.check:
+            with self._prepared(loaded), loaded.leftovers.apart_from():
+                ended = loaded.assist(self.spec.check, rng)
+            if ended.signal is not None:
+                raise CommandCrashed(f"the check was {ended.how}{ended.last_words}", ended)
+            if not ended.succeeded:
+                raise WrongAnswer(f"the check failed with {ended.how}{ended.last_words}")
+        return {}
+
+    def measure(self, loaded: CommandRun, rng: np.random.Generator) -> Mapping[str, float] | Sample:
+        """Run the command once and read its metrics.
+
+        Where no knob of the configuration got to it, it has measured nothing: that is a mistake, for sure.
+        Where only some did not, the facts name them: there may be knobs that serve rules alone.
+
+        A training that goes on from a pause, and reports nothing, has found a checkpoint of its last step or
+        half of one: it had run on until it was killed. It begins again, without.
+        """
+        try:
+            return self._measure(loaded, rng)
+        except CommandCrashed as crashed:
+            if not self._goes_on() or self.report.last is not None:
+                raise
+            print(
+                f"autotune: it begins anew, since from its checkpoint it did not go on: {crashed}",
+                file=sys.stderr,
+            )
+            loaded.leftovers.clear()
+            return self._measure(loaded, rng)
+
+    def _measure(self, run: CommandRun, rng: np.random.Generator) -> Mapping[str, float] | Sample:
+        file = self.spec.base / self.spec.metrics_file if self.spec.metrics_from == "file" else None
+        with self._prepared(run), nullcontext() if file is None else alone_at(file):
+            if file is not None:
+                mark_as_old(file)
+            self._clear_leftovers(run)
+            listener = run.listener(self.report)
+            try:
+                with listener:
+                    ended = run.execute(self.spec.arguments, rng, listener)
+                if listener.heard.runs:
+                    self._has_runs.touch()
+                if listener.stopped is not None:
+                    raise listener.stopped
+            except Stopped as stopped:  # what stands behind is no worse, where no knob has got there
+                if (missed := self._missed(run, listener)).none_arrived:
+                    raise CommandCrashed(missed.mistake, None, missed.mistake, sure=True) from stopped
+                raise
+            if not ended.succeeded:
+                said = f"{self.spec.arguments[0]}: {ended.how}{ended.last_words}"
+                crash = CommandCrashed(said, ended, mistake_of_program(ended, self.spec.arguments))
+                raise listener.heard.failure() or crash
+            missed = self._missed(run, listener)
+            if missed.mistake:
+                raise CommandCrashed(missed.mistake, ended, missed.mistake, sure=missed.none_arrived)
+            metrics = read_metrics(self.spec, self.metrics, ended, file, listener.heard)
+            return Sample(metrics, facts=missed.facts) if missed.facts else metrics
+
+    def _run(self, configuration: Configuration) -> CommandRun:
+        return CommandRun.of(self.spec, self.context, configuration)
+
+    def _missed(self, run: CommandRun, listener: RunListener) -> Missed:
+        return missed_knobs(self.spec, run.configuration, listener, run.read_before)
+
+    # -- trainings -----------------------------------------------------------------------------
+
+    @property
+    def _has_runs(self) -> Path:
+        """A file that is there once the program has opened a run, in whatever worker."""
+        return self.context.cache / "command" / "opened"
+
+    def _goes_on(self) -> bool:
+        """Whether this run goes on from a pause."""
+        return self.report.curve is not None and self.report.curve.done > 0
+
+    def _clear_leftovers(self, run: CommandRun) -> None:
+        """Let a training that does not go on from a pause find nothing of earlier ones.
+
+        Any other program may keep in its folder what it made once, for all readings.
+        """
+        run.leftovers.note()
+        is_training = self.report.curve is not None or self._has_runs.exists()
+        if is_training and not self._goes_on():
+            run.leftovers.clear()
+
+    # -- preparing -----------------------------------------------------------------------------
+
+    @contextmanager
+    def _prepared(self, run: CommandRun) -> Iterator[None]:
+        """While this lasts, what stands in the folder was prepared for ``run`` and for no other."""
+        if not self.spec.prepare or self.private_prepare:
+            yield
+            return
+        with alone_at(self.spec.base):
+            stamp = BuildStamp(self.spec.base, self.context.cache)
+            if not stamp.says(run.configuration.hash):
+                stamp.clear()  # what stands there is nobody's, should the command be killed
+                _prepare(run)
+                stamp.write(run.configuration.hash)
+            yield
+
+
+def _prepare(run: CommandRun) -> None:
+    ended = run.assist(run.spec.prepare)
+    if ended.signal is not None:
+        raise CommandCrashed(f"the prepare command was {ended.how}{ended.last_words}", ended)
+    if not ended.succeeded:
+        raise Infeasible(f"the prepare command failed with {ended.how}{ended.last_words}")
+
+
+def _mentions_folder(spec: CommandObjective) -> bool:
+    """Whether ``prepare`` is told where to keep what it makes."""
+    texts = (*spec.prepare, *spec.environment.values())
+    return any(FOLDER_VARIABLE in text for text in texts)

@@ -1,0 +1,113 @@
+"""Which knobs reach a command.
+
+A knob reaches it where a text of the command names it as ``{knob}`` (an argument, also of ``prepare`` or
+``check``, a variable, the template of its config file), where the config file holds the whole configuration,
+or where a program that it starts has read the knobs that :func:`autotune.run` reads. Whether a program makes
+use of a knob that it was handed cannot be known. But one that was never handed was not tuned.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from autotune.measure.commands.run_listener import RunListener
+from autotune.measure.outcome import UNREACHED
+from autotune.measure.sources import source_files
+from autotune.provenance.files import is_file
+from autotune.space.configuration import Configuration
+from autotune.space.placeholders import names
+from autotune.space.spec import CommandObjective
+
+_NONE_WRITTEN = (
+    "no knob gets to the command: it has the {name} of none as an argument, a variable or in its config file"
+)
+_NONE_ARRIVED = f"{_NONE_WRITTEN}, and no program that it started asked for one by autotune.run"
+"""The same words for each configuration, so that all trials show the same mistake."""
+
+
+@dataclass(frozen=True)
+class Missed:
+    """What came of handing a configuration to a command that has run."""
+
+    knobs: tuple[str, ...] = ()
+    """Those that never got to it."""
+    mistake: str = ""
+    """Why its trial says nothing; empty where it may say something."""
+    none_arrived: bool = False
+    """Whether that holds for every configuration, since the program knows none of its knobs."""
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """Of a trial that may say something."""
+        return {UNREACHED: list(self.knobs)} if self.knobs else {}
+
+
+def missed_knobs(
+    spec: CommandObjective, configuration: Configuration, listener: RunListener, read_before: Path
+) -> Missed:
+    """The knobs that the command, run beside ``listener``, was not handed.
+
+    ``read_before`` is there where its ``prepare`` or ``check`` has read the knobs.
+    """
+    left = unwritten(spec, configuration)
+    if not left or read_before.exists():
+        return Missed()
+    none_written = not any(_is_knob(spec, name) for name in _written(spec))
+    if silent := listener.heard.never_asked(left):
+        asked_none = not set(left) & set(listener.heard.asked)
+        return Missed(tuple(left), silent, none_written and asked_none)
+    if listener.was_read:
+        return Missed()
+    return Missed(tuple(left), _NONE_ARRIVED if none_written else "", none_written)
+
+
+def hands_nothing(spec: CommandObjective) -> str:
+    """Why it is sure, before anything has run, that no knob will get to the command; empty where it is not.
+
+    It is where nothing is written, and the command is a Python script of which all that lies nearby can be
+    looked through: none of it speaks of autotune, nor starts another program.
+    """
+    written = any(_is_knob(spec, name) for name in _written(spec))
+    whole = spec.config_file and not spec.config_text
+    commands = [command for command in (spec.arguments, spec.prepare, spec.check) if command]
+    if written or whole or not all(_is_script(command, spec.base) for command in commands):
+        return ""
+    if any(_MAY_ASK.search(file.read_bytes()) for file in source_files(spec)):
+        return ""
+    return _NONE_WRITTEN + f", and {spec.arguments[1]} asks for none by autotune.run"
+
+
+_MAY_ASK = re.compile(
+    rb"autotune|subprocess|os\.(system|exec|spawn|posix_spawn|popen)|runpy|importlib|__import__",
+    re.IGNORECASE,
+)
+"""What stands in a script by which knobs may come to it, or to a program that it starts."""
+
+
+def _is_script(command: Sequence[str], base: Path) -> bool:
+    """Whether it is ``python bench.py`` with a file that is there."""
+    by_python = Path(command[0]).name.startswith("python") and len(command) > 1
+    return by_python and command[1].endswith(".py") and is_file(base / command[1])
+
+
+def unwritten(spec: CommandObjective, knobs: Iterable[str]) -> list[str]:
+    """Of ``knobs``, those that no text of the command and no config file hands over."""
+    if spec.config_file and not spec.config_text:
+        return []
+    written = _written(spec)
+    return [name for name in knobs if name not in written]
+
+
+def _written(spec: CommandObjective) -> set[str]:
+    """The names of all placeholders."""
+    commands = (*spec.arguments, *spec.prepare, *spec.check)
+    texts = (*commands, *spec.environment.values(), spec.config_text)
+    return {name for text in texts for name, _ in names(text)}
+
+
+def _is_knob(spec: CommandObjective, name: str) -> bool:
+    """Whether a placeholder stands for a knob, though perhaps for one that does not exist here."""
+    return not name.startswith("workload.") and not (name == "config" and spec.config_file)

@@ -1,0 +1,148 @@
+"""What a command measured: the numbers that it printed, wrote to a file or reported, or its wall clock."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from autotune.measure.commands.crashed import CommandCrashed
+from autotune.measure.commands.heard import Heard
+from autotune.measure.commands.problems import is_needed
+from autotune.measure.mistakes import missing_metric
+from autotune.measure.program import Finished
+from autotune.space.spec import CommandObjective, MetricSpec
+
+
+def read_metrics(
+    spec: CommandObjective, metrics: tuple[MetricSpec, ...], ended: Finished, file: Path | None, said: Heard
+) -> dict[str, float]:
+    """The values of ``metrics`` that there are; :class:`CommandCrashed` where one that is needed is not.
+
+    ``file`` is the one that the command was to write, if it was; ``said`` what its run has reported.
+    """
+    heard, opened = said.values, said.runs > 0
+    match spec.metrics_from:
+        case "wall":
+            return {next(m.name for m in metrics if m.goal): ended.seconds}
+        case "pattern":
+            found, where = _by_patterns(spec.patterns, ended), ""
+        case "file":
+            assert file is not None
+            found, where = _from_file(file), f"in {spec.metrics_file}"
+        case _ if heard:
+            printed = _last_object(ended) or {}
+            found, where = {**printed, **heard}, "among those that its run reported"
+        case _:
+            goal = next(m.name for m in metrics if m.goal)
+            found, where = _from_last_line(ended, opened, goal), "in the JSON object it printed last"
+    values = {m.name: _look_up(found, m.name) for m in metrics}
+    missing = [m.name for m in metrics if values[m.name] is None and is_needed(m)]
+    if missing:
+        named, known = ", ".join(map(repr, missing)), ", ".join(map(str, found)) or "nothing"
+        if spec.metrics_from == "pattern":
+            why = f"the pattern of the metric {named} matches nothing that it printed"
+            raise CommandCrashed(f"{why}{ended.last_words or ': it printed nothing'}", ended, why)
+        why = f"no metric {named} {where}; there is {known}{_deeper(found, missing)}"
+        raise CommandCrashed(why, ended, missing_metric(found, why))
+    typed = spec.metrics_from != "pattern"
+    return {name: _number(name, value, ended, typed) for name, value in values.items() if value is not None}
+
+
+def mark_as_old(file: Path) -> None:
+    """Date a file of an earlier run to 1970, so that it is not taken for this one's."""
+    try:
+        os.utime(file, ns=(0, 0))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise CommandCrashed(f"cannot tell a new {file} from an old one: {error.strerror}") from error
+
+
+def _from_last_line(ended: Finished, opened: bool, goal: str) -> Mapping[str, object]:
+    found = _last_object(ended)
+    if found is None:
+        said = f"it printed no line with a JSON object like {json.dumps({goal: 0.5})}"
+        said += " (set 'metrics' of the command to wall, a file or a pattern, if that is meant)"
+        if opened:  # who has the hook is not to print, but to report
+            said = "its run reported no metric: call run.report(step, ...) or run.result(...) before it ends"
+        raise CommandCrashed(f"{said}{ended.last_words}", ended, said)
+    return found
+
+
+def _last_object(ended: Finished) -> Mapping[str, object] | None:
+    # Not by splitlines(): JSON may hold what that takes for the end of a line, U+2028 say.
+    for line in reversed(re.split(r"[\r\n]+", ended.stdout)):
+        if line.lstrip().startswith("{"):
+            try:
+                found = json.loads(line)
+            except (ValueError, RecursionError):
+                continue
+            return dict(found)
+    return None
+
+
+def _from_file(file: Path) -> Mapping[str, object]:
+    missing = f"the command did not write {file}"
+    try:
+        if file.stat().st_mtime_ns == 0:
+            raise CommandCrashed(f"{missing}: it is of an earlier run", mistake=missing)
+        found = json.loads(file.read_bytes())
+    except OSError as error:
+        raise CommandCrashed(f"{missing}: {error.strerror}", mistake=missing) from error
+    except (ValueError, RecursionError) as error:
+        raise CommandCrashed(f"{file} is no JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise CommandCrashed(f"{file} holds no JSON object")
+    return found
+
+
+def _by_patterns(patterns: Mapping[str, str], ended: Finished) -> Mapping[str, object]:
+    """The last match of each pattern in stdout, or else in stderr."""
+    found: dict[str, object] = {}
+    for name, pattern in patterns.items():
+        for text in (ended.stdout, ended.stderr):
+            matches = re.findall(pattern, text, flags=re.MULTILINE)
+            if matches:
+                found[name] = matches[-1]
+                break
+    return found
+
+
+def _look_up(found: Mapping[str, object], name: str) -> object:
+    """The entry of that name; ``latency.p99`` may also be ``p99`` inside ``latency``."""
+    if name in found:
+        return found[name]
+    part: object = found
+    for key in name.split("."):
+        part = part.get(key) if isinstance(part, Mapping) else None
+    return part
+
+
+def _deeper(found: Mapping[str, object], missing: Sequence[str]) -> str:
+    """Where the missing ones stand in an object inside; empty where they do not."""
+    inside = [f"{outer}.{m}" for m in missing for outer, part in found.items() if _holds(part, m)]
+    return f": call the metric {', '.join(map(repr, inside))} in the space file" if inside else ""
+
+
+def _holds(part: object, name: str) -> bool:
+    return isinstance(part, Mapping) and name in part
+
+
+def _number(name: str, value: object, ended: Finished, typed: bool) -> float:
+    """``typed``: it comes from JSON, where a text is no number, but for those that JSON cannot write."""
+    try:
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return float(value)
+        if isinstance(value, str) and "_" not in value:  # Python would read 1_0 as 10
+            number = float(value)
+            if not typed or not math.isfinite(number):
+                return number
+            said = f"the metric {name!r} is the text {value!r}, not a number: write it without quotes"
+            raise CommandCrashed(said, ended)
+    except (ValueError, OverflowError):
+        pass
+    raise CommandCrashed(f"the metric {name!r} is {value!r}, which is no number", ended)

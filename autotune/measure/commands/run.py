@@ -1,0 +1,141 @@
+"""One configuration of a command: its folder, its texts, and how each program of it is run there."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from autotune.measure.commands.crashed import CommandCrashed
+from autotune.measure.commands.leftovers import Leftovers
+from autotune.measure.commands.placeholders import config_document, placeholder_values
+from autotune.measure.commands.run_listener import RunListener
+from autotune.measure.commands.run_protocol import VARIABLE as RUN_VARIABLE
+from autotune.measure.mistakes import mistake_in
+from autotune.measure.objective import Context, Infeasible
+from autotune.measure.program import Finished, run_program
+from autotune.measure.reports import SILENT, Reporter
+from autotune.space.configuration import Configuration
+from autotune.space.placeholders import fill
+from autotune.space.spec import CommandObjective
+
+INFEASIBLE_EXIT = 78
+"""``EX_CONFIG`` of ``sysexits.h``: the program refuses the configuration."""
+
+FOLDER_VARIABLE = "AUTOTUNE_FOLDER"
+CONFIG_VARIABLE = "AUTOTUNE_CONFIG"
+SEED_VARIABLE = "AUTOTUNE_SEED"
+STEPS_VARIABLE = "AUTOTUNE_STEPS"
+
+
+@dataclass(frozen=True)
+class CommandRun:
+    """One configuration, ready to be run: what the placeholders stand for, and where its files are."""
+
+    spec: CommandObjective
+    configuration: Configuration
+    values: Mapping[str, str]
+    cache: Path
+    folder: Path
+    config: Path | None
+
+    @classmethod
+    def of(cls, spec: CommandObjective, context: Context, configuration: Configuration) -> CommandRun:
+        folder = (context.cache / "command" / configuration.hash).absolute()
+        config = folder / Path(spec.config_file).name if spec.config_file else None
+        values = placeholder_values(configuration, context.workload, str(config) if config else "")
+        return cls(spec, configuration, values, context.cache, folder, config)
+
+    @property
+    def leftovers(self) -> Leftovers:
+        return Leftovers(self.folder, self.folder.with_name(f"{self.folder.name}.before"))
+
+    @property
+    def read_before(self) -> Path:
+        """A file that is there once ``prepare`` or ``check`` has read the knobs, in whatever worker."""
+        return self.cache / "runs" / f"{self.configuration.hash}.read"
+
+    def listener(self, report: Reporter = SILENT) -> RunListener:
+        """What a program that opens :func:`autotune.run` finds."""
+        return RunListener(self.cache / "runs", self.configuration, report)
+
+    def assist(self, command: Sequence[str], rng: np.random.Generator | None = None) -> Finished:
+        """Run ``prepare`` or ``check``, whose reports are nobody's."""
+        with self.listener() as listener:
+            ended = self.execute(command, rng, listener)
+        if listener.was_read:
+            self.read_before.touch()
+        return ended
+
+    def execute(
+        self, command: Sequence[str], rng: np.random.Generator | None, listener: RunListener
+    ) -> Finished:
+        """Run a program to its end, or until ``listener`` has the trial end.
+
+        An exit of 78 raises :class:`Infeasible`, unless the trial was to end anyway.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if self.config is not None:
+            self._write_config(self.config)
+        arguments = [fill(argument, self.values) for argument in command]
+        environment = {**os.environ, **self._variables(rng, listener)}
+        reports = listener.report.steps is not None
+        try:
+            on_line = partial(_report_line, listener) if reports else None
+            ended = run_program(arguments, self.spec.base, environment, on_line, listener)
+        except (OSError, ValueError) as error:  # ValueError: a NUL in an argument
+            said = f"cannot run {arguments[0]!r} in {self.spec.base}: {error}"
+            raise CommandCrashed(said, mistake=said if mistake_in(error) else "") from error
+        if ended.exit_code == INFEASIBLE_EXIT and listener.stopped is None:
+            raise Infeasible(f"{arguments[0]} refuses it ({ended.how}){ended.last_words}")
+        return ended
+
+    def _variables(self, rng: np.random.Generator | None, listener: RunListener) -> dict[str, str]:
+        variables = {FOLDER_VARIABLE: str(self.folder), RUN_VARIABLE: listener.document}
+        if self.config is not None:
+            variables[CONFIG_VARIABLE] = str(self.config)
+        if rng is not None:
+            variables[SEED_VARIABLE] = str(int(rng.integers(2**31)))
+        if listener.report.steps is not None:
+            variables |= {STEPS_VARIABLE: str(listener.report.steps), "PYTHONUNBUFFERED": "1"}
+        return variables | {name: fill(text, self.values) for name, text in self.spec.environment.items()}
+
+    def _write_config(self, file: Path) -> None:
+        if self.spec.config_text:
+            text = fill(self.spec.config_text, self.values)
+        else:
+            text = config_document(file.suffix or file.name, self.configuration)
+        # Under another name first: the same configuration may be running in another process.
+        draft = file.with_name(f"{file.name}.{os.getpid()}")
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(file)
+
+
+def _report_line(listener: RunListener, line: str) -> None:
+    """Report a JSON object with a ``step``; all else that a program prints is no report.
+
+    One that has opened a run reports there, and its lines are for people.
+    """
+    if not line.lstrip().startswith("{"):
+        return
+    listener.attend()
+    if listener.heard.runs:
+        return
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return
+    step = found.pop("step", None)
+    if isinstance(step, float) and step.is_integer():
+        step = int(step)
+    if isinstance(step, int) and not isinstance(step, bool):
+        numbers = {name: value for name, value in found.items() if isinstance(value, (int, float))}
+        try:
+            listener.report(step, numbers)
+        except (TypeError, ValueError) as error:
+            raise CommandCrashed(f"{error}: {line.strip()[:200]}") from error

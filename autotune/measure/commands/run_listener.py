@@ -1,0 +1,224 @@
+"""The worker's end of a program's :func:`autotune.run`: hands it the knobs, hears it, tells it to stop."""
+
+from __future__ import annotations
+
+import json
+import math
+import mmap
+import os
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from autotune.measure.commands.heard import Heard, numbers
+from autotune.measure.commands.run_protocol import (
+    ANSWER,
+    BOARD,
+    BOARD_BYTES,
+    DOCUMENT,
+    FORMAT,
+    LARGEST_BYTES,
+    ORDER,
+    READ,
+    socket_address,
+)
+from autotune.measure.libc import watch_openings
+from autotune.measure.reports import Reporter
+from autotune.measure.stopped import Stopped
+from autotune.space.configuration import Value, plain
+
+GRACE_SECONDS = 10.0
+"""A program that was told to stop is given this, or twice its longest time between two reports."""
+
+LOOK_SECONDS = 0.2
+"""Between two looks at the messages: to be woken by each would interrupt the program while it sends."""
+
+_EVENTS_BYTES = 4096
+
+_AT_ONCE = 10_000
+"""Packets that are taken before something else has its turn."""
+
+_UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
+"""What a packet of a program that is not ours may raise."""
+
+
+class RunListener:
+    """A context in which a program may open runs. ``with RunListener(...) as listener: start the program``
+
+    :meth:`attend` never waits. A report that the trial is to end with does not raise there: the program is
+    told, and has its grace to end by itself. When that is over :meth:`attend` raises :class:`Stopped`.
+    """
+
+    def __init__(self, parent: Path, knobs: Mapping[str, Value], report: Reporter) -> None:
+        parent.mkdir(parents=True, exist_ok=True)
+        self.heard = Heard()
+        self.stopped: Stopped | None = None
+        self.was_read = False
+        """Whether somebody had the knobs: known once this context is left."""
+        self.report = report
+        self._folder = Path(tempfile.mkdtemp(prefix="run-", dir=parent))
+        try:
+            self._board = self._make_board()
+            self._server = self._make_socket()
+            self._write_document(knobs)
+            self._openings = self._watch()
+        except BaseException:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise
+        self._connections: list[socket.socket] = []
+        self._next_look = math.inf
+        self._last_report = time.monotonic()
+        self._longest = 0.0
+        self._deadline = math.inf
+
+    @property
+    def document(self) -> str:
+        """What the variable ``AUTOTUNE_RUN`` is to say."""
+        return str(self._folder / DOCUMENT)
+
+    def fileno(self) -> int:
+        """Readable where a run begins or is at a rung. Messages do not wake us up: see :meth:`timeout`."""
+        return self._server.fileno()
+
+    def timeout(self) -> float | None:
+        """Seconds until :meth:`attend` is to be called; ``None``: not before something comes.
+
+        Where this process shares its core with the program, waking up for a message would interrupt the very
+        report that it comes from. So while a run is open, messages are looked for now and then, and where the
+        run knocks: it does at a rung, where it is to hear soon whether it is in vain.
+        """
+        due = min(self._deadline, self._next_look)
+        return None if due == math.inf else max(due - time.monotonic(), 0.0)
+
+    def attend(self) -> None:
+        """Take what has come."""
+        with suppress(BlockingIOError):
+            while True:
+                connection, _ = self._server.accept()
+                connection.setblocking(False)
+                self._connections.append(connection)
+        self._connections = [connection for connection in self._connections if self._receive(connection)]
+        self._next_look = time.monotonic() + LOOK_SECONDS if self._connections else math.inf
+        if self.stopped is not None and time.monotonic() >= self._deadline:
+            raise self.stopped
+
+    def __enter__(self) -> RunListener:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for connection in self._connections:
+            connection.close()
+        self.was_read = self._was_read()
+        if self._openings is not None:
+            os.close(self._openings)
+        self._server.close()
+        self._board.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _was_read(self) -> bool:
+        """By a run that was opened, by one that cannot reach us, or by any other reader.
+
+        The last shows itself as it opens the document. Where that cannot be told there may have been one.
+        """
+        if self.heard.runs or (self._folder / READ).exists() or self._openings is None:
+            return True
+        try:
+            return bool(os.read(self._openings, _EVENTS_BYTES))  # also where the folder was cleared away
+        except BlockingIOError:
+            return False
+
+    # -- hearing -------------------------------------------------------------------------------
+
+    def _receive(self, connection: socket.socket) -> bool:
+        """Take what has come; whether there may be more to come."""
+        for _ in range(_AT_ONCE):
+            try:
+                packet = connection.recv(LARGEST_BYTES)
+            except BlockingIOError:
+                return True
+            except OSError:
+                packet = b""
+            if not packet:
+                connection.close()
+                return False
+            message: object = None
+            with suppress(*_UNREADABLE):
+                message = json.loads(packet)
+                self._take(message)
+            if isinstance(message, dict) and message.get("awaits"):
+                with suppress(OSError):
+                    connection.send(ANSWER)
+        return True
+
+    def _take(self, message: Any) -> None:
+        match message["kind"]:
+            case "hello":
+                self.heard.runs += 1
+            case "report":
+                step, values = int(message["step"]), numbers(message["values"])
+                self.heard.values |= values
+                self._reported(step, values)
+            case "end":
+                self.heard.end(message)
+
+    def _reported(self, step: int, values: Mapping[str, float]) -> None:
+        """A report goes on to the session where it continues the curve."""
+        now = time.monotonic()
+        self._longest = max(self._longest, now - self._last_report)
+        self._last_report = now
+        curve, last = self.report.curve, self.report.last
+        if self.stopped is not None or curve is None or curve.metric not in values:
+            return
+        if step < 0 or (last is not None and step <= last.step):
+            return
+        try:
+            self.report(step, values)
+        except Stopped as stopped:
+            self._stop(stopped)
+
+    def _stop(self, stopped: Stopped) -> None:
+        self.stopped = stopped
+        self._deadline = time.monotonic() + max(GRACE_SECONDS, 2 * self._longest)
+        memoryview(self._board).cast("q")[ORDER] = 1
+
+    # -- making --------------------------------------------------------------------------------
+
+    def _make_board(self) -> mmap.mmap:
+        with (self._folder / BOARD).open("x+b") as file:
+            file.truncate(BOARD_BYTES)
+            return mmap.mmap(file.fileno(), BOARD_BYTES)
+
+    def _make_socket(self) -> socket.socket:
+        server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        server.setblocking(False)
+        with socket_address(str(self._folder)) as address:
+            server.bind(address)
+        server.listen(64)
+        return server
+
+    def _write_document(self, knobs: Mapping[str, Value]) -> None:
+        curve = self.report.curve
+        document = {
+            "format": FORMAT,
+            "knobs": {name: plain(value) for name, value in knobs.items()},
+            "metric": curve.metric if curve else None,
+            "steps": curve.steps if curve else None,
+            "decide_at": [rung for rung in curve.decide_at or () if rung > curve.done] if curve else [],
+            "pauses": curve is not None and curve.pauses,
+        }
+        (self._folder / DOCUMENT).write_text(json.dumps(document))
+
+    def _watch(self) -> int | None:
+        """Notices who opens the document from now on; ``None`` where that cannot be told."""
+        try:
+            return watch_openings(self.document)
+        except OSError:
+            return None

@@ -1,0 +1,151 @@
+"""From what is known of the ranks of a group to how the trial ends, and who is to blame. Pure.
+
+When one rank fails the others follow: their peer is gone, or they wait for it without end. So the first
+cause that explains the others counts, in this order: killed at a memory cap, dead, raised (the earliest),
+stopped, silent (who waits for nobody, the one furthest behind).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from autotune.measure.groups.board import Beat
+from autotune.measure.groups.messages import Raised
+from autotune.measure.objective import Diverged, Infeasible, OutOfMemory, Signal, WrongAnswer
+from autotune.measure.telling import signal_name
+from autotune.status import Status
+
+
+class RankDied(Signal):
+    """A rank's process ended, or its function raised what nobody expected."""
+
+    status = Status.CRASHED
+
+
+class RankSilent(Signal):
+    """A rank hangs, or the call took longer than it may."""
+
+    status = Status.TIMEOUT
+
+
+class NetworkLost(Signal):
+    """What connects the ranks has broken down: no fault of the configuration."""
+
+    status = Status.LOST
+
+
+@dataclass(frozen=True)
+class RankState:
+    """What is known of one rank when its group is given up."""
+
+    rank: int
+    beat: Beat
+    """Its last sign of life."""
+    finished: bool = False
+    """Whether it has answered the call."""
+    exit_code: int | None = None
+    """As of ``subprocess``: negative for a signal; ``None`` while it lives."""
+    memory_kills: int = 0
+    cap: int = 0
+    """Its memory cap in bytes."""
+    stopped: bool = False
+    """Whether it is stopped (SIGSTOP)."""
+    raised: Raised | None = None
+
+    @property
+    def where(self) -> str:
+        at = f" at step {self.beat.step}" if self.beat.step else ""
+        return f"'{self.beat.phase}'{at}"
+
+
+def verdict(ranks: Sequence[RankState], now: float, overdue: float | None = None) -> Signal:
+    """The signal that ends the trial. ``overdue``: the limit in seconds that the call has reached."""
+    for rank in ranks:
+        if rank.memory_kills:
+            cap = f"{rank.cap / 2**20:.4g} MiB"
+            return OutOfMemory(
+                f"rank {rank.rank} was killed at the memory cap of its device, {cap}, in {rank.where}"
+            )
+    dead = [rank for rank in ranks if rank.exit_code is not None]
+    if dead:
+        return _death(dead)
+    raised = [rank for rank in ranks if rank.raised is not None]
+    if raised:
+        return _raised(min(raised, key=lambda rank: rank.raised.at if rank.raised else 0.0))
+    return _silence(ranks, now, overdue)
+
+
+def _death(dead: Sequence[RankState]) -> Signal:
+    # Who was killed did not die of a lost peer.
+    first = min(dead, key=lambda rank: (rank.exit_code or 0) >= 0)
+    code = first.exit_code or 0
+    how = f"exited with code {code}" if code >= 0 else f"died by {signal_name(-code)}"
+    died = RankDied(f"rank {first.rank} {how} in {first.where}")
+    died.exit_code = code if code >= 0 else None
+    died.signal = -code if code < 0 else None
+    return died
+
+
+def _raised(rank: RankState) -> Signal:
+    raised = rank.raised
+    assert raised is not None
+    text = f"rank {rank.rank}: {raised.message}"
+    found: Signal
+    match raised.status:
+        case Status.WRONG:
+            found = WrongAnswer(text, raised.metrics)
+        case Status.INFEASIBLE:
+            found = Infeasible(text)
+        case Status.OUT_OF_MEMORY:
+            found = OutOfMemory(text)
+        case Status.DIVERGED:
+            found = Diverged(text)
+        case Status.TIMEOUT:
+            found = RankSilent(text)
+        case Status.LOST:
+            found = NetworkLost(text)
+        case _:
+            found = RankDied(text)
+    found.stderr = raised.stderr
+    return found
+
+
+def _silence(ranks: Sequence[RankState], now: float, overdue: float | None) -> Signal:
+    waited_for = [rank for rank in ranks if not rank.finished]
+    stopped = [rank for rank in waited_for if rank.stopped]
+    if not waited_for:
+        return RankSilent("all ranks had answered")
+    # Who waits for others is not who they wait for; then the one furthest behind, or silent for longest.
+    culprit = min(
+        stopped or waited_for, key=lambda rank: (waits(rank.beat.phase), rank.beat.step, rank.beat.at)
+    )
+    silent = f"gave no sign for {now - culprit.beat.at:.1f} s"
+    if stopped:
+        silent = f"is stopped (SIGSTOP) and {silent}"
+    if overdue is not None:
+        silent = f"is the last after {overdue:g} s"
+    others = [f"rank {rank.rank} in {rank.where}" for rank in ranks if rank is not culprit]
+    rest = f"; {', '.join(others)}" if others else ""
+    return RankSilent(f"rank {culprit.rank} {silent}, in {culprit.where}{rest}")
+
+
+def waits(phase: str) -> bool:
+    """Whether a rank in this phase is at no work of its own."""
+    return phase.startswith(("wait", "communicate", "done"))
+
+
+def slow_ranks(busy: Sequence[float], factor: float = 1.5, least: float = 0.05) -> tuple[str, ...]:
+    """What is to be said of ranks that were busy ``factor`` times as long as the median of the others.
+
+    ``busy`` in seconds a rank, without waiting; differences below ``least`` seconds are nothing.
+    """
+    said = []
+    for rank, own in enumerate(busy):
+        others = [*busy[:rank], *busy[rank + 1 :]]
+        if not others:
+            continue
+        median = sorted(others)[len(others) // 2]
+        if own > factor * median and own - median > least:
+            said.append(f"rank {rank} was busy for {own:.3g} s, the others for {median:.3g} s")
+    return tuple(said)

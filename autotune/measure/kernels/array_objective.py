@@ -1,0 +1,103 @@
+"""Objectives that are kernels over NumPy arrays: guarded outputs and the clock."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from autotune.measure.clocks import perf_counter
+from autotune.measure.kernels.guarded import (
+    Array,
+    GuardedArray,
+    aligned,
+    fingerprint,
+    scaled_error,
+    unchanged,
+)
+from autotune.measure.kernels.kernel_objective import KernelObjective
+from autotune.measure.objective import Context
+
+READING_SECONDS = 1e-3
+"""A reading lasts at least so long: ten thousand times what reading the clock takes."""
+
+
+@dataclass
+class _Round:
+    """The arrays of one trial, and how often a reading repeats the call."""
+
+    loaded: Any
+    rng: np.random.Generator
+    inputs: Mapping[str, Array]
+    outputs: dict[str, Array]
+    calls: int
+
+
+class ArrayObjective(KernelObjective):
+    """Base class of kernels over NumPy arrays. Metrics: ``time`` (seconds a call) and ``error``.
+
+    Subclasses define ``make_inputs``, ``outputs``, ``reference`` and ``call``.
+    """
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._round: _Round | None = None
+
+    def _check(self, loaded: Any, rng: np.random.Generator) -> float:
+        inputs = self.make_inputs(rng)
+        expected = self.reference({name: array.copy() for name, array in inputs.items()})
+        before = {name: fingerprint(array) for name, array in inputs.items()}
+        guarded = {name: GuardedArray(shape, dtype) for name, (shape, dtype) in self.outputs().items()}
+        for output in guarded.values():
+            output.poison()
+        self.call(loaded, inputs, {name: output.array for name, output in guarded.items()})
+        for name, output in guarded.items():
+            output.verify(name)
+        unchanged(before, inputs)
+        errors = [self._error(name, output.array, expected) for name, output in guarded.items()]
+        return max(errors, default=0.0)
+
+    def _call_unseen(self, loaded: Any, rng: np.random.Generator) -> None:
+        self.call(loaded, self.make_inputs(rng), self._unwritten())
+
+    def measure(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float]:
+        """Seconds a call: the mean over as many calls as the clock needs.
+
+        Each ``rng`` has fresh inputs. Inputs and outputs begin at a multiple of 64 bytes.
+        """
+        this = self._round
+        if this is None or this.loaded is not loaded or this.rng is not rng:
+            this = self._round = self._begin(loaded, rng)
+        return {"time": self._time(this, this.calls) / this.calls}
+
+    def _begin(self, loaded: Any, rng: np.random.Generator) -> _Round:
+        """Fresh arrays; then double the number of calls until they last long enough for the clock."""
+        earlier = self._round
+        self._round = None  # its arrays may go before the new ones come
+        outputs = self._unwritten()
+        inputs = {name: aligned(array) for name, array in self.make_inputs(rng).items()}
+        this = _Round(loaded, rng, inputs, outputs, calls=1)
+        if earlier is not None and earlier.loaded is loaded:
+            this.calls = earlier.calls  # calibrated once a configuration
+            return this
+        while (seconds := self._time(this, this.calls)) < READING_SECONDS:
+            aim = this.calls * READING_SECONDS / max(seconds, 1e-9)
+            this.calls = min(max(math.ceil(1.2 * aim), this.calls + 1), 10 * this.calls)
+        return this
+
+    def _unwritten(self) -> dict[str, Array]:
+        return {name: GuardedArray(shape, dtype).array for name, (shape, dtype) in self.outputs().items()}
+
+    def _time(self, this: _Round, calls: int) -> float:
+        call, loaded, inputs, outputs = self.call, this.loaded, this.inputs, this.outputs
+        start = perf_counter()
+        for _ in range(calls):
+            call(loaded, inputs, outputs)
+        return perf_counter() - start
+
+    def _error(self, name: str, answer: Array, expected: Mapping[str, Array]) -> float:
+        allowed = self._allowed(name, answer.dtype.name, expected)
+        return scaled_error(name, answer, np.asarray(expected[name]), allowed)

@@ -1,0 +1,75 @@
+"""All that decides what a C compiler makes of a file: a key of :mod:`autotune.measure.kernels.compile_cache`.
+
+The file is preprocessed first (some ten milliseconds): so headers, macros and include paths are in the key as
+the compiler sees them, and nothing that is included has to be looked for. The rest is what the compiler
+is: its own account of itself and of the processor that ``-march=native`` means here, and its programs.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from autotune.measure.kernels.compile_cache import cache_key
+
+_PROGRAMS = ("cc1", "as", "collect2", "ld", "lto1")
+"""What a compiler's driver calls."""
+
+_VARIABLES = ("LIBRARY_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX", "SOURCE_DATE_EPOCH")
+"""What a linker or an assembler also goes by."""
+
+
+def compilation_key(compiler: Sequence[str], flags: Sequence[str], source: Path) -> str | None:
+    """The key of the command ``compiler flags source``; ``None``: it has none, and is to be run in any case.
+
+    That is where preprocessing fails (compiling will say why), and where the assembler reads other files.
+    """
+    # Lines and paths are in the object only where it has debug information, and then they count.
+    plain = [] if any(flag.startswith("-g") for flag in flags) else ["-P"]
+    wanted = [flag for flag in flags if not flag.startswith("-l")]
+    done = subprocess.run(
+        [*compiler, *wanted, "-E", *plain, str(source)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+    )
+    if done.returncode or b".incbin" in done.stdout or b".include" in done.stdout:
+        return None
+    return cache_key(
+        kind="c",
+        text=done.stdout,
+        flags="\0".join(flags),
+        compiler=compiler_identity(tuple(compiler), tuple(f for f in flags if f.startswith("-m"))),
+        variables="\0".join(f"{name}={os.environ.get(name, '')}" for name in _VARIABLES),
+    )
+
+
+@cache
+def compiler_identity(compiler: tuple[str, ...], machine_flags: tuple[str, ...] = ()) -> str:
+    """What the compiler says that it is and compiles for, and which files it consists of.
+
+    Its command may have several words: ``ccache gcc-13``, ``gcc -m32``.
+    """
+    account = _output([*compiler, *machine_flags, "-E", "-v", "-"])
+    words = [shutil.which(word) or word for word in compiler]
+    called = [_output([*compiler, f"-print-prog-name={name}"]).strip() for name in _PROGRAMS]
+    return "\0".join([account, *map(_file_identity, [*words, *called])])
+
+
+def _file_identity(program: str) -> str:
+    """The file behind a name, as long as nobody replaces it."""
+    try:
+        path = Path(program).resolve(strict=True)
+        found = path.stat()
+    except OSError:
+        return program  # a word that is no file: clang has no cc1
+    return f"{path} {found.st_size} {found.st_mtime_ns}"
+
+
+def _output(command: Sequence[str]) -> str:
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    return done.stdout + done.stderr

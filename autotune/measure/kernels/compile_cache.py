@@ -1,0 +1,186 @@
+"""What compilers made, kept across searches: a folder of files that are named by all that went in.
+
+An entry is one file: a line of JSON (key, hash of the content, facts), then the content. It is written beside
+its place and renamed into it, so that a writer that is killed leaves nothing half done, and two writers of
+one entry do not mind each other. An entry whose hash does not fit is no entry. What was not used for the
+longest is removed when the folder grows past its limit.
+
+Nothing here knows what a compiler is. A key must hold all that decides what comes out; whoever makes one
+(:mod:`autotune.measure.kernels.compiled_c`) answers for that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+VARIABLE = "AUTOTUNE_CACHE"
+"""The folder; ``off`` for none. Default: ``autotune`` in ``$XDG_CACHE_HOME``, else in ``~/.cache``."""
+
+MOST_BYTES = 2 * 2**30
+"""Beyond that, what was not used for longest is deleted."""
+
+FORMAT = 1
+"""Counted up when an entry means something else; part of every key."""
+
+_KEPT = 0.8
+"""The part of the limit that is left after a clearing, so that not every entry clears again."""
+
+_STALE_SECONDS = 3600.0
+"""A file that was begun and not finished so long ago will not be finished any more."""
+
+_UNFINISHED = ".unfinished-"
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What a compiler made. ``facts`` are JSON: what it said, how long it took."""
+
+    content: bytes
+    facts: Mapping[str, object] = field(default_factory=dict)
+    cached: bool = False
+    """Whether it was made earlier, and nothing had to be compiled now."""
+
+
+def cache_folder() -> Path | None:
+    """Where the user's cache is; ``None`` where there is to be none."""
+    given = os.environ.get(VARIABLE, "").strip()
+    if given.lower() == "off":
+        return None
+    if given:
+        return Path(given)
+    usual = os.environ.get("XDG_CACHE_HOME", "").strip()
+    return (Path(usual) if usual else Path("~/.cache").expanduser()) / "autotune" / "compiled"
+
+
+def cache_key(**parts: str | bytes) -> str:
+    """A hash of named parts, in whatever order they are given."""
+    digest = hashlib.sha256(f"{FORMAT}".encode())
+    for name, value in sorted(parts.items()):
+        content = value.encode() if isinstance(value, str) else value
+        digest.update(f"\0{name}\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
+class CompileCache:
+    """A cache in ``folder``; with ``None`` all is compiled. It may fail to keep, but never raises."""
+
+    def __init__(self, folder: Path | None, most_bytes: int = MOST_BYTES) -> None:
+        self.folder = folder
+        self._most_bytes = most_bytes
+        self._written: int | None = None
+        """Bytes since the last clearing; ``None``: this process has not looked yet."""
+
+    def get_or_make(self, key: str, make: Callable[[], Compiled]) -> Compiled:
+        """What is kept under ``key``, else what ``make`` makes; where that raises, nothing is kept."""
+        found = self.get(key)
+        if found is None:
+            found = make()
+            self.put(key, found)
+        return found
+
+    def get(self, key: str) -> Compiled | None:
+        """The entry; ``None`` where there is none, or a damaged one."""
+        if self.folder is None or not self._ours():
+            return None
+        path = self._path(key)
+        try:
+            head, _, content = path.read_bytes().partition(b"\n")
+            entry = json.loads(head)
+            if entry["key"] != key or entry["sha256"] != hashlib.sha256(content).hexdigest():
+                raise ValueError("damaged")
+            compiled = Compiled(content, entry["facts"], cached=True)
+        except OSError:
+            return None
+        except (ValueError, KeyError, TypeError):
+            with suppress(OSError):
+                path.unlink()
+            return None
+        with suppress(OSError):
+            os.utime(path)  # it was used just now
+        return compiled
+
+    def put(self, key: str, compiled: Compiled) -> None:
+        """Keep it; where that cannot be (a full disk, no permission), it is compiled again next time."""
+        if self.folder is None:
+            return
+        entry = {
+            "key": key,
+            "sha256": hashlib.sha256(compiled.content).hexdigest(),
+            "facts": dict(compiled.facts),
+        }
+        text = json.dumps(entry).encode() + b"\n" + compiled.content
+        with suppress(OSError):
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not self._ours():
+                return
+            path = self._path(key)
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            write_whole(path, text)
+            self._make_room(len(text))
+
+    def _path(self, key: str) -> Path:
+        assert self.folder is not None
+        return self.folder / key[:2] / key
+
+    def _ours(self) -> bool:
+        """Whether nobody else can write there: what is found in it will be run."""
+        try:
+            found = (self.folder or Path()).stat()
+        except OSError:
+            return False
+        return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+    def _make_room(self, written: int) -> None:
+        """Look through the folder at the first entry of this process, and then now and then."""
+        if self._written is not None and self._written + written < self._most_bytes / 16:
+            self._written += written
+            return
+        self._written = 0
+        entries = _entries(self.folder or Path())
+        excess = sum(size for _, size, _ in entries) - self._most_bytes
+        if excess <= 0:
+            return
+        excess += int((1 - _KEPT) * self._most_bytes)
+        for _, size, path in entries:
+            if excess <= 0:
+                break
+            with suppress(OSError):
+                path.unlink()
+            excess -= size
+
+
+def _entries(folder: Path) -> list[tuple[float, int, Path]]:
+    """When each was last used, its size, its place; the oldest first. Old unfinished ones are removed."""
+    found = []
+    now = time.time()
+    for path in folder.glob("??/*"):
+        with suppress(OSError):
+            facts = path.stat()
+            if _UNFINISHED not in path.name:
+                found.append((facts.st_mtime, facts.st_size, path))
+            elif now - facts.st_mtime > _STALE_SECONDS:
+                path.unlink()
+    return sorted(found)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """The whole file or none of it, whoever else writes it and whatever happens."""
+    descriptor, name = tempfile.mkstemp(prefix=f"{path.name[:8]}{_UNFINISHED}", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        Path(name).replace(path)
+    except BaseException:
+        with suppress(OSError):
+            Path(name).unlink()
+        raise

@@ -1,0 +1,262 @@
+"""Objectives that are kernels in CUDA C: a cubin for every configuration, or without a GPU the emulator."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+from autotune.measure.clocks import perf_counter
+from autotune.measure.gpu.cuda_compiler import (
+    CompilerRefusal,
+    CudaCompiler,
+    architecture,
+    find_compiler,
+    options,
+)
+from autotune.measure.gpu.driver import Dimensions, Driver, DriverError
+from autotune.measure.gpu.ptxas import KernelResources, read_log
+from autotune.measure.gpu.tensors import Tensor
+from autotune.measure.kernels.compile_cache import Compiled, cache_key, write_whole
+from autotune.measure.kernels.device_objective import DeviceObjective
+from autotune.measure.objective import Code, Infeasible
+from autotune.space.configuration import Configuration
+
+
+@dataclass(frozen=True)
+class Block:
+    """How each block of a kernel is launched: its threads, and its dynamic shared memory."""
+
+    threads: Dimensions
+    shared_bytes: int = 0
+
+    @property
+    def size(self) -> int:
+        x, y, z = self.threads
+        return x * y * z
+
+
+@dataclass(frozen=True)
+class Program:
+    """What :meth:`CudaObjective.prepare` makes of a configuration."""
+
+    path: str
+    """The cubin; for the emulator a shared library."""
+    configuration: Configuration
+    emulated: bool
+    seconds: float = 0.0
+    """That the compiler took, in this search or an earlier one."""
+    cached: bool = False
+    """Whether it was compiled before, and nothing had to be now."""
+    kernels: Mapping[str, KernelResources] | None = None
+    """What each kernel takes, as the assembler says; unknown to the emulator."""
+
+
+class Loaded(Protocol):
+    """Kernels that can be launched, and the configuration that they were compiled for."""
+
+    @property
+    def configuration(self) -> Configuration: ...
+
+    def launch(self, kernel: str, grid: Sequence[int], *arguments: Any) -> None:
+        """One launch on PyTorch's current stream. Arguments: tensors, and ctypes numbers."""
+
+
+Vendor = Callable[[Any, Mapping[str, Tensor], Mapping[str, Tensor]], None]
+"""A baseline: called with the objective (of the workload, or of a variation of it), inputs and outputs."""
+
+
+class CudaObjective(DeviceObjective):
+    """Base class of kernels in CUDA C whose knobs are macros.
+
+    Subclasses name the source, its kernels and what a configuration makes of their macros and blocks;
+    ``launch`` launches them. What varies with the workload is an argument of a kernel and no macro, so that
+    one program serves every shape. On a GPU that is here or that a profile describes, a configuration becomes
+    a cubin, and one over the device's limits is infeasible before it is launched. Where the workload says
+    ``device: cpu``, or no GPU is known, the same source runs in :mod:`autotune.measure.gpu.emulator`: right
+    or wrong is found there, but no time that means anything.
+    """
+
+    source: ClassVar[Path]
+    """The .cu file. It includes nothing, and its shared memory is all dynamic."""
+    kernels: ClassVar[tuple[str, ...]]
+    """The ``extern "C"`` kernels in it."""
+
+    def macros(self, configuration: Configuration) -> Mapping[str, int]:
+        """The value of each macro."""
+        raise NotImplementedError(f"{type(self).__name__} must define macros()")
+
+    def blocks(self, configuration: Configuration) -> Mapping[str, Block]:
+        """How each kernel is launched, by name."""
+        raise NotImplementedError(f"{type(self).__name__} must define blocks()")
+
+    @property
+    def emulates(self) -> bool:
+        """Whether the CPU stands in for a GPU."""
+        facts = self.context.device
+        return self.context.workload.get("device") == "cpu" or "compute_capability" not in facts
+
+    # -- compiling -----------------------------------------------------------------------------
+
+    def prepare(self, configuration: Configuration) -> Program:
+        """Compile; raises :class:`Infeasible` where the compiler refuses, or the device could not hold it."""
+        try:
+            return self._emulated(configuration) if self.emulates else self.compile(configuration)
+        except CompilerRefusal as refusal:
+            raise Infeasible(f"{self.source.name}: {refusal}") from refusal
+
+    def compile(self, configuration: Configuration) -> Program:
+        """A cubin for ``context.device``, which need not be here."""
+        device = self.context.device
+        wanted = options(architecture(float(device["compute_capability"])), self.macros(configuration))
+        source, compiler = self.source.read_text(), self._compiler
+        key = cache_key(source=source, compiler=compiler.identity, options="\0".join(wanted))
+
+        def make() -> Compiled:
+            start = perf_counter()
+            cubin, log = compiler.compile(source, self.source.name, wanted)
+            return Compiled(cubin, {"compile_seconds": perf_counter() - start, "log": log})
+
+        made = self.compile_cache.get_or_make(key, make)
+        path = self.context.cache / f"{self.source.stem}-{key[:16]}.cubin"
+        write_whole(path, made.content)
+        seconds, log = made.facts["compile_seconds"], str(made.facts["log"])
+        program = Program(str(path), configuration, False, float(str(seconds)), made.cached, read_log(log))
+        for kernel, block in self.blocks(configuration).items():
+            refuse_over_limits(kernel, block, (program.kernels or {})[kernel], device)
+        return program
+
+    def code(self, prepared: Program) -> Code:
+        """The hash of the cubin and its launches; the most that any of the kernels takes of each resource."""
+        if prepared.kernels is None:
+            return Code(facts={"emulated": True})
+        blocks = self.blocks(prepared.configuration)
+        kernels = {name: prepared.kernels[name] for name in blocks}
+        identity = Path(prepared.path).read_bytes() + repr(sorted(blocks.items())).encode()
+        most = {
+            "registers": max(k.registers for k in kernels.values()),
+            "spilled_bytes": max(k.spill_store_bytes + k.spill_load_bytes for k in kernels.values()),
+            "shared_bytes": max(
+                blocks[name].shared_bytes + k.shared_static_bytes for name, k in kernels.items()
+            ),
+        }
+        facts = {
+            "compile_seconds": round(prepared.seconds, 4),
+            "compiled_before": prepared.cached,
+            "kernels": {name: asdict(resources) for name, resources in kernels.items()},
+        }
+        return Code(hashlib.sha256(identity).hexdigest(), most, facts)
+
+    @cached_property
+    def _compiler(self) -> CudaCompiler:
+        compiler = find_compiler(_driver_major())
+        if compiler is None:
+            raise CompilerRefusal("no CUDA compiler: pip install nvidia-cuda-nvrtc, or put nvcc on the PATH")
+        return compiler
+
+    def _emulated(self, configuration: Configuration) -> Program:
+        from autotune.measure.gpu.emulator import emulated
+
+        path = emulated(self.source, self.kernels, self.macros(configuration), self.context.cache)
+        return Program(str(path), configuration, True)
+
+    # -- loading and calling -------------------------------------------------------------------
+
+    def launch(self, loaded: Loaded, inputs: Mapping[str, Tensor], outputs: Mapping[str, Tensor]) -> None:
+        """Launch what :meth:`call` is to time."""
+        raise NotImplementedError(f"{type(self).__name__} must define launch()")
+
+    def call(
+        self, loaded: Loaded | Vendor, inputs: Mapping[str, Tensor], outputs: Mapping[str, Tensor]
+    ) -> None:
+        if callable(loaded):
+            loaded(self, inputs, outputs)
+        else:
+            self.launch(loaded, inputs, outputs)
+
+    def load(self, prepared: Program) -> Loaded:
+        blocks = self.blocks(prepared.configuration)
+        if prepared.emulated:
+            return _OnEmulator(prepared, blocks)
+        return _OnDevice(prepared, blocks, self.device)
+
+
+class _OnEmulator:
+    def __init__(self, program: Program, blocks: Mapping[str, Block]) -> None:
+        from autotune.measure.gpu.emulator import Emulator
+
+        self.configuration = program.configuration
+        self._blocks = blocks
+        self._emulator = Emulator(Path(program.path))
+
+    def launch(self, kernel: str, grid: Sequence[int], *arguments: Any) -> None:
+        block = self._blocks[kernel]
+        tensors = [argument for argument in arguments if hasattr(argument, "data_ptr")]
+        buffers = [(tensor.data_ptr(), tensor.numel() * tensor.element_size()) for tensor in tensors]
+        given = _values(arguments)
+        self._emulator.launch(kernel, _dimensions(grid), block.threads, block.shared_bytes, given, buffers)
+
+
+class _OnDevice:
+    """In PyTorch's context on ``device``, which this makes current."""
+
+    def __init__(self, program: Program, blocks: Mapping[str, Block], device: Any) -> None:
+        import torch
+
+        torch.cuda.set_device(device)
+        torch.empty(1, device=device)  # makes the context, and it current
+        self.configuration = program.configuration
+        self._blocks = blocks
+        self._stream = torch.cuda.current_stream
+        module = Driver().load(Path(program.path).read_bytes())
+        self._functions = {name: module.function(name, block.shared_bytes) for name, block in blocks.items()}
+
+    def launch(self, kernel: str, grid: Sequence[int], *arguments: Any) -> None:
+        block, stream = self._blocks[kernel], int(self._stream().cuda_stream)
+        self._functions[kernel].launch(
+            _dimensions(grid), block.threads, block.shared_bytes, stream, _values(arguments)
+        )
+
+
+def refuse_over_limits(
+    kernel: str, block: Block, resources: KernelResources, device: Mapping[str, Any]
+) -> None:
+    """Raise :class:`Infeasible` where one block does not fit the device, as far as its limits are known."""
+    taken = {
+        "max_threads": (block.size, "threads"),
+        "shared_memory_bytes": (block.shared_bytes + resources.shared_static_bytes, "bytes of shared memory"),
+        "registers": (block.size * _allocated(resources.registers), "registers"),
+    }
+    for fact, (needed, what) in taken.items():
+        limit = device.get(fact)
+        if limit is not None and needed > limit:
+            raise Infeasible(f"a block of {kernel} takes {needed:,} {what}; the device has {limit:,}")
+
+
+def _allocated(registers: int) -> int:
+    """A warp is given registers in units of 256, eight a thread (CUDA occupancy calculator, since 3.5)."""
+    return -(-registers // 8) * 8
+
+
+def _values(arguments: Sequence[Any]) -> list[Any]:
+    return [ctypes.c_void_p(a.data_ptr()) if hasattr(a, "data_ptr") else a for a in arguments]
+
+
+def _dimensions(grid: Sequence[int]) -> Dimensions:
+    x, y, z = (*grid, 1, 1)[:3]
+    return x, y, z
+
+
+def _driver_major() -> int | None:
+    """The major version of CUDA that the driver here serves; ``None`` without a driver."""
+    try:
+        return Driver().version()[0]
+    except (OSError, DriverError):
+        return None
+
+
+__all__ = ["Block", "CudaObjective", "Loaded", "Program", "Tensor", "Vendor", "refuse_over_limits"]

@@ -1,0 +1,244 @@
+"""Objectives that are kernels over tensors on a device: inputs, guarded outputs, an oracle, its clock."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from autotune.measure.gpu.apparatus import find_apparatus
+from autotune.measure.gpu.monitor import Monitor
+from autotune.measure.gpu.nvml import open_nvml
+from autotune.measure.gpu.peaks import device_uuid, known_peaks
+from autotune.measure.gpu.tensors import (
+    GuardedTensor,
+    Tensor,
+    copies,
+    tensor_bytes,
+    tensor_error,
+    unchanged,
+)
+from autotune.measure.gpu.timing import Apparatus, Caches, Timer, most_sets, plan, rough_seconds
+from autotune.measure.kernels.kernel_objective import KernelObjective
+from autotune.measure.kernels.roofline import Peaks, Roofline, roofline
+from autotune.measure.objective import Context
+from autotune.measure.readings import Sample
+
+CHECKS = 3
+"""How often a kernel is run against its reference on a GPU: a missing barrier does not show every time."""
+
+
+_Set = tuple[Mapping[str, Tensor], Mapping[str, GuardedTensor]]
+"""Inputs and outputs of one call."""
+
+
+@dataclass
+class _Round:
+    """What one trial is read with."""
+
+    loaded: Any
+    rng: np.random.Generator
+    timer: Timer
+    seconds: float
+    """Roughly, of a call."""
+    roof: Roofline | None
+    facts: dict[str, object]
+    """What is to be stored with the trial."""
+    times: list[float] = field(default_factory=list)
+
+
+class DeviceObjective(KernelObjective):
+    """Base class of kernels over ``torch`` tensors. Metrics: ``time`` (seconds a call) and ``error``.
+
+    On a GPU that counts energy ``energy`` (joules a call) is a further one, where the workload has
+    ``energy: true``; each reading then takes up to two seconds.
+
+    Subclasses define ``make_inputs`` (on :attr:`device`; :meth:`generator` makes PyTorch's from ``rng``),
+    ``outputs``, ``reference`` (on whatever device) and ``call``, and may define ``work``. ``call`` uses
+    PyTorch's current stream, may be captured in a CUDA graph, and so neither waits for the device nor copies
+    to the host.
+
+    The workload may say ``device`` (``cuda:1``; default: the first GPU, else the CPU) and ``caches``:
+    ``cold`` (default on a GPU: each call finds its inputs in memory only) or ``warm``.
+    """
+
+    device_facts: ClassVar[tuple[str, ...]] = ("device", "caches", "energy")
+    """What a workload may say of the device: a part of a subclass's ``workload_facts``, if it has any."""
+
+    caches: ClassVar[Caches | None] = None
+    """What a call finds where the workload does not say; ``None``: cold on a GPU, else warm."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._device: Any = None
+        self._apparatus: Apparatus | None = None
+        self._monitor: Monitor | None = None
+        self._peaks: Peaks | None = None
+        self._round: _Round | None = None
+
+    # -- the device ----------------------------------------------------------------------------
+
+    @property
+    def device(self) -> Any:
+        """The ``torch.device``. The first use of it loads PyTorch, but makes no context on a GPU."""
+        if self._device is None:
+            import torch
+
+            named = self.context.workload.get("device")
+            self._device = torch.device(named or ("cuda:0" if torch.cuda.is_available() else "cpu"))
+        return self._device
+
+    def generator(self, rng: np.random.Generator) -> Any:
+        """A ``torch.Generator`` on the device, seeded from ``rng``."""
+        import torch
+
+        return torch.Generator(device=self.device).manual_seed(int(rng.integers(2**62)))
+
+    @property
+    def apparatus(self) -> Apparatus:
+        """What times, flushes and captures on the device."""
+        if self._apparatus is None:
+            self._apparatus = find_apparatus(self.device)
+        return self._apparatus
+
+    @property
+    def monitor(self) -> Monitor:
+        """What warms the device up and watches it."""
+        if self._monitor is None:
+            uuid = device_uuid(self.device) if self.device.type == "cuda" else ""
+            self._monitor = Monitor(open_nvml(uuid) if uuid else None)
+        return self._monitor
+
+    # -- checking ------------------------------------------------------------------------------
+
+    def _varied(self, facts: Mapping[str, Any]) -> Self:
+        other = super()._varied(facts)
+        other._device, other._apparatus = self.device, self.apparatus
+        return other
+
+    def _check(self, loaded: Any, rng: np.random.Generator) -> float:
+        inputs = self.make_inputs(rng)
+        expected = self.reference(copies(inputs))
+        before = copies(inputs)
+        guarded = self._guarded()
+        errors = [0.0]
+        for _ in range(CHECKS if self.device.type == "cuda" else 1):
+            for output in guarded.values():
+                output.poison()
+            self.call(loaded, inputs, {name: output.tensor for name, output in guarded.items()})
+            self.apparatus.events.synchronise()
+            for name, output in guarded.items():
+                output.verify(name)
+            unchanged(before, inputs)
+            errors += [self._error(name, output.tensor, expected) for name, output in guarded.items()]
+        return max(errors)
+
+    def _call_unseen(self, loaded: Any, rng: np.random.Generator) -> None:
+        self.call(loaded, self.make_inputs(rng), {name: o.tensor for name, o in self._guarded().items()})
+        self.apparatus.events.synchronise()
+
+    def _error(self, name: str, answer: Tensor, expected: Mapping[str, Tensor]) -> float:
+        allowed = self._allowed(name, str(answer.dtype).removeprefix("torch."), expected)
+        return tensor_error(name, answer, expected[name], allowed)
+
+    def _guarded(self) -> dict[str, GuardedTensor]:
+        return {
+            name: GuardedTensor(shape, dtype, self.device) for name, (shape, dtype) in self.outputs().items()
+        }
+
+    # -- measuring -----------------------------------------------------------------------------
+
+    def measure(self, loaded: Any, rng: np.random.Generator) -> Sample:
+        """One reading, in seconds a call. Each ``rng`` has fresh inputs."""
+        held = self._round
+        fresh = held is None or held.loaded is not loaded or held.rng is not rng
+        del held  # its tensors may go before the new ones come
+        if fresh:
+            self._begin(loaded, rng)
+        assert self._round is not None
+        this, monitor = self._round, self.monitor
+        timer = this.timer
+        if self.device.type == "cuda" and (fresh or monitor.asleep):
+            batch_seconds = this.seconds * timer.plan.calls
+            monitor.warm_up(timer.batch, self.apparatus.events.synchronise, batch_seconds)
+            this.facts |= {"warmed": round(monitor.warmed, 3), **monitor.company()}
+        watched = monitor.watch(timer.read)
+        this.times.append(watched.seconds)
+        values = {"time": watched.seconds, **self._energy(this)}
+        facts = {**this.facts, **self._share(this)} | ({"throttled": watched.why} if watched.why else {})
+        return Sample(values, watched.context, watched.discarded, facts)
+
+    def _energy(self, this: _Round) -> dict[str, float]:
+        if not self.context.workload.get("energy"):
+            return {}
+        timer = this.timer
+        batch_seconds = this.seconds * timer.plan.calls
+        found = self.monitor.energy(timer.batch, self.apparatus.events.synchronise, batch_seconds)
+        if found is None:
+            this.facts["energy"] = "not known: this device counts none, or too seldom for the time it was run"
+            return {}
+        this.facts["energy"] = {"seconds": round(found.seconds, 3), "steps": found.steps}
+        return {"energy": found.joules / timer.plan.calls, "power": found.watts}
+
+    def _share(self, this: _Round) -> dict[str, object]:
+        """How near the readings so far come to what the device could reach."""
+        if this.roof is None:
+            return {}
+        share = round(this.roof.share(statistics.median(this.times)), 4)
+        return {"roofline": {"floor": this.roof.floor, "bound": this.roof.bound, "share": share}}
+
+    def _roof(self) -> Roofline | None:
+        work = self.work()
+        if work is not None and self._peaks is None:
+            self._peaks = known_peaks(self.device, self.apparatus, self.context.cache)
+        return roofline(work, self._peaks) if work is not None and self._peaks is not None else None
+
+    def _begin(self, loaded: Any, rng: np.random.Generator) -> None:
+        """Make a new round: fresh tensors, and how they are read."""
+        earlier, self._round = self._round, None
+        known = earlier.seconds if earlier is not None and earlier.loaded is loaded else 0.0
+        del earlier  # its tensors may go before the new ones come
+        roof = self._roof()  # first: the probe takes much memory, and its random numbers no failed capture
+        sets: list[_Set] = [(self.make_inputs(rng), self._guarded())]
+        seconds = known or rough_seconds(self.apparatus, self._bind(loaded, *sets[0]))
+        timer = self._timer(loaded, rng, sets, seconds)
+        if not known and (launched_together := timer.read()) < 0.5 * seconds:
+            seconds = launched_together  # launching one by one had taken longer than running
+            timer = self._timer(loaded, rng, sets, seconds)
+        self._round = _Round(loaded, rng, timer, seconds, roof, {"timing": timer.describe()})
+
+    def _timer(self, loaded: Any, rng: np.random.Generator, sets: list[_Set], seconds: float) -> Timer:
+        """A timer of a kernel of about ``seconds``; adds as many sets of tensors as its plan asks for."""
+        inputs, outputs = sets[0]
+        size = tensor_bytes(inputs) + tensor_bytes({name: o.tensor for name, o in outputs.items()})
+        caches = self._caches()
+        most = most_sets(size, self.apparatus.free_bytes(), caches)
+        chosen = plan(seconds, most, caches, self.apparatus.events.resolution)
+        while len(sets) < chosen.sets:
+            sets.append((self.make_inputs(rng), self._guarded()))
+        calls = [self._bind(loaded, *one) for one in sets[: chosen.sets]]
+        return Timer(self.apparatus, calls, chosen, caches, partial(self._replayed, outputs))
+
+    def _bind(self, loaded: Any, inputs: Mapping[str, Tensor], outputs: Mapping[str, GuardedTensor]) -> Any:
+        return partial(self.call, loaded, inputs, {name: output.tensor for name, output in outputs.items()})
+
+    def _replayed(self, outputs: Mapping[str, GuardedTensor], replay: Any) -> str:
+        """Whether replaying a graph writes the outputs; work on another stream is not in it."""
+        for output in outputs.values():
+            output.poison()
+        replay()
+        self.apparatus.events.synchronise()
+        if any(output.untouched() for output in outputs.values()):
+            return "replaying its CUDA graph writes no output: does it launch on the current stream?"
+        return ""
+
+    def _caches(self) -> Caches:
+        default = self.caches or ("cold" if self.device.type == "cuda" else "warm")
+        declared = self.context.workload.get("caches", default)
+        if declared not in ("cold", "warm"):
+            raise ValueError(f"the workload's caches must be cold or warm, not {declared!r}")
+        return "warm" if declared == "warm" else "cold"

@@ -1,0 +1,58 @@
+"""Reads what another tuner has recorded, in whichever of the known formats.
+
+Two are known. A *Kernel Tuner cache file* has one entry a configuration under ``cache``, times
+in milliseconds, and a text such as ``RuntimeFailedConfig`` in the place of a time where it failed. A
+*T4 file*, the exchange format of auto-tuners, has a list of ``results`` that name their units. Either
+may be gzipped, and cut short by a crash: all complete entries count, and :attr:`Recording.damage` says
+that there were more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from autotune.errors import InputError, Problem, nearest
+from autotune.measure.recordings.formats import Reader
+from autotune.measure.recordings.kernel_tuner import KernelTunerReader
+from autotune.measure.recordings.recording import Recording
+from autotune.measure.recordings.salvage import salvage
+from autotune.measure.recordings.t4 import T4Reader
+
+
+def read_recording(path: str | Path) -> Recording:
+    """Read a Kernel Tuner cache file or a T4 file, gzipped or not, whole or cut short.
+
+    Raises :class:`InputError` saying what the file lacks where it is neither, or holds no complete entry.
+    """
+    path = Path(path)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(Problem(f"cannot read the recording {path}: {error.strerror or error}")) from error
+    salvaged = salvage(data, frozenset({"cache", "results"}))
+    document = salvaged.document
+    if isinstance(document.get("cache"), dict):
+        reader: Reader = KernelTunerReader(path, document)
+    elif isinstance(document.get("results"), list):
+        reader = T4Reader(path, document)
+    else:
+        raise _unknown_form(path, document, salvaged.damage)
+    recording = reader.read(salvaged.damage)
+    if not recording.entries:
+        after = f": {salvaged.damage}" if salvaged.damage else ""
+        raise InputError(Problem(f"the recording {path} holds no complete configuration{after}"))
+    return recording
+
+
+def _unknown_form(path: Path, document: Mapping[str, object], damage: str) -> InputError:
+    known = ("cache", "results")
+    hints = [nearest(name, known) for name in document]
+    return InputError(
+        Problem(
+            f"{path} is no recording that can be read" + (f": {damage}" if damage else ""),
+            expected="a Kernel Tuner cache file (a JSON object with 'tune_params' and 'cache')"
+            " or a T4 file (one with 'results')",
+            hint=next((hint for hint in hints if hint), ""),
+        )
+    )

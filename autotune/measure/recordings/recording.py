@@ -1,0 +1,91 @@
+"""Recorded spaces: what another tuner measured. :mod:`autotune.measure.recordings.read` reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from autotune.space.configuration import Configuration, Value
+from autotune.status import Status
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One recorded configuration. All times are in seconds; a failure has no ``time``."""
+
+    configuration: Configuration
+    """Without the knobs that do not exist in it, which a T4 file may leave out."""
+    status: Status
+    time: float | None = None
+    """The time that the recording states, usually the mean of the readings; also ``None`` in a T4 file
+    that is about something else."""
+    readings: tuple[float, ...] = ()
+    """The raw readings in the order taken; empty where only their mean was kept."""
+    compile_seconds: float = 0.0
+    verification_seconds: float = 0.0
+    benchmark_seconds: float = 0.0
+    framework_seconds: float = 0.0
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    """Other recorded numbers (``GFLOP/s``, energy), in the recording's own units."""
+    error: str = ""
+    """The recording's word for the failure."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A recorded space: the only configurations that exist, and what came of each."""
+
+    path: Path
+    form: Literal["kernel-tuner", "t4"]
+    kernel: str
+    device: str
+    """The recorded device's name; empty where the recording does not say."""
+    knobs: Mapping[str, tuple[Value, ...]]
+    """The values of each knob, in the recording's order; also those of knobs with a single value."""
+    units: Mapping[str, str]
+    """The unit of each metric in the file: ``time`` (converted to seconds here), and others."""
+    entries: tuple[Entry, ...]
+    """In the order recorded; of a configuration that is there twice, the later one."""
+    damage: str = ""
+    """What is wrong with the file, where it was cut short; empty where it is whole."""
+
+    _firsts: dict[tuple[str, ...], dict[tuple[object, ...], Entry]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+
+    @cached_property
+    def _by_key(self) -> dict[tuple[object, ...], Entry]:
+        return {self._key(entry.configuration): entry for entry in self.entries}
+
+    def _key(self, configuration: Mapping[str, Value]) -> tuple[object, ...]:
+        only = {name: values[0] for name, values in self.knobs.items() if len(values) == 1}
+        chosen = [configuration.get(name, only.get(name)) for name in self.knobs]
+        return key_of(chosen)
+
+    def find(self, configuration: Mapping[str, Value]) -> Entry | None:
+        """The entry of a configuration; ``None`` where it was not recorded.
+
+        Knobs with a single value may be left out, and ``16.0`` finds what was recorded for ``16``. Another
+        knob that is left out does not exist: the first of what was recorded with any value of it is found.
+        """
+        found = self._by_key.get(self._key(configuration))
+        if found is None and not configuration.keys() >= self.knobs.keys():
+            names = tuple(name for name in self.knobs if name in configuration)
+            found = self._first_by(names).get(key_of(configuration[name] for name in names))
+        return found
+
+    def _first_by(self, names: tuple[str, ...]) -> Mapping[tuple[object, ...], Entry]:
+        """The first entry with each combination of values of just these knobs."""
+        if names not in self._firsts:
+            firsts = self._firsts[names] = {}
+            for entry in self.entries:
+                firsts.setdefault(key_of(map(entry.configuration.get, names)), entry)
+        return self._firsts[names]
+
+
+def key_of(values: Iterable[object]) -> tuple[object, ...]:
+    """What makes the values of two configurations the same: 16 is 16.0, 1 is not True."""
+    return tuple((isinstance(value, bool), value) for value in values)

@@ -1,0 +1,148 @@
+"""A guardian as its session sees it: started with a worker below it, given orders, heard and buried."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from typing import TypeVar
+
+from autotune.errors import AutotuneError
+from autotune.measure.capture import tail_text
+from autotune.measure.workers.bootstrap import python_command
+from autotune.measure.workers.channel import BrokenChannel, Channel
+from autotune.measure.workers.endings import OUTPUT, Ended, Output
+from autotune.measure.workers.limits import GroupCap
+from autotune.measure.workers.messages import Noted, Setup
+from autotune.measure.workers.notes import SharedNotes
+from autotune.measure.workers.worker import Birth
+
+_KILL_SECONDS = 20.0
+"""How long a guardian may take to kill a tree; a core of many gigabytes takes seconds to be freed."""
+
+_OUTPUT_SECONDS = 5.0
+
+_Kind = TypeVar("_Kind", Ended, Output)
+
+
+class GuardianLink:
+    """Holds what a session has of the two processes, from their birth until :meth:`close`."""
+
+    def __init__(self, setup: Setup, environment: Mapping[str, str], guardian_cores: tuple[int, ...]) -> None:
+        """Raises :class:`AutotuneError` where they cannot be started; then nothing is left open."""
+        self._cap = setup.cap
+        self._said: list[Ended | Output] = []
+        with ExitStack() as ours, ExitStack() as given:
+            try:
+                self._errors = os.memfd_create("autotune-guardian", os.MFD_CLOEXEC)
+                ours.callback(os.close, self._errors)
+                notes = SharedNotes.make()
+                given.callback(os.close, notes)
+                control, guardian_end = _pair(ours, given)
+                channel, worker_end = _pair(ours, given)
+                self._notes = SharedNotes(notes)
+                ours.callback(self._notes.close)
+                birth = Birth(
+                    session=os.getpid(),
+                    control=guardian_end.fileno(),
+                    channel=worker_end.fileno(),
+                    notes=notes,
+                    cores=setup.cores,
+                    guardian_cores=guardian_cores,
+                    group=str(setup.cap.folder) if isinstance(setup.cap, GroupCap) else "",
+                )
+                self._process = subprocess.Popen(
+                    python_command(birth),
+                    env={**os.environ, **environment},
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=self._errors,
+                    pass_fds=(birth.control, birth.channel, birth.notes),
+                    start_new_session=True,
+                )
+            except OSError as error:  # a limit on files, on their size or on processes
+                raise AutotuneError(f"no worker process could be started: {error}") from error
+            self._control = Channel(control)
+            self.channel = Channel(channel)
+            """To the worker."""
+            self._open = ours.pop_all()  # they live: all is closed when they have ended
+
+    @property
+    def pid(self) -> int:
+        """Of the guardian, whose descendant all else is."""
+        return self._process.pid
+
+    def fileno(self) -> int:
+        """Readable where the guardian has something to say."""
+        return self._control.fileno()
+
+    def hear(self) -> bool:
+        """Take what it has said; whether the worker has ended. :class:`BrokenChannel` where it is gone."""
+        self._said += self._control.receive()
+        return any(isinstance(message, Ended) for message in self._said)
+
+    def output(self) -> str:
+        """What was printed since the last time."""
+        printed = self._order(OUTPUT, Output, _OUTPUT_SECONDS)
+        return printed.text if printed is not None else ""
+
+    def end(self, order: bytes) -> Ended | None:
+        """Order it to end the worker, and wait until all are dead; ``None`` where the guardian is dead.
+
+        Then what can be reached from here is killed: its process group, and the group of its cap.
+        """
+        ended = self._order(order, Ended, _KILL_SECONDS)
+        if ended is None:
+            with suppress(OSError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            if isinstance(self._cap, GroupCap):
+                self._cap.kill_members()
+        self._process.wait()
+        return ended
+
+    def noted(self, now: float) -> Noted:
+        """What the worker has written down of its last request, until ``now`` (monotonic)."""
+        return self._notes.read(now)
+
+    def own_errors(self) -> str:
+        """What the guardian has printed itself, before it was one or as it died."""
+        os.lseek(self._errors, 0, os.SEEK_SET)
+        return tail_text(os.read(self._errors, 1 << 20))
+
+    def close(self) -> None:
+        """After the end: close what was held open for them."""
+        self._open.close()
+
+    def _order(self, order: bytes, kind: type[_Kind], seconds: float) -> _Kind | None:
+        """Give an order and wait for what the guardian says; ``None`` where it is gone."""
+        self._control.send_raw(order)
+        deadline = time.monotonic() + seconds
+        poll = select.poll()
+        poll.register(self._control.fileno(), select.POLLIN)
+        has_ended = False
+        while True:
+            for message in self._said:
+                if isinstance(message, kind):
+                    self._said = [other for other in self._said if other is not message]
+                    return message
+            left = deadline - time.monotonic()
+            if left <= 0 or has_ended:
+                return None
+            poll.poll(left * 1000 + 1)
+            try:
+                has_ended = self.hear()
+            except BrokenChannel:
+                return None
+
+
+def _pair(ours: ExitStack, given: ExitStack) -> tuple[socket.socket, socket.socket]:
+    """Our end of a connection, and the one that is given away."""
+    own, other = socket.socketpair()
+    ours.callback(own.close)
+    given.callback(other.close)
+    return own, other

@@ -1,0 +1,168 @@
+"""What a session and its workers say to each other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from autotune.errors import Problem
+from autotune.measure.objective import Baseline, Context
+from autotune.measure.outcome import Estimate, Outcome, Reading, Report
+from autotune.measure.reports import Curve
+from autotune.measure.workers.limits import MemoryCap
+from autotune.space.configuration import Configuration
+from autotune.space.spec import MeasureSettings, MetricSpec, ObjectiveSpec
+
+
+@dataclass(frozen=True)
+class Setup:
+    """The first message to a worker: what it will prepare or measure."""
+
+    objective: ObjectiveSpec
+    context: Context
+    metrics: tuple[MetricSpec, ...]
+    settings: MeasureSettings
+    knobs: tuple[str, ...] = ()
+    """Names of all knobs, to hold the parameters of a function against; empty: not known."""
+    cores: tuple[int, ...] = ()
+    """Hardware threads to be pinned to; empty: not pinned."""
+    cap: MemoryCap | None = None
+    repeats: bool = True
+    """Whether it will repeat readings, and is to load what judging them takes before its first trial."""
+    curve: Curve | None = None
+    """How a reading is followed that is a whole run of its own; ``None``: it is none."""
+    share: float = math.inf
+    """Seconds for the readings of one trial; see :attr:`~autotune.space.spec.Budget.share`."""
+
+
+# -- requests ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Prepare:
+    """Prepare a configuration; answered by :class:`Prepared`."""
+
+    configuration: Configuration
+    seed: int
+
+
+@dataclass(frozen=True)
+class Check:
+    """Load and check a configuration ahead of its turn; answered by :class:`Checked`."""
+
+    configuration: Configuration
+    prepared: bytes
+    seed: int
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Load, check and read one configuration within ``seconds``; answered by :class:`Measured`."""
+
+    configuration: Configuration
+    prepared: bytes | None
+    """The pickle that :class:`Prepared` brought; ``None``: the configuration itself is what to load."""
+    seed: int
+    seconds: float
+    incumbent: Estimate | None = None
+    curve: Curve | None = None
+    """How its one run is followed; ``None``: it is read until it is known well enough."""
+    checked: tuple[Reading, ...] | None = None
+    """What a :class:`Check` has read; ``None``: it is to be checked now."""
+
+
+@dataclass(frozen=True)
+class Enter:
+    """Load and check ``what`` and keep it, to be read now and then; answered by :class:`Measured`."""
+
+    what: Configuration | Baseline
+    prepared: bytes | None
+    seed: int
+
+
+@dataclass(frozen=True)
+class Read:
+    """One reading of what :class:`Enter` has loaded; answered by :class:`Measured`."""
+
+    seed: int
+
+
+Request = Prepare | Check | Measure | Enter | Read
+
+
+# -- while a request is answered ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Reported:
+    """How far the run has come. Where it ``waits``, :class:`Decided` answers; nothing else does."""
+
+    report: Report
+    waits: bool
+
+
+@dataclass(frozen=True)
+class Decided:
+    """``why`` the run is to end; empty: it may go on."""
+
+    why: str = ""
+
+
+# -- answers -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The objective stands; the worker waits for requests."""
+
+    prepares: bool
+    """Whether there is anything to prepare ahead of a configuration's turn."""
+    checks_ahead: bool
+    """Whether what was prepared may be checked ahead of its turn, too."""
+    baselines: tuple[Baseline, ...]
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The objective cannot be used at all; the user's input is at fault."""
+
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """``prepared`` is the pickle of what was made, ``None`` where that failed as ``outcome`` says."""
+
+    outcome: Outcome
+    prepared: bytes | None = None
+    leftovers: str = ""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """``ok``, with what the check has read, or how it failed."""
+
+    outcome: Outcome
+    leftovers: str = ""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """``leftovers``, in all answers: what a trial left behind, if its worker is to end for that."""
+
+    outcome: Outcome
+    leftovers: str = ""
+
+
+Answer = Prepared | Checked | Measured
+
+
+@dataclass(frozen=True)
+class Noted:
+    """What a worker wrote down while it went: all that is left of a trial whose process died."""
+
+    phase: str = ""
+    phases: Mapping[str, float] = field(default_factory=dict)
+    """Seconds of each phase that was finished, and of ``phase`` so far."""
+    readings: tuple[Reading, ...] = ()

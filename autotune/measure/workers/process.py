@@ -1,0 +1,216 @@
+"""A worker as its session sees it: a process that can be killed at any moment, with all that it started."""
+
+from __future__ import annotations
+
+import math
+import os
+import select
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from autotune.errors import InputError
+from autotune.measure.workers.channel import BrokenChannel
+from autotune.measure.workers.endings import KILL, SILENT
+from autotune.measure.workers.guardian_link import GuardianLink
+from autotune.measure.workers.messages import Answer, Decided, Ready, Refused, Reported, Request, Setup
+from autotune.measure.workers.postmortem import Cause, Death
+
+START_SECONDS = 120.0
+"""How long an objective may take to import (torch on a cold disk takes a while)."""
+
+_LONGEST_POLL_SECONDS = 3600.0
+"""A poll takes at most 24 days, and a limit may be longer: then it is asked again."""
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What a worker is at: starting, or a request."""
+
+    seconds: float
+    """Its limit."""
+    began: float = field(default_factory=time.monotonic)
+    machine_kills: int = field(default_factory=lambda: _machine_kills())
+    """How many processes the kernel had killed for memory when it began."""
+
+    @property
+    def deadline(self) -> float:
+        return self.began + self.seconds
+
+
+class Worker:
+    """A process that makes an objective and then answers requests about it, one at a time.
+
+    Its life::
+
+        born ──▶ starting ──Ready──▶ idle ◀──answer── busy
+                    │                 │ └───request────▲ │
+                    │ Refused         │                  │
+                    ▼                 ▼                  ▼
+                 InputError         ended ◀── died, killed at its limit, given up, or closed
+
+    Two processes are born. The *guardian* runs none of the objective's code. The worker proper is its
+    child: capped, pinned, in a process group of its own. It adopts the orphans among its descendants, and
+    the guardian does after its death. Whenever either the session or the worker ends, the guardian
+    kills everything below it and reaps it. Whoever holds a Worker closes it. Only :meth:`wait` waits for the
+    objective's code; all else returns at once, or as soon as the guardian has done its work.
+    """
+
+    def __init__(
+        self,
+        setup: Setup,
+        environment: Mapping[str, str] | None = None,
+        guardian_cores: tuple[int, ...] = (),
+    ) -> None:
+        """Begin to start. ``environment`` is added to that of this process."""
+        self.setup = setup
+        self.ready: Ready | None = None
+        self.output = ""
+        """What it printed while it was at its last request."""
+        self.reported: list[Reported] = []
+        """What the trial that it is at has reported and nobody has taken yet."""
+        self._task: _Task | None = _Task(START_SECONDS)
+        self._death: Death | None = None
+        self._link = GuardianLink(setup, environment or {}, guardian_cores)
+        self._link.channel.send(setup)
+
+    @property
+    def name(self) -> str:
+        """Host and process, as they are written down with a trial."""
+        return f"{os.uname().nodename}:{self.pid}"
+
+    @property
+    def pid(self) -> int:
+        """Of the guardian, whose descendant all else is."""
+        return self._link.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._death is None
+
+    @property
+    def busy(self) -> bool:
+        """Whether it has not answered yet; starting counts."""
+        return self._task is not None
+
+    @property
+    def deadline(self) -> float:
+        """When it will be killed if it has not answered (monotonic); infinite while it is idle."""
+        return self._task.deadline if self._task is not None and self.alive else math.inf
+
+    # -- asking and answering ------------------------------------------------------------------
+
+    def ask(self, request: Request, seconds: float) -> None:
+        """Send a request to an idle worker, to be answered within ``seconds``."""
+        assert self.ready is not None and not self.busy, "a worker answers one request at a time"
+        self._task = _Task(seconds)
+        self._link.channel.send(request)
+
+    def answer(self, decided: Decided) -> None:
+        """Answer a report that waits."""
+        if self.alive:
+            self._link.channel.send(decided)
+
+    def watch(self, poll: select.poll) -> None:
+        """Register all that something can come from."""
+        if self.alive:
+            unsent = select.POLLOUT if self._link.channel.unsent else 0
+            poll.register(self._link.channel.fileno(), select.POLLIN | unsent)
+            poll.register(self._link.fileno(), select.POLLIN)
+
+    def attend(self) -> Answer | Ready | Death | None:
+        """What has come since the last call, if anything; never waits for the worker.
+
+        Raises :class:`InputError` where the objective cannot be used at all.
+        """
+        if self._death is not None:
+            return self._death
+        try:
+            self._link.channel.flush()
+            messages = self._link.channel.receive()
+        except BrokenChannel:
+            return self._end(Cause.SILENT, SILENT)
+        self.reported += [message for message in messages if isinstance(message, Reported)]
+        if answers := [message for message in messages if not isinstance(message, Reported)]:
+            return self._take(answers)
+        try:
+            has_ended = self._link.hear()
+        except BrokenChannel:
+            return self._end(Cause.VANISHED, KILL)
+        if has_ended:
+            return self._end(Cause.SILENT, SILENT)
+        if time.monotonic() >= self.deadline:
+            return self._end(Cause.LIMIT, KILL)
+        return None
+
+    def forgive(self, seconds: float) -> None:
+        """So many seconds do not count as its own: nobody could have heard its answer."""
+        if self._task is not None:
+            self._task = replace(self._task, began=self._task.began + seconds)
+
+    def wait(self) -> Answer | Ready | Death:
+        """Wait for the answer, at most until the deadline."""
+        while (came := self.attend()) is None:
+            poll = select.poll()
+            self.watch(poll)
+            left = max(0.0, self.deadline - time.monotonic())
+            poll.poll(min(left, _LONGEST_POLL_SECONDS) * 1000 + 1)
+        return came
+
+    def _take(self, answers: list[object]) -> Answer | Ready | Death:
+        message = answers[0]
+        if isinstance(message, Refused):
+            self.close()
+            raise InputError(message.problems)
+        if not self.busy or len(answers) > 1 or not isinstance(message, Ready | Answer):
+            return self._end(Cause.SILENT, KILL)  # who says what nobody has asked is not believed
+        self.output = self._link.output()
+        self._task = None
+        if isinstance(message, Ready):
+            self.ready = message
+        return message
+
+    # -- ending --------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Kill it where it is alive, with all that it started. Nothing of it is left afterwards."""
+        if self._death is None:
+            self._end(Cause.ORDER, KILL)
+
+    def memory_kills(self) -> int:
+        """How many of its processes the kernel has killed at its memory cap."""
+        return self.setup.cap.kills() if self.setup.cap is not None else 0
+
+    def _end(self, cause: Cause, order: bytes) -> Death:
+        now, task = time.monotonic(), self._task
+        ended = self._link.end(order)
+        if ended is None:
+            cause = Cause.VANISHED
+        elif cause in (Cause.SILENT, Cause.LIMIT) and not ended.killed:
+            cause = Cause.DIED
+        self.output = ended.output if ended is not None else self._link.own_errors()
+        self._death = Death(
+            cause=cause,
+            ended=ended,
+            noted=self._link.noted(now),
+            cap_kills=self.memory_kills(),
+            machine_kills=_machine_kills() - task.machine_kills if task is not None else 0,
+            output=self.output,
+            limit=task.seconds if task is not None else math.inf,
+            cap=self.setup.cap.bytes if self.setup.cap is not None else None,
+        )
+        self._link.close()
+        if self.setup.cap is not None:
+            self.setup.cap.remove()  # or the next session will, where the kernel is not done with it
+        return self._death
+
+
+def _machine_kills() -> int:
+    """How many processes the kernel has killed for memory since the machine started."""
+    with suppress(OSError, ValueError):
+        for line in Path("/proc/vmstat").read_text().splitlines():
+            if line.startswith("oom_kill "):
+                return int(line.split()[1])
+    return 0

@@ -1,0 +1,77 @@
+"""What trials leave in the process that serves them, and nothing but a new process undoes."""
+
+from __future__ import annotations
+
+import gc
+import math
+import os
+import resource
+import sys
+
+from autotune.measure.libc import trim_heap
+from autotune.measure.workers.descendants import descendants, reap
+from autotune.measure.workers.memory import resident
+
+
+class Residue:
+    """Of the trials since it was made, in this process. ``cap``: bytes that it may have at all."""
+
+    def __init__(self, cap: int | None = None) -> None:
+        self._standing = frozenset(descendants(os.getpid()))
+        """Processes that the objective started when it was made, to serve all configurations."""
+        self._files = _open_files()
+        self._cap = cap
+        self._done: set[str] = set()
+        self._held = 0
+        """Bytes once each kind of work was done: a data set that is loaded once for all is there by then."""
+
+    def found(self, work: str, standing: frozenset[int]) -> str:
+        """Why the next trial needs another process, after ``work`` of some kind; empty where it does not.
+
+        ``standing``: processes that the objective keeps. All others below this one are killed.
+        """
+        # Orphans come to this process while it lives: no child means that nobody was left behind.
+        kept = self._standing | standing | _helpers_of_python()
+        if reap(lambda *_: None) and set(descendants(os.getpid())) - kept:
+            return "processes that it left behind were killed"
+        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if limit != resource.RLIM_INFINITY and _open_files() - self._files > (limit - self._files) / 2:
+            return "so many files were left open that the next trials would find too few"
+        if self._cap is not None and self._fills_up(work, self._cap):
+            return "so much memory was left in use, by it and those before, that the next trials lack it"
+        return ""
+
+    def _fills_up(self, work: str, cap: int) -> bool:
+        """Whether half of what was free after the first work of each kind is free no longer."""
+        if work not in self._done:
+            self._done.add(work)
+            self._held = resident()
+        enough = self._held + (cap - self._held) / 2
+        if resident() <= enough:
+            return False
+        gc.collect()  # it takes long, so not after each trial
+        trim_heap()
+        return resident() > enough
+
+
+def _open_files() -> float:
+    """How many descriptors this process has."""
+    try:
+        return len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    except OSError:  # there is none left to look with
+        return math.inf
+
+
+def _helpers_of_python() -> frozenset[int]:
+    """Processes that :mod:`multiprocessing` keeps once it was used. They wait, and do nothing else."""
+    found = (
+        getattr(getattr(sys.modules.get(module), name, None), pid, None) for module, name, pid in _HELPERS
+    )
+    return frozenset(pid for pid in found if isinstance(pid, int))
+
+
+_HELPERS = (
+    ("multiprocessing.resource_tracker", "_resource_tracker", "_pid"),
+    ("multiprocessing.forkserver", "_forkserver", "_forkserver_pid"),
+)
+"""Module, object and attribute. They are not documented; a process that is not found so was left behind."""

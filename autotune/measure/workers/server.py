@@ -1,0 +1,137 @@
+"""In the worker: makes the objective, answers one request after another, and tidies up after each."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+
+from autotune.errors import InputError, Problem
+from autotune.measure.importing import keep_importable
+from autotune.measure.load import load_objective
+from autotune.measure.objective import Baseline, Objective
+from autotune.measure.outcome import Report
+from autotune.measure.raised import describe
+from autotune.measure.reports import FOLDER, Curve, Reporter
+from autotune.measure.runner import Runner
+from autotune.measure.workers import messages as m
+from autotune.measure.workers.channel import BlockingChannel, BrokenChannel
+from autotune.measure.workers.forked import forks_end_here
+from autotune.measure.workers.notes import SharedNotes
+from autotune.measure.workers.residue import Residue
+from autotune.measure.workers.surroundings import Surroundings
+from autotune.space.configuration import Configuration
+from autotune.space.spec import PythonObjective
+
+
+def answer_requests(channel: BlockingChannel, notes: SharedNotes) -> None:
+    """Make the objective that the first message asks for, and serve it until the session closes."""
+    setup: m.Setup = channel.receive()
+    if setup.cap is not None:
+        setup.cap.enter()
+    notes.clear()
+    try:
+        objective, baselines = _made(setup)
+        runner = Runner(
+            objective,
+            setup.metrics,
+            setup.settings,
+            notes,
+            own_process=True,
+            curve=setup.curve,
+            share=setup.share,
+        )
+    except InputError as error:
+        channel.send(m.Refused(error.problems))
+        return
+    server = Server(runner, setup, channel)
+    if setup.repeats:
+        runner.rule.decide((1.0, 1.1))
+    channel.send(m.Ready(objective.prepares, objective.prepares and objective.checks_ahead, baselines))
+    while True:
+        try:
+            request = channel.receive()
+        except BrokenChannel:
+            return  # the session is done with us
+        notes.clear()
+        answer = server.answer(request)
+        channel.send(replace(answer, leftovers=server.tidy_up(request)))
+
+
+def _made(setup: m.Setup) -> tuple[Objective, tuple[Baseline, ...]]:
+    """The objective and its baselines; :class:`InputError` where it cannot be used."""
+    with forks_end_here():
+        if isinstance(setup.objective, PythonObjective):
+            keep_importable(setup.objective, setup.context.cache / "modules")
+        objective = load_objective(setup.objective, setup.context, setup.metrics, setup.knobs)
+        try:
+            found = [
+                Baseline(str(b.name), str(b.description), {str(k): str(v) for k, v in b.environment.items()})
+                for b in objective.baselines()
+            ]
+        except Exception as error:
+            message = f"{type(objective).__name__}.baselines() failed: {describe(error)}"
+            raise InputError(Problem(message)) from error
+        return objective, tuple(found)
+
+
+class Server:
+    """Answers requests with what the runner finds, and tidies up after each."""
+
+    def __init__(self, runner: Runner, setup: m.Setup, channel: BlockingChannel) -> None:
+        self._runner = runner
+        self._channel = channel
+        self._scratch = setup.context.cache
+        self._surroundings = Surroundings(setup.cores)
+        self._residue = Residue(setup.cap.bytes if setup.cap is not None else None)
+
+    def answer(self, request: m.Request) -> m.Answer:
+        runner = self._runner
+        match request:
+            case m.Prepare(configuration):
+                outcome, prepared = runner.prepare(configuration, _seal)
+                return m.Prepared(outcome, prepared)
+            case m.Check(configuration, prepared, seed):
+                return m.Checked(runner.check(lambda: _unseal(prepared, configuration), seed))
+            case m.Measure(configuration, prepared, seed, seconds, incumbent, curve, checked):
+                reporter = self._reporter(curve, configuration)
+                outcome = runner.measure(
+                    lambda: _unseal(prepared, configuration), seed, incumbent, seconds, reporter, checked
+                )
+                return m.Measured(outcome)
+            case m.Enter(what, prepared, seed):
+                return m.Measured(runner.enter(what, lambda: _unseal(prepared, what), seed))
+            case m.Read(seed):
+                return m.Measured(runner.read(seed))
+
+    def _reporter(self, curve: Curve | None, configuration: Configuration) -> Reporter | None:
+        if curve is None:
+            return None
+        return Reporter(curve, self._hear, self._scratch / FOLDER / configuration.hash)
+
+    def _hear(self, report: Report, waits: bool) -> str:
+        """Send a report on, and wait for what the session decides where the run does."""
+        self._channel.send(m.Reported(report, waits))
+        if not waits:
+            return ""
+        decided: m.Decided = self._channel.receive()
+        return decided.why
+
+    def tidy_up(self, request: m.Request) -> str:
+        """Undo what one configuration could leave to the next; what cannot be undone but by a new process."""
+        self._surroundings.restore()
+        return self._residue.found(type(request).__name__, self._runner.objective.standing())
+
+
+def _seal(prepared: object) -> bytes:
+    try:
+        return pickle.dumps(prepared, protocol=pickle.HIGHEST_PROTOCOL)
+    except Exception as error:
+        what = type(prepared).__name__
+        raise TypeError(
+            f"prepare() returned a {what}, which cannot be pickled ({error}): return a path, say,"
+            " and open it in load()"
+        ) from error
+
+
+def _unseal(prepared: bytes | None, configuration: object) -> object:
+    return configuration if prepared is None else pickle.loads(prepared)

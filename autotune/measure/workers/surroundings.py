@@ -1,0 +1,59 @@
+"""What code finds in a process that serves one configuration after another: the same each time."""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+import signal
+import sys
+from contextlib import suppress
+
+from autotune.measure.libc import flush_c_output
+from autotune.measure.pinning import pin
+from autotune.measure.workers.streams import Streams
+
+_LIMITS = tuple(number for name, number in vars(resource).items() if name.startswith("RLIMIT_"))
+_TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
+
+
+class Surroundings:
+    """As they are now; :meth:`restore` makes them so again."""
+
+    def __init__(self, cores: tuple[int, ...]) -> None:
+        self._cores = cores
+        self._streams = Streams()
+        self._folder = os.open(".", os.O_PATH | os.O_CLOEXEC)  # it may be removed, or get another name
+        self._mask = os.umask(0)
+        os.umask(self._mask)
+        self._limits = {number: resource.getrlimit(number)[0] for number in _LIMITS}
+        self._collects = gc.isenabled()
+        self._depth = sys.getrecursionlimit()
+        self._trace, self._profile = sys.gettrace(), sys.getprofile()
+
+    def restore(self) -> None:
+        """Undo what the code of a configuration has done to them, as far as that can be.
+
+        Limits that it has raised stay: it may have done so once, for all configurations.
+        """
+        sys.setrecursionlimit(max(self._depth, sys.getrecursionlimit()))  # first: all else may need it
+        sys.settrace(self._trace)
+        sys.setprofile(self._profile)
+        (gc.enable if self._collects else gc.disable)()
+        flush_c_output()
+        self._streams.restore()
+        for timer in _TIMERS:
+            signal.setitimer(timer, 0)
+        for number, before in self._limits.items():
+            soft, hard = resource.getrlimit(number)
+            if _is_lower(soft, before):
+                with suppress(OSError, ValueError):  # who has lowered what is allowed cannot raise it again
+                    resource.setrlimit(number, (before, hard))
+        os.umask(self._mask)
+        os.fchdir(self._folder)
+        pin(self._cores)
+
+
+def _is_lower(limit: int, before: int) -> bool:
+    unlimited = resource.RLIM_INFINITY
+    return limit != unlimited and (before == unlimited or limit < before)

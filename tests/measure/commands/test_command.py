@@ -1,0 +1,403 @@
+"""Objectives that are programs: real processes, each way of passing knobs, each way of ending."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from autotune.errors import InputError
+from autotune.measure.commands.command import CommandRunner
+from autotune.measure.commands.crashed import CommandCrashed
+from autotune.measure.commands.shared_folder import _beside_the_locks
+from autotune.measure.objective import Context, Infeasible, WrongAnswer
+from autotune.measure.program import Bounded, run_program
+from autotune.measure.turns import FileLock
+from autotune.space.configuration import Configuration
+from autotune.space.spec import CommandObjective, MetricSpec
+from autotune.status import Status
+from tests.measure.commands.running import RNG, TIME, measure, python, runner
+
+ERROR = MetricSpec("error", at_most=0.1)
+NOTE = MetricSpec("note")
+
+
+def printing(text: str) -> tuple[str, ...]:
+    return python(f"print({text!r})")
+
+
+# -- what goes in ---------------------------------------------------------------------------------
+
+REPORT = """
+import json, os, sys
+print(json.dumps({"time": 1.5, "argv": sys.argv[1:]}))
+print(json.dumps({"time": float(sys.argv[1]) * float(os.environ["SCALE"])}))
+"""
+
+
+def test_arguments_and_environment(tmp_path: Path) -> None:
+    objective = runner(tmp_path, *python(REPORT), "{tile}", "{workload.m}", environment={"SCALE": "{scale}"})
+    assert measure(objective, tile=8, scale=0.5) == {"time": 4.0}
+
+
+@pytest.mark.parametrize("ending", [".json", ".yaml", ".toml", ".env"])
+def test_a_config_file_for_each_run(tmp_path: Path, ending: str) -> None:
+    code = (
+        "import sys, os; assert sys.argv[1] == os.environ['AUTOTUNE_CONFIG']; print(open(sys.argv[1]).read())"
+    )
+    objective = runner(
+        tmp_path,
+        *python(code),
+        "{config}",
+        config_file=f"bench{ending}",
+        metrics_from="pattern",
+        patterns={"time": r"tile\W+(\d+)"},
+    )
+    assert measure(objective, tile=8) == {"time": 8.0}
+    assert measure(objective, tile=16) == {"time": 16.0}
+
+
+def test_a_config_file_from_a_template(tmp_path: Path) -> None:
+    objective = runner(
+        tmp_path, "cat", "{config}", config_file="x.conf", config_text='{{"time": {tile}, "m": {workload.m}}}'
+    )
+    assert measure(objective, tile=32) == {"time": 32.0}
+
+
+def test_each_run_has_another_seed(tmp_path: Path) -> None:
+    objective = runner(tmp_path, *python("import os; print('{\"time\": %s}' % os.environ['AUTOTUNE_SEED'])"))
+    assert measure(objective)["time"] != measure(objective)["time"]
+
+
+def test_no_shell_looks_at_the_arguments(tmp_path: Path) -> None:
+    code = "import sys; print('{\"time\": %d}' % len(sys.argv[1]))"
+    objective = runner(tmp_path, *python(code), "{text}")
+    text = "$(touch x); `ls` && *"
+    assert measure(objective, text=text) == {"time": len(text)}
+    assert not (tmp_path / "x").exists()
+
+
+# -- what comes out -------------------------------------------------------------------------------
+
+
+def test_the_last_json_object_counts(tmp_path: Path) -> None:
+    text = (
+        '{"time": 9}\nnoise {"time": 8}\n{"time": 2, "error": 0.5, "note": 3, "more": "x"}\n[1]\n{broken\nbye'
+    )
+    objective = runner(tmp_path, *printing(text), metrics=(TIME, ERROR, NOTE))
+    assert measure(objective) == {"time": 2.0, "error": 0.5, "note": 3.0}
+
+
+def test_json_may_hold_what_python_takes_for_the_end_of_a_line(tmp_path: Path) -> None:
+    (tmp_path / "said.json").write_text(
+        '50 %\r{"note": "one\u2028two\x85three", "time": 2}\n', encoding="utf-8"
+    )
+    assert measure(runner(tmp_path, "cat", "said.json")) == {"time": 2}
+
+
+def test_a_metric_inside_another(tmp_path: Path) -> None:
+    p99 = MetricSpec("latency.p99", "minimize")
+    assert measure(runner(tmp_path, *printing('{"latency": {"p99": 7}}'), metrics=(p99,))) == {
+        "latency.p99": 7.0
+    }
+    assert measure(runner(tmp_path, *printing('{"latency.p99": 7}'), metrics=(p99,))) == {"latency.p99": 7.0}
+
+
+def test_patterns_take_the_last_match_in_stdout_then_stderr(tmp_path: Path) -> None:
+    code = "import sys; print('took 3 s'); print('took 2.5e-1 s'); sys.stderr.write('took 9 s, error 0.01')"
+    objective = runner(
+        tmp_path,
+        *python(code),
+        metrics=(TIME, ERROR),
+        metrics_from="pattern",
+        patterns={"time": r"took (\S+) s", "error": r"error (\S+)"},
+    )
+    assert measure(objective) == {"time": 0.25, "error": 0.01}
+
+
+def test_a_pattern_that_matches_nothing_is_said_with_what_was_printed(tmp_path: Path) -> None:
+    patterns = {"time": r"took (\S+) s"}
+    objective = runner(tmp_path, "echo", "elapsed", "{tile} us", metrics_from="pattern", patterns=patterns)
+    with pytest.raises(CommandCrashed, match=r"pattern of the metric 'time' .* printed: elapsed 8 us$"):
+        measure(objective, tile=8)
+    silent = runner(tmp_path, "true", metrics_from="pattern", patterns=patterns)
+    with pytest.raises(CommandCrashed, match=r"matches nothing that it printed: it printed nothing$"):
+        measure(silent)
+
+
+def test_the_wall_clock(tmp_path: Path) -> None:
+    objective = runner(tmp_path, "sleep", "0.2", metrics_from="wall")
+    assert 0.2 <= measure(objective)["time"] < 5
+
+
+def test_a_metrics_file_of_this_run(tmp_path: Path) -> None:
+    code = "import sys; sys.argv[1] == '1' and open('out.json', 'w').write('{\"time\": 4}')"
+    objective = runner(tmp_path, *python(code), "{write}", metrics_from="file", metrics_file="out.json")
+    assert measure(objective, write=1) == {"time": 4.0}
+    with pytest.raises(CommandCrashed, match="of an earlier run"):
+        measure(objective, write=0)
+    assert (tmp_path / "out.json").read_text() == '{"time": 4}'
+    (tmp_path / "out.json").unlink()
+    with pytest.raises(CommandCrashed, match="did not write"):
+        measure(objective, write=0)
+
+
+def test_nan_is_passed_on(tmp_path: Path) -> None:
+    for written in ("NaN", '"nan"'):  # the second from programs that keep to JSON, which has no such number
+        assert np.isnan(measure(runner(tmp_path, *printing(f'{{"time": {written}}}')))["time"])
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        ("nothing of use", r'no line with a JSON object like {"time": 0.5} \(set .*\): nothing of use'),
+        (
+            '{"tim": 1, "error": 0}',
+            "no metric 'time' in the JSON object it printed last; there is tim, error",
+        ),
+        (
+            '{"error": 0, "metrics": {"time": 1}}',
+            "there is error, metrics: call the metric 'metrics.time' in the space file",
+        ),
+        ('{"time": "soon", "error": 0}', "'time' is 'soon', which is no number"),
+        ('{"time": [1], "error": 0}', "no number"),
+        ('{"time": "0.3", "error": 0}', "'time' is the text '0.3', not a number: write it without quotes"),
+        ('{"time": 1}', "no metric 'error'"),
+    ],
+)
+def test_missing_metrics_are_named(tmp_path: Path, output: str, message: str) -> None:
+    with pytest.raises(CommandCrashed, match=message):
+        measure(runner(tmp_path, *printing(output), metrics=(TIME, ERROR, NOTE)))
+
+
+def test_megabytes_of_output_are_bounded(tmp_path: Path) -> None:
+    code = """
+import sys
+for _ in range(300): sys.stdout.write("x" * 100_000 + chr(10)); sys.stderr.write("y" * 100_000)
+print('{"time": 1}')
+"""
+    before = psutil.Process().memory_info().rss
+    assert measure(runner(tmp_path, *python(code))) == {"time": 1.0}
+    assert psutil.Process().memory_info().rss - before < 20e6
+
+
+def test_bounded_keeps_both_ends() -> None:
+    kept = Bounded(head=4, tail=4)
+    for piece in (b"ab", b"cdef", b"ghij", b"k" * 50, b"wxyz"):
+        kept.add(piece)
+    assert kept.text.startswith("abcd\n") and kept.text.endswith("\nwxyz")
+    assert "56 bytes left out" in kept.text
+    small = Bounded(head=4, tail=4)
+    small.add(b"abcdefgh")
+    assert small.text == "abcdefgh"
+
+
+# -- how it ends ----------------------------------------------------------------------------------
+
+
+def test_exit_code(tmp_path: Path) -> None:
+    with pytest.raises(CommandCrashed, match="exit code 3: no such device") as caught:
+        measure(
+            runner(tmp_path, *python("import sys; print('no such device', file=sys.stderr); sys.exit(3)"))
+        )
+    error = caught.value
+    assert (error.status, error.exit_code, error.signal) == (Status.CRASHED, 3, None)
+    assert error.stderr == "no such device\n"
+
+
+def test_what_make_says_in_the_end_is_not_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text("all:\n\t@echo 'kernel.c:3: no such type' >&2; exit 1\n")
+    with pytest.raises(CommandCrashed, match=r"exit code 2: kernel\.c:3: no such type$"):
+        measure(runner(tmp_path, "make", "-s"))
+    with pytest.raises(CommandCrashed, match=r"exit code 2: make(\[\d\])?: .* No rule"):
+        measure(runner(tmp_path, "make", "-s", "none"))
+
+
+def test_signal(tmp_path: Path) -> None:
+    with pytest.raises(CommandCrashed, match="killed by SIGSEGV") as caught:
+        measure(runner(tmp_path, *python("import os; os.kill(os.getpid(), 11)")))
+    assert (caught.value.exit_code, caught.value.signal) == (None, signal.SIGSEGV)
+
+
+def test_78_is_infeasible(tmp_path: Path) -> None:
+    with pytest.raises(Infeasible, match=r"refuses it .*: tile too large"):
+        measure(runner(tmp_path, *python("import sys; print('tile too large'); sys.exit(78)")))
+
+
+def test_check(tmp_path: Path) -> None:
+    code = "import sys; print('off by 1'); sys.exit(int(sys.argv[1]))"
+    objective = runner(tmp_path, *printing('{"time": 1}'), check=(*python(code), "{exit}"))
+    assert measure(objective, exit=0) == {"time": 1.0}
+    with pytest.raises(WrongAnswer, match="exit code 1: off by 1"):
+        measure(objective, exit=1)
+    with pytest.raises(Infeasible):
+        measure(objective, exit=78)
+    crashing = replace(objective.spec, check=python("import os; os.abort()"))
+    with pytest.raises(CommandCrashed, match="SIGABRT"):
+        measure(CommandRunner(crashing, objective.context, (TIME,)))
+
+
+def test_a_program_that_vanishes(tmp_path: Path) -> None:
+    program = tmp_path / "bench"
+    program.write_text("#!/bin/sh\necho '{\"time\": 1}'\n")
+    program.chmod(0o755)
+    objective = runner(tmp_path, "./bench")
+    assert measure(objective) == {"time": 1.0}
+    program.unlink()
+    with pytest.raises(CommandCrashed, match=r"cannot run './bench'"):
+        measure(objective)
+
+
+# -- preparing ------------------------------------------------------------------------------------
+
+
+def test_shared_results_are_prepared_again_when_overtaken(tmp_path: Path) -> None:
+    """Both configurations build ./built; interleaved readings must never measure the other's."""
+    build = python("import sys; open('built', 'w').write(sys.argv[1]); open('log', 'a').write(sys.argv[1])")
+    objective = runner(
+        tmp_path, *python("print('{\"time\": %s}' % open('built').read())"), prepare=(*build, "{tile}")
+    )
+    prepared = [objective.prepare(Configuration({"tile": tile})) for tile in (1, 2)]
+    assert not (tmp_path / "log").exists()  # it waits for its turn
+    one, two = map(objective.load, prepared)
+    readings = [objective.measure(loaded, RNG)["time"] for loaded in (one, one, two, two, one)]
+    assert readings == [1.0, 1.0, 2.0, 2.0, 1.0]
+    assert (tmp_path / "log").read_text() == "12121"
+
+
+def test_two_searches_in_one_folder_never_run_each_others_build(tmp_path: Path) -> None:
+    build = python("import sys; open('built', 'w').write(sys.argv[1]); open('log', 'a').write(sys.argv[1])")
+    show = python("print('{\"time\": %s}' % open('built').read())")
+    spec = CommandObjective(show, tmp_path, prepare=(*build, "{tile}"))
+    first, second = (CommandRunner(spec, Context({}, {}, tmp_path / name), (TIME,)) for name in ("a", "b"))
+    one, two = Configuration({"tile": 1}), Configuration({"tile": 2})
+    mine, others = first.load(one), second.load(two)
+    readings = [first.measure(mine, RNG), second.measure(others, RNG), first.measure(mine, RNG)]
+    assert [reading["time"] for reading in readings] == [1.0, 2.0, 1.0]
+    assert second.measure(second.load(one), RNG)["time"] == 1.0
+    assert (tmp_path / "log").read_text() == "121211", "nor is the same build of another's trusted"
+
+
+def test_no_other_search_is_at_a_metrics_file_while_the_command_runs(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from autotune.measure.turns import FileLock\n"
+        "free = FileLock(Path(sys.argv[1])).take()\n"
+        "open('out.json', 'w').write('{\"time\": %s}' % int(free))"
+    )
+    lock = str(_beside_the_locks(tmp_path / "out.json", "alone"))
+    objective = runner(tmp_path, *python(code), lock, metrics_from="file", metrics_file="out.json")
+    assert measure(objective) == {"time": 0.0}
+    assert FileLock(Path(lock)).take(), "and afterwards it is free"
+
+
+def test_private_results_are_prepared_once_and_ahead(tmp_path: Path) -> None:
+    build = 'echo {tile} > "$AUTOTUNE_FOLDER/built"; echo {tile} >> log'
+    show = 'echo "{{\\"time\\": $(cat "$AUTOTUNE_FOLDER/built")}}"'
+    objective = runner(tmp_path, "sh", "-c", show, prepare=("sh", "-c", build))
+    prepared = [objective.prepare(Configuration({"tile": tile})) for tile in (1, 2)]
+    assert (tmp_path / "log").read_text() == "1\n2\n"
+    one, two = map(objective.load, prepared)
+    assert [objective.measure(loaded, RNG)["time"] for loaded in (one, two, one)] == [1.0, 2.0, 1.0]
+    assert (tmp_path / "log").read_text() == "1\n2\n"
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc")
+def test_what_a_compiler_names_is_said_without_its_source_and_notes(tmp_path: Path) -> None:
+    (tmp_path / "bench.c").write_text("int main(void) { undeclared = 3; return 1; }\n")
+    objective = runner(tmp_path, "true", prepare=("gcc", "-o", "bench", "bench.c"))
+    with pytest.raises(Infeasible, match=r"failed with exit code 1: bench\.c:1:18: error: .undeclared."):
+        measure(objective, tile=9)
+
+
+def test_a_compiler_that_refuses_is_infeasible(tmp_path: Path) -> None:
+    objective = runner(
+        tmp_path, *printing('{"time": 1}'), prepare=("sh", "-c", "echo tile of {tile}: too large >&2; exit 1")
+    )
+    with pytest.raises(Infeasible, match="prepare command failed with exit code 1: tile of 9: too large"):
+        measure(objective, tile=9)
+
+
+# -- children -------------------------------------------------------------------------------------
+
+
+def test_a_grandchild_that_keeps_the_pipe_open_does_not_hold_it_up(tmp_path: Path) -> None:
+    script = 'sleep 60 & echo "{{\\"time\\": 1}}"; echo $! > pid'
+    start = time.monotonic()
+    assert measure(runner(tmp_path, "sh", "-c", script)) == {"time": 1.0}
+    assert time.monotonic() - start < 30
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+
+
+def test_it_dies_with_its_parent(tmp_path: Path) -> None:
+    """The program is in the group of its parent, and dies even where the parent is killed alone."""
+    code = f"""
+import sys
+from pathlib import Path
+from autotune.measure.program import run_program
+script = "echo $$ > pid.part; mv pid.part pid; exec sleep 60"
+run_program(["sh", "-c", script], Path({str(tmp_path)!r}), {{"PATH": "/bin:/usr/bin"}})
+"""
+    parent = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
+    while not (tmp_path / "pid").exists():
+        assert parent.poll() is None
+    child = psutil.Process(int((tmp_path / "pid").read_text()))
+    assert os.getpgid(child.pid) == parent.pid
+    parent.kill()
+    parent.wait()
+    gone, _ = psutil.wait_procs([child], timeout=20)
+    assert gone or child.status() == psutil.STATUS_ZOMBIE
+
+
+def test_an_interrupt_kills_it(tmp_path: Path) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    def once_it_runs(_: str) -> None:
+        signal.raise_signal(signal.SIGALRM)
+
+    previous = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_program(["sh", "-c", "echo up; exec sleep 60"], tmp_path, os.environ, once_it_runs)
+    finally:
+        signal.signal(signal.SIGALRM, previous)
+    assert not [c for c in psutil.Process().children() if c.name() == "sleep"]
+
+
+# -- at construction ------------------------------------------------------------------------------
+
+
+def test_what_does_not_exist_is_said_at_once(tmp_path: Path) -> None:
+    (tmp_path / "bench").write_text("#!/bin/sh\n")
+    for arguments, message in [
+        (("no-such-program-at-all",), "no program 'no-such-program-at-all'"),
+        (("./nowhere",), "no program './nowhere' in"),
+        (("x" * 300,), "no program 'xxx"),
+        (("./" + "x" * 300,), "no program './xxx"),
+        (("./bench",), r"chmod \+x"),
+        (("bench",), r"write ./bench"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            runner(tmp_path, *arguments)
+    with pytest.raises(InputError, match=r"folder .* does not exist"):
+        runner(tmp_path / "nowhere", "true")
+    with pytest.raises(InputError, match="no program 'nope'"):
+        runner(tmp_path, "true", check=("nope",))
+    runner(tmp_path, "./made-by-prepare", prepare=("true",))
+    runner(tmp_path, "{program}")
+
+
+def test_metrics_that_the_source_cannot_give(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"'error' .* the wall clock cannot give it"):
+        runner(tmp_path, "true", metrics=(TIME, ERROR, NOTE), metrics_from="wall")
+    with pytest.raises(InputError, match=r"'error' .* no pattern is there for it"):
+        runner(tmp_path, "true", metrics=(TIME, ERROR), metrics_from="pattern", patterns={"time": "(.)"})

@@ -1,0 +1,174 @@
+"""Commands whose program opens ``autotune.run``: real processes."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from autotune.measure.commands.command import CommandRunner
+from autotune.measure.commands.crashed import CommandCrashed
+from autotune.measure.objective import Context, OutOfMemory
+from autotune.measure.outcome import Outcome, Report
+from autotune.measure.reports import Curve, Reporter
+from autotune.measure.runner import Runner
+from autotune.space.configuration import Configuration
+from autotune.space.spec import CommandObjective, MeasureSettings, MetricSpec
+from autotune.status import Status
+
+METRICS = (MetricSpec("loss", "minimize"), MetricSpec("rate"))
+RNG = np.random.default_rng(0)
+
+
+def command(folder: Path, script: str, *arguments: str) -> CommandRunner:
+    (folder / "train.py").write_text(script)
+    context = Context({}, {}, folder / "cache")
+    return CommandRunner(CommandObjective((sys.executable, "train.py", *arguments), folder), context, METRICS)
+
+
+def measure(objective: CommandRunner, **knobs: float) -> dict[str, float]:
+    return dict(objective.measure(objective.load(Configuration(knobs)), RNG))
+
+
+def follow(objective: CommandRunner, curve: Curve, hear: Callable[[Report, bool], str]) -> Outcome:
+    runner = Runner(objective, METRICS, MeasureSettings(), curve=curve)
+    return runner.measure(lambda: Configuration({"lr": 0.5}), 1, reporter=Reporter(curve, hear))
+
+
+TRAIN = """
+import os, sys, time
+import autotune
+with autotune.run("train") as run:
+    lr = run.knob("lr", default=0.1)
+    for step in range(1, (run.steps or 5) + 1):
+        run.report(step, loss=lr / step)
+        time.sleep(0.002)
+    run.result(rate=float(run.seed is not None and run.folder.is_dir()))
+"""
+
+
+def test_a_command_without_placeholders_has_its_knobs_and_metrics_by_the_hook(tmp_path: Path) -> None:
+    assert measure(command(tmp_path, TRAIN), lr=0.5) == {"loss": 0.1, "rate": 1.0}
+
+
+def test_what_a_run_reported_stands_before_what_was_printed(tmp_path: Path) -> None:
+    printed = TRAIN + """print('{"step": 1, "loss": 77, "rate": 3}')\n"""
+    assert measure(command(tmp_path, printed), lr=0.5) == {"loss": 0.1, "rate": 1.0}
+
+
+def test_a_knob_that_was_never_asked_for_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(CommandCrashed, match=r"never asked for the knob 'width' \(it asked for: lr\)"):
+        measure(command(tmp_path, TRAIN), lr=0.5, width=3)
+
+
+def test_a_knob_that_is_an_argument_need_not_be_asked_for(tmp_path: Path) -> None:
+    assert measure(command(tmp_path, TRAIN, "--width={width}"), lr=0.5, width=3)["loss"] == 0.1
+
+
+def test_a_program_without_the_hook_is_as_it_was(tmp_path: Path) -> None:
+    assert measure(command(tmp_path, """print('{"loss": 2}')""", "{lr}"), lr=0.5) == {"loss": 2.0}
+
+
+def test_memory_that_runs_out_is_no_crash(tmp_path: Path) -> None:
+    script = TRAIN.replace("    for", "    raise MemoryError('9 GiB')\n    for")
+    with pytest.raises(OutOfMemory, match="MemoryError: 9 GiB"):
+        measure(command(tmp_path, script), lr=0.5)
+
+
+def test_a_missing_metric_names_those_that_were_reported(tmp_path: Path) -> None:
+    with pytest.raises(
+        CommandCrashed, match="no metric 'loss' among those that its run reported; there is los"
+    ):
+        measure(command(tmp_path, TRAIN.replace("loss=", "los=")), lr=0.5)
+
+
+def test_a_run_that_reported_nothing_is_told_to(tmp_path: Path) -> None:
+    silent = TRAIN.replace("(run.steps or 5)", "0").replace("run.result(", "print(")
+    with pytest.raises(CommandCrashed, match=r"its run reported no metric: call run\.report\(step"):
+        measure(command(tmp_path, silent.replace("rate=", "")), lr=0.5)
+
+
+def test_reports_are_heard_and_the_run_is_complete(tmp_path: Path) -> None:
+    heard: list[int] = []
+
+    def hear(report: Report, waits: bool) -> str:
+        heard.append(report.step)
+        return ""
+
+    printing = TRAIN.replace("time.sleep", """print('{"step": 1, "loss": 9}'); time.sleep""")
+    outcome = follow(command(tmp_path, printing), Curve(9, "loss", (1, 3)), hear)
+    assert outcome.status is Status.OK
+    assert outcome.metrics["loss"].value == 0.5 / 9
+    assert {1, 3, 9} <= set(heard)
+
+
+@pytest.mark.parametrize("pause", ["0.002", "0"])
+def test_a_program_that_goes_on_is_judged_by_its_last_step(tmp_path: Path, pause: str) -> None:
+    script = TRAIN.replace("(run.steps or 5) + 1", "60").replace("0.002", pause)
+    outcome = follow(command(tmp_path, script), Curve(9, "loss", (1, 3)), lambda r, waits: "")
+    assert outcome.status is Status.OK
+    assert (outcome.facts["step"], outcome.metrics["loss"].value) == (9, 0.5 / 9)
+
+
+def test_a_program_that_counts_otherwise_is_told_so(tmp_path: Path) -> None:
+    """It had ended as ``ok``, with no value."""
+    script = TRAIN.replace("run.report(step", "run.report(1000 * step")
+    outcome = follow(command(tmp_path, script), Curve(9, "loss", (1, 3)), lambda r, waits: "")
+    assert outcome.status is Status.CRASHED
+    assert "the first report is of step 1000, and a complete trial has 9" in outcome.message
+
+
+def test_a_program_is_told_to_end_and_may_save_before_it_does(tmp_path: Path) -> None:
+    script = TRAIN + "open('saved', 'w').write(str(step))\n"
+    endless = script.replace("0.002", "0.02").replace("(run.steps or 5)", "10**9")
+    outcome = follow(command(tmp_path, endless), Curve(27, "loss", (1, 3)), lambda r, waits: "slow" * waits)
+    assert outcome.status is Status.PRUNED
+    assert outcome.facts["step"] == 1
+    assert int((tmp_path / "saved").read_text()) >= 1
+
+
+def test_at_a_rung_the_search_looks_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("autotune.measure.commands.run_listener.LOOK_SECONDS", 3600.0)
+    endless = TRAIN.replace("0.002", "0.02").replace("(run.steps or 5)", "10**9")
+    outcome = follow(command(tmp_path, endless), Curve(27, "loss", (3, 9)), lambda r, waits: "slow" * waits)
+    assert (outcome.status, outcome.facts["step"]) == (Status.PRUNED, 3)
+
+
+@pytest.mark.parametrize("hint", ["if run.should_stop: break", "pass"], ids=["asks", "is interrupted"])
+def test_a_training_that_is_paused_does_not_run_ahead_of_its_checkpoint(tmp_path: Path, hint: str) -> None:
+    script = TRAIN.replace("(run.steps or 5)", "10**9").replace("time.sleep(0.002)", hint)
+    saving = script.replace("run.report(", "open('saved', 'w').write(str(step)); run.report(")
+    curve = Curve(27, "loss", (3, 9), pauses=True)
+    outcome = follow(command(tmp_path, saving), curve, lambda r, waits: "behind" * (r.step == 9))
+    assert (outcome.status, outcome.facts["step"]) == (Status.PRUNED, 9)
+    assert int((tmp_path / "saved").read_text()) == 9
+
+
+def test_a_program_that_hears_nothing_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("autotune.measure.commands.run_listener.GRACE_SECONDS", 0.0)
+    deaf = TRAIN.replace("time.sleep(0.002)", "time.sleep(600)")
+    began = time.monotonic()
+    outcome = follow(command(tmp_path, deaf), Curve(27, "loss", (1, 3)), lambda r, waits: "slow" * waits)
+    assert outcome.status is Status.PRUNED
+    assert time.monotonic() - began < 300
+
+
+def test_a_diverging_loss_ends_the_run(tmp_path: Path) -> None:
+    script = TRAIN.replace("loss=lr / step", "loss=float('inf')").replace("(run.steps or 5)", "10**9")
+    outcome = follow(command(tmp_path, script), Curve(27, "loss", (1, 3)), lambda r, waits: "")
+    assert outcome.status is Status.DIVERGED
+
+
+def test_nothing_is_left_of_a_run(tmp_path: Path) -> None:
+    measure(command(tmp_path, TRAIN), lr=0.5)
+    assert list((tmp_path / "cache" / "runs").iterdir()) == []
+
+
+def test_a_path_of_any_length_will_do(tmp_path: Path) -> None:
+    deep = tmp_path / ("d" * 100) / ("e" * 100)
+    deep.mkdir(parents=True)
+    assert measure(command(deep, TRAIN), lr=0.5)["loss"] == 0.1

@@ -1,0 +1,41 @@
+"""Who is at a folder, and whose build stands in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autotune.measure.commands.shared_folder import BuildStamp, alone_at
+from autotune.measure.turns import VARIABLE
+
+
+def test_a_stamp_says_what_was_built_last_and_by_whom(tmp_path: Path) -> None:
+    own, other = (BuildStamp(tmp_path, tmp_path / owner) for owner in ("own", "other"))
+    assert not own.says("one")
+    own.clear()
+    own.write("one")
+    assert own.says("one") and not own.says("two") and not other.says("one")
+    assert not BuildStamp(tmp_path / "elsewhere", tmp_path / "own").says("one")
+    other.clear()
+    assert not own.says("one"), "somebody has begun to build"
+    other.write("one")
+    assert other.says("one") and not own.says("one")
+
+
+def test_a_folder_has_one_stamp_by_whatever_path_it_is_reached(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "folder")
+    BuildStamp(tmp_path / "folder", tmp_path).write("one")
+    assert BuildStamp(tmp_path / "link", tmp_path).says("one")
+
+
+def test_where_nothing_can_be_written_down_it_is_built_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "nowhere"))
+    stamp = BuildStamp(tmp_path, tmp_path)
+    with alone_at(tmp_path):
+        stamp.clear()
+        stamp.write("one")
+        assert not stamp.says("one")

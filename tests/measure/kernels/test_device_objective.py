@@ -1,0 +1,171 @@
+"""Kernels over tensors, for real on the CPU: what the oracle lets through, and what a reading is made of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from autotune.measure.kernels.device_objective import DeviceObjective
+from autotune.measure.kernels.roofline import Peaks, Work
+from autotune.measure.objective import Context, WrongAnswer
+from autotune.measure.runner import Runner
+from autotune.space.spec import MeasureSettings, MetricSpec
+from autotune.status import Status
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: make test-torch installs it")
+pytestmark = pytest.mark.torch
+
+
+def context(**workload: Any) -> Context:
+    return Context({"device": "cpu", **workload}, {}, Path())
+
+
+class Kernel(DeviceObjective):
+    """out = x + 1, computed by whatever is loaded."""
+
+    rows = 4
+
+    def make_inputs(self, rng: np.random.Generator) -> Mapping[str, Any]:
+        return {"x": torch.randn(self.rows, 5, generator=self.generator(rng), device=self.device)}
+
+    def outputs(self) -> Mapping[str, Any]:
+        return {"out": ((self.rows, 5), torch.float32)}
+
+    def reference(self, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {"out": inputs["x"].to(torch.float64) + 1}
+
+    def call(self, loaded: Callable[..., None], inputs: Any, outputs: Any) -> None:
+        loaded(inputs["x"], outputs["out"])
+
+    def work(self) -> Work:
+        return Work(bytes=2 * self.rows * 5 * 4, operations=self.rows * 5)
+
+
+class Ragged(Kernel):
+    """Its workload has its number of rows, and 3 must be right as well."""
+
+    def __init__(self, given: Context) -> None:
+        super().__init__(given)
+        self.rows = int(given.workload.get("rows", 4))
+
+    def vary(self, rng: np.random.Generator) -> Mapping[str, Any]:
+        return {"rows": 3}
+
+
+def right(x: Any, out: Any) -> None:
+    torch.add(x, 1, out=out)
+
+
+def check(kernel: Callable[..., None], kind: type[Kernel] = Kernel) -> float:
+    return kind(context()).check(kernel, np.random.default_rng(0))["error"]
+
+
+@pytest.mark.parametrize("kind", [Kernel, Ragged])
+def test_a_right_kernel_passes(kind: type[Kernel]) -> None:
+    assert check(right, kind) < 1e-6
+
+
+def test_an_element_that_is_never_written_is_noticed() -> None:
+    def forgetful(x: Any, out: Any) -> None:
+        out[:, :4] = x[:, :4] + 1
+
+    with pytest.raises(
+        WrongAnswer, match=r"out\[0, 4\] is nan .* perhaps never written; 0.2 of out is wrong"
+    ):
+        check(forgetful)
+
+
+def test_an_answer_of_the_last_trial_is_not_taken_for_this_ones() -> None:
+    objective = Kernel(context())
+    objective.check(right, np.random.default_rng(0))
+    with pytest.raises(WrongAnswer, match="never written"):
+        objective.check(lambda x, out: None, np.random.default_rng(0))
+
+
+def test_writing_outside_is_noticed() -> None:
+    def spill(x: Any, out: Any) -> None:
+        right(x, out)
+        out.as_strided((21,), (1,))[20] = 0
+
+    with pytest.raises(WrongAnswer, match="writes outside its buffer: byte 1 behind out was changed"):
+        check(spill)
+
+
+def test_a_changed_input_is_noticed_even_where_the_answer_is_right() -> None:
+    def spoil(x: Any, out: Any) -> None:
+        right(x, out)
+        x[2, 2] = 0
+
+    with pytest.raises(WrongAnswer, match="changes its input x"):
+        check(spoil)
+
+
+def test_a_tail_that_only_another_shape_shows_is_noticed() -> None:
+    def pairs(x: Any, out: Any) -> None:
+        even = len(x) // 2 * 2
+        out[:even] = x[:even] + 1
+
+    assert check(pairs) < 1e-6
+    with pytest.raises(WrongAnswer, match=r"where the workload has rows 3: out\[2, 0\]"):
+        check(pairs, Ragged)
+
+
+@pytest.mark.parametrize("caches", ["warm", "cold"])
+def test_a_reading_is_the_time_of_a_call(caches: str) -> None:
+    objective = Kernel(context(caches=caches))
+    objective.apparatus.flush_bytes = 1 << 16
+    rng = np.random.default_rng(0)
+    values = [objective.measure(right, rng).values["time"] for _ in range(3)]
+    assert all(1e-8 < value < 1 for value in values)
+
+
+def test_where_caches_are_cold_each_call_has_fresh_tensors() -> None:
+    objective = Kernel(context(caches="cold"))
+    objective.apparatus.flush_bytes = 1 << 16
+    seen: list[int] = []
+
+    def watch(x: Any, out: Any) -> None:
+        seen.append(x.data_ptr())
+        right(x, out)
+
+    rng = np.random.default_rng(0)
+    objective.measure(watch, rng)
+    seen.clear()
+    objective.measure(watch, rng)
+    plan = objective._round.timer.plan
+    assert len(set(seen[: plan.calls])) == plan.calls == plan.sets
+
+
+def test_caches_are_cold_or_warm() -> None:
+    with pytest.raises(ValueError, match="must be cold or warm, not 'tepid'"):
+        Kernel(context(caches="tepid")).measure(right, np.random.default_rng(0))
+
+
+def test_a_whole_trial_through_the_runner() -> None:
+    metrics = (MetricSpec("time", "minimize", "s"), MetricSpec("error", at_most=1e-6))
+    settings = MeasureSettings(min_readings=3, max_readings=4, warmup=1)
+    outcome = Runner(Kernel(context()), metrics, settings).measure(lambda: right, 1)
+    assert outcome.status is Status.OK and outcome.metrics["time"].n >= 3
+    timing = outcome.facts["timing"]
+    assert isinstance(timing, dict) and timing["caches"] == "warm" and timing["launched"] == "calls"
+    json.dumps(outcome.facts)
+
+
+def test_energy_that_is_not_counted_is_said_and_not_made_up() -> None:
+    sample = Kernel(context(energy=True)).measure(right, np.random.default_rng(0))
+    assert set(sample.values) == {"time"}
+    assert str(sample.facts["energy"]).startswith("not known")
+
+
+def test_known_peaks_give_the_share_of_the_roofline() -> None:
+    objective = Kernel(context())
+    objective._peaks = Peaks(bandwidth=160.0, operations={})  # its 160 bytes take a second
+    sample = objective.measure(right, np.random.default_rng(0))
+    roof = sample.facts["roofline"]
+    assert isinstance(roof, dict) and roof["floor"] == 1.0 and roof["bound"] == "memory"
+    assert roof["share"] == pytest.approx(1 / sample.values["time"], rel=1e-3)
