@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from autotune.measure.reports import Reporter
     from autotune.session.api import ask_tell, search, search_many
     from autotune.session.asktell import AskTell
+    from autotune.session.families.result import ManyResult
     from autotune.session.result import Result
-    from autotune.session.shapes_result import ManyResult
     from autotune.space.configuration import Configuration
     from autotune.space.reader import read_spec
     from autotune.space.space import Space
@@ -67,7 +67,7 @@ _HOME = {
     "ask_tell": "autotune.session.api",
     "search_many": "autotune.session.api",
     "AskTell": "autotune.session.asktell",
-    "ManyResult": "autotune.session.shapes_result",
+    "ManyResult": "autotune.session.families.result",
     "Result": "autotune.session.result",
     "Configuration": "autotune.space.configuration",
     "read_spec": "autotune.space.reader",

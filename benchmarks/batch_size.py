@@ -124,8 +124,8 @@ def spec_of(case: Case, seed: int = 0) -> StudySpec:
 @contextmanager
 def trials_of(case: Case) -> Iterator[Fits]:
     """Runs one batch after another in workers below the cap."""
-    from autotune.session.executor import Finished, Ticket
-    from autotune.session.executors import make_executor
+    from autotune.session.execution.choosing import make_executor
+    from autotune.session.execution.executor import Finished, Ticket
     from autotune.space.configuration import Configuration
     from autotune.status import Status
 

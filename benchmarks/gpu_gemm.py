@@ -24,7 +24,7 @@ import numpy as np
 from autotune.measure.rules.significance import speedup
 from autotune.measure.rules.statistics import estimate
 from autotune.session.budget import GRACE_SECONDS
-from autotune.session.executor_workers import WorkerExecutor
+from autotune.session.execution.workers import WorkerExecutor
 from autotune.session.finale import defend
 from autotune.session.ledger import Ledger
 from autotune.session.opening import open_study

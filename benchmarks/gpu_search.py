@@ -14,7 +14,7 @@ from typing import Any
 from autotune.provenance.device import device_facts
 from autotune.provenance.environment import Environment
 from autotune.report.timeline import Spans, busy, spans_of
-from autotune.session.executor_workers import WorkerExecutor
+from autotune.session.execution.workers import WorkerExecutor
 from autotune.session.progress import Progress
 from autotune.session.result import Result
 from autotune.session.session import Session

@@ -12,7 +12,7 @@ from autotune.measure.outcome import Estimate, Reading
 from autotune.measure.recordings.recording import Entry, Recording
 from autotune.measure.rules.repetition import RepetitionRule, Verdict
 from autotune.measure.rules.statistics import estimate
-from autotune.session.executor import Entrant
+from autotune.session.execution.executor import Entrant
 from autotune.session.finale import DEFAULT, Contender, read_in_rounds
 from autotune.session.rounds import Rounds
 from autotune.session.verdict import Standing, judge

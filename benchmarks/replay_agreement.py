@@ -28,8 +28,8 @@ import autotune
 from autotune.measure.turns import find_place
 from autotune.provenance.processor import read_processor
 from autotune.provenance.system import System
-from autotune.session.replaying import replay
-from autotune.session.replicates import apart
+from autotune.session.again.replaying import replay
+from autotune.session.again.replicates import apart
 from autotune.status import Status
 from autotune.store.store import Store
 

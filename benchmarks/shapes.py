@@ -39,14 +39,14 @@ import autotune
 from autotune.cli.options import find_space
 from autotune.measure.objective import Objective
 from autotune.session.api import capture_environment
-from autotune.session.executors import make_executor
+from autotune.session.execution.choosing import make_executor
+from autotune.session.families.budget import order_of
+from autotune.session.families.cross import Candidate, measure_across
 from autotune.session.ledger import Ledger
 from autotune.session.loading import load_family
 from autotune.session.opening import open_study
 from autotune.session.progress import Progress
 from autotune.session.result import Result
-from autotune.session.shapes_budget import order_of
-from autotune.session.shapes_cross import Candidate, measure_across
 from autotune.space.configuration import Configuration
 from autotune.space.reader import parse_family
 from autotune.space.spec import Budget, Family, StudySpec

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any  # noqa: E402
 
 if TYPE_CHECKING:
     from autotune.measure.outcome import Report
-    from autotune.session.executor_workers import WorkerExecutor
+    from autotune.session.execution.workers import WorkerExecutor
     from autotune.space.spec import StudySpec
 
 SPACES = Path(__file__).parents[1] / "searchspaces"
@@ -112,7 +112,7 @@ def autotune_by(strategy: str, policy: str = "") -> Callable[[Task, Watch], None
 
 def _hearing(watch: Watch) -> type[WorkerExecutor]:
     """An executor that lets the watch hear each report as the session does."""
-    from autotune.session.executor_workers import WorkerExecutor
+    from autotune.session.execution.workers import WorkerExecutor
 
     class Hearing(WorkerExecutor):
         _session: Callable[..., str] = staticmethod(lambda *_: "")

@@ -76,7 +76,7 @@ def _write(target: Path, text: str) -> None:
 
 
 def _matrix(learned: Learned) -> dict[str, Any]:
-    from autotune.session.shapes_result import matrix_document
+    from autotune.session.families.result import matrix_document
 
     return matrix_document(learned.matrix)
 

@@ -18,10 +18,10 @@ from autotune.cli.main import DONE, INTERRUPTED, NOTHING_SUCCEEDED
 from autotune.cli.options import Duration, echo, find_space, json_option, print_json, same_store, store_option
 
 if TYPE_CHECKING:
-    from autotune.session.many import ManySession
+    from autotune.session.families.many import ManySession
+    from autotune.session.families.result import ManyResult
     from autotune.session.result import Result
     from autotune.session.session import Session
-    from autotune.session.shapes_result import ManyResult
 
 
 @click.command("search")

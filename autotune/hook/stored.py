@@ -14,10 +14,10 @@ from autotune.hook.recipe_document import FORMAT, MARK, read_document, to_docume
 from autotune.hook.recipes import Known, KnownSpace, Metric, Recipe, Speedup
 from autotune.hook.stale import versions_of
 from autotune.measure.outcome import Reading
+from autotune.session.again.causes import state_of
+from autotune.session.again.replaying import own_results
 from autotune.session.answers import best_trials, stands
-from autotune.session.causes import state_of
 from autotune.session.frozen import SOURCE
-from autotune.session.replaying import own_results
 from autotune.space.configuration import Configuration, plain
 from autotune.space.spec import MetricSpec
 from autotune.store.address import read_address

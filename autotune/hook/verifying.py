@@ -15,10 +15,10 @@ from autotune.hook.stale import changes, source_changed
 from autotune.hook.stored import readings_behind, recipe_of
 from autotune.provenance.environment import capture, compare
 from autotune.ready import ready_spaces
-from autotune.session.agreement import UNMEASURABLE, Claim, Verification
-from autotune.session.causes import State, state_of
-from autotune.session.replaying import causes_of, from_python, own_results, replicates, space_file
-from autotune.session.verification import Keeper, spec_for, verify
+from autotune.session.again.agreement import UNMEASURABLE, Claim, Verification
+from autotune.session.again.causes import State, state_of
+from autotune.session.again.replaying import causes_of, from_python, own_results, replicates, space_file
+from autotune.session.again.verification import Keeper, spec_for, verify
 from autotune.space.configuration import Configuration
 from autotune.space.space_file import load_text
 from autotune.space.spec import StudySpec

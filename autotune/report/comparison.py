@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from autotune.report.evidence import Evidence, Place, load_evidence, opened
-from autotune.session.shapes_matrix import family_of, load_matrix
+from autotune.session.families.matrix import family_of, load_matrix
 from autotune.space.configuration import Configuration
 from autotune.space.spec import say_workload
 

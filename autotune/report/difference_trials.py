@@ -11,9 +11,9 @@ from autotune.measure.rules.significance import speedup
 from autotune.provenance.environment import compare
 from autotune.report.difference import Contrast, Differences, Pair, by_runs, incomparable, pairs_of
 from autotune.report.story import differing
+from autotune.session.again.replaying import environment_of, own_results, replicates
+from autotune.session.again.replicates import Interval, spread_of
 from autotune.session.frozen import SOURCE
-from autotune.session.replaying import environment_of, own_results, replicates
-from autotune.session.replicates import Interval, spread_of
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
 from autotune.store.records import SegmentRecord, StudyRecord, TrialRecord

@@ -25,7 +25,7 @@ from autotune.report.rule_regret import (
     single_policy,
     tree_policy,
 )
-from autotune.session.shapes_matrix import NOT_ALLOWED, NOT_MEASURED, Matrix, family_of, load_matrix
+from autotune.session.families.matrix import NOT_ALLOWED, NOT_MEASURED, Matrix, family_of, load_matrix
 from autotune.session.sources import device_of
 from autotune.space.configuration import FrozenMap, plain
 from autotune.space.spec import say_workload

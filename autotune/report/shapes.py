@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from autotune.report.numbers import say_count, say_gain, say_ratio, say_value
 from autotune.report.rule import varying
 from autotune.report.summary import say_tried
+from autotune.session.families.matrix import Cell, Matrix
+from autotune.session.families.result import ManyResult
 from autotune.session.result import Result
-from autotune.session.shapes_matrix import Cell, Matrix
-from autotune.session.shapes_result import ManyResult
 from autotune.space.spec import say_workload
 
 

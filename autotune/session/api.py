@@ -11,14 +11,14 @@ from autotune.measure.kernels.compile_cache import cache_folder
 from autotune.provenance.environment import Environment, capture
 from autotune.search.registry import strategy_class
 from autotune.session.asktell import AskTell
-from autotune.session.executor import Executor
-from autotune.session.executors import Measurable, make_executor
+from autotune.session.execution.choosing import Measurable, make_executor
+from autotune.session.execution.executor import Executor
+from autotune.session.families.many import ManySession
+from autotune.session.families.result import ManyResult
 from autotune.session.loading import load_family, load_spec, spec_of
-from autotune.session.many import ManySession
 from autotune.session.progress import Progress
 from autotune.session.result import Result
 from autotune.session.session import Session
-from autotune.session.shapes_result import ManyResult
 from autotune.space.space import Space
 from autotune.space.spec import Family, StudySpec
 from autotune.store.store import Store

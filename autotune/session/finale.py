@@ -22,7 +22,7 @@ from autotune.measure.objective import Baseline
 from autotune.measure.outcome import Estimate, Outcome, Reading
 from autotune.measure.rules.bounds import beyond_bounds
 from autotune.measure.rules.statistics import estimate
-from autotune.session.executor import Entrant, Executor
+from autotune.session.execution.executor import Entrant, Executor
 from autotune.session.ledger import Ledger
 from autotune.session.progress import Progress
 from autotune.session.rounds import MAX_ROUNDS, Rounds, seconds_a_reading

@@ -12,7 +12,7 @@ from autotune.measure.rules.statistics import student_quantile
 from autotune.measure.sources import source_files
 from autotune.provenance.code import snapshot
 from autotune.provenance.environment import capture
-from autotune.session.executor_crew import MOST_PREPARERS
+from autotune.session.execution.crew import MOST_PREPARERS
 from autotune.session.identity import describe_objective, identify
 from autotune.space.spec import StudySpec
 from autotune.store.records import StudyRecord, TrialRecord

@@ -4,7 +4,7 @@ Both loops write through it, the one that drives an executor (:mod:`autotune.ses
 the one that a caller drives by ask and tell (:mod:`autotune.session.asktell`). Each trial is on disk
 before it runs and after, and the strategy learns only what is on disk, in the order in which that was
 written. What it knew when it was asked is written beside what it proposed, so that
-:mod:`autotune.session.derivation` can ask it again.
+:mod:`autotune.session.again.derivation` can ask it again.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from autotune.measure.outcome import Outcome
 from autotune.provenance.environment import Environment
 from autotune.search.contract import Problem
 from autotune.search.registry import make_strategy
+from autotune.session.again.engine import engine
 from autotune.session.budget import Spent
-from autotune.session.engine import engine
 from autotune.session.incumbent import Incumbent
 from autotune.session.liveness import identity
 from autotune.session.observing import observe_record

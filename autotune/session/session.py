@@ -15,7 +15,8 @@ from autotune.provenance.code import Signature, signature
 from autotune.provenance.environment import Environment
 from autotune.session.answers import load_result, space_of
 from autotune.session.budget import limit_reached, out_of_time, overdue
-from autotune.session.executor import Executor, Finished, Started, Ticket
+from autotune.session.early_stopping.stopping import Stopping, make_stopping
+from autotune.session.execution.executor import Executor, Finished, Started, Ticket
 from autotune.session.finale import defend
 from autotune.session.ledger import Ledger
 from autotune.session.opening import check_feasible, next_segment, open_study
@@ -23,7 +24,6 @@ from autotune.session.progress import Opening, Progress
 from autotune.session.remarks import Remarks
 from autotune.session.result import EXHAUSTED, INTERRUPTED, Result
 from autotune.session.same_failure import MISTAKEN
-from autotune.session.stopping import Stopping, make_stopping
 from autotune.space.spec import StudySpec
 from autotune.status import Status
 from autotune.store.records import TrialRecord

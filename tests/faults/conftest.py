@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from autotune.measure.outcome import Outcome
-from autotune.session.executor import Finished, Ticket
-from autotune.session.executor_workers import WorkerExecutor
+from autotune.session.execution.executor import Finished, Ticket
+from autotune.session.execution.workers import WorkerExecutor
 from autotune.space.reader import parse_spec
 from autotune.space.spec import StudySpec
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from autotune.measure.groups.device import quota_works
-from autotune.session.executor_workers import WorkerExecutor
+from autotune.session.execution.workers import WorkerExecutor
 from tests.faults.conftest import run, spec_of
 from tests.objectives.distributed.importing import importable
 

@@ -15,7 +15,7 @@ from autotune.measure.ownership import owned_name
 from autotune.measure.workers.limits import GroupCap, make_cap
 from autotune.provenance.cgroup import find_group
 from autotune.provenance.system import System
-from autotune.session.executor_workers import WorkerExecutor
+from autotune.session.execution.workers import WorkerExecutor
 from tests.faults.conftest import run, spec_of
 
 Left = Callable[[], list[int]]

@@ -16,8 +16,8 @@ from autotune.measure.objective import Context
 from autotune.measure.outcome import READY_THREADS
 from autotune.measure.readings import Sample
 from autotune.report.summary import headline, summarize
-from autotune.session import executor_slot
 from autotune.session.crowded import say_crowded
+from autotune.session.execution import slot as executor_slot
 from autotune.session.progress import Progress
 from autotune.space.reader import parse_spec
 from tests.measure.test_crowd import SPIN, settle

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 import autotune
 from autotune.measure.outcome import CODE, SAME_CODE_AS, Estimate, Outcome
-from autotune.session.executor_workers import WorkerExecutor
+from autotune.session.execution.workers import WorkerExecutor
 from autotune.session.same_code import Known, SameCode
 from autotune.status import Status
 from autotune.store.store import Store
-from tests.session.test_executor import collect, spec_in, submit
+from tests.session.execution.test_executor import collect, spec_in, submit
 
 OBJECTIVE = """
 import os

@@ -1,0 +1,236 @@
+"""Successive halving, asynchronous or in brackets. Pure.
+
+The rungs of ``min: 1, max: 27, factor: 3`` are 1, 3 and 9 steps: of nine trials that get to a rung, three go
+on to the next, and one of those to the one after it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from autotune.session.early_stopping.rules import GO, Board, Decision, Moves, Rule, Verdict, place, say_steps
+from autotune.space.spec import EarlyStopping
+
+
+class Unstopped(Rule):
+    """Runs every trial to its end; for its curve, and to compare with."""
+
+    def decide_at(self, number: int) -> tuple[int, ...]:
+        return ()
+
+    def heard(self, number: int, step: int, value: float) -> None:
+        return
+
+    def decide(self, number: int, step: int) -> Decision:
+        return GO
+
+
+class Asha(Rule):
+    """Asynchronous successive halving that stops trials and never waits.
+
+    A trial goes on past a rung if it is among the best ``1/factor`` of those that have got there so far,
+    itself included, and at least the best of them does. Early ones pass more easily, since there is little
+    to hold them against; and when each is better than all before it, as happens when the strategy learns,
+    all of them pass. The algorithm of the paper pauses and promotes. This one stops, so that nothing
+    has to be resumed.
+
+    L. Li, K. Jamieson, A. Rostamizadeh, E. Gonina, J. Ben-Tzur, M. Hardt, B. Recht, A. Talwalkar,
+    *A System for Massively Parallel Hyperparameter Tuning*, MLSys 2020, section 3.
+    """
+
+    def __init__(self, settings: EarlyStopping, first: int = 0) -> None:
+        """``first``: the rung at which it begins to stop trials, counted from 0."""
+        self._settings = settings
+        self._board = Board(settings.rungs[first:])
+
+    def decide_at(self, number: int) -> tuple[int, ...]:
+        return self._board.rungs
+
+    def heard(self, number: int, step: int, value: float) -> None:
+        self._board.heard(number, step, value)
+
+    def decide(self, number: int, step: int) -> Decision:
+        rung = self._board.reached(step)
+        if rung is None:
+            return GO
+        ranking = self._board.ranking(rung)
+        if number not in ranking:
+            return GO  # nothing finite was reported: the run ends as diverged
+        position, keep = ranking.index(number) + 1, max(1, len(ranking) // self._settings.factor)
+        if position <= keep:
+            return GO
+        there = f"{place(position)} of {len(ranking)} at {say_steps(rung, self._settings.resource)}"
+        return Decision(Verdict.STOP, f"{there}, where the best {keep} may go on")
+
+
+class AsyncHyperband(Rule):
+    """Asynchronous successive halving in the brackets of Hyperband: nobody waits, and some begin late.
+
+    A trial is stopped as :class:`Asha` would, among those of its bracket, at the rungs from the bracket's
+    first on; in the last bracket at none. Of some fifty trials three or four are so trained to their end
+    whatever their first losses are. They cost, and they are what tells how much a first loss says: with all
+    trials stopped by their first loss, a search learns to begin well, which is not the same as to end well.
+
+    The paper of :class:`Asha` describes it beside that.
+    """
+
+    def __init__(self, settings: EarlyStopping) -> None:
+        shapes = hyperband_shapes(settings)
+        self._brackets = [Asha(settings, first) for _, first in shapes]
+        self._turns = _turns([size for size, _ in shapes])
+
+    def _of(self, number: int) -> Asha:
+        """By its number alone, so that every session puts a trial into the same bracket."""
+        return self._brackets[self._turns[number % len(self._turns)]]
+
+    def decide_at(self, number: int) -> tuple[int, ...]:
+        return self._of(number).decide_at(number)
+
+    def heard(self, number: int, step: int, value: float) -> None:
+        self._of(number).heard(number, step, value)
+
+    def decide(self, number: int, step: int) -> Decision:
+        return self._of(number).decide(number, step)
+
+
+def _turns(sizes: Sequence[int]) -> list[int]:
+    """Brackets by turns, each as often as its size and as evenly spread as that allows."""
+    due = sorted(
+        ((place + 0.5) / size, bracket) for bracket, size in enumerate(sizes) for place in range(size)
+    )
+    return [bracket for _, bracket in due]
+
+
+@dataclass
+class Bracket:
+    """A group of trials that are halved together: ``size`` of them begin, and climb from rung ``first``."""
+
+    size: int
+    first: int
+    members: list[int] = field(default_factory=list)
+
+
+class Brackets(Rule):
+    """Successive halving in brackets: at a rung a trial is paused until all of its bracket have got there.
+
+    Then the best ``1/factor``, and no more, are promoted and the others are stopped. The next bracket
+    begins meanwhile, so nobody waits. Where no trial will join any more, a bracket counts as complete as
+    it is. A trial that failed counts as one of those that do not go on.
+
+    K. Jamieson and A. Talwalkar, *Non-stochastic Best Arm Identification and Hyperparameter
+    Optimization*, AISTATS 2016, section 3.
+    """
+
+    pauses = True
+
+    def __init__(self, settings: EarlyStopping, shapes: Sequence[tuple[int, int]]) -> None:
+        """``shapes``: the ``(size, first rung)`` of the brackets, which take turns."""
+        self._settings = settings
+        self._board = Board(settings.rungs)
+        self._shapes = shapes
+        self._brackets: list[Bracket] = []
+        self._of: dict[int, Bracket] = {}
+        self._over: set[int] = set()
+
+    # -- what is known -------------------------------------------------------------------------
+
+    def joined(self, number: int) -> None:
+        if number in self._of:
+            return
+        if not self._brackets or len(self._brackets[-1].members) == self._brackets[-1].size:
+            self._brackets.append(Bracket(*self._shapes[len(self._brackets) % len(self._shapes)]))
+        self._brackets[-1].members.append(number)
+        self._of[number] = self._brackets[-1]
+
+    def heard(self, number: int, step: int, value: float) -> None:
+        self._board.heard(number, step, value)
+
+    def ended(self, number: int, value: float | None) -> None:
+        self._over.add(number)
+
+    def decide_at(self, number: int) -> tuple[int, ...]:
+        bracket = self._of.get(number)
+        return () if bracket is None else self._board.rungs[bracket.first :]
+
+    # -- what follows --------------------------------------------------------------------------
+
+    def decide(self, number: int, step: int) -> Decision:
+        rung = self._board.reached(step)
+        if rung is None or rung not in self.decide_at(number):
+            return GO
+        return self._at(self._of[number], number, rung, closed=False)
+
+    def moves(self, closed: bool) -> Moves:
+        promoted: list[int] = []
+        stopped: dict[int, str] = {}
+        for bracket in self._brackets:
+            for number in bracket.members:
+                rung = None if number in self._over else self._stands(bracket, number)
+                if rung is None:
+                    continue
+                decision = self._at(bracket, number, rung, closed)
+                if decision.verdict is Verdict.GO:
+                    promoted.append(number)
+                elif decision.verdict is Verdict.STOP:
+                    stopped[number] = decision.reason
+        return Moves(tuple(promoted), stopped)
+
+    def _stands(self, bracket: Bracket, number: int) -> int | None:
+        """The highest rung that the trial has got to."""
+        rungs = self._board.rungs[bracket.first :]
+        return max((rung for rung in rungs if number in self._board.values[rung]), default=None)
+
+    def _at(self, bracket: Bracket, number: int, rung: int, closed: bool) -> Decision:
+        """What becomes of a trial of the bracket at a rung that it has got to."""
+        for at, cohort, chosen in self._stages(bracket, closed):
+            if at < rung:
+                continue
+            if chosen is None:
+                break
+            if number in chosen:
+                return GO
+            ranking = self._board.ranking(rung, cohort)
+            position = f"{place(ranking.index(number) + 1)} of " if number in ranking else "not among the "
+            there = f"{position}{len(cohort)} at {say_steps(rung, self._settings.resource)}"
+            return Decision(Verdict.STOP, f"{there}, of which {len(chosen)} may go on")
+        there = say_steps(rung, self._settings.resource)
+        return Decision(Verdict.PAUSE, f"paused at {there} until its bracket is there")
+
+    def _stages(self, bracket: Bracket, closed: bool) -> Iterator[tuple[int, set[int], set[int] | None]]:
+        """``(rung, who is to get there, who goes on)`` from the bottom up; ``None`` while that is open."""
+        cohort = set(bracket.members)
+        complete = closed or len(cohort) == bracket.size
+        for rung in self._board.rungs[bracket.first :]:
+            complete = complete and cohort <= self._board.values[rung].keys() | self._over
+            if not complete:
+                yield rung, cohort, None
+                return
+            keep = max(1, len(cohort) // self._settings.factor)
+            chosen = set(self._board.ranking(rung, cohort)[:keep])
+            yield rung, cohort, chosen
+            cohort = chosen
+
+
+def successive_halving(settings: EarlyStopping) -> Brackets:
+    """One shape of bracket: as many trials as leave one at the end, all from the first rung on."""
+    return Brackets(settings, [(settings.factor ** len(settings.rungs), 0)])
+
+
+def hyperband(settings: EarlyStopping) -> Brackets:
+    """Brackets that begin at each of the rungs in turn, down to a few trials that nobody stops.
+
+    Each costs about the same. Together they hedge: where early values mislead, the later brackets find
+    what the first ones throw away.
+
+    L. Li, K. Jamieson, G. DeSalvo, A. Rostamizadeh, A. Talwalkar, *Hyperband: A Novel Bandit-Based
+    Approach to Hyperparameter Optimization*, JMLR 18, 2018, algorithm 1.
+    """
+    return Brackets(settings, hyperband_shapes(settings))
+
+
+def hyperband_shapes(settings: EarlyStopping) -> list[tuple[int, int]]:
+    """The ``(size, first rung)`` of Hyperband's brackets, which each cost about the same."""
+    top, factor = len(settings.rungs), settings.factor
+    return [(math.ceil((top + 1) / (s + 1) * factor**s), top - s) for s in range(top, -1, -1)]

@@ -1,0 +1,101 @@
+"""Optuna's pruners as rules: each report is shown to the pruner of that name, in a study of Optuna's own.
+
+That study lives in memory and is made again from the store's record by every session.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import optuna
+
+from autotune.search.quiet import quiet
+from autotune.session.early_stopping.rules import GO, Decision, Rule, Verdict, say_steps
+from autotune.space.spec import EarlyStopping, MetricSpec
+
+_NAMES = {
+    "optuna-median": "MedianPruner",
+    "optuna-percentile": "PercentilePruner",
+    "optuna-successive-halving": "SuccessiveHalvingPruner",
+    "optuna-hyperband": "HyperbandPruner",
+    "optuna-patient": "PatientPruner",
+    "optuna-wilcoxon": "WilcoxonPruner",
+    "optuna-threshold": "ThresholdPruner",
+}
+
+_REQUIRED = {"percentile": 25.0, "patience": 3}
+"""What Optuna has no default for."""
+
+
+def make_pruner(settings: EarlyStopping, name: str = "") -> optuna.pruners.BasePruner:
+    """The pruner of that policy (by default that of ``settings``) with the options that it knows."""
+    name = name or settings.policy
+    kind = getattr(optuna.pruners, _NAMES[name])
+    known = inspect.signature(kind).parameters
+    ours: dict[str, Any] = {
+        "min_resource": settings.min,
+        "max_resource": settings.max,
+        "reduction_factor": settings.factor,
+        **_REQUIRED,
+        **settings.options,
+    }
+    if name == "optuna-patient":
+        ours["wrapped_pruner"] = make_pruner(settings, str(settings.options.get("wrapped", "optuna-median")))
+    with quiet("optuna"):
+        pruner: optuna.pruners.BasePruner = kind(
+            **{key: value for key, value in ours.items() if key in known}
+        )
+    return pruner
+
+
+class OptunaRule(Rule):
+    """Stops a trial where the pruner would; values are in the metric's own direction."""
+
+    def __init__(self, settings: EarlyStopping, metric: MetricSpec) -> None:
+        self._settings = settings
+        self._sign = -1.0 if metric.goal == "maximize" else 1.0
+        with quiet("optuna"):
+            self._study = optuna.create_study(
+                study_name="autotune",  # the pruner of Hyperband draws brackets by this name
+                direction=metric.goal or "minimize",
+                sampler=optuna.samplers.RandomSampler(seed=0),
+                pruner=make_pruner(settings),
+            )
+        self._trials: list[optuna.Trial] = []
+        self._reported: dict[int, int] = {}
+        self._pruned: dict[int, bool] = {}
+
+    def decide_at(self, number: int) -> None:
+        return None
+
+    def joined(self, number: int) -> None:
+        while len(self._trials) <= number:  # its number says to which bracket a trial belongs
+            self._trials.append(self._study.ask())
+
+    def heard(self, number: int, step: int, value: float) -> None:
+        self.joined(number)
+        if step > self._reported.get(number, -1):
+            self._reported[number] = step
+            trial = self._trials[number]
+            with quiet("optuna"):
+                trial.report(self._sign * value, step)
+                self._pruned[number] = trial.should_prune()
+
+    def decide(self, number: int, step: int) -> Decision:
+        if not self._pruned.get(number) or step < self._settings.min:
+            return GO
+        return Decision(
+            Verdict.STOP, f"{self._settings.policy} at {say_steps(step, self._settings.resource)}"
+        )
+
+    def ended(self, number: int, value: float | None) -> None:
+        self.joined(number)
+        state = optuna.trial.TrialState.PRUNED if value is None else optuna.trial.TrialState.COMPLETE
+        with quiet("optuna"):
+            self._study.tell(
+                self._trials[number],
+                None if value is None else self._sign * value,
+                state=state,
+                skip_if_finished=True,
+            )

@@ -1,0 +1,268 @@
+"""Early stopping as the session does it: hear what trials report, write it down, and say which of them end.
+
+A trial's way, where its rule pauses trials::
+
+    given ──▶ running ──▶ pausing ──▶ paused ──promoted──▶ running ──▶ complete, or paused again
+                 │                      └──stopped──▶ pruned
+                 └──stop──▶ pruned
+
+Rules see only what is in the store, in the order in which it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import partial
+
+from autotune.measure.outcome import Estimate, Outcome, Report
+from autotune.measure.reports import Curve, Reporter
+from autotune.session.early_stopping.curves import Curves
+from autotune.session.early_stopping.rules import Rule, Verdict
+from autotune.space.spec import EarlyStopping, MetricSpec, StudySpec
+from autotune.status import Status
+from autotune.store.records import TrialRecord
+from autotune.store.store import Store
+
+
+def make_stopping(spec: StudySpec, store: Store, study_id: int, session_id: int) -> Stopping | None:
+    """What the space file asks for, standing where the store's record leaves off; ``None`` for nothing."""
+    settings = spec.search.early_stopping
+    if settings is None:
+        return None
+    metric = next(m for m in spec.goals if settings.metric in ("", m.name))
+    stopping = Stopping(settings, metric, make_rule(settings, metric), store, study_id)
+    stopping.restore(store.trials(study_id, purpose="search"), session_id)
+    return stopping
+
+
+def make_rule(settings: EarlyStopping, metric: MetricSpec) -> Rule:
+    """The rule of that policy."""
+    from autotune.session.early_stopping import halving
+
+    match settings.policy:
+        case "asha":
+            return halving.Asha(settings)
+        case "successive-halving":
+            return halving.successive_halving(settings)
+        case "hyperband":
+            return halving.hyperband(settings)
+        case "async-hyperband":
+            return halving.AsyncHyperband(settings)
+        case "none":
+            return halving.Unstopped()
+    from autotune.session.early_stopping.pruners import OptunaRule
+
+    return OptunaRule(settings, metric)
+
+
+class _Way(Enum):
+    """How a trial stands that has not ended."""
+
+    RUNNING = "running"
+    PAUSING = "pausing"
+    """It was told to pause, and its run has not ended yet."""
+    PAUSED = "paused"
+
+
+@dataclass(frozen=True)
+class _InFlight:
+    """A trial that this session has given to be run."""
+
+    trial: TrialRecord
+    way: _Way = _Way.RUNNING
+    known: Outcome | None = None
+    """What had come of it when it was paused last."""
+    heard: int | None = None
+    """The step that its run reported last."""
+
+
+class Stopping:
+    """The effects around a rule. Used by one thread, the session's."""
+
+    def __init__(
+        self, settings: EarlyStopping, metric: MetricSpec, rule: Rule, store: Store, study_id: int
+    ) -> None:
+        self._settings = settings
+        self._metric = metric
+        self._sign = -1.0 if metric.goal == "maximize" else 1.0
+        self._rule = rule
+        self._curves = Curves(store, study_id, metric.name, settings.rungs)
+        self._in_flight: dict[int, _InFlight] = {}
+        """By id."""
+
+    def restore(self, trials: Sequence[TrialRecord], session_id: int) -> None:
+        """Tell the rule the study so far. What another session is running is not in this one's brackets."""
+        for trial in trials:
+            if trial.status.finished or trial.session_id == session_id:
+                self._rule.joined(trial.number)
+        self._catch_up()
+        for trial in trials:
+            if trial.status.finished:
+                self._end(trial.number, trial.status, trial.metrics)
+
+    # -- trials that run -----------------------------------------------------------------------
+
+    def give(self, trial: TrialRecord) -> bool:
+        """A trial is to be run. ``False`` where it was lost in a pause, in which it stays for now."""
+        self._in_flight[trial.id] = _InFlight(trial)
+        self._rule.joined(trial.number)
+        last = self._curves.last(trial.number)
+        if not self._rule.pauses or last is None:
+            return True
+        rungs = self._rule.decide_at(trial.number) or ()
+        if not any(rung <= last.step for rung in rungs):
+            return True
+        stood = {name: Estimate.of_one(value) for name, value in last.metrics.items()}
+        known = Outcome(Status.PRUNED, stood, facts={"step": last.step})
+        self._in_flight[trial.id] = _InFlight(trial, _Way.PAUSED, known)
+        return False
+
+    def curve(self, trial: TrialRecord) -> Curve:
+        """How the trial's run is followed."""
+        known = self._in_flight[trial.id].known
+        decide_at = self._rule.decide_at(trial.number)
+        done = 0 if known is None else _step(known)
+        return Curve(self._settings.max, self._metric.name, decide_at, done, self._rule.pauses)
+
+    def hear(self, trial_id: int, report: Report, waits: bool) -> str:
+        """Take a report; where the run waits, write it down and say why it is to end, if it is."""
+        one = self._in_flight.get(trial_id)
+        if one is None:  # a thread that an objective left behind
+            return ""
+        if one.heard != report.step:  # else it is said again, for the store had failed
+            self._in_flight[trial_id] = one = replace(one, heard=report.step)
+            self._curves.add(trial_id, report)
+        if not waits:
+            return ""
+        self._catch_up()
+        decision = self._rule.decide(one.trial.number, report.step)
+        if decision.verdict is Verdict.GO:
+            return ""
+        if decision.verdict is Verdict.PAUSE:
+            self._in_flight[trial_id] = replace(one, way=_Way.PAUSING)
+        return self._why(report.step, decision.reason)
+
+    def reporter(self, trial: TrialRecord) -> Reporter:
+        """For whoever runs the trial in this very process."""
+        return Reporter(self.curve(trial), partial(self.hear, trial.id))
+
+    def write(self) -> None:
+        """Write down what was reported since the last time."""
+        self._curves.write()
+
+    def settle(self, trial_id: int, outcome: Outcome) -> Outcome | None:
+        """The outcome to be recorded of a run that has ended; ``None`` where the trial is only paused."""
+        self.write()
+        one = self._in_flight[trial_id]
+        if one.known is not None:
+            outcome = replace(outcome, phases=_added(one.known.phases, outcome.phases))
+        if one.way is _Way.PAUSING and outcome.status is Status.PRUNED:
+            self._in_flight[trial_id] = _InFlight(one.trial, _Way.PAUSED, outcome)
+            return None
+        return self._finished(trial_id, outcome)
+
+    # -- trials that are paused ----------------------------------------------------------------
+
+    @property
+    def pauses(self) -> bool:
+        """Whether trials may be paused, so that somebody has to run them on."""
+        return self._rule.pauses
+
+    @property
+    def paused(self) -> int:
+        """How many trials are in flight without being run."""
+        return len(self._paused())
+
+    def standing(self, trial_id: int) -> tuple[int, Outcome]:
+        """The step after which a trial was paused, and what is known of it, with its curve."""
+        outcome = self.completed(trial_id, self._paused()[trial_id])
+        return _step(outcome), outcome
+
+    def promoted(self, closed: bool) -> list[TrialRecord]:
+        """Paused trials that are to be run on; ``closed``: no trial will be proposed any more."""
+        paused = self._paused()
+        going = self._rule.moves(closed).promoted if paused else ()
+        chosen = [trial for i in paused if (trial := self._in_flight[i].trial).number in going]
+        for trial in chosen:
+            self._in_flight[trial.id] = replace(self._in_flight[trial.id], way=_Way.RUNNING)
+        return chosen
+
+    def stopped(self, closed: bool) -> list[tuple[int, Outcome]]:
+        """Paused trials that are over, by id, with their outcome."""
+        paused = self._paused()
+        reasons = self._rule.moves(closed).stopped if paused else {}
+        return self._release(
+            {i: reasons[n] for i in paused if (n := self._in_flight[i].trial.number) in reasons}
+        )
+
+    def abandon(self, reason: str) -> list[tuple[int, Outcome]]:
+        """End all that are paused."""
+        return self._release(dict.fromkeys(self._paused(), reason))
+
+    def _paused(self) -> dict[int, Outcome]:
+        """What is known of each trial that is paused, by id, in the order in which they were given."""
+        return {
+            trial_id: one.known
+            for trial_id, one in self._in_flight.items()
+            if one.way is _Way.PAUSED and one.known is not None
+        }
+
+    def _release(self, reasons: Mapping[int, str]) -> list[tuple[int, Outcome]]:
+        known = self._paused()
+        ended = []
+        for trial_id, reason in reasons.items():
+            outcome = replace(known[trial_id], message=self._why(_step(known[trial_id]), reason))
+            ended.append((trial_id, self._finished(trial_id, outcome)))
+        return ended
+
+    # -- what is known -------------------------------------------------------------------------
+
+    def _catch_up(self) -> None:
+        """Tell the rule what stands in the store, from whichever session."""
+        self.write()
+        for number, step, value in self._curves.news():
+            self._rule.heard(number, step, self._sign * value)
+
+    def _finished(self, trial_id: int, outcome: Outcome) -> Outcome:
+        outcome = self.completed(trial_id, outcome)
+        self.over(trial_id, outcome)
+        return outcome
+
+    def completed(self, trial_id: int, outcome: Outcome) -> Outcome:
+        """The outcome of a run that has ended, with the trial's curve beside it; may be asked for again."""
+        if outcome.status is Status.LOST:
+            self.write()
+            return outcome
+        self._catch_up()
+        number = self._in_flight[trial_id].trial.number
+        curve = [list(point) for point in self._curves.of(number)]
+        facts: dict[str, object] = {**outcome.facts, "steps": self._settings.max, "curve": curve}
+        if (last := self._curves.last(number)) is not None:
+            facts["step"] = last.step
+        return replace(outcome, facts=facts)
+
+    def over(self, trial_id: int, outcome: Outcome) -> None:
+        """A trial has come to its outcome; a lost one will be tried again, or its late result told."""
+        trial = self._in_flight.pop(trial_id).trial
+        if outcome.status is Status.LOST:
+            self._in_flight[trial_id] = _InFlight(trial)
+        else:
+            self._end(trial.number, outcome.status, outcome.metrics)
+
+    def _end(self, number: int, status: Status, metrics: Mapping[str, Estimate]) -> None:
+        result = metrics.get(self._metric.name) if status is Status.OK else None
+        self._rule.ended(number, None if result is None else self._sign * result.value)
+
+    def _why(self, step: int, reason: str) -> str:
+        return f"stopped after {step} of {self._settings.max} {self._settings.resource}: {reason}"
+
+
+def _step(outcome: Outcome) -> int:
+    step = outcome.facts.get("step")
+    return step if isinstance(step, int) else 0
+
+
+def _added(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
+    return {name: one.get(name, 0.0) + other.get(name, 0.0) for name in {**one, **other}}

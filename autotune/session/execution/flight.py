@@ -1,0 +1,73 @@
+"""A trial on its way through the workers, and what the stages behind it have found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from autotune.measure.capture import tail_text
+from autotune.measure.outcome import TIMELINE, Estimate, Outcome
+from autotune.measure.workers.messages import Check, Measure, Prepare
+from autotune.session.execution.executor import Ticket
+from autotune.session.execution.slot import PREPARE
+from autotune.session.same_code import SameCode
+
+CHECK = "check"
+"""The stage in which a preparing worker checks; the others are named as the worker's role."""
+
+
+@dataclass
+class Flight:
+    """A trial on its way."""
+
+    ticket: Ticket
+    preparation: Outcome | None = None
+    """How preparing it ended; ``None`` where nothing is, or not yet, prepared."""
+    prepared: bytes | None = None
+    check: Outcome | None = None
+    """What its check has found ahead of its turn; ``None`` where it is checked when it is measured."""
+    same_code: SameCode[Flight] | None = None
+    """Where it stands for all that have its code, of the source that it was prepared from."""
+    timeline: dict[str, list[float]] = field(default_factory=dict)
+    """As :data:`autotune.measure.outcome.TIMELINE` says."""
+
+    @property
+    def prepare_request(self) -> Prepare:
+        return Prepare(self.ticket.configuration, self.ticket.seed)
+
+    @property
+    def check_request(self) -> Check:
+        assert self.prepared is not None
+        return Check(self.ticket.configuration, self.prepared, self.ticket.seed)
+
+    def measure_request(self, seconds: float, incumbent: Estimate | None) -> Measure:
+        ticket, checked = self.ticket, None if self.check is None else self.check.readings
+        return Measure(
+            ticket.configuration, self.prepared, ticket.seed, seconds, incumbent, ticket.curve, checked
+        )
+
+    def note(self, role: str, began: float, ended: float, lane: int) -> None:
+        """Note that a worker of this role had it, from ``began`` to ``ended`` in seconds since the epoch."""
+        stage = CHECK if role == PREPARE and PREPARE in self.timeline else role
+        self.timeline[stage] = [round(began, 4), round(ended, 4), lane]
+
+    def whole(self, last: Outcome) -> Outcome:
+        """The outcome of the last stage, joined with phases, output and facts of the stages before."""
+        for before in (self.check, self.preparation):
+            if before is not None:
+                last = _joined(before, last)
+        return last
+
+    def with_timeline(self, outcome: Outcome) -> Outcome:
+        return (
+            replace(outcome, facts={**outcome.facts, TIMELINE: self.timeline}) if self.timeline else outcome
+        )
+
+
+def _joined(before: Outcome, outcome: Outcome) -> Outcome:
+    names = dict.fromkeys([*before.phases, *outcome.phases])
+    return replace(
+        outcome,
+        phases={name: before.phases.get(name, 0.0) + outcome.phases.get(name, 0.0) for name in names},
+        stderr=tail_text("\n".join(filter(None, [before.stderr, outcome.stderr])).encode()),
+        facts={**before.facts, **outcome.facts},
+    )

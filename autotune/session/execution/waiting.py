@@ -1,0 +1,65 @@
+"""The trials that no worker has begun with, by what they wait for.
+
+::
+
+    put ─▶ to prepare      admit ─▶ to check ─▶ to measure
+                                 └─ the trial with the same code ─▶ its result, or to measure
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+
+from autotune.measure.outcome import Outcome
+from autotune.session.execution.flight import Flight
+from autotune.session.same_code import Known, SameCode
+
+
+class Waiting:
+    """Queues, in the order in which trials came to each."""
+
+    def __init__(self) -> None:
+        self.to_prepare: deque[Flight] = deque()
+        self.to_check: deque[Flight] = deque()
+        self.to_measure: deque[Flight] = deque()
+        self._same_code: SameCode[Flight] = SameCode()
+
+    def __bool__(self) -> bool:
+        """Whether a worker could take one; what waits for the result of another is in flight with that."""
+        return bool(self.to_prepare or self.to_check or self.to_measure)
+
+    @property
+    def for_preparers(self) -> bool:
+        return bool(self.to_prepare or self.to_check)
+
+    def remember(self, known: Mapping[str, Known]) -> None:
+        """Which code was measured before."""
+        self._same_code = SameCode(known)
+
+    def admit(self, flight: Flight, preparation: Outcome, checks_ahead: bool) -> Outcome | None:
+        """Let a prepared trial wait to be checked or measured, or for the one that has the same code.
+
+        Its outcome, where its code was measured already.
+        """
+        if flight.ticket.curve is None:
+            flight.same_code = self._same_code
+            if known := self._same_code.known(preparation):
+                return known.shared(preparation)
+            if self._same_code.waits(preparation, flight):
+                return None
+        ahead = checks_ahead and flight.ticket.curve is None and flight.check is None
+        (self.to_check if ahead else self.to_measure).append(flight)
+        return None
+
+    def take_all(self) -> list[Flight]:
+        """All that waits, which waits no longer."""
+        queues = (self.to_prepare, self.to_check, self.to_measure)
+        taken = [*(flight for queue in queues for flight in queue), *self._same_code.release()]
+        for queue in queues:
+            queue.clear()
+        return taken
+
+    def forget_codes(self) -> None:
+        """The source has changed: what was measured before is other code."""
+        self._same_code = SameCode()

@@ -1,0 +1,167 @@
+"""The executor of worker processes: the next configurations are prepared while one is measured.
+
+::
+
+    submit ─▶ to prepare ─▶ [preparer] ┐  to check ─▶ [preparer] ─▶ to measure ─▶ [measurer] ─▶ Finished
+                            [preparer] ├─────▲────────────────────────▲                         ▲
+                            [preparer] ┘  where it may be ahead    else     same code as another ┘
+
+All runs in the caller's thread, in :meth:`WorkerExecutor.poll`: there is one wait, for all workers at once.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from autotune.measure.objective import Baseline
+from autotune.measure.outcome import Report
+from autotune.measure.pinning import Cores, pin
+from autotune.session.execution.crew import Crew
+from autotune.session.execution.executor import Entrant, Event, Executor, Ticket, nothing
+from autotune.session.execution.flight import Flight
+from autotune.session.execution.lane import Lane
+from autotune.session.execution.settling import Settling
+from autotune.session.execution.slot import Slot
+from autotune.session.execution.waiting import Waiting
+from autotune.session.same_code import Known
+from autotune.space.configuration import Configuration, Value
+from autotune.space.spec import StudySpec
+
+
+class WorkerExecutor(Executor):
+    """Runs trials in killable worker processes: some prepare, one measures, or one on each GPU.
+
+    It hands out what waits (:mod:`autotune.session.execution.waiting`) to the workers that are free
+    (:mod:`autotune.session.execution.crew`); :mod:`autotune.session.execution.settling` has what comes of it.
+
+    A worker that dies, hangs or leaves processes behind costs its own trial and is replaced. One that
+    cannot even start ends the search with an error that shows what it printed. Where other searches leave
+    no core, each measurement waits for its turn (:mod:`autotune.measure.turns`). ``prepare_workers`` is
+    by default as many as there are cores beside the measuring ones, up to eight; none are used where
+    the objective has nothing to prepare. ``lanes``: where to measure; ``None``: as the settings say.
+    ``meanwhile`` is called while the first worker starts, which with a large library takes seconds.
+
+    Raises :class:`autotune.errors.InputError` on construction where the objective cannot be used.
+    """
+
+    def __init__(
+        self,
+        spec: StudySpec,
+        device: Mapping[str, Value],
+        prepare_workers: int | None = None,
+        compiled: Path | None = None,
+        lanes: tuple[Lane, ...] | None = None,
+        meanwhile: Callable[[], object] = nothing,
+    ) -> None:
+        self.spec = spec
+        self.settings = spec.measure
+        self._crew = Crew(spec, device, prepare_workers, compiled, lanes, meanwhile)
+        self._waiting = Waiting()
+        self._settling = Settling(self._crew, self._waiting, spec.goals[0].name, self._listen)
+        self.remark, self.capacity = self._crew.remark, self._crew.capacity
+
+    @property
+    def cores(self) -> Cores:
+        return self._crew.cores
+
+    # -- the contract --------------------------------------------------------------------------
+
+    def remember(self, known: Mapping[str, Known]) -> None:
+        self._waiting.remember(known)
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        before = os.sched_getaffinity(0)
+        pin(self.cores.preparing)
+        try:
+            yield
+        finally:
+            os.sched_setaffinity(0, before)
+
+    def submit(self, ticket: Ticket) -> None:
+        flight = Flight(ticket)
+        (self._waiting.to_prepare if self._crew.preparers else self._waiting.to_measure).append(flight)
+
+    def poll(self, timeout: float) -> list[Event]:
+        until = time.monotonic() + timeout
+        while True:
+            for slot in self._crew.slots:
+                self._settling.attend(slot)
+            for lane, measurer in self._crew.measuring:
+                if measurer.job is None and (lane.turn.held or not self._waiting.to_measure):
+                    lane.turn.end()  # others may wait for it
+            self._dispatch()
+            now = time.monotonic()
+            if self._settling.events or now >= until or not self._in_flight:
+                return self._settling.take()
+            waits_for_turn = bool(self._waiting.to_measure) and any(m.free for m in self._crew.measurers)
+            self._crew.wait(until - now, for_turn=waits_for_turn)
+
+    def cancel(self) -> None:
+        why = "given up before it was finished"
+        self._settling.lose(why, self._waiting.take_all())
+        for slot in self._crew.slots:
+            if slot.job is not None:
+                self._settling.lose(why, [slot.take()])
+                slot.stop()
+
+    def reload(self) -> None:
+        """What is being measured is measured to its end with the code that it was prepared by."""
+        stale = self._waiting.take_all()
+        self._waiting.forget_codes()
+        stale += [slot.take() for slot in self._crew.preparers if slot.job]
+        self._settling.lose("the objective's source has changed", stale)
+        self._crew.renew()
+
+    def baselines(self) -> tuple[Baseline, ...]:
+        return self._crew.ready.baselines
+
+    def entrant(self, what: Configuration | Baseline, label: str) -> Entrant:
+        return self.entrants([(what, label)])[0]
+
+    def entrants(self, wanted: Sequence[tuple[Configuration | Baseline, str]]) -> list[Entrant]:
+        return self._crew.entrants(wanted)
+
+    def close(self) -> None:
+        self._crew.close()
+
+    # -- one step ------------------------------------------------------------------------------
+
+    @property
+    def _in_flight(self) -> bool:
+        return bool(self._waiting) or self._crew.busy
+
+    def _listen(self, trial_id: int, report: Report, waits: bool) -> str:
+        return self.listener(trial_id, report, waits)
+
+    def _dispatch(self) -> None:
+        """Hand waiting trials to idle workers; start workers that are missing."""
+        if self._in_flight:
+            for measurer in self._crew.measurers:
+                measurer.fill()
+        for slot in self._crew.preparers:
+            if self._waiting.for_preparers:
+                slot.fill()
+            if slot.free:
+                self._prepare_or_check(slot)
+        for lane, measurer in self._crew.measuring:
+            if self._waiting.to_measure and measurer.free and lane.turn.begin():
+                flight = self._waiting.to_measure.popleft()
+                if flight.preparation is None:
+                    self._settling.started(flight, measurer)
+                request = flight.measure_request(self.settings.timeout, self.incumbent)
+                measurer.give(flight, request, self.settings.timeout)
+
+    def _prepare_or_check(self, slot: Slot[Flight]) -> None:
+        """Give a preparer what is nearest to being measured."""
+        if self._waiting.to_check:
+            flight = self._waiting.to_check.popleft()
+            slot.give(flight, flight.check_request, self.settings.timeout)
+        elif self._waiting.to_prepare:
+            flight = self._waiting.to_prepare.popleft()
+            self._settling.started(flight, slot)
+            slot.give(flight, flight.prepare_request, self.settings.prepare_timeout)

@@ -1,0 +1,101 @@
+"""The cross measurement of a family: what won for one workload, measured for every workload.
+
+For each workload the default and the distinct winners of all are read interleaved, as in any finale, and
+stored as trials of that workload's study. A configuration that fails for a workload, or that its constraints
+forbid there, has no number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from autotune.session.answers import stands
+from autotune.session.execution.executor import Executor
+from autotune.session.finale import DEFAULT, Contender, remeasure, succeeded
+from autotune.session.ledger import Ledger, default_of
+from autotune.session.progress import Progress
+from autotune.session.rounds import seconds_a_reading
+from autotune.space.configuration import Configuration, plain
+from autotune.space.spec import StudySpec
+from autotune.store.records import StudyRecord, VerdictRecord
+from autotune.store.store import Store
+
+ACROSS = "across"
+"""Under this name a verdict says that it is of a cross measurement, and which configurations were in it."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A configuration that won the search of one workload or of several."""
+
+    configuration: Configuration
+    found_by: tuple[int, ...]
+    """The ids of these workloads' studies."""
+
+    def to_document(self, *, allowed: bool) -> dict[str, Any]:
+        return {
+            "hash": self.configuration.hash,
+            "configuration": plain(self.configuration),
+            "found_by": list(self.found_by),
+            "allowed": allowed,
+        }
+
+
+def own_verdict(store: Store, study: StudyRecord) -> VerdictRecord | None:
+    """That of the last finale of the study's own search."""
+    verdicts = reversed(store.verdicts(study.id))
+    return next((verdict for verdict in verdicts if ACROSS not in verdict.document), None)
+
+
+def own_winner(store: Store, study: StudyRecord) -> Configuration | None:
+    """What the study's own search has won, where the space still has it; ``None`` where nothing has."""
+    verdict = own_verdict(store, study)
+    if verdict is None or not stands(store, study, verdict):
+        return None
+    return Configuration(verdict.document["configuration"])
+
+
+def candidates(store: Store, studies: Sequence[StudyRecord]) -> tuple[Candidate, ...]:
+    """The distinct winners of the studies, in their order."""
+    found: dict[Configuration, list[int]] = {}
+    for study in studies:
+        winner = own_winner(store, study)
+        if winner is not None:
+            found.setdefault(winner, []).append(study.id)
+    return tuple(Candidate(configuration, tuple(by)) for configuration, by in found.items())
+
+
+def is_current(store: Store, study: StudyRecord, wanted: Sequence[Candidate]) -> bool:
+    """Whether the study's last verdict is of a cross measurement that had all of ``wanted`` in it."""
+    verdicts = store.verdicts(study.id)
+    if not verdicts or ACROSS not in verdicts[-1].document:
+        return False
+    return {one.configuration.hash for one in wanted} <= set(columns_of(verdicts[-1]))
+
+
+def columns_of(verdict: VerdictRecord) -> dict[str, dict[str, Any]]:
+    """What was in a cross measurement, by hash, as :meth:`Candidate.to_document` wrote it."""
+    return {one["hash"]: one for one in verdict.document.get(ACROSS, ())}
+
+
+def measure_across(
+    spec: StudySpec, executor: Executor, ledger: Ledger, progress: Progress, wanted: Sequence[Candidate]
+) -> None:
+    """Measure the default and ``wanted`` for the workload of ``spec``, and store what came of it."""
+    contenders: list[Contender] = []
+    default = default_of(spec)
+    if default is not None:
+        contenders.append(Contender(DEFAULT, default))
+    allowed = [one for one in wanted if one.configuration in spec.space]
+    for one in allowed:
+        if one.configuration != default:
+            labels = " and ".join(f"#{study}" for study in one.found_by)
+            contenders.append(Contender(f"winner of {labels}", one.configuration))
+    said = {
+        "reason": "measured across workloads",
+        ACROSS: [one.to_document(allowed=one in allowed) for one in wanted],
+    }
+    reading = seconds_a_reading(spec, succeeded(spec, ledger))
+    remeasure(spec, executor, ledger, progress, contenders, reading, said)

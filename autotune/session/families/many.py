@@ -1,0 +1,321 @@
+"""One search over several workloads: a study for each, one budget, and a cross measurement at the end.
+
+::
+
+    open a study a workload ─▶ slices of tries, by `budget` ─▶ a finale each ─▶ all winners on all
+
+Each slice is an ordinary session of its workload's study: it resumes, learns from the studies of the other
+workloads (:mod:`autotune.session.sources`) and writes down all it does. What comes next follows from the
+store alone, so a family that was interrupted goes on where it stood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from autotune.errors import AutotuneError, StoreError
+from autotune.provenance.environment import Environment
+from autotune.session.answers import load_result, space_of
+from autotune.session.budget import Spent, say_trials
+from autotune.session.execution.executor import Executor
+from autotune.session.families.budget import Slice, Standing, next_slice, order_of
+from autotune.session.families.cross import Candidate, candidates, is_current, measure_across, own_verdict
+from autotune.session.families.matrix import load_matrix
+from autotune.session.families.progress import SharedProgress
+from autotune.session.families.result import ManyResult
+from autotune.session.families.standing import Follower
+from autotune.session.finale import defend
+from autotune.session.ledger import Ledger
+from autotune.session.opening import check_feasible, is_begun, open_study
+from autotune.session.progress import Progress
+from autotune.session.remarks import Remarks
+from autotune.session.result import INTERRUPTED
+from autotune.session.same_failure import MISTAKEN
+from autotune.session.session import Session
+from autotune.space.spec import Budget, Family, SearchSettings, StudySpec
+from autotune.status import Status
+from autotune.store.records import StudyRecord, TrialRecord, VerdictRecord
+from autotune.store.room import Room
+from autotune.store.store import Store
+
+
+@dataclass
+class ManySession:
+    """One run over a family. Call :meth:`run` once; ``stop()`` may be called from a signal handler.
+
+    ``make_executor`` is called for each slice. A workload for which it fails, or whose workers do not start,
+    is given up and said; where that happens to all that are searched, the error is raised.
+    """
+
+    family: Family
+    store: Store
+    environment: Environment
+    make_executor: Callable[[StudySpec], Executor]
+    fresh: bool = False
+    progress: Progress = field(default_factory=Progress)
+    _stops: int = 0
+    _session: Session | None = None
+    _studies: list[StudyRecord] = field(default_factory=list)
+    _failures: dict[int, AutotuneError] = field(default_factory=dict)
+    _closed: set[int] = field(default_factory=set)
+    """The places of workloads in which nothing more can be tried."""
+    _followers: dict[int, Follower] = field(default_factory=dict)
+    """By place."""
+    _mistaken: set[int] = field(default_factory=set)
+    """Of those, where every trial failed by the same mistake."""
+    _remarks: Remarks = field(default_factory=Remarks)
+    _said: set[str] = field(default_factory=set)
+
+    def run(self) -> ManyResult:
+        """Search until the budget is spent, then a finale for each workload, then all winners on all."""
+        with self.store.waiting(self.progress.note):
+            return self._run()
+
+    def _run(self) -> ManyResult:
+        self._require_some()
+        self._open()
+        try:
+            reason = self._search()
+            for place in self._searched:
+                self._defend(place)
+            wanted = candidates(self.store, [self._studies[place] for place in self._searched])
+            for place in range(len(self._studies)):
+                self._measure_across(place, wanted)
+        except KeyboardInterrupt:
+            reason = INTERRUPTED
+        if all(place in self._failures for place in self._searched):
+            raise self._failures[self._searched[0]]
+        return self._result(reason)
+
+    def stop(self) -> None:
+        """End the search soon, then measure the finalists; called again: end at once."""
+        self._stops += 1
+        if self._session is not None:
+            self._session.stop()
+
+    @property
+    def stopped(self) -> bool:
+        return self._stops > 0
+
+    # -- searching -----------------------------------------------------------------------------
+
+    @property
+    def _searched(self) -> list[int]:
+        """The places of the workloads that are not held out."""
+        return [place for place, out in enumerate(self.family.held_out) if not out]
+
+    def _require_some(self) -> None:
+        """Raises where no workload can be searched, before studies begin that would never have a trial."""
+        specs = self.family.specs
+        feasible = [place for place in self._searched if specs[place].space.feasible]
+        if not feasible:
+            check_feasible(specs[self._searched[0]])
+        begun = (is_begun(specs[place], self.store, self.environment) for place in feasible)
+        if not self.fresh and all(begun):
+            return
+        for place in feasible:
+            with self._may_fail(place):
+                self.make_executor(specs[place]).close()
+                return
+        raise self._failures[feasible[0]]
+
+    def _open(self) -> None:
+        """All studies stand before the first try, so that the store knows the family from then on."""
+        for number, spec in enumerate(self.family.specs):
+            opened = open_study(spec, self.store, self.environment, fresh=self.fresh)
+            self._studies.append(opened.record)
+            # The others are new because their workload differs, which is meant and need not be said.
+            for text in opened.notes if number == 0 else ():
+                self._note(text)
+
+    def _search(self) -> str:
+        """Search until the budget is spent, and say why the search ended."""
+        budget, searched = self.family.specs[0].budget, self._searched
+        order = [searched[i] for i in order_of([self.family.specs[place].workload for place in searched])]
+        for place in order:
+            self._finish_begun(place)
+        while not self.stopped:
+            standings = {place: self._standing(place) for place in searched}
+            alive = [place for place in order if place not in self._failures]
+            given = next_slice(standings, alive, budget.trials, budget.time) if alive else None
+            if given is None:
+                return MISTAKEN if self._mistaken.issuperset(searched) else _why(budget, standings)
+            self._give(given, standings)
+        return INTERRUPTED
+
+    def _standing(self, place: int) -> Standing:
+        return self._follower(place).standing(closed=place in self._closed)
+
+    def _follower(self, place: int) -> Follower:
+        if place not in self._followers:
+            study = self._studies[place]
+            self._followers[place] = Follower(self.store, study.id, self.family.specs[place])
+        return self._followers[place]
+
+    def _room(self) -> Room | None:
+        """What is left of the budget of trials over all workloads; ``None``: there is none."""
+        limit = self.family.specs[0].budget.trials
+        if limit is None:
+            return None
+        tries, counted = zip(*(self._follower(place).count() for place in self._searched), strict=True)
+        return Room(limit - sum(tries), counted)
+
+    def _tried(self, place: int) -> list[TrialRecord]:
+        """The search trials of one workload that its space still has: as in any session, no others count."""
+        trials = self.store.trials(self._studies[place].id, purpose="search")
+        return [trial for trial in trials if trial.configuration in self.family.specs[place].space]
+
+    def _finish_begun(self, place: int) -> None:
+        """Trials that were lost with an earlier session are tried again, even where the budget is spent."""
+        trials = self._tried(place)
+        if any(not trial.status.finished for trial in trials):
+            self._search_one(place, Budget(trials=len(trials)), Spent())
+
+    def _give(self, given: Slice, standings: Mapping[int, Standing]) -> None:
+        place = given.workload
+        own = standings[place]
+        others = [standing for other, standing in standings.items() if other != place]
+        budget = Budget(
+            trials=own.tries + given.tries,
+            time=None if given.seconds is None else own.seconds + given.seconds,
+            patience=self.family.specs[place].budget.patience,
+        )
+        self._search_one(place, budget, Spent(sum(o.tries for o in others), sum(o.seconds for o in others)))
+        if self._standing(place).tries == own.tries or place in self._mistaken:
+            self._closed.add(place)
+
+    def _search_one(self, place: int, budget: Budget, others: Spent) -> None:
+        """Search one workload until ``budget`` of its study is spent, and leave the finale for later."""
+        spec = self.family.specs[place]
+        spec = replace(spec, budget=budget, measure=replace(spec.measure, finalists=0))
+        with self._may_fail(place):
+            progress = SharedProgress(
+                self.progress,
+                self.family.label(place),
+                self.family.specs[place].budget,
+                others,
+                self._said,
+            )
+            executor = self.make_executor(spec)
+            self._session = Session(
+                spec,
+                self.store,
+                executor,
+                self.environment,
+                part=True,
+                shared=self._room,
+                progress=progress,
+                remarks=self._remarks,
+            )
+            if self.stopped:  # between two sessions, or while the executor was made
+                self._session.stop()
+            if self._session.run().reason == MISTAKEN:
+                self._mistaken.add(place)
+        self._session = None
+
+    # -- measuring again -----------------------------------------------------------------------
+
+    def _defend(self, place: int) -> None:
+        """The finale of one workload, unless nothing was found there since the last one."""
+        spec, study = self.family.specs[place], self._studies[place]
+        trials = self._tried(place)
+        told = sum(trial.status.finished for trial in trials)
+        verdict = own_verdict(self.store, study)
+        works = any(trial.status is Status.OK for trial in trials)
+        stands = (
+            verdict is not None
+            and verdict.document.get("told") == told
+            and self._of_its_space(place, verdict)
+        )
+        if not works or not spec.measure.finalists or stands:
+            return
+
+        def finale(spec: StudySpec, executor: Executor, ledger: Ledger, progress: Progress) -> None:
+            if ledger.best is not None:
+                defend(spec, executor, ledger, progress, "the search of all workloads ended", alone=True)
+
+        self._measure(place, finale, "the finalists")
+
+    def _measure_across(self, place: int, wanted: Sequence[Candidate]) -> None:
+        """Measure the winners of all workloads on one of them, unless that was done."""
+        study = self._studies[place]
+        known = is_current(self.store, study, wanted)
+        if wanted and not (known and self._of_its_space(place, self.store.verdicts(study.id)[-1])):
+            self._measure(place, partial(measure_across, wanted=wanted), "the winners of all workloads")
+
+    def _of_its_space(self, place: int, verdict: VerdictRecord) -> bool:
+        """Whether a verdict was reached in the space that the workload has now, with its default."""
+        return space_of(self.store, verdict) == self.family.specs[place].space.hash
+
+    def _measure(
+        self, place: int, finale: Callable[[StudySpec, Executor, Ledger, Progress], None], who: str
+    ) -> None:
+        """Run ``finale`` of ``who`` for one workload. Nothing is proposed, so no source needs to be found."""
+        spec = self.family.specs[place]
+        time = spec.budget.time and spec.budget.time / len(self._searched)
+        early = spec.search.early_stopping
+        search = SearchSettings("random", spec.search.seed, transfer=False, early_stopping=early)
+        spec = replace(spec, search=search, budget=Budget(time=time))
+        label = self.family.label(place)
+        progress = SharedProgress(self.progress, label, spec.budget, Spent(), self._said, who)
+        with self._may_fail(place), closing(self.make_executor(spec)) as executor, executor.aside():
+            ledger = Ledger(
+                spec,
+                self.store,
+                open_study(spec, self.store, self.environment, goes_on=True),
+                self.environment,
+            )
+            reason = INTERRUPTED
+            try:
+                finale(spec, executor, ledger, progress)
+                reason = "measured again"
+            finally:
+                ledger.close(reason)
+
+    # -- what goes wrong, and what is said -----------------------------------------------------
+
+    @contextmanager
+    def _may_fail(self, place: int) -> Iterator[None]:
+        """A workload whose objective cannot be used does not end the search of the others."""
+        if self._stops > 1:
+            raise KeyboardInterrupt
+        try:
+            yield
+        except StoreError:
+            raise
+        except AutotuneError as error:
+            self._failures[place] = error
+            known = str(error) in map(str, list(self._failures.values())[:-1])
+            why = "for the same reason" if known else str(error)
+            self._note(f"{self.family.label(place)} is given up: {why}")
+        if self._stops > 1:  # the session has taken note of the interrupt, and returned
+            raise KeyboardInterrupt
+
+    def _note(self, text: str) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            self.progress.note(text)
+
+    def _result(self, reason: str) -> ManyResult:
+        studies = [self.store.study(study.id) for study in self._studies]
+        # The store knows which were not searched: an interrupt may be the reason, which holds nothing out.
+        matrix = replace(load_matrix(self.store, studies), held_out=self.family.held_out)
+        return ManyResult(
+            name=self.family.name,
+            results=tuple(load_result(self.store, study, reason) for study in studies),
+            matrix=matrix,
+            failures={self.family.label(place): str(error) for place, error in self._failures.items()},
+            reason=reason,
+        )
+
+
+def _why(budget: Budget, standings: Mapping[int, Standing]) -> str:
+    """Why no workload gets any more of the budget."""
+    if budget.trials is not None and sum(s.tries for s in standings.values()) >= budget.trials:
+        return say_trials(budget.trials)
+    if budget.time is not None and sum(s.seconds for s in standings.values()) >= budget.time:
+        return f"{budget.time:g} s of searching"
+    return "nothing more to try"

@@ -1,0 +1,147 @@
+"""Configurations times workloads: what the cross measurement of a family says, read back from the store."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.errors import InputError, Problem
+from autotune.session.families.cross import columns_of, own_winner
+from autotune.session.finale import DEFAULT
+from autotune.session.identity import are_kin
+from autotune.space.configuration import Configuration, FrozenMap
+from autotune.space.spec import MetricSpec
+from autotune.status import Status
+from autotune.store.records import StudyRecord, TrialRecord, VerdictRecord
+from autotune.store.store import Store
+
+NOT_MEASURED = "not measured"
+NOT_ALLOWED = "forbidden by a constraint"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a configuration came to for a workload; ``value`` is NaN where there is no number."""
+
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+    status: str = NOT_MEASURED
+    """``ok``, or why there is no number."""
+
+
+HOLE = Cell(math.nan)
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Each row is a workload, each column a configuration."""
+
+    metric: MetricSpec
+    studies: tuple[StudyRecord, ...]
+    """The study of each row."""
+    held_out: tuple[bool, ...]
+    """Whether the workload of a row was only measured, never searched."""
+    configurations: tuple[Configuration, ...]
+    found_by: tuple[frozenset[int], ...]
+    """For each column, the rows whose own search won with it; the default needs no search."""
+    default: int | None
+    """The default's column; ``None`` where it was measured nowhere."""
+    cells: tuple[tuple[Cell, ...], ...]
+
+    @property
+    def workloads(self) -> tuple[FrozenMap, ...]:
+        return tuple(FrozenMap(study.workload) for study in self.studies)
+
+    @property
+    def losses(self) -> NDArray[np.float64]:
+        """Logarithms of the metric, smaller is better; shape (rows, columns), NaN where there is no number.
+
+        Raises :class:`InputError` where a value is not above 0: there regrets would not be ratios.
+        """
+        values = np.array([[cell.value for cell in row] for row in self.cells], dtype=np.float64)
+        values = values.reshape(len(self.cells), len(self.configurations))
+        if (values <= 0).any():
+            raise InputError(Problem(f"{self.metric.name} is not above 0", expected="a metric of ratios"))
+        return np.log(values) * (1.0 if self.metric.goal == "minimize" else -1.0)
+
+
+def family_of(store: Store, study: StudyRecord) -> tuple[StudyRecord, ...]:
+    """The studies that differ from ``study`` in the workload alone, the newest of each, oldest first.
+
+    They have the same name, objective, source, metrics, machine and, in their workloads, the same keys.
+    """
+    newest: dict[str, StudyRecord] = {}
+    for other in store.studies(study.name):
+        if are_kin(study, other):
+            newest[other.key] = other
+    return tuple(sorted(newest.values(), key=lambda other: other.id))
+
+
+def load_matrix(store: Store, studies: Sequence[StudyRecord]) -> Matrix:
+    """What the last verdict of each study measured. A study without any has a row of holes.
+
+    Columns are the default, the winners of the studies, and what stands beside them in a cross measurement.
+    """
+    metric = studies[0].goals[0]
+    last = [verdicts[-1] if (verdicts := store.verdicts(study.id)) else None for study in studies]
+    measured = [_measured(store, s, verdict) for s, verdict in zip(studies, last, strict=True)]
+    trials = (trial for row in measured for trial in row)
+    default = next((t.configuration for t in trials if t.reason.get("label") == DEFAULT), None)
+    columns: dict[Configuration, set[int]] = {} if default is None else {default: set()}
+    place = {study.id: row for row, study in enumerate(studies)}
+    for row, study in enumerate(studies):
+        winner = own_winner(store, study)
+        if winner is not None:
+            columns.setdefault(winner, set()).add(row)
+    for verdict in filter(None, last):
+        for one in columns_of(verdict).values():
+            rows = {place[study] for study in one["found_by"] if study in place}
+            columns.setdefault(Configuration(one["configuration"]), set()).update(rows)
+    return Matrix(
+        metric=metric,
+        studies=tuple(studies),
+        held_out=tuple(not study.counts for study in studies),
+        configurations=tuple(columns),
+        found_by=tuple(map(frozenset, columns.values())),
+        default=None if default is None else 0,
+        cells=tuple(
+            tuple(_row(columns, verdict, trials, metric.name))
+            for verdict, trials in zip(last, measured, strict=True)
+        ),
+    )
+
+
+def _measured(store: Store, study: StudyRecord, verdict: VerdictRecord | None) -> list[TrialRecord]:
+    """The trials that a verdict rests on: the replicates of its session."""
+    if verdict is None:
+        return []
+    return [
+        trial
+        for trial in store.trials(study.id)
+        if trial.session_id == verdict.session_id and trial.purpose in ("final", "default")
+    ]
+
+
+def _row(
+    columns: Iterable[Configuration],
+    verdict: VerdictRecord | None,
+    measured: Sequence[TrialRecord],
+    metric: str,
+) -> Iterator[Cell]:
+    by_hash = {trial.hash: trial for trial in measured}
+    known = {} if verdict is None else columns_of(verdict)
+    for configuration in columns:
+        trial = by_hash.get(configuration.hash)
+        if trial is None:
+            allowed = known.get(configuration.hash, {}).get("allowed", True)
+            yield HOLE if allowed else Cell(math.nan, status=NOT_ALLOWED)
+        elif trial.status is Status.OK and metric in trial.metrics:
+            found = trial.metrics[metric]
+            yield Cell(found.value, found.low, found.high, str(Status.OK))
+        else:
+            yield Cell(math.nan, status=str(trial.status))

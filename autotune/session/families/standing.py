@@ -1,0 +1,55 @@
+"""Where the search of one workload stands, kept up to date at the cost of what is new.
+
+A family gives its tries out in many slices. Reading all trials of all its studies again before each took as
+long as the searches were.
+"""
+
+from __future__ import annotations
+
+import math
+
+from autotune.session.families.budget import Standing
+from autotune.session.searches import seconds_searched
+from autotune.space.spec import StudySpec
+from autotune.status import Status
+from autotune.store.records import ResultRecord
+from autotune.store.room import Counted
+from autotune.store.store import Store
+
+
+class Follower:
+    """Follows one study in the store, whoever searches it. What its space no longer has does not count."""
+
+    def __init__(self, store: Store, study_id: int, spec: StudySpec) -> None:
+        self._store = store
+        self._study_id = study_id
+        self._spec = spec
+        self._proposed = self._told = 0
+        """Up to where in the order of proposals, and of results, all is known."""
+        self._tries = 0
+        self._bests: list[float] = []
+
+    def standing(self, closed: bool) -> Standing:
+        """As it is now; ``closed``: nothing more can come."""
+        self.count()
+        self._told, results = self._store.results_from(self._study_id, self._told)
+        for result in results:
+            if result.configuration in self._spec.space:
+                self._bests.append(min(self._bests[-1] if self._bests else math.inf, self._logarithm(result)))
+        seconds = seconds_searched(self._store, self._study_id)
+        return Standing(tuple(self._bests), self._tries, seconds, closed)
+
+    def count(self) -> tuple[int, Counted]:
+        """How many tries there are, those that have not ended included, and up to where they were counted."""
+        self._proposed, new = self._store.proposed_from(self._study_id, self._proposed)
+        self._tries += sum(configuration in self._spec.space for _, configuration in new)
+        return self._tries, Counted(self._study_id, self._proposed, self._spec.space.__contains__)
+
+    def _logarithm(self, result: ResultRecord) -> float:
+        """Of its goal, smaller is better; infinite where it has none."""
+        goal = self._spec.goals[0]
+        if result.status is not Status.OK or goal.name not in result.metrics:
+            return math.inf
+        value = result.metrics[goal.name].value
+        # A metric that may be 0 or less has no logarithm: there every gain counts as the hope alone.
+        return (1.0 if goal.goal == "minimize" else -1.0) * math.log(value) if value > 0 else 0.0

@@ -1,0 +1,145 @@
+"""Trials that are paused at a rung: they teach, go on from where they stood, and do not get lost."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import autotune
+from autotune.errors import InputError
+from autotune.measure.reports import Reporter
+from autotune.report.story import tell
+from autotune.session.observing import observe_record
+from autotune.status import Status
+from autotune.store.store import Store
+from tests.session.early_stopping.followed import ends, spec, train
+
+
+@pytest.mark.parametrize("policy", ["successive-halving", "hyperband"])
+def test_a_bracket_learns_from_its_own_trials_while_they_are_paused(tmp_path: Path, policy: str) -> None:
+    given = spec(tmp_path, policy, strategy="bayes", trials=20)
+    result = autotune.search(given, store=tmp_path / "study.db", objective=train)
+    kinds = [str(trial.reason["kind"]) for trial in result.trials]
+    assert kinds[0] == "default" and kinds.count("initial") < 4 and "initial" not in kinds[5:]
+    with Store.open(tmp_path / "study.db", readonly=True) as store:
+        knew = tell(store, store.trial(result.trials[8].id)).knew
+    assert knew is not None and len(knew.results) + knew.paused == knew.proposed == 8
+
+
+def test_a_strategy_without_a_use_for_it_is_not_told_what_is_paused(tmp_path: Path) -> None:
+    given = spec(tmp_path, "successive-halving", strategy="evolution")
+    result = autotune.search(given, store=tmp_path / "study.db", objective=train)
+    assert {trial.knew for trial in result.trials} == {0}, "all of them are of one bracket"
+
+
+@pytest.mark.parametrize("policy", ["successive-halving", "hyperband"])
+def test_a_pause_survives_an_interruption(tmp_path: Path, policy: str) -> None:
+    """What stood at its rung does not run again up to there."""
+    runs: list[tuple[int, int]] = []
+    given = spec(tmp_path, policy, trials=27)
+
+    stop_after = [20]
+
+    def counted(x: int, y: int, report: Reporter) -> None:
+        if len(runs) in stop_after:
+            raise KeyboardInterrupt
+        runs.append((x, y))
+        train(x, y, report)
+
+    autotune.search(given, store=tmp_path / "study.db", objective=counted)
+    assert len(set(runs)) == len(runs) == 20
+    stop_after.clear()
+    result = autotune.search(given, store=tmp_path / "study.db", objective=counted)
+    assert set(result.statuses) <= {"ok", "pruned"} and len(result.trials) == 27
+    unbroken = autotune.search(given, store=tmp_path / "other.db", objective=train)
+    assert ends(result) == ends(unbroken)
+    promotions = len(runs) - 27
+    assert promotions <= 9 + 3 + 1
+
+
+def test_a_promoted_trial_finds_its_checkpoint(tmp_path: Path) -> None:
+    taken: list[tuple[int, int, int]] = []
+
+    def resuming(x: int, y: int, report: Reporter) -> None:
+        assert report.folder is not None and report.steps == 27
+        file = report.folder / "step"
+        begin = int(file.read_text()) if file.exists() else 0
+        end = 0.1 + (x - 5) ** 2 / 64 + (y - 2) ** 2 / 25
+        for step in range(begin + 1, 28):
+            taken.append((x, y, step))
+            if report.may_pause(step):
+                file.write_text(str(step))
+            report(step, loss=end + 0.5 * math.exp(-step / 6))
+
+    result = autotune.search(
+        spec(tmp_path, "successive-halving"), store=tmp_path / "study.db", objective=resuming
+    )
+    assert len(set(taken)) == len(taken) == 27 * 1 + 9 * 2 + 3 * 6 + 1 * 18
+    steps = sorted(t.facts["step"] for t in result.trials)
+    assert steps == [1] * 18 + [3] * 6 + [9] * 2 + [27]
+    best = next(t for t in result.trials if t.status is Status.OK)
+    assert [at * 27 for at, _ in observe_record(best).curve] == pytest.approx([1, 3, 9])
+    assert best.told == 27 + 9 + 3 + 26 - 3, "the one that goes on ends last, after all results and pauses"
+
+
+def test_each_run_of_the_finale_begins_without_a_checkpoint(tmp_path: Path) -> None:
+    begun: list[tuple[int, bool]] = []
+
+    def resuming(x: int, y: int, report: Reporter) -> None:
+        assert report.folder is not None and report.steps == 27
+        file = report.folder / "step"
+        begin = int(file.read_text()) if file.exists() else 0
+        begun.append((begin, report.may_pause(1)))
+        for step in range(begin + 1, 28):
+            file.write_text(str(step))
+            report(step, loss=20.0 - x - y + 1 / step)
+
+    given = spec(tmp_path, "successive-halving")
+    given = replace(given, measure=replace(given.measure, finalists=1))
+    result = autotune.search(given, store=tmp_path / "study.db", objective=resuming)
+    assert result.defended
+    assert begun[-6:] == [(0, False)] * 6, "the default and a finalist, three times each"
+
+
+def test_nobody_is_to_save_where_nobody_is_paused(tmp_path: Path) -> None:
+    asked: list[bool] = []
+
+    def asking(x: int, y: int, report: Reporter) -> None:
+        for step in range(1, 28):
+            asked.append(report.may_pause(step))
+            report(step, loss=x + y + 1 / step)
+
+    autotune.search(spec(tmp_path, "asha", trials=4), store=tmp_path / "study.db", objective=asking)
+    assert asked and not any(asked)
+
+
+def test_an_incomplete_bracket_still_has_a_winner(tmp_path: Path) -> None:
+    given = spec(tmp_path, "successive-halving", trials=7)
+    result = autotune.search(given, store=tmp_path / "study.db", objective=train)
+    assert result.statuses == {"ok": 1, "pruned": 6} and result.best is not None
+
+
+def test_when_the_time_is_up_nobody_is_promoted(tmp_path: Path) -> None:
+    begun: list[float] = []
+
+    def slow(x: int, y: int, report: Reporter) -> None:
+        begun.append(time.monotonic())
+        # The session's clock was already running when the first one began.
+        while len(begun) == 5 and time.monotonic() < begun[0] + 4.0:
+            pass
+        train(x, y, report)
+
+    given = spec(tmp_path, "successive-halving")
+    result = autotune.search(given, store=tmp_path / "study.db", objective=slow, time=4.0)
+    assert 1 <= len(begun) <= 5 and result.statuses == {"pruned": len(begun)}  # fewer on a slow machine
+    assert all("the time was up" in t.message for t in result.trials)
+
+
+def test_ask_and_tell_refuses_to_pause(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="pauses trials") as refused:
+        autotune.ask_tell(spec(tmp_path, "hyperband"), store=tmp_path / "study.db")
+    assert "asha, async-hyperband," in str(refused.value)
