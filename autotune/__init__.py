@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from autotune.session.families.result import ManyResult
     from autotune.session.result import Result
     from autotune.space.configuration import Configuration
-    from autotune.space.reader import read_spec
+    from autotune.space.reading.reader import read_spec
     from autotune.space.space import Space
     from autotune.space.spec import EarlyStopping, MeasureSettings, MetricSpec, SearchSettings, StudySpec
     from autotune.status import Status
@@ -70,7 +70,7 @@ _HOME = {
     "ManyResult": "autotune.session.families.result",
     "Result": "autotune.session.result",
     "Configuration": "autotune.space.configuration",
-    "read_spec": "autotune.space.reader",
+    "read_spec": "autotune.space.reading.reader",
     "Space": "autotune.space.space",
     "EarlyStopping": "autotune.space.spec",
     "MeasureSettings": "autotune.space.spec",

@@ -47,7 +47,7 @@ UNSEEN = 10_000
 
 def spec_of(case: str, mode: str = "") -> StudySpec:
     """The ready space; with a ``mode``: that alone."""
-    from autotune.space.reader import parse_spec
+    from autotune.space.reading.reader import parse_spec
 
     text = (SPACES / f"{case}.yaml").read_text()
     if mode:

@@ -28,7 +28,7 @@ from autotune.measure.load import load_objective
 from autotune.measure.objective import Context
 from autotune.provenance.device import device_facts
 from autotune.session.result import Comparison, Result
-from autotune.space.reader import read_spec
+from autotune.space.reading.reader import read_spec
 from benchmarks.publishing import publish
 
 ROOT = Path(__file__).parents[1]

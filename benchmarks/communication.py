@@ -148,7 +148,7 @@ def _rng(seed: int) -> Any:
 def spec_of(case: Case, compressed: bool = False) -> StudySpec:
     """The ready space for a case; not ``compressed``: what comes out is what one process computes."""
     from autotune.space.configuration import FrozenMap
-    from autotune.space.reader import parse_spec
+    from autotune.space.reading.reader import parse_spec
 
     text = SPACE.read_text()
     if not compressed:

@@ -128,7 +128,7 @@ def target() -> float:
     """The loss that one in a hundred of uniformly drawn configurations attains."""
     import numpy as np
 
-    from autotune.space.reader import parse_spec
+    from autotune.space.reading.reader import parse_spec
 
     feasible = parse_spec(SPACE, "space.yaml").space.feasible
     rng = np.random.default_rng(0)
@@ -139,7 +139,7 @@ def target() -> float:
 def run(way: Way, seed: int, good: float, folder: Path) -> tuple[int | None, int]:
     """Epochs until a complete trial was good enough (``None``: never), and how many trials were begun."""
     from autotune.session.api import open_session
-    from autotune.space.reader import parse_spec
+    from autotune.space.reading.reader import parse_spec
     from autotune.store.store import Store
 
     spec = parse_spec(SPACE, folder / "space.yaml")

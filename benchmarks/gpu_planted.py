@@ -196,7 +196,7 @@ def check(fault: Fault, dry: bool) -> dict[str, Any]:
 
     from autotune.measure.load import load_objective
     from autotune.measure.objective import Context, WrongAnswer
-    from autotune.space.reader import read_spec
+    from autotune.space.reading.reader import read_spec
 
     shape = TINY[fault.space] if dry else TRITON if fault.space == "triton-gemm" else CUDA
     device = facts(DRY_PROFILE) if dry else facts()

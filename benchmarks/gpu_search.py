@@ -19,7 +19,7 @@ from autotune.session.progress import Progress
 from autotune.session.result import Result
 from autotune.session.session import Session
 from autotune.space.configuration import Configuration, FrozenMap, Value, plain
-from autotune.space.reader import read_spec
+from autotune.space.reading.reader import read_spec
 from autotune.space.spec import Budget, StudySpec
 from autotune.status import Status
 from autotune.store.records import TrialRecord

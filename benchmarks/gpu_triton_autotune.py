@@ -104,7 +104,7 @@ def _problem(workload: Mapping[str, Any]) -> tuple[Any, Any, Any]:
     from autotune.measure.load import load_objective
     from autotune.measure.objective import Context
     from autotune.provenance.device import device_facts
-    from autotune.space.reader import read_spec
+    from autotune.space.reading.reader import read_spec
 
     facts = device_facts("h200") if workload.get("interpret") else device_facts()
     spec = read_spec(SPACE, device=facts, workload=workload)

@@ -15,8 +15,8 @@ from functools import cached_property
 from typing import Any
 
 from autotune.space.configuration import Configuration
-from autotune.space.knob import Knob
 from autotune.space.knobs import Choice, Flag, IntegerRange, OrderedValues
+from autotune.space.knobs.knob import Knob
 from autotune.space.space import Space
 
 Values = Mapping[str, Any]

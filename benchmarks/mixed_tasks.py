@@ -19,8 +19,8 @@ from typing import Any, Literal
 import numpy as np
 
 from autotune.space.configuration import Value
-from autotune.space.knob import Knob
 from autotune.space.knobs import Choice, Flag, FloatRange, IntegerRange
+from autotune.space.knobs.knob import Knob
 from autotune.space.space import Space
 
 FOLDS = 3

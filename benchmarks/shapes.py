@@ -48,7 +48,7 @@ from autotune.session.opening import open_study
 from autotune.session.progress import Progress
 from autotune.session.result import Result
 from autotune.space.configuration import Configuration
-from autotune.space.reader import parse_family
+from autotune.space.reading.reader import parse_family
 from autotune.space.spec import Budget, Family, StudySpec
 from autotune.store.store import Store
 

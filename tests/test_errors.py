@@ -6,7 +6,7 @@ import pytest
 
 from autotune.errors import InputError, listed, nearest, shorten
 from autotune.search.registry import STRATEGIES, strategy_class
-from autotune.space.reader import parse_spec
+from autotune.space.reading.reader import parse_spec
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from autotune.cli.options import device_option, echo, find_space, json_option, p
 if TYPE_CHECKING:
     from autotune.errors import InputError
     from autotune.session.forecast import Forecast
-    from autotune.space.factors import Estimate
+    from autotune.space.feasible_set.factors import Estimate
     from autotune.space.spec import Family, StudySpec
 
 
@@ -109,7 +109,7 @@ def describe(spec: StudySpec, forecast: Forecast | None = None) -> dict[str, Any
     from autotune.errors import InputError
     from autotune.search.registry import strategy_class
     from autotune.space.configuration import plain
-    from autotune.space.removals import combinations, removed_by_each
+    from autotune.space.feasible_set.removals import combinations, removed_by_each
 
     strategy_class(spec.search.strategy)
     feasible = spec.space.feasible

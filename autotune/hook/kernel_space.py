@@ -13,9 +13,9 @@ from autotune.hook.case import Case, Plain
 from autotune.measure.commands.placeholders import yaml_key, yaml_value
 from autotune.provenance.device import device_facts
 from autotune.space.configuration import freeze
-from autotune.space.reader import parse_spec, read_spec
+from autotune.space.reading.reader import parse_spec, read_spec
+from autotune.space.reading.space_file import load_text
 from autotune.space.space import Space
-from autotune.space.space_file import load_text
 from autotune.space.spec import TIME, MeasureSettings, PythonObjective, StudySpec
 
 Given = Space | str | Path | Mapping[str, Any]

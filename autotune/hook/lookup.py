@@ -169,7 +169,7 @@ def _ready(name: str) -> Known:
     if file is None:
         return Known()
     from autotune.provenance.device import device_facts
-    from autotune.space.reader import read_family
+    from autotune.space.reading.reader import read_family
 
     first = read_family(file, device_facts()).specs[0]
     return Known(spaces={name: KnownSpace(first.space.to_document(), str(file))})

@@ -20,7 +20,7 @@ from autotune.session.again.causes import State, state_of
 from autotune.session.again.replaying import causes_of, from_python, own_results, replicates, space_file
 from autotune.session.again.verification import Keeper, spec_for, verify
 from autotune.space.configuration import Configuration
-from autotune.space.space_file import load_text
+from autotune.space.reading.space_file import load_text
 from autotune.space.spec import StudySpec
 from autotune.store.records import StudyRecord
 from autotune.store.store import Store

@@ -15,7 +15,7 @@ from autotune.errors import InputError, Problem
 from autotune.search.contract import Option, checked_options
 from autotune.search.registry import strategy_class
 from autotune.session.loading import checked_seed, load_spec
-from autotune.space.rule import Rule
+from autotune.space.language.rule import Rule
 from autotune.space.spec import StudySpec
 
 

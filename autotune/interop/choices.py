@@ -10,9 +10,9 @@ from itertools import pairwise
 import numpy as np
 
 from autotune.space.configuration import Value
-from autotune.space.knob import Knob
-from autotune.space.knob_values import key
 from autotune.space.knobs import Choice, Flag, OrderedValues
+from autotune.space.knobs.knob import Knob
+from autotune.space.knobs.values import key
 
 
 @dataclass(frozen=True)

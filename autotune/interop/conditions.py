@@ -6,11 +6,11 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from autotune.space.configuration import Value
-from autotune.space.knob import Knob
-from autotune.space.knob_values import key
 from autotune.space.knobs import Choice, Flag
-from autotune.space.rule import Rule
-from autotune.space.syntax import Comparison, ComparisonOperator, ListOf, Literal, Name, Node, render
+from autotune.space.knobs.knob import Knob
+from autotune.space.knobs.values import key
+from autotune.space.language.rule import Rule
+from autotune.space.language.syntax import Comparison, ComparisonOperator, ListOf, Literal, Name, Node, render
 
 Row = Mapping[str, Value]
 

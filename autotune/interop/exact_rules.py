@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from autotune.space.configuration import Value
-from autotune.space.knob_values import key
+from autotune.space.knobs.values import key
 
 LONGEST = 400
 """Characters of a rule: what people still read. The rule language itself takes more."""

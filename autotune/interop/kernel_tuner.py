@@ -12,7 +12,7 @@ from autotune.interop.recorded_conditions import conditions
 from autotune.interop.space_text import can_be_written, comment_lines, knob_lines
 from autotune.measure.commands.placeholders import yaml_key, yaml_value
 from autotune.measure.recordings.recording import Entry, Recording
-from autotune.space.syntax import check_name
+from autotune.space.language.syntax import check_name
 from autotune.status import Status
 
 TRIALS = 200

@@ -21,9 +21,9 @@ from autotune.interop.python_rules import rule_text
 from autotune.interop.python_text import Module, parsed
 from autotune.interop.space_text import Converted, can_be_written
 from autotune.space.configuration import Value
-from autotune.space.knob_values import key
-from autotune.space.space_file import load_text
-from autotune.space.syntax import check_name
+from autotune.space.knobs.values import key
+from autotune.space.language.syntax import check_name
+from autotune.space.reading.space_file import load_text
 
 KINDS: Mapping[str, tuple[type, ...]] = {
     "int": (int,),

@@ -15,8 +15,8 @@ from autotune.errors import InputError
 from autotune.interop.exact_rules import exact_rules
 from autotune.interop.python_text import Module
 from autotune.space.configuration import Value
-from autotune.space.parser import parse
-from autotune.space.syntax import Literal, Node
+from autotune.space.language.parser import parse
+from autotune.space.language.syntax import Literal, Node
 
 MOST_COMBINATIONS = 10_000
 """Of values for which a condition is worked out."""

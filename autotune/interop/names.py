@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterable, Mapping
 
-from autotune.space.syntax import check_name
+from autotune.space.language.syntax import check_name
 
 
 def knob_name(name: str) -> str:

@@ -34,9 +34,9 @@ from autotune.interop.optuna_parameters import Parameter
 from autotune.interop.optuna_translation import Translation, UnplannedError
 from autotune.interop.optuna_trials import STATUS_ATTR, Watch, metrics_of
 from autotune.search.contract import Option
-from autotune.space.binding import bind_rule
 from autotune.space.configuration import Configuration, Value
-from autotune.space.rule import Rule
+from autotune.space.language.binding import bind_rule
+from autotune.space.language.rule import Rule
 from autotune.space.space import Space
 from autotune.space.spec import StudySpec
 

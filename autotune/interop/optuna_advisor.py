@@ -18,14 +18,14 @@ from autotune.search.contract import Problem as SearchProblem
 from autotune.search.loss import signed
 from autotune.search.project import project
 from autotune.search.registry import make_strategy
-from autotune.space.binding import bind_rule
 from autotune.space.configuration import Configuration, Value, plain
-from autotune.space.knob import Knob
 from autotune.space.knobs import Assignment, Choice, FloatRange, IntegerRange, OrderedValues
-from autotune.space.rule import Rule
+from autotune.space.knobs.knob import Knob
+from autotune.space.language.binding import bind_rule
+from autotune.space.language.rule import Rule
+from autotune.space.language.syntax import Comparison, Item, Literal, Name, Node
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
-from autotune.space.syntax import Comparison, Item, Literal, Name, Node
 from autotune.status import Status
 
 PLAN_ATTR = "autotune"

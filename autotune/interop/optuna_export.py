@@ -22,8 +22,8 @@ from autotune.interop.elsewhere import refuse_store
 from autotune.interop.optuna_trials import STATUS_ATTR
 from autotune.space.configuration import FrozenMap, Value, plain
 from autotune.space.from_document import space_from_document
-from autotune.space.knob import Knob
 from autotune.space.knobs import FloatRange, IntegerRange
+from autotune.space.knobs.knob import Knob
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
 from autotune.store.records import StudyRecord, TrialRecord

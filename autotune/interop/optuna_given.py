@@ -12,9 +12,9 @@ from autotune.errors import InputError, Problem
 from autotune.interop.choices import Choices
 from autotune.interop.optuna_translation import Translation, UnplannedError
 from autotune.space.configuration import Configuration, Value, freeze, plain
-from autotune.space.knob import Knob
-from autotune.space.knob_values import key
 from autotune.space.knobs import Assignment, FloatRange, IntegerRange, Permutation
+from autotune.space.knobs.knob import Knob
+from autotune.space.knobs.values import key
 from autotune.space.space import Space
 
 MADE_OF_ITEMS = (Assignment, Permutation)

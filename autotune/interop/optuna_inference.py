@@ -14,7 +14,7 @@ from autotune.interop.names import knob_names
 from autotune.interop.optuna_parameters import Parameter
 from autotune.interop.optuna_translation import Translation, UnplannedError
 from autotune.space.configuration import Configuration, Value
-from autotune.space.rule import Rule
+from autotune.space.language.rule import Rule
 from autotune.space.space import Space
 
 

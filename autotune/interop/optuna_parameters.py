@@ -15,9 +15,9 @@ from optuna.distributions import (
 from autotune.interop.choices import Choices
 from autotune.interop.names import knob_name
 from autotune.space.configuration import Value
-from autotune.space.knob import Knob
 from autotune.space.knobs import FloatRange, IntegerRange, Scale
-from autotune.space.knobs_ranges import MOST_GRID_VALUES
+from autotune.space.knobs.knob import Knob
+from autotune.space.knobs.ranges import MOST_GRID_VALUES
 
 
 @dataclass(frozen=True)

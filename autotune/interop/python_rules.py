@@ -22,10 +22,10 @@ from autotune.interop.python_cases import LONGEST_RANGE, cases, span, unrolled
 from autotune.interop.python_numbers import Seen, function_name
 from autotune.interop.python_text import parsed
 from autotune.interop.space_text import knob_of
-from autotune.space.binding import bind_rule
 from autotune.space.configuration import Value
-from autotune.space.parser import parse
-from autotune.space.syntax import (
+from autotune.space.language.binding import bind_rule
+from autotune.space.language.parser import parse
+from autotune.space.language.syntax import (
     FUNCTIONS,
     Binary,
     BinaryOperator,

@@ -24,9 +24,9 @@ from autotune.errors import InputError, Problem
 from autotune.interop.choices import Choices
 from autotune.interop.names import doubtful, knob_names
 from autotune.space.configuration import Configuration, Value
-from autotune.space.knob import Knob
 from autotune.space.knobs import FloatRange, IntegerRange, Scale
-from autotune.space.rule import Rule
+from autotune.space.knobs.knob import Knob
+from autotune.space.language.rule import Rule
 from autotune.space.space import Space
 
 Path = tuple[str, ...]

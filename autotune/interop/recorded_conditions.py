@@ -15,10 +15,10 @@ from autotune.interop.exact_rules import Row as Values
 from autotune.interop.exact_rules import exact_rules
 from autotune.interop.space_text import knob_of
 from autotune.measure.recordings.recording import Recording
-from autotune.space.knob import Knob
-from autotune.space.parser import MOST_CHARACTERS
-from autotune.space.rule import Rule
-from autotune.space.syntax import Comparison
+from autotune.space.knobs.knob import Knob
+from autotune.space.language.parser import MOST_CHARACTERS
+from autotune.space.language.rule import Rule
+from autotune.space.language.syntax import Comparison
 
 MOST_CASES = 1_000
 """Of values of other knobs: a rule over more would be none that fits into a space file."""

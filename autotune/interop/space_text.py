@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from autotune.errors import InputError, Location, Problem
 from autotune.measure.commands.placeholders import yaml_key, yaml_value
 from autotune.space.configuration import Value
-from autotune.space.knob import Knob
 from autotune.space.knobs import Choice, Flag, OrderedValues
+from autotune.space.knobs.knob import Knob
+from autotune.space.language.syntax import check_name
 from autotune.space.space import Space
-from autotune.space.syntax import check_name
 
 WIDTH = 100
 NARROWEST = 20

@@ -22,8 +22,8 @@ from autotune.interop.python_frame import Closure
 from autotune.interop.python_text import Module, parsed
 from autotune.interop.space_text import Converted, can_be_written
 from autotune.space.configuration import Value
-from autotune.space.knob_values import key as value_key
-from autotune.space.space_file import load_text
+from autotune.space.knobs.values import key as value_key
+from autotune.space.reading.space_file import load_text
 
 OPTIONS: Mapping[str, Value | None] = {"num_warps": 4, "num_stages": 3, "num_ctas": 1, "maxnreg": None}
 """What Triton takes where a configuration does not say; ``maxnreg: None`` is no limit, here written 0."""

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from autotune.errors import InputError, Problem
-from autotune.space import compute
 from autotune.space.configuration import FrozenMap, Value, freeze
 from autotune.space.from_document import DEVICE
-from autotune.space.parser import parse
-from autotune.space.rule import compiled
-from autotune.space.syntax import (
+from autotune.space.language import compute
+from autotune.space.language.parser import parse
+from autotune.space.language.rule import compiled
+from autotune.space.language.syntax import (
     ROOTS,
     Binary,
     Boolean,

@@ -16,9 +16,9 @@ from autotune.errors import InputError, Problem
 from autotune.hook.rule import Branch, Condition, Equals, Leaf, Rule, Tree, leaves
 from autotune.report.rule_guards import FALSE, TRUE, Surroundings, guard
 from autotune.space.configuration import plain
-from autotune.space.rule import python_of
+from autotune.space.language.rule import python_of
+from autotune.space.language.syntax import Call, Node, walk
 from autotune.space.spec import say_workload
-from autotune.space.syntax import Call, Node, walk
 
 WIDTH = 100
 _STEP = "    "

@@ -11,8 +11,8 @@ from bisect import bisect_left
 from collections.abc import Mapping
 
 from autotune.space.configuration import Configuration, Value
-from autotune.space.knob import Knob
 from autotune.space.knobs import FloatRange
+from autotune.space.knobs.knob import Knob
 from autotune.space.space import Space
 
 

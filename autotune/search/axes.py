@@ -24,8 +24,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from autotune.space.configuration import Value
-from autotune.space.knob import Knob
 from autotune.space.knobs import FloatRange, IntegerRange
+from autotune.space.knobs.knob import Knob
 from autotune.space.space import Space
 
 Coordinate: TypeAlias = int | float

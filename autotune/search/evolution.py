@@ -13,7 +13,7 @@ from autotune.search.moves import crossed, repaired, stepped
 from autotune.search.ranking import Ranked, Ranking
 from autotune.search.untried import untried
 from autotune.space.configuration import Configuration, Value
-from autotune.space.knob import Knob
+from autotune.space.knobs.knob import Knob
 
 ATTEMPTS = 32
 """Children bred for one proposal before a random newcomer takes its place."""

@@ -12,8 +12,8 @@ import numpy as np
 
 from autotune.search.gaussian_process import Columns, Floats, Inputs, Integers
 from autotune.space.configuration import Value
-from autotune.space.knob import Knob
 from autotune.space.knobs import FloatRange, IntegerRange
+from autotune.space.knobs.knob import Knob
 from autotune.space.space import Space
 
 GONE = -1

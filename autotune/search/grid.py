@@ -15,7 +15,7 @@ from autotune.search.assemble import assemble, at
 from autotune.search.contract import Problem, Proposal, Strategy
 from autotune.search.untried import untried
 from autotune.space.configuration import Configuration, Value
-from autotune.space.knob import Knob
+from autotune.space.knobs.knob import Knob
 from autotune.space.space import Space
 
 GOLDEN = 618_033_988_749_894_848_204_586_834_365, 10**30

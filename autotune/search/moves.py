@@ -8,8 +8,8 @@ import numpy as np
 
 from autotune.search.assemble import assemble, at, of_active
 from autotune.space.configuration import Configuration, Value
-from autotune.space.knob import Knob
 from autotune.space.knobs import Assignment, Permutation
+from autotune.space.knobs.knob import Knob
 from autotune.space.space import Space
 
 STRIDES = (0.2, 0.05, 0.01)

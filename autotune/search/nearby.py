@@ -26,9 +26,9 @@ from autotune.search.candidates import STEPS, groups
 from autotune.search.features import SMALL_TABLE, Features
 from autotune.search.gaussian_process import Floats, Inputs, Integers
 from autotune.space.configuration import Configuration, Value
-from autotune.space.knob import Knob
 from autotune.space.knobs import IntegerRange
-from autotune.space.knobs_items import Items
+from autotune.space.knobs.items import Items
+from autotune.space.knobs.knob import Knob
 from autotune.space.steps import drawn_of, neighbours
 
 SOME = 50

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from autotune.search.assemble import at
 from autotune.space.configuration import Value
-from autotune.space.knob import Knob
+from autotune.space.knobs.knob import Knob
 
 Floats: TypeAlias = NDArray[np.float64]
 

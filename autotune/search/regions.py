@@ -10,13 +10,13 @@ import numpy as np
 
 from autotune.errors import InputError, Problem
 from autotune.search.assemble import at
-from autotune.space.binding import bind_rule
 from autotune.space.configuration import Value, plain
-from autotune.space.knob import Knob
 from autotune.space.knobs import Assignment, Permutation
-from autotune.space.rule import Rule
+from autotune.space.knobs.knob import Knob
+from autotune.space.language.binding import bind_rule
+from autotune.space.language.rule import Rule
+from autotune.space.language.syntax import Comparison, ComparisonOperator, Item, ListOf, Literal, Name, Node
 from autotune.space.space import Space
-from autotune.space.syntax import Comparison, ComparisonOperator, Item, ListOf, Literal, Name, Node
 
 MOST = 8
 """Values up to which each has a region of its own."""

@@ -15,8 +15,8 @@ import numpy as np
 
 from autotune.search.features import GONE, Features
 from autotune.search.gaussian_process import LARGEST_CODE, Floats, Inputs
-from autotune.space.knob import Knob
 from autotune.space.knobs import FloatRange, IntegerRange
+from autotune.space.knobs.knob import Knob
 
 CHOICE = 0.7
 """The weight of each choice, of a standardised demand."""

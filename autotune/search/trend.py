@@ -17,7 +17,7 @@ import numpy as np
 from autotune.search.features import GONE, SMALL_TABLE, Features
 from autotune.search.gaussian_process import LARGEST_CODE, Floats, Inputs, Integers
 from autotune.space.configuration import Value
-from autotune.space.knob import Knob
+from autotune.space.knobs.knob import Knob
 
 CHOICE = 0.7
 """What one choice in the place of another makes of the logarithm of a demand: half as much, or twice."""

@@ -11,7 +11,7 @@ from autotune.arguments import count_problems, is_whole, not_whole, time_problem
 from autotune.errors import InputError, Problem
 from autotune.measure.recordings.replay import limit_to_recording
 from autotune.provenance.device import device_facts
-from autotune.space.reader import read_family, read_spec
+from autotune.space.reading.reader import read_family, read_spec
 from autotune.space.space import Space
 from autotune.space.spec import Budget, CallableObjective, Family, ReplayObjective, StudySpec
 from autotune.space.spec_problems import spec_problems

@@ -1,7 +1,6 @@
 """What may be chosen: knobs, constraints, the feasible set, distances, space.yaml."""
 
 from autotune.space.configuration import Configuration, FrozenMap, Value
-from autotune.space.knob import Cell, Knob
 from autotune.space.knobs import (
     Assignment,
     Choice,
@@ -11,7 +10,8 @@ from autotune.space.knobs import (
     OrderedValues,
     Permutation,
 )
-from autotune.space.rule import Rule
+from autotune.space.knobs.knob import Cell, Knob
+from autotune.space.language.rule import Rule
 from autotune.space.space import Space
 
 __all__ = [

@@ -7,7 +7,6 @@ from typing import Any
 
 from autotune.errors import InputError
 from autotune.space.configuration import Value
-from autotune.space.knob import Knob
 from autotune.space.knobs import (
     Assignment,
     Choice,
@@ -17,6 +16,7 @@ from autotune.space.knobs import (
     OrderedValues,
     Permutation,
 )
+from autotune.space.knobs.knob import Knob
 from autotune.space.space import Space
 
 DEVICE = "device."

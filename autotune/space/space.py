@@ -13,13 +13,13 @@ import numpy as np
 
 from autotune.errors import InputError, Problem
 from autotune.space.configuration import Configuration, Value, plain
-from autotune.space.configurations import Configurations
-from autotune.space.knob import Knob
-from autotune.space.rule import Rule
+from autotune.space.feasible_set.configurations import Configurations
+from autotune.space.knobs.knob import Knob
+from autotune.space.language.rule import Rule
 from autotune.space.steps import neighbours
 
 if TYPE_CHECKING:
-    from autotune.space.feasible import FeasibleSet
+    from autotune.space.feasible_set.feasible import FeasibleSet
 
 DRAWS = 1_000
 """How many draws a sample may cost on average where continuous knobs are under constraints."""
@@ -53,7 +53,7 @@ class Space(Configurations):
 
         Continuous knobs, and knobs that exist only for some value of one, are not in it.
         """
-        from autotune.space.feasible import FeasibleSet  # heavy, and not needed to read a space
+        from autotune.space.feasible_set.feasible import FeasibleSet  # heavy, and not needed to read a space
 
         apart, rules = set(self._riding), set(self._riding_rules)
         return FeasibleSet(

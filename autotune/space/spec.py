@@ -1,6 +1,6 @@
 """What a space.yaml says, as frozen data: the space, and what is tuned, measured and spent.
 
-:func:`autotune.space.reader.read_spec` makes a :class:`StudySpec` from a file; it can be built in
+:func:`autotune.space.reading.reader.read_spec` makes a :class:`StudySpec` from a file; it can be built in
 Python just as well.
 """
 
@@ -124,7 +124,7 @@ class EarlyStopping:
     max: int
     """The whole resource: after so many steps a trial is complete."""
     policy: str = "asha"
-    """See :data:`autotune.space.read_early_stopping.POLICIES`."""
+    """See :data:`autotune.space.reading.early_stopping.POLICIES`."""
     resource: str = "steps"
     """What a step is, for people: ``epochs``."""
     min: int = 1

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autotune.errors import Problem, nearest
-from autotune.space.read_early_stopping import POLICIES
-from autotune.space.read_metrics import NAME as METRIC_NAME
-from autotune.space.reader import NAME
+from autotune.space.reading.early_stopping import POLICIES
+from autotune.space.reading.metrics import NAME as METRIC_NAME
+from autotune.space.reading.reader import NAME
 from autotune.space.spec import EarlyStopping, MetricSpec, StudySpec
 
 GOALS = ("minimize", "maximize")

@@ -16,9 +16,9 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 import numpy as np
 
 from autotune.space.configuration import Configuration, Value
-from autotune.space.configurations import Configurations
-from autotune.space.knob import Knob
-from autotune.space.knobs_items import Items
+from autotune.space.feasible_set.configurations import Configurations
+from autotune.space.knobs.items import Items
+from autotune.space.knobs.knob import Knob
 
 REACH = 64
 """How many values of an ordered knob are looked at in each direction to find one that is feasible."""

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from autotune.errors import InputError, Problem
-from autotune.space.binding import bind_rule
 from autotune.space.configuration import Value
-from autotune.space.knob import Knob
-from autotune.space.rule import Rule
-from autotune.space.syntax import Literal
+from autotune.space.knobs.knob import Knob
+from autotune.space.language.binding import bind_rule
+from autotune.space.language.rule import Rule
+from autotune.space.language.syntax import Literal
 
 Facts = Mapping[str, Value]
 

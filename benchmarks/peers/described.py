@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from autotune.space.configuration import plain
-from autotune.space.knob import Knob as SpaceKnob
 from autotune.space.knobs import Choice, Flag, FloatRange, IntegerRange, OrderedValues
+from autotune.space.knobs.knob import Knob as SpaceKnob
 from autotune.space.space import Space
 from benchmarks.peers.contract import Condition, Knob
 

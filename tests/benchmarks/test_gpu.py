@@ -14,7 +14,7 @@ import pytest
 from autotune.measure.gpu.prospects import DRIVER
 from autotune.provenance.device import device_facts, query_gpus
 from autotune.provenance.environment import capture
-from autotune.space.reader import read_spec
+from autotune.space.reading.reader import read_spec
 from autotune.space.spec import PythonObjective
 from benchmarks import gpu, gpu_gemm, gpu_kernels, gpu_planted, gpu_plots, gpu_report
 from benchmarks.gpu_plan import Done, Findings

@@ -13,7 +13,7 @@ import pytest
 from autotune.measure.outcome import Outcome
 from autotune.session.execution.executor import Finished, Ticket
 from autotune.session.execution.workers import WorkerExecutor
-from autotune.space.reader import parse_spec
+from autotune.space.reading.reader import parse_spec
 from autotune.space.spec import StudySpec
 
 OBJECTIVES = Path(__file__).parent / "objectives"

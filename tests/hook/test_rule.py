@@ -11,7 +11,7 @@ import pytest
 from autotune.errors import InputError
 from autotune.hook.rule import Branch, Equals, Leaf, Rule, Threshold, read_rule, rule_from_document
 from autotune.space.configuration import FrozenMap
-from autotune.space.reader import parse_spec
+from autotune.space.reading.reader import parse_spec
 
 SPACE = parse_spec(
     """

@@ -12,7 +12,7 @@ from autotune.errors import InputError
 from autotune.interop.kernel_tuner import space_document
 from autotune.measure.recordings.read import read_recording
 from autotune.measure.recordings.replay import ReplayedObjective, limit_to_recording
-from autotune.space.reader import read_spec
+from autotune.space.reading.reader import read_spec
 from autotune.space.spec import ReplayObjective
 from autotune.status import Status
 

@@ -11,7 +11,7 @@ import pytest
 
 from autotune.errors import InputError
 from autotune.interop.kernel_tuner_t1 import convert
-from autotune.space.reader import read_spec
+from autotune.space.reading.reader import read_spec
 from autotune.space.space import Space
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "spaces" / "kernel-spaces.json"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autotune.interop.names import doubtful, knob_name, knob_names
-from autotune.space.syntax import FUNCTIONS, ROOTS, WORDS, check_name
+from autotune.space.language.syntax import FUNCTIONS, ROOTS, WORDS, check_name
 
 
 @pytest.mark.parametrize(

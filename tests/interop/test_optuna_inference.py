@@ -19,7 +19,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from autotune.interop.optuna_inference import DefineByRun, InferredSpace, infer
 from autotune.interop.optuna_parameters import Parameter
-from autotune.space.rule import Rule
+from autotune.space.language.rule import Rule
 
 SOLVER = CategoricalDistribution(["direct", "iterative", "hybrid"])
 DEPTH = IntDistribution(1, 8)

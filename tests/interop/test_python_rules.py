@@ -9,11 +9,11 @@ import pytest
 
 from autotune.errors import InputError, Location
 from autotune.interop.python_rules import rule_text
-from autotune.space.binding import bind_rule
 from autotune.space.configuration import Value
 from autotune.space.knobs import Choice, Flag, OrderedValues
-from autotune.space.parser import parse
-from autotune.space.syntax import render
+from autotune.space.language.binding import bind_rule
+from autotune.space.language.parser import parse
+from autotune.space.language.syntax import render
 
 KNOBS: dict[str, tuple[Value, ...]] = {
     "a": (1, 2, 3, 8),

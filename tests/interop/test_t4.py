@@ -21,7 +21,7 @@ from autotune.measure.recordings.read import read_recording
 from autotune.measure.recordings.replay import ReplayedObjective, limit_to_recording
 from autotune.space.configuration import Configuration
 from autotune.space.knobs import Choice, Flag, IntegerRange, OrderedValues, Permutation
-from autotune.space.reader import read_spec
+from autotune.space.reading.reader import read_spec
 from autotune.space.space import Space
 from autotune.status import Status
 from autotune.store.records import StudyRecord, TrialRecord

@@ -8,7 +8,7 @@ import pytest
 
 from autotune.errors import InputError
 from autotune.interop.triton_configs import convert
-from autotune.space.reader import read_spec
+from autotune.space.reading.reader import read_spec
 from autotune.space.space import Space
 
 HEAD = "import torch, triton\nimport triton.language as tl\nfrom triton import Config\n"

@@ -11,7 +11,7 @@ import autotune
 from autotune.errors import InputError
 from autotune.measure.facts import require_known
 from autotune.space.configuration import FrozenMap
-from autotune.space.reader import parse_spec
+from autotune.space.reading.reader import parse_spec
 from autotune.space.spec import StudySpec
 from autotune.store.store import Store
 

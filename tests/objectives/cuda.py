@@ -17,7 +17,7 @@ from autotune.measure.kernels.cuda_objective import CudaObjective, Program
 from autotune.measure.objective import Context, WrongAnswer
 from autotune.provenance.device import device_facts
 from autotune.space.configuration import Configuration
-from autotune.space.reader import read_spec
+from autotune.space.reading.reader import read_spec
 from autotune.space.spec import PythonObjective, StudySpec
 
 SPACES = Path(__file__).parents[2] / "searchspaces"

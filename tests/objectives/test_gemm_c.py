@@ -14,7 +14,7 @@ from autotune.measure.load import load_objective
 from autotune.measure.objective import Context, Infeasible
 from autotune.provenance.device import device_facts
 from autotune.space.configuration import Configuration, FrozenMap
-from autotune.space.reader import read_spec
+from autotune.space.reading.reader import read_spec
 from autotune.space.spec import StudySpec
 
 SPACE = Path(__file__).parents[2] / "searchspaces" / "gemm-c.yaml"

@@ -11,7 +11,7 @@ from autotune.measure.importing import load_target
 from autotune.measure.load import load_objective
 from autotune.measure.objective import Context
 from autotune.provenance.device import device_facts
-from autotune.space.reader import read_spec
+from autotune.space.reading.reader import read_spec
 from autotune.space.spec import PythonObjective
 from tests.objectives.ready import SPACES, ready
 from tests.objectives.training import needs_torch

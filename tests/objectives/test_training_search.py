@@ -19,7 +19,7 @@ from autotune.measure.runner import Runner
 from autotune.session.api import open_session
 from autotune.session.result import Result
 from autotune.space.configuration import Configuration
-from autotune.space.reader import read_spec
+from autotune.space.reading.reader import read_spec
 from autotune.space.spec import Budget, StudySpec
 from autotune.status import Status
 from autotune.store.store import Store

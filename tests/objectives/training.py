@@ -12,7 +12,7 @@ import pytest
 from autotune.measure.load import load_objective
 from autotune.measure.objective import Context
 from autotune.space.configuration import FrozenMap
-from autotune.space.reader import read_spec
+from autotune.space.reading.reader import read_spec
 from autotune.space.spec import StudySpec
 
 ROOT = Path(__file__).parents[2]

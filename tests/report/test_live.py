@@ -14,7 +14,7 @@ import pytest
 import autotune
 from autotune.report.live import LiveView
 from autotune.report.live_server import COOKIE, LiveServer, Shown
-from autotune.space.reader import parse_spec
+from autotune.space.reading.reader import parse_spec
 from autotune.store.store import Store
 
 SPACE = """

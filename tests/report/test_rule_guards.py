@@ -13,8 +13,8 @@ from autotune.hook.rule import Branch, Leaf, Rule, Threshold
 from autotune.report.rule_guards import FALSE, TRUE, Surroundings, guard
 from autotune.report.rule_python import python_text
 from autotune.space.configuration import FrozenMap
-from autotune.space.reader import parse_spec
-from autotune.space.syntax import render
+from autotune.space.language.syntax import render
+from autotune.space.reading.reader import parse_spec
 
 TEXT = """
 autotune: 1

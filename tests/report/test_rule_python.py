@@ -11,7 +11,7 @@ from autotune.errors import InputError
 from autotune.hook.rule import Branch, Equals, Leaf, Rule, Threshold
 from autotune.report.rule_python import python_text
 from autotune.space.configuration import FrozenMap
-from autotune.space.reader import parse_spec
+from autotune.space.reading.reader import parse_spec
 
 SPACE = parse_spec("autotune: 1\nname: a\nobjective: a.py:A\nknobs: {tile: {values: [1, 2, 4]}}\n").space
 

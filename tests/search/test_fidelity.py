@@ -17,7 +17,7 @@ from autotune.search.fidelity import at_full
 from autotune.search.history import History
 from autotune.search.loss import signed, signed_at_full
 from autotune.space.configuration import Configuration
-from autotune.space.reader import parse_spec
+from autotune.space.reading.reader import parse_spec
 from autotune.status import Status
 
 SPEC = parse_spec(

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from autotune.search import grid
 from autotune.search.contract import Observation, Problem
 from autotune.search.grid import Grid, alikeness, strided
-from autotune.space.knob import Knob
 from autotune.space.knobs import Choice, Flag, FloatRange, IntegerRange, OrderedValues, Permutation
+from autotune.space.knobs.knob import Knob
 from autotune.space.space import Space
 from autotune.status import Status
 from tests.search.spaces import TIME

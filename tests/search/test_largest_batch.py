@@ -13,8 +13,8 @@ import pytest
 from autotune.search.contract import Observation, Problem
 from autotune.search.registry import make_strategy
 from autotune.space.configuration import Configuration
-from autotune.space.knob import Knob
 from autotune.space.knobs import IntegerRange, OrderedValues
+from autotune.space.knobs.knob import Knob
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.status import Status

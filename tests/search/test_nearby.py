@@ -8,7 +8,6 @@ import pytest
 from autotune.search.features import Features
 from autotune.search.nearby import Nearby, Scale, Scales, Surroundings
 from autotune.space.configuration import Configuration
-from autotune.space.knob import Knob
 from autotune.space.knobs import (
     Assignment,
     Choice,
@@ -18,7 +17,8 @@ from autotune.space.knobs import (
     OrderedValues,
     Permutation,
 )
-from autotune.space.reader import parse_spec
+from autotune.space.knobs.knob import Knob
+from autotune.space.reading.reader import parse_spec
 from autotune.space.space import Space
 
 TEXT = """

@@ -8,7 +8,7 @@ import pytest
 from autotune.search.features import Features
 from autotune.search.pool import KEPT, Pool, Pools
 from autotune.space.configuration import Configuration
-from autotune.space.reader import parse_spec
+from autotune.space.reading.reader import parse_spec
 from autotune.space.space import Space
 
 TEXT = """

@@ -12,7 +12,7 @@ from autotune.search.contract import Observation, Problem, Strategy
 from autotune.search.registry import make_strategy, missing_packages, strategy_class, strategy_names
 from autotune.space.configuration import Configuration
 from autotune.space.knobs import Flag, OrderedValues
-from autotune.space.read_settings import STRATEGIES
+from autotune.space.reading.settings import STRATEGIES
 from autotune.space.space import Space
 from autotune.status import Status
 from tests.search.spaces import CASES, TIME, observe, problem, search

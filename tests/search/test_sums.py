@@ -15,8 +15,8 @@ from autotune.search.features import Features
 from autotune.search.gaussian_process import GaussianProcess
 from autotune.search.posterior import Posterior
 from autotune.search.sums import MOST_PRODUCTS, Sum
-from autotune.space.knob import Knob
 from autotune.space.knobs import Choice, Flag, FloatRange, IntegerRange, OrderedValues, Permutation
+from autotune.space.knobs.knob import Knob
 from autotune.space.space import Space
 
 Demand = Callable[[Mapping[str, Any]], float]

@@ -16,7 +16,7 @@ from autotune.search.pool import Pools
 from autotune.search.surrogate import Leader, Prediction, Surrogate
 from autotune.space.configuration import Configuration
 from autotune.space.knobs import OrderedValues
-from autotune.space.reader import parse_spec
+from autotune.space.reading.reader import parse_spec
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.status import Status

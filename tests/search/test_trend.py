@@ -11,8 +11,8 @@ from autotune.search.features import Features
 from autotune.search.gaussian_process import GaussianProcess, Prior
 from autotune.search.posterior import Posterior
 from autotune.search.trend import ANY, CHOICE, OF_SIZES, Exponents, Trend
-from autotune.space.knob import Knob
 from autotune.space.knobs import Choice, Flag, FloatRange, IntegerRange, OrderedValues, Permutation
+from autotune.space.knobs.knob import Knob
 from autotune.space.space import Space
 
 ALMOST_ONLY_TREND = Prior(smooth_variance=1e-4, code_variance=1e-4, noise=1e-6)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import autotune
-from autotune.space.reader import parse_spec
+from autotune.space.reading.reader import parse_spec
 from autotune.space.spec import StudySpec
 
 SPACE = """

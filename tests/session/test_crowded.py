@@ -19,7 +19,7 @@ from autotune.report.summary import headline, summarize
 from autotune.session.crowded import say_crowded
 from autotune.session.execution import slot as executor_slot
 from autotune.session.progress import Progress
-from autotune.space.reader import parse_spec
+from autotune.space.reading.reader import parse_spec
 from tests.measure.test_crowd import SPIN, settle
 
 SPACE = """

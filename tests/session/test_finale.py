@@ -11,7 +11,7 @@ from autotune.report.summary import headline
 from autotune.session.finale import Contender, _with_guests, in_turn
 from autotune.session.progress import Progress
 from autotune.space.configuration import Configuration
-from autotune.space.reader import parse_spec
+from autotune.space.reading.reader import parse_spec
 from autotune.status import Status
 from autotune.store.records import TrialRecord
 from autotune.store.store import Store

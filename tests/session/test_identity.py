@@ -7,7 +7,7 @@ from pathlib import Path
 
 import autotune
 from autotune.session.identity import Identity
-from autotune.space.reader import parse_spec
+from autotune.space.reading.reader import parse_spec
 from autotune.space.spec import StudySpec
 from autotune.store.records import StudyRecord
 from autotune.store.store import Store

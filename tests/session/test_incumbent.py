@@ -5,7 +5,7 @@ from __future__ import annotations
 from autotune.measure.outcome import Estimate
 from autotune.session.incumbent import Incumbent
 from autotune.space.configuration import Configuration
-from autotune.space.reader import parse_spec
+from autotune.space.reading.reader import parse_spec
 from autotune.status import Status
 from autotune.store.records import ResultRecord
 

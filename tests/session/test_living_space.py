@@ -11,7 +11,7 @@ import pytest
 import autotune
 from autotune.report.summary import summarize
 from autotune.session.answers import best_trials, load_answer
-from autotune.space.reader import parse_spec
+from autotune.space.reading.reader import parse_spec
 from autotune.store.records import TrialRecord
 from autotune.store.store import Store
 from tests.session.bowl import SPACE, bowl, proposals, spec

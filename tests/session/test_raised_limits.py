@@ -11,7 +11,7 @@ import pytest
 import autotune
 from autotune.session.progress import Progress
 from autotune.session.raised_limits import say_raised
-from autotune.space.reader import parse_spec
+from autotune.space.reading.reader import parse_spec
 from autotune.space.spec import MeasureSettings, StudySpec
 from autotune.store.store import Store
 

@@ -13,7 +13,7 @@ from autotune.measure.outcome import READY_THREADS, UNREACHED, Outcome
 from autotune.measure.readings import Sample
 from autotune.session.progress import Progress
 from autotune.session.remarks import Remarks
-from autotune.space.reader import parse_family, parse_spec
+from autotune.space.reading.reader import parse_family, parse_spec
 from autotune.status import Status
 
 SPEC = parse_spec("""

@@ -12,7 +12,7 @@ from autotune.measure.outcome import Estimate
 from autotune.session.finale import Contender, affordable
 from autotune.session.rounds import FEWEST_ROUNDS, MIN_ROUNDS, Rounds, seconds_a_reading
 from autotune.space.configuration import Configuration
-from autotune.space.reader import parse_spec
+from autotune.space.reading.reader import parse_spec
 from autotune.status import Status
 from autotune.store.records import TrialRecord
 

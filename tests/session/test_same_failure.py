@@ -13,7 +13,7 @@ from autotune.report.summary import summarize
 from autotune.session.progress import Progress
 from autotune.session.same_failure import ENOUGH, ENOUGH_SURE, MISTAKEN, SameFailure
 from autotune.space.configuration import Configuration
-from autotune.space.reader import parse_family, parse_spec
+from autotune.space.reading.reader import parse_family, parse_spec
 from autotune.space.spec import StudySpec
 from autotune.status import Status
 from autotune.store.records import ResultRecord

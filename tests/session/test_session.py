@@ -22,7 +22,7 @@ from autotune.session.progress import Opening, Progress
 from autotune.session.result import EXHAUSTED
 from autotune.session.searches import seconds_searched
 from autotune.space import Choice, IntegerRange, OrderedValues, Space
-from autotune.space.reader import parse_spec
+from autotune.space.reading.reader import parse_spec
 from autotune.space.spec import Budget
 from autotune.status import Status
 from autotune.store.store import Store

@@ -12,7 +12,7 @@ import pytest
 
 import autotune
 from autotune.session.told import count_of, outcome_of
-from autotune.space.reader import parse_spec
+from autotune.space.reading.reader import parse_spec
 from autotune.space.spec import StudySpec
 from autotune.status import Status
 

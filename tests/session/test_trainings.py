@@ -13,7 +13,7 @@ from autotune.session.api import open_session
 from autotune.session.observing import observe_record
 from autotune.session.result import Result
 from autotune.space.configuration import Configuration
-from autotune.space.reader import parse_spec
+from autotune.space.reading.reader import parse_spec
 from autotune.status import Status
 from autotune.store.store import Store
 

@@ -13,7 +13,7 @@ import autotune
 from autotune.session.progress import Progress
 from autotune.session.sources import lessons
 from autotune.space import IntegerRange
-from autotune.space.reader import parse_spec
+from autotune.space.reading.reader import parse_spec
 from autotune.space.spec import StudySpec
 from autotune.store.store import Store
 

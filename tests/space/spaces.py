@@ -12,10 +12,8 @@ from itertools import product
 from hypothesis import strategies as st
 
 from autotune.errors import InputError
-from autotune.space.binding import bind_rule
 from autotune.space.configuration import Configuration, FrozenMap, Value
-from autotune.space.feasible import FeasibleSet
-from autotune.space.knob import Knob
+from autotune.space.feasible_set.feasible import FeasibleSet
 from autotune.space.knobs import (
     Assignment,
     Choice,
@@ -25,7 +23,9 @@ from autotune.space.knobs import (
     OrderedValues,
     Permutation,
 )
-from autotune.space.rule import Rule
+from autotune.space.knobs.knob import Knob
+from autotune.space.language.binding import bind_rule
+from autotune.space.language.rule import Rule
 from autotune.space.space import Space
 
 MIXED = Space(

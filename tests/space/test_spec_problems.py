@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from autotune.space.knobs import IntegerRange
-from autotune.space.reader import parse_spec
+from autotune.space.reading.reader import parse_spec
 from autotune.space.space import Space
 from autotune.space.spec import TIME, EarlyStopping, MetricSpec, SearchSettings, StudySpec
 from autotune.space.spec_problems import spec_problems

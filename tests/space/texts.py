@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from autotune.errors import InputError
-from autotune.space.reader import parse_spec
+from autotune.space.reading.reader import parse_spec
 
 HEAD = "autotune: 1\nname: demo\n"
 TILE = "knobs:\n  tile: {values: [1, 2, 4]}\n"

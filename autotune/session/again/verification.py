@@ -25,7 +25,7 @@ from autotune.session.finale import DEFAULT, Contender, Place, read_again, store
 from autotune.session.rounds import Rounds
 from autotune.session.searches import VERIFIED
 from autotune.space.configuration import FrozenMap, plain
-from autotune.space.reader import parse_family, parse_spec
+from autotune.space.reading.reader import parse_family, parse_spec
 from autotune.space.spec import StudySpec
 from autotune.status import Status
 from autotune.store.records import SegmentRecord, StudyRecord

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autotune.measure.objective import Context, Diverged, WrongAnswer
-from autotune.space.reader import read_spec
+from autotune.space.reading.reader import read_spec
 from tests.objectives.distributed.importing import FOLDER, importable
 
 importable()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from autotune.errors import InputError
 from autotune.measure.objective import Context, Infeasible, WrongAnswer
-from autotune.space.reader import read_spec
+from autotune.space.reading.reader import read_spec
 from tests.objectives.distributed.importing import FOLDER, importable
 
 importable()

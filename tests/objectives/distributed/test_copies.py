@@ -11,7 +11,7 @@ import pytest
 from autotune.errors import InputError
 from autotune.measure.load import load_objective
 from autotune.measure.objective import Context, WrongAnswer
-from autotune.space.reader import read_spec
+from autotune.space.reading.reader import read_spec
 from tests.objectives.distributed.importing import FOLDER
 
 torch: Any = pytest.importorskip("torch")

@@ -12,7 +12,7 @@ import pytest
 
 from autotune.measure.load import load_objective
 from autotune.measure.objective import Context, Infeasible, OutOfMemory, WrongAnswer
-from autotune.space.reader import read_spec
+from autotune.space.reading.reader import read_spec
 from tests.objectives.distributed.importing import importable
 from tests.objectives.training import needs_torch
 

@@ -16,7 +16,7 @@ from autotune.session.again.causes import state_of
 from autotune.session.again.paced import Past, series_of
 from autotune.session.finale import DEFAULT, Contender
 from autotune.space.configuration import Configuration
-from autotune.space.reader import parse_spec
+from autotune.space.reading.reader import parse_spec
 from autotune.status import Status
 
 

@@ -21,7 +21,7 @@ from autotune.session.api import search
 from autotune.session.asktell import AskedTrial, AskTell
 from autotune.session.searches import VERIFIED
 from autotune.space.configuration import Configuration
-from autotune.space.reader import parse_spec
+from autotune.space.reading.reader import parse_spec
 from autotune.space.spec import SearchSettings, StudySpec
 from autotune.status import Status
 from autotune.store.records import AskRecord, NewTrial, ResultRecord, TrialRecord

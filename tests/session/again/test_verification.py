@@ -21,7 +21,7 @@ from autotune.session.again.verification import RUNS, measure_again, spec_for
 from autotune.session.execution.choosing import make_executor
 from autotune.session.rounds import Rounds
 from autotune.space.configuration import Configuration
-from autotune.space.reader import parse_spec
+from autotune.space.reading.reader import parse_spec
 from autotune.space.spec import StudySpec
 
 SPACE = """

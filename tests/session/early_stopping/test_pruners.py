@@ -11,7 +11,7 @@ import pytest
 from autotune.session.early_stopping.pruners import OptunaRule, make_pruner
 from autotune.session.early_stopping.rules import Verdict
 from autotune.session.early_stopping.stopping import make_rule
-from autotune.space.read_early_stopping import PRUNERS
+from autotune.space.reading.early_stopping import PRUNERS
 from autotune.space.spec import EarlyStopping, MetricSpec
 
 LOSS = MetricSpec("loss", "minimize")

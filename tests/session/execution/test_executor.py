@@ -23,7 +23,7 @@ from autotune.session.execution.executor import Executor, Finished, Started, Tic
 from autotune.session.execution.inline import InlineExecutor
 from autotune.session.execution.lane import find_lanes
 from autotune.session.execution.workers import WorkerExecutor
-from autotune.space.reader import parse_spec
+from autotune.space.reading.reader import parse_spec
 from autotune.space.spec import StudySpec
 from autotune.status import Status
 

@@ -13,7 +13,7 @@ from autotune.provenance.gpus import GpuState
 from autotune.session.execution import lane as executor_lane
 from autotune.session.execution.lane import Lane, cores_of, find_lanes, remark_on, strangers
 from autotune.session.execution.workers import WorkerExecutor
-from autotune.space.reader import parse_spec
+from autotune.space.reading.reader import parse_spec
 from autotune.space.spec import MeasureSettings
 from tests.session.execution.test_executor import collect, submit
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from autotune.measure.objective import Infeasible, Objective, WrongAnswer
 from autotune.space.configuration import Configuration
-from autotune.space.reader import parse_family
+from autotune.space.reading.reader import parse_family
 from autotune.space.spec import Family
 
 SPACE = """

@@ -21,7 +21,7 @@ from autotune.session.families.matrix import NOT_ALLOWED, NOT_MEASURED, family_o
 from autotune.session.families.result import ManyResult
 from autotune.session.progress import Best, Opening, Progress
 from autotune.space.configuration import Configuration
-from autotune.space.reader import parse_family
+from autotune.space.reading.reader import parse_family
 from autotune.space.spec import Budget, Family
 from autotune.store.records import TrialRecord
 from autotune.store.store import Store

@@ -9,7 +9,7 @@ import pytest
 
 from autotune.session.families.standing import Follower
 from autotune.space.configuration import Configuration
-from autotune.space.reader import parse_spec
+from autotune.space.reading.reader import parse_spec
 from autotune.status import Status
 from autotune.store.records import NewTrial
 from autotune.store.store import Store

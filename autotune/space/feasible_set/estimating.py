@@ -1,0 +1,221 @@
+"""About how many states a diagram has once some of its variables are assigned.
+
+The estimate uses only how many values a remembered term can take (its bounds, the variables in it), not
+the values themselves. It is asked for very often, with one variable more each time. So what the terms
+remember is kept, and only what that variable touches is looked at again: of a sum of 200 operands the
+bounds of those so far, and one more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
+from typing import Any, TypeAlias
+
+from autotune.space.feasible_set import bounds
+from autotune.space.feasible_set.terms import Term
+
+_CLOSED = 0.7
+"""Guess: a rule that is closed halves the assignments that are left (as a logarithm)."""
+_PRODUCTS = 0.8
+"""Guess: products of n values in all take n**0.8 distinct values."""
+_EACH = 0.05
+"""What each term that is remembered costs by itself: of equal orders, the one with fewer columns."""
+
+LogCounts: TypeAlias = dict[Hashable, float]
+"""What has to be remembered: of each term the name, which equal terms share, and the logarithm of how
+many values it takes."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Those operands of a folding term that are closed, folded. ``numbers``: which, as bits, each once."""
+
+    name: Hashable
+    numbers: int
+    mask: int
+    combinations: float
+    span: bounds.Span
+    values: float
+    """The logarithm of how many values it takes."""
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """A term with some variables assigned. Of a folding one, ``operands`` are begun and ``part`` closed."""
+
+    remembered: LogCounts
+    part: _Part | None = None
+    operands: Mapping[Term, LogCounts] = field(default_factory=dict)
+
+
+_NOTHING = _Begun({})
+
+
+class Estimates:
+    """Logarithms of how many states there are, as one variable after another is assigned."""
+
+    def __init__(self, sizes: Sequence[int], rules: Sequence[Term]) -> None:
+        self._logs = [math.log(size) for size in sizes]
+        self._rules = [[rule for rule in rules if rule.mask >> v & 1] for v in range(len(sizes))]
+        self._constant = sum(not rule.mask for rule in rules)
+        self._rule_with: dict[tuple[Term, int], LogCounts] = {}
+        """What a rule remembers with some of its variables assigned: one comes there in many orders."""
+        self._wholes: dict[Term, _Part] = {}
+        self._parts: dict[Hashable, _Part] = {}
+        self._spans: dict[Hashable, bounds.Span] = {}
+        self._touched: dict[Term, dict[int, list[Term]]] = {}
+        self.restart()
+
+    def restart(self) -> None:
+        """From here on no variable is assigned. What was worked out of terms stays."""
+        self._assigned = 0
+        self._everything = 0.0
+        """The logarithm of how many assignments there are so far, rules aside."""
+        self._closed = self._constant
+        self._begun: dict[Term, _Begun] = {}
+        """The terms in the rules that were begun."""
+        self._open: dict[Term, _Begun] = {}
+        """The rules that were begun and are not closed."""
+
+    def after(self, variable: int) -> float:
+        """With ``variable`` assigned too: the smaller of all assignments and all values remembered."""
+        bit, found = 1 << variable, dict[Term, _Begun]()
+        after, closed = self._assigned | bit, self._closed
+        remembered: LogCounts = {}
+        for rule, begun in self._open.items():
+            if not rule.mask & bit:
+                remembered |= begun.remembered
+        for rule in self._rules[variable]:
+            if not rule.mask & ~after:
+                closed += 1
+                continue
+            key = rule, rule.mask & after
+            if key not in self._rule_with:
+                self._rule_with[key] = self._with(rule, bit, found).remembered
+            remembered |= self._rule_with[key]
+        everything = self._everything + self._logs[variable] - _CLOSED * closed
+        kept = math.fsum(remembered.values())
+        # Rounded, for the order in which logarithms were added up must not tell equal variables apart.
+        return round(min(everything, kept) + _EACH * len(remembered), 9)
+
+    def assign(self, variable: int) -> None:
+        """From here on ``variable`` is assigned."""
+        bit, found = 1 << variable, dict[Term, _Begun]()
+        for rule in self._rules[variable]:
+            if rule.mask & ~(self._assigned | bit):
+                self._open[rule] = self._with(rule, bit, found)
+            else:
+                self._open.pop(rule, None)
+                self._closed += 1
+        self._begun |= found
+        self._assigned |= bit
+        self._everything += self._logs[variable]
+
+    # --- terms ----------------------------------------------------------------------------------
+
+    def _with(self, term: Term, bit: int, found: dict[Term, _Begun]) -> _Begun:
+        """What a term that mentions the variable ``bit`` remembers with it; kept in ``found``."""
+        begun = found.get(term)
+        if begun is None:
+            if not term.mask & ~(self._assigned | bit):
+                whole = self._whole(term)
+                begun = _Begun({whole.name: whole.values})
+            elif term.folds:
+                begun = self._folded(term, bit, found)
+            else:
+                begun = _Begun(self._operands(term, bit, found))
+            found[term] = begun
+        return begun
+
+    def _operands(self, term: Term, bit: int, found: dict[Term, _Begun]) -> LogCounts:
+        remembered: LogCounts = {}
+        for operand in term.arguments:
+            if operand.mask & bit:
+                remembered |= self._with(operand, bit, found).remembered
+            elif operand.mask & self._assigned:
+                remembered |= self._begun[operand].remembered
+        return remembered
+
+    def _folded(self, term: Term, bit: int, found: dict[Term, _Begun]) -> _Begun:
+        before = self._begun.get(term, _NOTHING)
+        part, operands = before.part, dict(before.operands)
+        for operand in self._with_variable(term)[bit]:
+            if operand.mask & ~(self._assigned | bit):
+                operands[operand] = self._with(operand, bit, found).remembered
+            else:
+                operands.pop(operand, None)
+                part = self._joined(term, part, operand)
+        remembered: LogCounts = {}
+        for one in operands.values():
+            remembered |= one
+        if part is not None:
+            remembered[part.name] = part.values
+        return _Begun(remembered, part, operands)
+
+    def _with_variable(self, term: Term) -> dict[int, list[Term]]:
+        """The operands of a folding term by each (bit of a) variable in them."""
+        if term not in self._touched:
+            found: dict[int, list[Term]] = {}
+            for operand in term.arguments:
+                mask = operand.mask
+                while mask:
+                    found.setdefault(mask & -mask, []).append(operand)
+                    mask &= mask - 1
+            self._touched[term] = found
+        return self._touched[term]
+
+    def _whole(self, term: Term) -> _Part:
+        """A term all of whose variables are assigned."""
+        if term not in self._wholes:
+            numbers = reduce(or_, (1 << one.number for one in term.arguments)) if term.folds else 0
+            name = (term.operation, term.data, numbers) if term.folds else term
+            combinations = self._combinations(term.mask)
+            values = _values(term.operation, term.mask, combinations, term.integral, term.span)
+            self._wholes[term] = _Part(name, 1 << term.number, term.mask, combinations, term.span, values)
+        return self._wholes[term]
+
+    def _joined(self, term: Term, part: _Part | None, operand: Term) -> _Part:
+        """``part`` of a folding term, and one more of its operands."""
+        other = self._whole(operand)
+        if part is None:
+            return other
+        key = (term.operation, term.data, part.name, operand)
+        joined = self._parts.get(key)
+        if joined is None:
+            joined = self._parts[key] = self._join(term, part, other)
+        return joined
+
+    def _join(self, term: Term, part: _Part, other: _Part) -> _Part:
+        numbers, mask = part.numbers | other.numbers, part.mask | other.mask
+        combinations = part.combinations + self._combinations(mask & ~part.mask)
+        span = self._combined(term.operation, term.data, part.span, other.span)
+        values = _values(term.operation, mask, combinations, True, span)
+        return _Part((term.operation, term.data, numbers), numbers, mask, combinations, span, values)
+
+    def _combined(self, operation: str, data: Any, one: bounds.Span, other: bounds.Span) -> bounds.Span:
+        """Their span, worked out once: of 200 operands to choose from most have the same."""
+        key = operation, data, float(one.low), float(one.high), float(other.low), float(other.high)
+        if key not in self._spans:
+            self._spans[key] = bounds.combine(operation, (one, other), data)
+        return self._spans[key]
+
+    def _combinations(self, mask: int) -> float:
+        """The logarithm of how many combinations of these variables there are."""
+        found = 0.0
+        while mask:
+            found += self._logs[(mask & -mask).bit_length() - 1]
+            mask &= mask - 1
+        return found
+
+
+def _values(operation: str, mask: int, combinations: float, integral: bool, span: bounds.Span) -> float:
+    """The logarithm of how many values a term takes."""
+    if operation in ("*", "*%") and mask.bit_count() > 1:
+        combinations *= _PRODUCTS
+    if integral:
+        combinations = min(combinations, math.log(max(bounds.width(span), 1.0)))
+    return combinations

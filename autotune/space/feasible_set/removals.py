@@ -1,0 +1,67 @@
+"""What each constraint removes: by itself, and on top of all the others. Counted, else estimated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from autotune.space.feasible_set.factors import Estimate
+from autotune.space.feasible_set.feasible import FeasibleSet
+from autotune.space.feasible_set.layering import LIMIT
+from autotune.space.language.rule import Rule
+from autotune.space.space import Space
+
+
+@dataclass(frozen=True)
+class Removal:
+    """The effect of one constraint, in configurations; ``None`` where it removes a share and not a number."""
+
+    rule: Rule
+    removes: Estimate | None
+    """How many of all combinations it refuses."""
+    only: Estimate | None
+    """How many more would be feasible without it: those that no other constraint refuses."""
+
+
+def combinations(space: Space) -> Estimate:
+    """How many combinations of the discrete knobs there are before any constraint, conditions kept."""
+    return _count(space, ())
+
+
+def removed_by_each(space: Space) -> tuple[Removal, ...]:
+    """The effect of each constraint over the discrete knobs, in the order of the space.
+
+    A constraint that mentions a continuous knob removes a share and not a number: both are ``None``.
+    """
+    discrete = space.feasible.constraints
+    everything, feasible = combinations(space), space.feasible.estimate
+    # A difference to what was not counted is a rough one, and not worth as much effort.
+    limit = LIMIT if feasible.confidence == 1 else LIMIT // 10
+    removals = []
+    for rule in space.constraints:
+        if rule not in discrete:
+            removals.append(Removal(rule, None, None))
+            continue
+        others = tuple(other for other in discrete if other is not rule)
+        alone, without = _count(space, (rule,)), _count(space, others, limit)
+        removes = _less(everything, alone)
+        removals.append(Removal(rule, removes, _within(_less(without, feasible), removes)))
+    return tuple(removals)
+
+
+def _count(space: Space, constraints: Sequence[Rule], limit: int = LIMIT) -> Estimate:
+    return FeasibleSet(space.feasible.knobs, constraints, rows=space.rows, limit=limit).estimate
+
+
+def _less(whole: Estimate, part: Estimate) -> Estimate:
+    """What is in ``whole`` and not in ``part``, which lies in it."""
+    low, high = max(whole.low - part.high, 0), max(whole.high - part.low, 0)
+    confidence = max(whole.confidence + part.confidence - 1.0, 0.0)  # both hold (Bonferroni)
+    return Estimate(max(whole.value - part.value, 0), low, high, confidence)
+
+
+def _within(part: Estimate, whole: Estimate) -> Estimate:
+    """What is known of ``part`` when it lies in ``whole``."""
+    low, high = min(part.low, whole.high), min(part.high, whole.high)
+    confidence = part.confidence if high == part.high else max(part.confidence + whole.confidence - 1.0, 0.0)
+    return Estimate(min(max(part.value, low), high), low, high, confidence)

@@ -1,0 +1,195 @@
+"""The section ``command`` of a space file: a program, its placeholders, its config file and environment."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from autotune.errors import InputError, Location, Problem, nearest, shorten
+from autotune.space import placeholders
+from autotune.space.reading.command_metrics import MetricsSource
+from autotune.space.reading.converters import mapping, text, written
+from autotune.space.reading.fields import Fields, Problems, as_map, wrong
+from autotune.space.reading.yaml_nodes import YamlList, YamlMap, YamlNode, YamlScalar
+from autotune.space.spec import CommandObjective, MetricSpec
+
+COMMAND_KEYS = ("run", "prepare", "check", "environment", "config", "metrics")
+CONFIG_ENDINGS = (".json", ".yaml", ".yml", ".toml", ".env")
+"""Config files that are written from the configuration alone; any other needs its ``text``."""
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a command may refer to."""
+
+    knobs: Sequence[str]
+    workload: Sequence[str]
+    metrics: tuple[MetricSpec, ...]
+
+
+def read_command(node: YamlNode, base: Path, known: Known, problems: Problems) -> CommandObjective | None:
+    """``command:`` as a list, a text, or a mapping with ``run`` and more."""
+    section = node if isinstance(node, YamlMap) else None
+    config = _section(section, "config")
+    check = _PlaceholderCheck(known, config is not None, problems)
+    if section is None:
+        run = problems.attempt(lambda: _arguments(node, "command", check))
+        return CommandObjective(run, base) if run else None
+    fields = Fields(section, "command", COMMAND_KEYS, problems)
+
+    def arguments(part: YamlNode, title: str) -> tuple[str, ...]:
+        return _arguments(part, title, check)
+
+    nothing: tuple[str, ...] = ()
+    run = fields.require("run", arguments, nothing, "the program and its arguments")
+    config_file, config_text = _config(config, check, problems)
+    source = MetricsSource(fields.node("metrics"), known.metrics, problems)
+    if config is not None and "config" in known.knobs:
+        problems.add(
+            "the knob 'config' hides the config file's {config}",
+            fields.entries["config"].where,
+            hint="rename the knob",
+        )
+    return CommandObjective(
+        arguments=run,
+        base=base,
+        prepare=fields.get("prepare", arguments, nothing),
+        check=fields.get("check", arguments, nothing),
+        environment=_environment(fields.node("environment"), check, problems),
+        config_file=config_file,
+        config_text=config_text,
+        **source.read(),
+    )
+
+
+def _section(parent: YamlMap | None, key: str) -> YamlNode | None:
+    for entry in parent or ():
+        if entry.key == key:
+            return entry.value
+    return None
+
+
+@dataclass(frozen=True)
+class _PlaceholderCheck:
+    """Reports placeholders that stand for nothing."""
+
+    known: Known
+    config: bool
+    problems: Problems
+
+    def __call__(self, value: str, node: YamlNode) -> str:
+        inside = node.inside if isinstance(node, YamlScalar) and node.text == value else None
+        try:
+            found = placeholders.names(value)
+        except placeholders.PlaceholderError as error:
+            self.problems.add(str(error), _at(node, inside, error.offset))
+            return value
+        names = [*self.known.knobs, *(f"workload.{name}" for name in self.known.workload)]
+        names += ["config"] if self.config else []
+        for name, offset in found:
+            if name not in names:
+                self.problems.add(
+                    f"unknown placeholder {{{shorten(name)}}}",
+                    _at(node, inside, offset),
+                    "a knob, workload.NAME" + (" or config" if self.config else ""),
+                    self.advice(name, names),
+                )
+        return value
+
+    def advice(self, name: str, names: Sequence[str]) -> str:
+        if name == "config":
+            return "{config} is the path of the file that command.config writes; there is none"
+        if f"workload.{name}" in names:
+            return f"did you mean 'workload.{name}'?"
+        return nearest(name, names) or "write {{ and }} for the braces themselves"
+
+
+def _at(node: YamlNode, inside: Location | None, offset: int) -> Location:
+    return Location(inside.file, inside.line, inside.column + offset) if inside else node.where
+
+
+def _arguments(node: YamlNode, title: str, check: _PlaceholderCheck) -> tuple[str, ...]:
+    """A list of arguments, or one text that is split as a shell would split it."""
+    expected = "a list of the program and its arguments, or one text"
+    if isinstance(node, YamlScalar) and isinstance(node.value, str):
+        check(node.value, node)
+        try:
+            words = tuple(shlex.split(node.value))
+        except ValueError as error:
+            raise wrong(node, title, "a text that a shell can split", str(error).lower()) from None
+        if left := _for_a_shell(node.value):
+            message = f"{title} has a {left!r}, and no shell runs it: the program would be given it"
+            hint = f"where the program is to be given it, quote it: '{left}'"
+            raise InputError(Problem(message, node.where, '[sh, -c, "..."] for what a shell is to run', hint))
+    elif isinstance(node, YamlList):
+        problems = Problems()
+        words = tuple(_argument(item, f"{title}[{i}]", check, problems) for i, item in enumerate(node.items))
+        problems.raise_all()
+    else:
+        raise wrong(node, title, expected)
+    if not words or not words[0]:
+        raise wrong(node, title, "a program to run")
+    return words
+
+
+_SHELL_WORD = re.compile(r"\|\|?|&&?|;|[012]?>>?|<|[12]?>&[12]")
+
+
+def _for_a_shell(text: str) -> str:
+    """The first unquoted word of ``text`` that only a shell understands, such as ``|``; or nothing."""
+    try:
+        words = shlex.split(text, posix=False)  # keeps the quotes
+    except ValueError:  # it reads an escaped quote as the beginning of a text
+        return ""
+    return next((word for word in words if _SHELL_WORD.fullmatch(word)), "")
+
+
+def _argument(node: YamlNode, title: str, check: _PlaceholderCheck, problems: Problems) -> str:
+    if isinstance(node, YamlMap) and len(node.entries) == 1:  # an unquoted {knob}
+        problems.add(
+            f"{title} is a mapping", node.where, "a text", f'quote it: "{{{shorten(node.entries[0].key)}}}"'
+        )
+        return ""
+    return check(problems.attempt(lambda: written(node, title)) or "", node)
+
+
+def _environment(node: YamlNode | None, check: _PlaceholderCheck, problems: Problems) -> dict[str, str]:
+    if node is None:
+        return {}
+    title = "command.environment"
+    entries = problems.attempt(lambda: as_map(node, title, "a mapping of variables to texts"))
+    if entries is None:
+        return {}
+    for entry in entries:
+        if not _VARIABLE.fullmatch(entry.key):
+            problems.add(
+                f"{shorten(entry.key)!r} cannot name an environment variable",
+                entry.where,
+                "letters, digits and _",
+            )
+    return mapping(entries, title, lambda part, name: check(written(part, name), part), problems)
+
+
+def _config(node: YamlNode | None, check: _PlaceholderCheck, problems: Problems) -> tuple[str, str]:
+    """``config: {file: NAME, text: TEMPLATE}`` as (name, template)."""
+    if node is None:
+        return "", ""
+    title = "command.config"
+    entries = problems.attempt(lambda: as_map(node, title, "a mapping such as {file: settings.json}"))
+    if entries is None:
+        return "", ""
+    fields = Fields(entries, title, ("file", "text"), problems)
+    name = fields.require("file", text, "", "the name of the file to write")
+    template = fields.get("text", lambda part, full: check(text(part, full), part), "")
+    if name and "text" not in fields and not name.endswith(CONFIG_ENDINGS):
+        problems.add(
+            f"{title}.file is {shorten(name)!r}, whose format is not known by its ending",
+            fields.entries["file"].value.where,
+            f"a name that ends in {', '.join(CONFIG_ENDINGS)}, or a text with placeholders",
+        )
+    return name, template

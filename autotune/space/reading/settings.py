@@ -1,0 +1,129 @@
+"""The sections ``search``, ``measure`` and ``budget`` of a space file: tables of keys and their types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields as dataclass_fields
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from autotune.space.reading.converters import (
+    boolean,
+    duration,
+    integer,
+    mapping,
+    memory,
+    number,
+    one_of,
+    optional,
+    scalar,
+)
+from autotune.space.reading.early_stopping import read_early_stopping
+from autotune.space.reading.fields import Converter, Fields, Problems, as_map
+from autotune.space.reading.yaml_nodes import YamlEntry, YamlNode
+from autotune.space.spec import Budget, MeasureSettings, MetricSpec, SearchSettings
+
+Settings = TypeVar("Settings", SearchSettings, MeasureSettings, Budget)
+Scalar = bool | int | float | str
+
+
+def _options(node: YamlNode, title: str) -> Mapping[str, Scalar]:
+    problems = Problems()
+    options = mapping(as_map(node, title, "a mapping of the strategy's options"), title, scalar, problems)
+    problems.raise_all()
+    return options
+
+
+STRATEGIES = (
+    "auto",
+    "grid",
+    "random",
+    "evolution",
+    "bandit",
+    "policy",
+    "bayes",
+    "structured",
+    "optuna-tpe",
+    "optuna-gp",
+    "optuna-nsga2",
+    "optuna-cmaes",
+    "skopt-gp",
+    "skopt-forest",
+)
+"""Those of :mod:`autotune.search.registry`, which a space knows nothing else about."""
+
+SEARCH: dict[str, Converter[Any]] = {
+    "strategy": one_of(*STRATEGIES),
+    "seed": integer(0),
+    "transfer": boolean,
+    "options": _options,
+    "early_stopping": optional(read_early_stopping(())),
+}
+MEASURE: dict[str, Converter[Any]] = {
+    "precision": number(0, 1, expected="a fraction between 0 and 1", hint="0.01 means 1 %"),
+    "confidence": number(0, 1, expected="a fraction between 0 and 1", hint="0.95 means 95 %"),
+    "timeout": duration,
+    "prepare_timeout": duration,
+    "memory": optional(memory),
+    "warmup": integer(0),
+    "min_readings": integer(1),
+    "max_readings": integer(1),
+    "reject": boolean,
+    "cores": integer(0),
+    "gpus": integer(0),
+    "finalists": integer(0),
+}
+BUDGET: dict[str, Converter[Any]] = {
+    "trials": optional(integer(1)),
+    "time": optional(duration),
+    "patience": optional(integer(1)),
+}
+
+
+def read_search(
+    node: YamlNode | None, problems: Problems, metrics: Sequence[MetricSpec] = ()
+) -> SearchSettings:
+    """``metrics``: of the study; early stopping judges one of them. Its strategy is by default ``bayes``."""
+    goals = [metric.name for metric in metrics if metric.goal]
+    table = SEARCH | {"early_stopping": optional(read_early_stopping(goals))}
+    settings, given = _read(node, "search", table, SearchSettings(), problems)
+    if settings.early_stopping is not None and "strategy" not in given:
+        return replace(settings, strategy="bayes")
+    return settings
+
+
+def read_measure(node: YamlNode | None, problems: Problems) -> MeasureSettings:
+    settings, given = _read(node, "measure", MEASURE, MeasureSettings(), problems)
+    if settings.max_readings < settings.min_readings:
+        entry = given.get("max_readings") or given["min_readings"]
+        problems.add(
+            f"max_readings ({settings.max_readings}) is below min_readings ({settings.min_readings})",
+            entry.value.where,
+        )
+    return settings
+
+
+def read_budget(node: YamlNode | None, problems: Problems) -> Budget:
+    return _read(node, "budget", BUDGET, Budget(), problems)[0]
+
+
+def _read(
+    node: YamlNode | None,
+    title: str,
+    table: Mapping[str, Converter[Any]],
+    defaults: Settings,
+    problems: Problems,
+) -> tuple[Settings, Mapping[str, YamlEntry]]:
+    """``defaults`` with what the section says, and its entries by key.
+
+    The table and the data class have the same keys.
+    """
+    assert set(table) == {field.name for field in dataclass_fields(defaults)}
+    if node is None:
+        return defaults, {}
+    entries = problems.attempt(lambda: as_map(node, title, f"a mapping of {', '.join(table)}"))
+    if entries is None:
+        return defaults, {}
+    section = Fields(entries, title, [*table], problems)
+    given = {key: section.get(key, table[key], getattr(defaults, key)) for key in table if key in section}
+    return replace(defaults, **given), section.entries

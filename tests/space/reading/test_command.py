@@ -1,0 +1,67 @@
+"""Commands, as a space file has them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from autotune.space.reading.reader import parse_spec
+from autotune.space.spec import (
+    CommandObjective,
+)
+from tests.space.texts import HEAD, TILE, problems
+
+
+class TestCommand:
+    def command(self, written: str, rest: str = "") -> CommandObjective:
+        spec = parse_spec(f"{HEAD}command:{written}\n{rest}{TILE}", "folder/space.yaml")
+        assert isinstance(spec.objective, CommandObjective)
+        assert spec.objective.base == Path("folder")
+        return spec.objective
+
+    def test_list(self) -> None:
+        assert self.command(' [./bench, -n, 3, "{tile}"]').arguments == ("./bench", "-n", "3", "{tile}")
+
+    def test_text_is_split_as_a_shell_would(self) -> None:
+        assert self.command(" ./bench --title 'a b' {tile}").arguments == (
+            "./bench",
+            "--title",
+            "a b",
+            "{tile}",
+        )
+
+    def test_mapping(self) -> None:
+        objective = self.command(
+            """
+  run: [./bench, "{config}", "{workload.n}", "{{x}}"]
+  prepare: make TILE={tile}
+  check: [./check]
+  environment: {THREADS: 4, TILE: "{tile}"}
+  config: {file: c.json}
+  metrics: {file: out.json}""",
+            "workload: {n: 3}\n",
+        )
+        assert objective.arguments == ("./bench", "{config}", "{workload.n}", "{{x}}")
+        assert objective.prepare == ("make", "TILE={tile}")
+        assert objective.check == ("./check",)
+        assert objective.environment == {"THREADS": "4", "TILE": "{tile}"}
+        assert (objective.config_file, objective.config_text) == ("c.json", "")
+        assert (objective.metrics_from, objective.metrics_file) == ("file", "out.json")
+
+    def test_config_template(self) -> None:
+        objective = self.command(
+            "\n  run: [./bench, '{config}']\n  config: {file: c.ini, text: \"tile = {tile}\\n\"}"
+        )
+        assert (objective.config_file, objective.config_text) == ("c.ini", "tile = {tile}\n")
+
+    def test_patterns(self) -> None:
+        objective = self.command("\n  run: [./bench]\n  metrics: {pattern: {time: 't=([0-9.]+)'}}")
+        assert objective.metrics_from == "pattern"
+        assert objective.patterns == {"time": "t=([0-9.]+)"}
+
+    def test_wall_clock(self) -> None:
+        assert self.command("\n  run: [./bench]\n  metrics: wall").metrics_from == "wall"
+
+    def test_placeholders_are_found_inside_a_text(self) -> None:
+        found = problems(f"{HEAD}command: ./bench --tile {{tile}} {{tyle}}\n{TILE}")
+        said = "unknown placeholder {tyle}\n  expected: a knob, workload.NAME\n  did you mean 'tile'?"
+        assert found == [f"space.yaml:3:32: {said}"]
