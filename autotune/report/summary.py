@@ -139,7 +139,8 @@ def _how_sure(result: Result) -> str:
 def _tried(result: Result) -> str:
     total = sum(result.statuses.values())
     failed = ", ".join(f"{n} {status}" for status, n in result.failures.items())
-    other = ", ".join(f"{n} {s}" for s, n in result.statuses.items() if s in ("pruned", "lost") and n)
+    said = {"pruned": "pruned", "lost": "lost, to be tried again"}
+    other = ", ".join(f"{n} {said[status]}" for status, n in result.statuses.items() if status in said and n)
     parts = [say_tried(total, result.outside), f"failed: {failed}" if failed else "none failed"]
     parts += [other] if other else []
     same = sum(SAME_CODE_AS in trial.facts for trial in result.trials)
