@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from autotune.measure.outcome import UNREACHED, Outcome
 from autotune.session.crowded import say_crowded
 from autotune.space.space import Space
-from autotune.space.spec import StudySpec
+from autotune.space.spec import StudySpec, is_speed
 from autotune.status import Status
 
 
@@ -21,6 +21,7 @@ class Remarks:
     _crowded: bool = False
     _silent: bool = False
     """Whether it was said that nothing is reported, or not all."""
+    _negative: bool = False
 
     def on(self, number: int, outcome: Outcome, spec: StudySpec) -> Iterator[str]:
         """What the outcome of trial ``number`` shows that was not said yet."""
@@ -31,6 +32,9 @@ class Remarks:
             yield text
         if not self._crowded and (text := say_crowded({number: outcome.facts})):
             self._crowded = True
+            yield text
+        if not self._negative and (text := _below_zero(number, outcome, spec)):
+            self._negative = True
             yield text
 
     def _unreached_knobs(self, outcome: Outcome, space: Space) -> str:
@@ -49,6 +53,18 @@ class Remarks:
             f"the knob {', '.join(map(repr, new))} never gets to the command, so no trial says anything about"
             " it: write {name} into an argument, a variable or the text of its config file"
         )
+
+
+def _below_zero(number: int, outcome: Outcome, spec: StudySpec) -> str:
+    """What no clock can say, and what would win all the same."""
+    for goal in spec.goals:
+        estimate = outcome.metrics.get(goal.name)
+        if estimate is not None and estimate.value < 0 and is_speed(goal.goal, goal.unit):
+            return (
+                f"the {goal.name} of trial {number} is {estimate.value:g} {goal.unit}: below 0, which counts"
+                " as faster than any other. What is no time is declared under 'metrics', with its goal"
+            )
+    return ""
 
 
 def _silent_run(outcome: Outcome, spec: StudySpec) -> str:

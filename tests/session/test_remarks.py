@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,12 @@ import numpy as np
 
 import autotune
 from autotune.measure.objective import Context
-from autotune.measure.outcome import READY_THREADS, UNREACHED, Outcome
+from autotune.measure.outcome import READY_THREADS, UNREACHED, Estimate, Outcome
 from autotune.measure.readings import Sample
 from autotune.session.progress import Progress
 from autotune.session.remarks import Remarks
 from autotune.space.reading.reader import parse_family, parse_spec
+from autotune.space.spec import MetricSpec
 from autotune.status import Status
 
 SPEC = parse_spec("""
@@ -54,6 +56,16 @@ def test_one_run_that_early_stopping_did_not_hear_whole_speaks_for_all() -> None
     assert "before it reported step 27" in next(remarks.on(2, followed(reports=5, step=5), SPEC))
     assert list(remarks.on(3, followed(reports=0), SPEC)) == []
     assert "without any report" in next(Remarks().on(0, followed(reports=0), SPEC))
+
+
+def test_a_time_below_zero_is_said_once() -> None:
+    remarks = Remarks()
+    better = Outcome(Status.OK, metrics={"time": Estimate.of_one(-0.5)})
+    assert list(remarks.on(1, Outcome(Status.OK, metrics={"time": Estimate.of_one(0.5)}), SPEC)) == []
+    assert "the time of trial 2 is -0.5 s: below 0" in next(remarks.on(2, better, SPEC))
+    assert list(remarks.on(3, better, SPEC)) == []
+    loss = replace(SPEC, metrics=(MetricSpec("loss", "minimize"),))
+    assert list(Remarks().on(0, Outcome(Status.OK, metrics={"loss": Estimate.of_one(-1)}), loss)) == []
 
 
 class Crowded(autotune.Objective):
