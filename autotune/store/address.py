@@ -11,6 +11,7 @@ from urllib.parse import quote_plus
 import sqlalchemy as sa
 
 from autotune.errors import InputError, Problem
+from autotune.paths import expanded
 
 DEFAULT_URL = "sqlite:///results/autotune.db"
 VARIABLE = "AUTOTUNE_STORE"
@@ -52,7 +53,7 @@ def read_address(text: str | os.PathLike[str] | None) -> Address:
     """
     written = os.fspath(text) if text else default_url()
     if "://" not in written:
-        return _file(Path(written).expanduser())
+        return _file(expanded(written))
     try:
         url = sa.make_url(written)
     except (sa.exc.ArgumentError, ValueError) as error:
