@@ -145,7 +145,7 @@ class Run:
                 self._recipe = best.configuration, str(best)
                 if best.stale:
                     warn(str(best))
-            except AutotuneError as error:
+            except (AutotuneError, OSError) as error:  # OSError: the current folder was deleted
                 first, *_ = str(error).splitlines()
                 warn(f"the run {self.name!r} has its defaults: {first}")
                 self._recipe = {}, ""

@@ -15,6 +15,7 @@ from autotune.paths import expanded
 
 DEFAULT_URL = "sqlite:///results/autotune.db"
 VARIABLE = "AUTOTUNE_STORE"
+IN_MEMORY = "sqlite://"
 
 
 def default_url() -> str:
@@ -63,7 +64,7 @@ def read_address(text: str | os.PathLike[str] | None) -> Address:
     backend = url.get_backend_name()
     if backend == "sqlite":
         if not url.database or url.database == ":memory:":
-            return Address("memory", sa.make_url("sqlite://"))
+            return Address("memory", sa.make_url(IN_MEMORY))
         return _file(Path(url.database))
     if backend in ("postgresql", "postgres"):
         return Address("postgresql", url.set(drivername="postgresql+psycopg"))

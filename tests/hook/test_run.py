@@ -352,6 +352,19 @@ def test_a_recipe_that_cannot_be_asked_for_is_said_and_the_default_taken(
     assert capsys.readouterr().err == f"autotune: the run {name!r} has its defaults: {says}\n"
 
 
+def test_in_a_folder_that_was_deleted_the_training_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with autotune.run("x", recipes=True) as run:
+        assert run.knob("lr", default=0.1) == 0.1
+    assert "the run 'x' has its defaults" in capsys.readouterr().err
+
+
 def test_a_recipe_gives_its_knobs_and_says_how(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
