@@ -115,6 +115,8 @@ def read_repository(files: Sequence[Path], seconds: float = 5.0) -> tuple[Reposi
         *map(str, files),
         seconds=seconds,
     )
+    if known is None:
+        return None, f"git cannot read the index of {root.name}, or not within {seconds:g} s"
     if not known:
         return None, f"the repository {root.name} does not hold them"
     status = git.ask(

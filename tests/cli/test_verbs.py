@@ -83,6 +83,16 @@ def test_a_default_that_wins_or_fails_has_no_value_of_its_own(tmp_path: Path) ->
         assert ("time 2 s, which is the default" in shown) == (name == "wins")
 
 
+def test_a_default_that_stays_is_no_speed_up(tmp_path: Path) -> None:
+    """It had been said to be 1x faster than itself."""
+    (tmp_path / "objective.py").write_text("def measure(tile):\n    return float(tile)\n")
+    space = "autotune: 1\nname: stays\nobjective: objective.py:measure\n"
+    (tmp_path / "space.yaml").write_text(f"{space}knobs: {{tile: {{values: [1, 2, 4], default: 1}}}}\n")
+    assert autotune(tmp_path, "search", "space.yaml", "--store", "study.db").returncode == 0
+    shown = autotune(tmp_path, "show", "--study", "stays", "--store", "study.db").stdout
+    assert "which is the default" in shown and "speed-up" not in shown
+
+
 def test_searching_again_measures_nothing_again(folder: Path, result: dict[str, Any]) -> None:
     again = document(
         folder, "search", "space.yaml", "--store", "study.db", "--seed", "3", "--strategy", "random"

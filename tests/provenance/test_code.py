@@ -242,6 +242,13 @@ def test_names_that_are_no_text_are_told_apart(project: Path) -> None:
     }
 
 
+def test_a_repository_that_git_cannot_read_is_no_stranger(project: Path) -> None:
+    """It had been said not to hold the files."""
+    (project / ".git" / "index").write_text("damaged")
+    frozen = snapshot(own(project))
+    assert frozen.repository is None and "git cannot read the index" in frozen.problem
+
+
 def test_outside_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     file = tmp_path / "a.py"
