@@ -41,54 +41,25 @@ def command(form: str, front: bool, study: str | None, store: str | None, as_jso
     if as_json or form == "json":
         print_json(front_document(result) if front else result.to_document())
     elif result.best is not None:
-        click.echo(FRONTS[form](result) if front else FORMS[form](result))
+        click.echo(say(result, form, front))
     if result.best is None:
         click.echo(f"autotune: study {result.study.name} has no configuration that succeeded", err=True)
         return NOTHING_SUCCEEDED
     return 0
 
 
-def as_yaml(result: Result) -> str:
-    from autotune.report.summary import headline
+def say(result: Result, form: str, front: bool) -> str:
+    """The best configuration, or each of the front; in YAML with what is known of it as a comment."""
+    from autotune.report.summary import headline, say_goals
 
-    return f"# {headline(result)}\n{_yaml(_best(result))}"
-
-
-def as_env(result: Result) -> str:
-    return _env(_best(result))
-
-
-def as_flags(result: Result) -> str:
-    return _flags(_best(result))
-
-
-def as_set(result: Result) -> str:
-    return _set(_best(result))
-
-
-def front_as_yaml(result: Result) -> str:
-    """A document a configuration, with what was measured of it as a comment."""
-    from autotune.report.summary import say_goals
-
-    return "\n---\n".join(
-        f"# trial {trial.number}: {say_goals(result, trial)}\n{_yaml(trial.configuration)}"
-        for trial in result.front
-    )
-
-
-def front_as_env(result: Result) -> str:
-    """A block a configuration, with an empty line between them."""
-    return "\n\n".join(_env(trial.configuration) for trial in result.front)
-
-
-def front_as_flags(result: Result) -> str:
-    """A line a configuration."""
-    return "\n".join(_flags(trial.configuration) for trial in result.front)
-
-
-def front_as_set(result: Result) -> str:
-    """A line a configuration."""
-    return "\n".join(_set(trial.configuration) for trial in result.front)
+    write, between = FORMS[form]
+    if front:
+        chosen = [(t.configuration, f"trial {t.number}: {say_goals(result, t)}") for t in result.front]
+    else:
+        assert result.best is not None
+        chosen = [(result.best, headline(result))]
+    heads = [f"# {said}\n" if form == "yaml" else "" for _, said in chosen]
+    return between.join(f"{head}{write(one)}" for head, (one, _) in zip(heads, chosen, strict=True))
 
 
 def front_document(result: Result) -> dict[str, Any]:
@@ -96,20 +67,6 @@ def front_document(result: Result) -> dict[str, Any]:
 
     goals = {goal.name: goal.goal for goal in result.goals}
     return {"study": result.study.name, "goals": goals, "front": [document(trial) for trial in result.front]}
-
-
-FORMS: dict[str, Callable[[Result], str]] = {
-    "yaml": as_yaml,
-    "env": as_env,
-    "flags": as_flags,
-    "set": as_set,
-}
-FRONTS: dict[str, Callable[[Result], str]] = {
-    "yaml": front_as_yaml,
-    "env": front_as_env,
-    "flags": front_as_flags,
-    "set": front_as_set,
-}
 
 
 def _yaml(configuration: Mapping[str, Value]) -> str:
@@ -161,12 +118,16 @@ def _set(configuration: Mapping[str, Value]) -> str:
     return " ".join(words)
 
 
-def _best(result: Result) -> Configuration:
-    assert result.best is not None
-    return result.best
-
-
 def _words(configuration: Mapping[str, Value]) -> dict[str, str]:
     from autotune.measure.commands.placeholders import as_text
 
     return {name: as_text(value) for name, value in configuration.items()}
+
+
+FORMS: dict[str, tuple[Callable[[Configuration], str], str]] = {
+    "yaml": (_yaml, "\n---\n"),
+    "env": (_env, "\n\n"),
+    "flags": (_flags, "\n"),
+    "set": (_set, "\n"),
+}
+"""How a configuration is written, and what stands between those of a front."""

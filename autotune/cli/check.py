@@ -87,6 +87,7 @@ def _check_many(family: Family, as_json: bool) -> bool:
 
 def _forecast(spec: StudySpec, url: str | None) -> Forecast | None:
     """From the trials in the store; ``None`` where it has none, or is not there yet."""
+    from autotune.paths import may_be_there
     from autotune.session.forecast import foresee
     from autotune.space.spec import ReplayObjective
     from autotune.store.address import read_address
@@ -94,7 +95,7 @@ def _forecast(spec: StudySpec, url: str | None) -> Forecast | None:
     from autotune.store.store import Store
 
     address = read_address(url)
-    missing = address.file is not None and not address.file.exists()
+    missing = address.file is not None and not may_be_there(address.file)
     if isinstance(spec.objective, ReplayObjective) or missing or address.kind == "memory":
         return None
     try:

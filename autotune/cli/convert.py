@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from autotune.cli.options import echo, json_option, print_json
+from autotune.cli.writing import refuse_existing, write_text
 from autotune.errors import InputError, Problem
 
 
@@ -31,12 +32,10 @@ def command(file: Path, output: Path | None, kernel: str, configs: str, force: b
     The source is read and never run. What is not understood is an error that names its place.
     """
     from autotune.interop import kernel_tuner_t1, triton_configs
-    from autotune.interop.elsewhere import refuse_database
     from autotune.interop.exact_rules import combinations
 
     space = output or Path(file.stem + ".yaml")
-    if space.exists() and not force:
-        raise InputError(Problem(f"{space} exists", hint="choose another -o, or say --force"))
+    refuse_existing(space, force)
     if file.suffix == ".json":
         if kernel or configs:
             raise InputError("--kernel and --configs are for Python sources: a T1 file has one kernel")
@@ -45,12 +44,7 @@ def command(file: Path, output: Path | None, kernel: str, configs: str, force: b
         converted = triton_configs.convert(file, kernel, configs, space)
     else:
         raise InputError(Problem(f"{file} is of no known kind", expected="a .py or a .json file"))
-    text = converted.text()
-    refuse_database(space)
-    try:
-        space.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(Problem(f"cannot write {space}: {error.strerror or error}")) from error
+    write_text(space, converted.text())
     feasible, most = converted.checked().feasible, combinations(converted.knobs)
     document = {
         "space": str(space),

@@ -66,8 +66,10 @@ def command(
             Problem("--to is empty", expected="a file, or the address or folder of another tool")
         )
     form = form or _by_ending(where)
-    if readings and form not in ("csv", "parquet", "json"):
+    if readings and form not in WRITERS:
         raise InputError(Problem(f"--readings is of CSV, Parquet and JSON, not of {form}"))
+    if licence and form != "archive":
+        raise InputError(Problem(f"--licence is of an archive, not of {form}"))
     with Store.open(store, readonly=True) as opened:
         record = opened.study(study)
         try:

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from autotune.cli.options import echo, json_option, print_json, same_store, store_option
+from autotune.cli.writing import refuse_existing, write_text
 from autotune.errors import InputError, Problem
 
 
@@ -79,19 +80,13 @@ def _archive(file: Path, store: str | None, as_json: bool) -> int:
 
 
 def _recording(recording: Path, output: Path | None, force: bool, as_json: bool) -> int:
-    from autotune.interop.elsewhere import refuse_database
     from autotune.interop.kernel_tuner import space_document
     from autotune.measure.recordings.read import read_recording
 
     recorded = read_recording(recording)
     file = output or Path(recording.name.removesuffix(".gz").removesuffix(".json") + ".yaml")
-    if file.exists() and not force:
-        raise InputError(Problem(f"{file} exists", hint="choose another -o, or say --force"))
-    refuse_database(file)
-    try:
-        file.write_text(space_document(recorded, recording, file), encoding="utf-8")
-    except OSError as error:
-        raise InputError(Problem(f"cannot write {file}: {error.strerror or error}")) from error
+    refuse_existing(file, force)
+    write_text(file, space_document(recorded, recording, file))
     failed = sum(entry.status.failed for entry in recorded.entries)
     if as_json:
         print_json(

@@ -34,13 +34,13 @@ def command(folder: Path, kind: str, force: bool, as_json: bool) -> int:
     existing = [str(file) for file in files if file.exists()]
     if existing and not force:
         raise InputError(
-            Problem(f"{', '.join(existing)} exist", hint="choose another folder, or say --force")
+            Problem(f"in the way: {', '.join(existing)}", hint="choose another folder, or say --force")
         )
     templates = resources.files("autotune.cli") / "templates" / kind
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for file in files:
-            file.write_text((templates / file.name).read_text())
+            file.write_text((templates / file.name).read_text("utf-8"), "utf-8")
     except OSError as error:
         raise InputError(Problem(f"cannot write into {folder}: {error.strerror or error}")) from error
     if as_json:

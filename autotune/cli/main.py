@@ -64,8 +64,22 @@ GROUPS = {
 VERBS = {verb: told for verbs in GROUPS.values() for verb, told in verbs.items()}
 
 
-class Verbs(click.Group):
-    """A group whose commands are imported when they are called."""
+class Group(click.Group):
+    """A group that names the nearest command to one that is not there."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            if hint := nearest(args[0], self.list_commands(ctx)):
+                raise click.UsageError(f"{error.message} {hint[0].upper()}{hint[1:]}", ctx) from error
+            raise
+
+
+class Verbs(Group):
+    """The verbs, which are imported when they are called."""
 
     def make_context(self, *given: Any, **named: Any) -> click.Context:
         with _while_somebody_reads():
@@ -74,17 +88,6 @@ class Verbs(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         with _while_somebody_reads():
             return super().invoke(ctx)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As Click does; a verb that is not there is named with the nearest one that is."""
-        try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError as error:
-            if hint := nearest(args[0], VERBS):
-                raise click.UsageError(f"{error.message} {hint[0].upper()}{hint[1:]}", ctx) from error
-            raise
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(VERBS)
@@ -138,6 +141,8 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(BAD_INPUT)
     except (KeyboardInterrupt, click.Abort):
         fail("interrupted", INTERRUPTED)
+    except FileNotFoundError as error:  # without a name: where we are is asked, and is deleted
+        fail(f"{error.filename or 'the current folder'}: {error.strerror or error}", STORE_FAILED)
     except OSError as error:  # a full disk behind a pipe, a terminal that has gone
         fail(f"{error.filename or 'the output'}: {error.strerror or error}", STORE_FAILED)
     sys.exit(code if isinstance(code, int) else DONE)

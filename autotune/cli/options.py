@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import click
 
 from autotune.errors import InputError, Problem, nearest
+from autotune.paths import expanded
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -39,7 +40,7 @@ def same_store(store: str | None) -> str:
     address = read_address(written)
     if address.kind != "sqlite":
         return f" --store {shlex.quote(str(address))}" if store else ""
-    return f" --store {shlex.quote(written if '://' in written else str(Path(written).expanduser()))}"
+    return f" --store {shlex.quote(written if '://' in written else str(expanded(written)))}"
 
 
 def study_option(command: Command) -> Command:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from autotune.cli.main import DONE, NOTHING_SUCCEEDED
+from autotune.cli.main import DONE, NOTHING_SUCCEEDED, Group
 from autotune.cli.options import echo, json_option, print_json, store_option
 from autotune.errors import InputError, Location, Problem
 
@@ -22,12 +22,12 @@ def name_option(command: Any) -> Any:
     return click.option("--study", metavar="NAME", help="Only recipes of this name.")(command)
 
 
-class Listing(click.Group):
+class Listing(Group):
     """A group that lists where it is not told what else to do."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
-        chosen = [word for word in args[:1] if word in self.commands or word in ("-h", "--help")]
-        return super().parse_args(context, args if chosen else ["list", *args])
+        lists = not args or (args[0].startswith("-") and args[0] not in ("-h", "--help"))
+        return super().parse_args(context, ["list", *args] if lists else args)
 
 
 @click.group("recipes", cls=Listing)

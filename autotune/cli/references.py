@@ -39,7 +39,7 @@ def find_trial(store: Store, word: str, study: str | None = None) -> TrialRecord
         return store.trial(int(number))
     names = [said for said in (name if colon else None, study) if said is not None]
     record = _one_study(store, names, word)
-    found = [trial for trial in store.trials(record.id) if trial.number == int(number)]
+    found = store.numbered(record.id, [int(number)])
     if not found:
         raise InputError(f"study {record.label} has no trial {number}")
     return found[0]

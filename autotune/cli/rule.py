@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from autotune.cli.options import json_option, print_json, store_option, study_option
+from autotune.cli.writing import write_text
 
 if TYPE_CHECKING:
     from autotune.report.rule import Learned
@@ -49,7 +50,7 @@ def command(output: str | None, leaves: int, study: str | None, store: str | Non
     if form == ".json":
         text = json.dumps(document, indent=1) + "\n"
     if target is not None:
-        _write(target, text)
+        write_text(target, text)
     if as_json:
         print_json({**document, "remarks": list(learned.remarks), "matrix": _matrix(learned)})
     else:
@@ -64,15 +65,6 @@ def _target(output: str | None) -> Path | None:
     if target is not None and target.suffix not in FORMS:
         raise InputError(Problem(f"a rule is not written as {target.name!r}", None, "rule.py or rule.json"))
     return target
-
-
-def _write(target: Path, text: str) -> None:
-    from autotune.errors import InputError, Problem
-
-    try:
-        target.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(Problem(f"cannot write {target}: {error.strerror or error}")) from error
 
 
 def _matrix(learned: Learned) -> dict[str, Any]:

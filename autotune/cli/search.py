@@ -108,7 +108,7 @@ def interruptible(session: Session | ManySession) -> Iterator[None]:
         session.stop()
         if again:
             raise KeyboardInterrupt
-        with suppress(OSError):
+        with suppress(OSError, RuntimeError):  # RuntimeError: it came while stderr was being written to
             click.echo("\ninterrupted: this ends the search cleanly; once more to end it at once", err=True)
 
     earlier = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}

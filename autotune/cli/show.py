@@ -147,7 +147,7 @@ def say_study(document: dict[str, Any], store_option: str = "", *, failures: boo
     count = say_count(document["trials"], "trial")
     lines = [f"{document['study']}#{document['study_id']}{label}: {count} ({statuses})"]
     lines += _best_and_default(document)
-    if document["speedup"]:
+    if document["speedup"] and not document["is_default"]:
         s = document["speedup"]
         title = ratio_title(document["goal"], unit)
         lines.append(f"{title} {say_ratio(s['estimate'], s['low'], s['high'])} over {s['against']}")

@@ -48,10 +48,14 @@ def command(
 
     Of an ARCHIVE (.zip) nothing is measured: it is said whether anything in it was altered, and what.
     """
-    if what is not None and what.endswith(".zip"):
+    archive = what is not None and what.endswith(".zip")
+    if what is not None and (study is not None or file is not None):
+        message = f"{what} is to be verified, and what --study or --recipes name"
+        raise InputError(Problem(message, expected="one of them at a time"))
+    if digest is not None and not archive:
+        raise InputError(Problem("--digest is of an archive", expected="FILE.zip beside it"))
+    if what is not None and archive:
         return _archive(Path(what), digest, store, as_json)
-    if digest is not None or (what is not None and (study is not None or file is not None)):
-        raise InputError(Problem("--digest is of an archive, and one study is verified at a time"))
     study = study if what is None else what
     found = []
     for verified in _verified(file, study, store):

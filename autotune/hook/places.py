@@ -11,6 +11,7 @@ from pathlib import Path
 from autotune.errors import InputError, Location, Problem
 from autotune.hook.recipe_file import read_known
 from autotune.hook.recipes import Known
+from autotune.paths import expanded, may_be_there
 
 FILES = "AUTOTUNE_RECIPES"
 """Files of recipes, in the place of ``recipes.json``; several are separated as in ``PATH``."""
@@ -36,13 +37,13 @@ class Places:
         """
         written = os.environ.get(FILES, "").strip()
         if recipes is not None:
-            named = [Path(recipes).expanduser()]
+            named = [expanded(recipes)]
         elif written.lower() not in _SWITCHES:
-            named = [Path(part).expanduser() for part in written.split(os.pathsep) if part]
+            named = [expanded(part) for part in written.split(os.pathsep) if part]
         else:
             found = dict.fromkeys(Path(folder, NAME).absolute() for folder in (".", _program()))
             return cls(tuple(found), None if store is None else str(store))
-        missing = [file for file in named if not file.exists()]
+        missing = [file for file in named if not may_be_there(file)]
         if missing:
             hint = "make it with: autotune recipes export --to FILE"
             raise InputError([Problem("there is no such file", Location(str(f)), "", hint) for f in missing])
@@ -59,16 +60,21 @@ class Places:
     def store_file(self) -> Path | None:
         """The store's file; ``None`` for one that is none. Without SQLAlchemy, which is slow to import."""
         written = self.store or os.environ.get(STORE, "").strip() or "sqlite:///results/autotune.db"
-        path = written.removeprefix("sqlite:///")
-        return None if "://" in path else Path(path).expanduser().absolute()
+        scheme, is_url, rest = written.partition("://")
+        if not is_url:
+            return expanded(written).absolute()
+        name = rest.removeprefix("/").partition("?")[0]
+        if not scheme.startswith("sqlite") or name in ("", ":memory:"):
+            return None
+        return Path(name).absolute()  # as read_address has it: in a URL ~ is a name like another
 
     @property
     def has_store(self) -> bool:
         file = self.store_file
-        return file is None or file.exists()
+        return file is None or may_be_there(file)
 
     def __str__(self) -> str:
-        there = [str(file) for file in self.files if file.exists()]
+        there = [str(file) for file in self.files if may_be_there(file)]
         store = self.store_file
         what = "the store" if self.has_store else "no store"
         return ", ".join([*there, f"{what} at {store}" if store else "the store"])

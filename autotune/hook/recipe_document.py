@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict
 from typing import Any
@@ -118,7 +119,9 @@ def _text(value: Any) -> bool:
 
 
 def _number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if isinstance(value, int):
+        return not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    return isinstance(value, float) and math.isfinite(value)
 
 
 def _number_or_null(value: Any) -> bool:
@@ -180,6 +183,8 @@ def read_document(text: str, file: str) -> Known:
         raise InputError(Problem(f"this is not JSON: {error.msg}", where)) from None
     except RecursionError:
         raise InputError(Problem("this is nested too deeply", Location(file))) from None
+    except ValueError:  # Python reads no number of more than 4,300 digits
+        raise InputError(Problem("a number in it is too long", Location(file))) from None
     expected = f'{{"{MARK}": {FORMAT}, "recipes": [...]}}'
     if not isinstance(document, dict) or not isinstance(document.get("recipes"), list):
         raise InputError(Problem("this is no file of recipes", Location(file, 1, 1), expected))

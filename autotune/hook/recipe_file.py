@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -123,7 +124,12 @@ def _members(value: dict[str, Any], indent: int) -> str:
 
 
 def _inline(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain)
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain)
+    # Of a path whose bytes are no UTF-8; JSON has an escape for each, and gives it back.
+    return _UNPAIRED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+_UNPAIRED = re.compile("[\ud800-\udfff]")
 
 
 def _plain(value: Any) -> Any:

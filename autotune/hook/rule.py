@@ -221,7 +221,7 @@ def read_rule(file: str | Path) -> Rule:
         document = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(Problem(f"the rule cannot be read: {error}", Location(str(file)))) from None
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # of numbers with thousands of digits a ValueError alone
         line, column = getattr(error, "lineno", 0), getattr(error, "colno", 0)
         hint = "autotune rule -o rule.json writes the form that is read"
         message = f"this is not JSON: {getattr(error, 'msg', error)}"

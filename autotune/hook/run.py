@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from autotune.hook.run_link import Link
-    from autotune.hook.run_ranks import Stop
+    from autotune.hook.run_ranks import Rank, Stop
     from autotune.hook.run_reports import Reports
 
 T = TypeVar("T")
@@ -61,7 +61,9 @@ class Run:
         """By knob: value, default, and where the value is from."""
         self._searched: Mapping[str, Any] = {}
         self._link: Link | None = None
-        self._place = None if rank is None else (rank, ranks or rank + 1)
+        self._place = _place(rank, ranks)
+        self._rank: Rank | None = None
+        """As it was when the run was opened, under a search."""
         self._is_open = False
         """Whether a search follows the run; until it is closed."""
         self._stop: Stop | None = None
@@ -83,9 +85,9 @@ class Run:
         from autotune.hook.run_ranks import find_rank
         from autotune.hook.run_reports import Reports
 
-        rank = find_rank(self._place).number
+        rank = find_rank(self._place)
         try:
-            link = Link(document, reports=rank == 0)
+            link = Link(document, reports=rank.number == 0)
         except LinkError as error:
             warn(f"{error}; the run {self.name!r} has its defaults")
             return
@@ -95,6 +97,7 @@ class Run:
             return
         if link.role == "other":
             warn(f"another process of this trial reports; the run {self.name!r} has its knobs, and is silent")
+        self._rank = rank
         self._link = link
         self._searched = link.facts["knobs"]
         self._is_open = True
@@ -145,7 +148,7 @@ class Run:
                 self._recipe = best.configuration, str(best)
                 if best.stale:
                     warn(str(best))
-            except AutotuneError as error:
+            except (AutotuneError, OSError) as error:  # OSError: the current folder was deleted
                 first, *_ = str(error).splitlines()
                 warn(f"the run {self.name!r} has its defaults: {first}")
                 self._recipe = {}, ""
@@ -282,6 +285,8 @@ class Run:
         try:
             if self._reports is not None:
                 self._reports.end(self._asked, error)
+            elif not self._link.has_reporter:
+                self._say_that_nobody_reports()
         finally:
             self._link.close()
 
@@ -296,6 +301,16 @@ class Run:
         stopped = self._stopped and error is not None and _is_stop(error)
         self.close(None if stopped else error)
         return stopped
+
+    def _say_that_nobody_reports(self) -> None:
+        """A variable of a launcher that is long gone makes a rank of a process that is alone."""
+        from autotune.hook.run_link import warn
+
+        assert self._rank is not None
+        warn(
+            f"the run {self.name!r} is of rank {self._rank.number} of {self._rank.count}, which leaves it to"
+            " rank 0 to report, and that opened no run (RANK and the like say so, or rank= of autotune.run)"
+        )
 
     def _say_what_was_not_asked(self) -> None:
         for name in self._set:
@@ -321,8 +336,29 @@ def run(
     is tuning, knobs have the values of the best known recipe for ``workload`` on this device
     (:func:`autotune.recipe`), else their defaults. ``rank`` of ``ranks`` is which process of a training this
     is, where no launcher says so by ``RANK`` and ``WORLD_SIZE``.
+
+    Raises :class:`~autotune.InputError` for a rank that is none.
     """
     return Run(name, recipes=recipes, workload=workload, rank=rank, ranks=ranks)
+
+
+def _place(rank: SupportsIndex | None, ranks: SupportsIndex | None) -> tuple[int, int] | None:
+    """Number and count, where somebody has said so; a count that was not said is the least that there are."""
+    if rank is None:
+        return None
+    try:
+        number = operator.index(rank)
+        count = number + 1 if ranks is None else operator.index(ranks)
+    except TypeError:
+        number, count = 0, 0
+    if not 0 <= number < count:
+        from autotune.errors import InputError, Problem
+
+        of = "" if ranks is None else f" of {ranks!r:.40}"
+        raise InputError(
+            Problem(f"rank is {rank!r:.40}{of}", expected="0, 1, 2 ... below the number of ranks")
+        )
+    return number, count
 
 
 def _is_stop(error: BaseException) -> bool:

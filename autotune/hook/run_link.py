@@ -87,6 +87,11 @@ class Link:
         return self._socket is not None
 
     @property
+    def has_reporter(self) -> bool:
+        """Whether any process of the trial has come to report, or that cannot be known."""
+        return self.words is None or self.words[OWNER] != 0
+
+    @property
     def own(self) -> bool:
         """Whether this process opened it, and is no child of the one that did."""
         return os.getpid() == self._pid

@@ -65,7 +65,12 @@ def _whole(number: float) -> int:
 
 
 def as_number(name: str, value: Any) -> float:
-    """The metric as a number, for which a tensor's device is waited for. ``TypeError`` for no number."""
+    """The metric as a number, for which a tensor's device is waited for.
+
+    ``TypeError`` for no number, and for a name that is no text.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"a metric is named by a text, not by {name!r:.80}")
     if isinstance(value, (str, bytes)):  # float would take '0.3'
         raise TypeError(f"the metric {name!r} must be a number, not the text {value!r:.80}")
     try:

@@ -14,6 +14,7 @@ from typing import Any
 
 from autotune.hook.here import Here
 from autotune.hook.recipes import Recipe
+from autotune.provenance.imports import parsed
 
 DRIVER = "GPU driver"
 
@@ -52,11 +53,7 @@ def _imported(sources: Mapping[str, bytes]) -> set[str]:
     modules: set[str] = set()
     for name, content in sources.items():
         if name.endswith(".py"):
-            try:
-                tree = ast.parse(content)
-            except (SyntaxError, ValueError):
-                continue
-            for node in ast.walk(tree):
+            for node in ast.walk(parsed(content)):
                 if isinstance(node, ast.Import):
                     modules.update(alias.name.partition(".")[0] for alias in node.names)
                 elif isinstance(node, ast.ImportFrom) and node.module and not node.level:

@@ -14,6 +14,7 @@ from autotune.hook.recipe_document import FORMAT, MARK, read_document, to_docume
 from autotune.hook.recipes import Known, KnownSpace, Metric, Recipe, Speedup
 from autotune.hook.stale import versions_of
 from autotune.measure.outcome import Reading
+from autotune.paths import may_be_there
 from autotune.session.again.causes import state_of
 from autotune.session.again.replaying import own_results
 from autotune.session.answers import best_trials, stands
@@ -46,7 +47,7 @@ def known_in(url: str | None, name: str | None = None) -> Known:
     Raises :class:`autotune.errors.AutotuneError` where there is a store that cannot be read.
     """
     file = read_address(url).file
-    if file is not None and not file.exists():
+    if file is not None and not may_be_there(file):
         return Known()
     try:
         with Store.open(url, readonly=True) as store:

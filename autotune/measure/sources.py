@@ -12,6 +12,7 @@ from autotune.errors import InputError
 from autotune.measure.target import split_target, target_file
 from autotune.provenance.code import local_imports
 from autotune.provenance.files import is_file
+from autotune.provenance.imports import parsed
 from autotune.space.spec import (
     CallableObjective,
     CommandObjective,
@@ -63,8 +64,8 @@ def _of_python(objective: PythonObjective) -> list[Path]:
 def declared_sources(file: Path, class_name: str) -> tuple[str, ...]:
     """The literal texts in the ``sources`` of a class, read from its text."""
     try:
-        tree = ast.parse(file.read_text())
-    except (OSError, SyntaxError, ValueError):
+        tree = parsed(file.read_bytes())
+    except OSError:
         return ()  # whoever loads the objective says what is wrong with it
     for node in tree.body:
         if isinstance(node, ast.ClassDef) and node.name == class_name:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from autotune.errors import InputError, Problem, nearest
+from autotune.paths import expanded
 from autotune.provenance.files import is_file
 from autotune.space.spec import PythonObjective
 
@@ -48,4 +49,4 @@ def is_path(place: str) -> bool:
 
 def absolute(path: Path) -> Path:
     """An absolute path without links, so that one file has one name."""
-    return path.expanduser().absolute().resolve()
+    return expanded(path).absolute().resolve()

@@ -35,7 +35,7 @@ def _parsed(file: Path) -> ast.Module:
     except SyntaxError as error:
         where = Location(str(file), error.lineno or 0, error.offset or 0)
         raise InputError(Problem(f"{error.msg}: {(error.text or '').strip()}", where)) from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError, MemoryError) as error:
         raise InputError(Problem(f"cannot be read as Python: {error}", Location(str(file)))) from error
 
 

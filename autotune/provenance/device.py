@@ -36,7 +36,7 @@ def device_facts(which: str | Path | None = None) -> FrozenMap:
         return machine_facts()
     if which == "cpu":
         return FrozenMap(cpu_facts())
-    if isinstance(which, str) and which.startswith("cuda:") and which[5:].isdigit():
+    if isinstance(which, str) and which.startswith("cuda:") and which[5:].isdecimal():
         facts = gpu_facts(int(which[5:]))
         if facts is None:
             found = ", ".join(device_names()) or "none"

@@ -33,8 +33,16 @@ class FrozenFile(Documented):
 
 
 def is_file(path: Path) -> bool:
-    """Whether a file is there. ``Path.is_file`` raises where a name is longer than a file's can be."""
+    """Whether a file is there.
+
+    ``Path.is_file`` raises where a name is longer than a file's can be, or a folder may not be searched.
+    """
     return os.path.isfile(path)  # noqa: PTH113
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a folder is there, in the same way."""
+    return os.path.isdir(path)  # noqa: PTH112
 
 
 def freeze(path: Path, name: str, limit: int = KEPT_BYTES) -> tuple[FrozenFile, bytes | None]:
@@ -81,7 +89,7 @@ def _sign(path: Path) -> tuple[str, int, int, int]:
 
 
 def _expand(path: Path) -> Iterator[Path]:
-    if not os.path.isdir(path):  # noqa: PTH112 - as is_file
+    if not is_folder(path):
         yield path
         return
     found = 0

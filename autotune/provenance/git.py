@@ -14,7 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-_CONFIGURATION = ("-c", "core.fsmonitor=false", "-c", "core.quotePath=false", "-c", "color.ui=false")
+_CONFIGURATION = (
+    *("-c", "core.fsmonitor=false", "-c", "core.quotePath=false", "-c", "color.ui=false"),
+    *("-c", "diff.suppressBlankEmpty=false"),
+)
 """Whatever the user has configured, the same question gets the same answer and starts no daemon."""
 
 _MISLEADING = frozenset(

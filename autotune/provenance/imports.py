@@ -8,6 +8,8 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
+from autotune.provenance.files import is_file, is_folder
+
 _LIMIT = 500
 _ROOT_MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 _SELF = __name__.partition(".")[0]
@@ -33,12 +35,20 @@ def local_imports(path: Path | str) -> tuple[Path, ...]:
     return tuple(sorted(found))
 
 
-def _imports(file: Path) -> Iterator[Path]:
+def parsed(source: bytes) -> ast.Module:
+    """The tree of a Python source; an empty one of what cannot be parsed, which whoever runs it will say."""
     try:
         with warnings.catch_warnings():  # about "\d" and the like, which are the user's own business
             warnings.simplefilter("ignore")
-            tree = ast.parse(file.read_bytes(), filename=str(file))
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):  # whatever cannot be parsed
+            return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ast.Module([], [])
+
+
+def _imports(file: Path) -> Iterator[Path]:
+    try:
+        tree = parsed(file.read_bytes())
+    except OSError:
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -55,20 +65,20 @@ def _resolve(file: Path, level: int, module: list[str], names: tuple[str, ...]) 
         folder, files = root, []
         for number, part in enumerate(module, 1):
             package, plain = folder / part / "__init__.py", folder / f"{part}.py"
-            if package.is_file():
+            if is_file(package):
                 files.append(package)
-            elif plain.is_file():
+            elif is_file(plain):
                 files.append(plain)
                 break
-            elif not (folder / part).is_dir() or (number == len(module) and not names):
+            elif not is_folder(folder / part) or (number == len(module) and not names):
                 files.clear()
                 break
             folder /= part
         else:
             for name in names:
                 submodules = (folder / f"{name}.py", folder / name / "__init__.py")
-                files.extend(candidate for candidate in submodules if candidate.is_file())
-        if level and (root / "__init__.py").is_file():
+                files.extend(candidate for candidate in submodules if is_file(candidate))
+        if level and is_file(root / "__init__.py"):
             files.append(root / "__init__.py")  # importing a module runs its package first
         if files:
             yield from files
@@ -95,6 +105,6 @@ def _ancestors(file: Path) -> list[Path]:
             return folders[: number + 1]
     # No project: only the packages that the file lies in, and the folder that holds them.
     number = 0
-    while number + 1 < len(folders) and (folders[number] / "__init__.py").is_file():
+    while number + 1 < len(folders) and is_file(folders[number] / "__init__.py"):
         number += 1
     return folders[: number + 1]

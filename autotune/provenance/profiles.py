@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from autotune.errors import InputError, Location, Problem, nearest
+from autotune.provenance.files import is_file
 from autotune.space.configuration import FrozenMap, freeze
 
 SHIPPED = Path(__file__).with_name("profiles.yaml")
@@ -85,7 +86,7 @@ def profile(which: str | Path) -> FrozenMap:
     if str(which) in known:
         return check(known[str(which)], SHIPPED)
     path = Path(which)
-    if not path.is_file():
+    if not is_file(path):
         names = ", ".join(sorted(known))
         hint = (
             nearest(str(which), known) or "a file may be given as well: its path ends in .yaml, .yml or .json"

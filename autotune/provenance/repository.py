@@ -24,7 +24,7 @@ UNTRACKED_BYTES = 4 << 20
 _DIFF = (
     *("diff", "--no-ext-diff", "--no-textconv", "--no-renames", "--binary", "--full-index", "--no-color"),
     *("--src-prefix=a/", "--dst-prefix=b/", "--diff-algorithm=myers", "--indent-heuristic", "--unified=3"),
-    *("--submodule=short",),
+    *("--inter-hunk-context=0", "-O/dev/null", "--submodule=short", "--ignore-submodules=untracked"),
 )
 """Spelt out, so that no setting of the user changes the diff and with it the hash."""
 
@@ -115,6 +115,8 @@ def read_repository(files: Sequence[Path], seconds: float = 5.0) -> tuple[Reposi
         *map(str, files),
         seconds=seconds,
     )
+    if known is None:
+        return None, f"git cannot read the index of {root.name}, or not within {seconds:g} s"
     if not known:
         return None, f"the repository {root.name} does not hold them"
     status = git.ask(

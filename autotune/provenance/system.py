@@ -96,7 +96,7 @@ def as_bytes(text: str | None) -> int | None:
     unit = text[len(digits) :].strip().lower()[:1]
     number = as_int(digits.strip())
     scale = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}.get(unit)
-    return None if number is None or scale is None else number * scale
+    return None if number is None or number < 0 or scale is None else number * scale
 
 
 def cpu_list(text: str | None) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from autotune.report.numbers import say_count, say_gain, say_ratio, say_value
 from autotune.report.rule import varying
-from autotune.report.summary import say_tried
+from autotune.report.summary import say_next, say_tried
 from autotune.session.families.matrix import Cell, Matrix
 from autotune.session.families.result import ManyResult
 from autotune.session.result import Result
@@ -104,8 +104,7 @@ def _next(result: ManyResult, program: str, store_option: str) -> list[str]:
         (f"{program} report {label}{store_option}", "one page: how sure, how found, what failed"),
         (f"{program} show --study {label}{store_option}", "its trials, the failures and why"),
     ]
-    width = max(len(command) for command, _ in commands)
-    return ["next:", *(f"  {command:{width}}  # {text}" for command, text in commands)]
+    return say_next(commands, result.results[0].store)
 
 
 def _first_line(text: str) -> str:

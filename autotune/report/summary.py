@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from textwrap import shorten
 
 from autotune.measure.outcome import MISTAKE, SAME_CODE_AS, SURE
@@ -15,6 +15,7 @@ from autotune.session.same_failure import MISTAKEN
 from autotune.space.configuration import Value, plain
 from autotune.space.spec import Budget, ratio_title
 from autotune.status import Status
+from autotune.store.address import IN_MEMORY
 from autotune.store.records import TrialRecord
 
 
@@ -203,6 +204,13 @@ def _next(result: Result, space: str, program: str, store_option: str, budget: B
     elif result.reason != EXHAUSTED:
         more = f"{program} search {space or result.study.name}{_more(result, budget)}{store_option}"
         commands.append((more, "go on searching"))
+    return say_next(commands, result.store)
+
+
+def say_next(commands: Sequence[tuple[str, str]], store: str) -> list[str]:
+    """The commands to go on with, each with what it is for."""
+    if store == IN_MEMORY:
+        return ["next:", "  nothing, for the store was in memory and is gone: --store FILE keeps it"]
     width = max(len(command) for command, _ in commands)
     return ["next:", *(f"  {command:{width}}  # {text}" for command, text in commands)]
 

@@ -11,6 +11,7 @@ import html
 import io
 import re
 import threading
+import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -78,7 +79,9 @@ def _draw(figure: Figure) -> str:
     import matplotlib
 
     stream = io.StringIO()
-    with _ONE_AT_A_TIME, matplotlib.rc_context(_SETTINGS):
+    with _ONE_AT_A_TIME, matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
+        # The browser draws the text, and has other fonts.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
         figure.savefig(
             stream, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
         )

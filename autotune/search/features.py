@@ -238,8 +238,8 @@ def _has_powers_of_two(knob: Knob) -> bool:
 
 def _is_power_of_two(knob: Knob, cells: Integers) -> Floats:
     """1 where the value is a power of two, else 0; shape (n,)."""
-    values = np.array([knob.cells[0].values[cell] for cell in cells.tolist()], dtype=np.int64)
-    return np.asarray((values & (values - 1)) == 0, dtype=float)
+    values = (knob.cells[0].values[cell] for cell in cells.tolist())
+    return np.array([value & (value - 1) == 0 for value in values], dtype=float)  # of any length
 
 
 def _places(values: Sequence[Value], rank: Floats) -> Floats:

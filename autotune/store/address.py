@@ -11,9 +11,11 @@ from urllib.parse import quote_plus
 import sqlalchemy as sa
 
 from autotune.errors import InputError, Problem
+from autotune.paths import expanded
 
 DEFAULT_URL = "sqlite:///results/autotune.db"
 VARIABLE = "AUTOTUNE_STORE"
+IN_MEMORY = "sqlite://"
 
 
 def default_url() -> str:
@@ -52,7 +54,7 @@ def read_address(text: str | os.PathLike[str] | None) -> Address:
     """
     written = os.fspath(text) if text else default_url()
     if "://" not in written:
-        return _file(Path(written).expanduser())
+        return _file(expanded(written))
     try:
         url = sa.make_url(written)
     except (sa.exc.ArgumentError, ValueError) as error:
@@ -62,7 +64,7 @@ def read_address(text: str | os.PathLike[str] | None) -> Address:
     backend = url.get_backend_name()
     if backend == "sqlite":
         if not url.database or url.database == ":memory:":
-            return Address("memory", sa.make_url("sqlite://"))
+            return Address("memory", sa.make_url(IN_MEMORY))
         return _file(Path(url.database))
     if backend in ("postgresql", "postgres"):
         return Address("postgresql", url.set(drivername="postgresql+psycopg"))

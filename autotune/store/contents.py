@@ -11,7 +11,7 @@ from sqlalchemy.engine import Dialect
 
 from autotune.errors import InputError
 from autotune.store.documents import content_hash, pack, unpack
-from autotune.store.prepared import Direct, Prepared
+from autotune.store.prepared import Direct, Prepared, insert_into
 from autotune.store.schema import artifacts, environments
 
 
@@ -135,10 +135,5 @@ def read_environment(connection: sa.Connection, digest: str) -> Mapping[str, Any
 
 def _insert_once(dialect: Dialect, table: sa.Table) -> sa.Insert:
     """An insert that leaves a row which is there already as it is."""
-    if dialect.name == "postgresql":
-        from sqlalchemy.dialects.postgresql import insert as insert_postgresql
-
-        return insert_postgresql(table).on_conflict_do_nothing()
-    from sqlalchemy.dialects.sqlite import insert as insert_sqlite
-
-    return insert_sqlite(table).on_conflict_do_nothing()
+    once: sa.Insert = insert_into(dialect, table).on_conflict_do_nothing()
+    return once

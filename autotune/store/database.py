@@ -77,8 +77,8 @@ class Database:
         self._require_writable()
         with explained(self.address), self._turn:
             direct = self._direct()
-            begin_writing(direct.driver)
             try:
+                begin_writing(direct.driver)  # inside: who is interrupted there may have begun
                 yield direct
                 direct.driver.commit()
             except BaseException:

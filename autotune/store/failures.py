@@ -83,7 +83,7 @@ UNREADABLE = Trouble(
     "refuses this user",
     "Ask its owner for the right to read: GRANT SELECT ON ALL TABLES IN SCHEMA public TO this user.",
 )
-OTHER = Trouble("failed", f"Check it with: autotune doctor; then {_AGAIN}")
+OTHER = Trouble("failed", f"Check it with: autotune doctor --store URL; then {_AGAIN}")
 
 _SQLITE = {
     sqlite3.SQLITE_FULL: FULL,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
@@ -171,18 +171,19 @@ def readings_between(
 ) -> list[tuple[int, tuple[Reading, ...]]]:
     """``(trial id, readings)`` for the trials numbered ``first`` to ``past - 1`` that have any."""
     rows = connection.execute(_READINGS_OF, {"study_id": study_id, "first": first, "past": past}).all()
-    return [
-        (trial_id, tuple(map(_reading, own))) for trial_id, own in groupby(rows, lambda row: row.trial_id)
-    ]
+    return _by_trial(rows)
 
 
 def readings_in(connection: sa.Connection, trial_ids: Sequence[int]) -> list[tuple[int, tuple[Reading, ...]]]:
     """``(trial id, readings)`` for those of these trials that have any, by id."""
     query = sa.select(readings).where(readings.c.trial_id.in_(trial_ids))
     rows = connection.execute(query.order_by(readings.c.trial_id, readings.c.seq)).all()
-    return [
-        (trial_id, tuple(map(_reading, own))) for trial_id, own in groupby(rows, lambda row: row.trial_id)
-    ]
+    return _by_trial(rows)
+
+
+def _by_trial(rows: Iterable[sa.Row[Any]]) -> list[tuple[int, tuple[Reading, ...]]]:
+    """Readings that come trial by trial."""
+    return [(trial, tuple(map(_reading, own))) for trial, own in groupby(rows, lambda row: row.trial_id)]
 
 
 def last_finished(connection: sa.Connection, study_id: int, purpose: str | None = None) -> dict[int, float]:

@@ -35,10 +35,7 @@ def open_engine(address: Address, *, readonly: bool) -> sa.Engine:
         raise InputError(Problem(message, None, "a store with a file, or a server's", hint))
     with explained(address, reading=readonly):
         if address.file is not None:
-            _require_place(address, address.file, readonly=readonly)
-            if not address.file.exists():
-                _require_no_rest(address.file)
-                _create(address, address.file)
+            _make_where_missing(address, address.file, readonly=readonly)
         engine = make_engine(address, readonly=readonly)
         try:
             _bring_up_to_date(engine, address, readonly=readonly)
@@ -46,6 +43,18 @@ def open_engine(address: Address, *, readonly: bool) -> sa.Engine:
             engine.dispose()
             raise
         return engine
+
+
+def _make_where_missing(address: Address, file: Path, *, readonly: bool) -> None:
+    try:
+        _require_place(address, file, readonly=readonly)
+        if not file.exists():
+            _require_no_rest(file)
+            _create(address, file)
+    except OSError as error:  # a folder that may not be looked into, a name that is too long
+        what = error.strerror or str(error)
+        where = f": {error.filename}" if error.filename not in (None, str(file)) else ""
+        raise CANNOT_OPEN.error(address, f"{what}{where}") from error
 
 
 def _require_place(address: Address, file: Path, *, readonly: bool) -> None:
@@ -61,10 +70,7 @@ def _require_place(address: Address, file: Path, *, readonly: bool) -> None:
     elif readonly:
         raise InputError(f"there is no store at {file} yet; one is made by: autotune search SPACE")
     else:
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise CANNOT_OPEN.error(address, f"{error.strerror}: {error.filename}") from error
+        file.parent.mkdir(parents=True, exist_ok=True)
 
 
 def _require_no_rest(file: Path) -> None:
@@ -93,8 +99,6 @@ def _create(address: Address, file: Path) -> None:
         finally:
             engine.dispose()
         _move_unless_there(draft.file, file)
-    except OSError as error:
-        raise CANNOT_OPEN.error(address, error.strerror or str(error)) from error
     finally:
         for ending in ("", "-journal", "-wal", "-shm"):
             with suppress(OSError):  # where nothing may be written, what went wrong has been said

@@ -115,3 +115,14 @@ class _Compiled:
         if self._positional:
             return [encoder(given[name]) if encoder else given[name] for name, encoder in self._plan]
         return {name: encoder(given[name]) if encoder else given[name] for name, encoder in self._plan}
+
+
+def insert_into(dialect: Dialect, table: sa.Table) -> Any:
+    """An insert in one database's own words, which can say what is to become of a conflict."""
+    if dialect.name == "postgresql":
+        from sqlalchemy.dialects.postgresql import insert as insert_postgresql
+
+        return insert_postgresql(table)
+    from sqlalchemy.dialects.sqlite import insert as insert_sqlite
+
+    return insert_sqlite(table)

@@ -85,10 +85,8 @@ def delete_loose(connection: sa.Connection) -> Loose:
 def delete_study(connection: sa.Connection, study_id: int) -> None:
     """Delete a study with all that is of it. Studies that follow it follow nothing then."""
     connection.execute(sa.update(studies).where(studies.c.parent_id == study_id).values(parent_id=None))
-    own = sa.select(trials.c.id).where(trials.c.study_id == study_id)
-    connection.execute(sa.delete(readings).where(readings.c.trial_id.in_(own)))
-    connection.execute(sa.delete(reports).where(reports.c.trial_id.in_(own)))
-    for table in (pauses, trials, asks, verdicts, sessions, segments, space_revisions):
+    _delete_trials(connection, trials.c.study_id == study_id)
+    for table in (asks, verdicts, sessions, segments, space_revisions):
         connection.execute(sa.delete(table).where(table.c.study_id == study_id))
     connection.execute(sa.delete(studies).where(studies.c.id == study_id))
 
@@ -97,12 +95,16 @@ def delete_sessions(connection: sa.Connection, session_ids: Sequence[int]) -> No
     """Delete sessions with their trials."""
     for at in range(0, len(session_ids), _AT_ONCE):
         these = session_ids[at : at + _AT_ONCE]
-        own = sa.select(trials.c.id).where(trials.c.session_id.in_(these))
-        connection.execute(sa.delete(readings).where(readings.c.trial_id.in_(own)))
-        connection.execute(sa.delete(reports).where(reports.c.trial_id.in_(own)))
-        connection.execute(sa.delete(pauses).where(pauses.c.trial_id.in_(own)))
-        connection.execute(sa.delete(trials).where(trials.c.session_id.in_(these)))
+        _delete_trials(connection, trials.c.session_id.in_(these))
         connection.execute(sa.delete(sessions).where(sessions.c.id.in_(these)))
+
+
+def _delete_trials(connection: sa.Connection, which: sa.ColumnElement[bool]) -> None:
+    """Those of which that is true, with all that refers to them."""
+    own = sa.select(trials.c.id).where(which)
+    for table in (readings, reports, pauses):
+        connection.execute(sa.delete(table).where(table.c.trial_id.in_(own)))
+    connection.execute(sa.delete(trials).where(which))
 
 
 def _delete(connection: sa.Connection, column: sa.Column[str], values: Sequence[str]) -> None:

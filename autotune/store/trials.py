@@ -17,7 +17,7 @@ from autotune.measure.outcome import Outcome, Reading
 from autotune.status import Status
 from autotune.store.documents import encode_metrics
 from autotune.store.lookup import read_trial, select_trials
-from autotune.store.prepared import Direct, Prepared, Row
+from autotune.store.prepared import Direct, Prepared, Row, insert_into
 from autotune.store.records import NewTrial, TrialRecord
 from autotune.store.room import Room, room_left
 from autotune.store.schema import OPEN, SEARCHED, pauses, readings, studies, trials
@@ -51,15 +51,7 @@ _BLANK: dict[str, Any] = {
 
 
 def _insert_unless_searched(dialect: Dialect) -> sa.Insert:
-    if dialect.name == "postgresql":
-        from sqlalchemy.dialects.postgresql import insert as insert_postgresql
-
-        insert: Any = insert_postgresql(trials)
-    else:
-        from sqlalchemy.dialects.sqlite import insert as insert_sqlite
-
-        insert = insert_sqlite(trials)
-    once: sa.Insert = insert.on_conflict_do_nothing(
+    once: sa.Insert = insert_into(dialect, trials).on_conflict_do_nothing(
         index_elements=[trials.c.study_id, trials.c.hash], index_where=sa.text(SEARCHED)
     )
     return once.returning(trials.c.id)

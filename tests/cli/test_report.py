@@ -15,6 +15,11 @@ def test_report_writes_a_file_named_after_the_study(folder: Path, tmp_path: Path
     assert faults((tmp_path / "small-1.html").read_text()) == []
 
 
+def test_the_study_is_named_as_for_other_verbs_too(folder: Path, tmp_path: Path) -> None:
+    done = autotune(tmp_path, "report", "--study", "small#1", "--store", str(folder / "study.db"))
+    assert done.returncode == 0 and done.stdout == "small-1.html\n"
+
+
 def test_report_as_markdown_goes_to_stdout(folder: Path, tmp_path: Path) -> None:
     done = autotune(tmp_path, "report", "small#1", "--format", "md", "--store", str(folder / "study.db"))
     assert done.returncode == 0
@@ -45,7 +50,7 @@ def test_a_study_that_is_not_there_is_said(folder: Path, tmp_path: Path) -> None
 def test_a_place_that_cannot_be_written_is_said(folder: Path, tmp_path: Path) -> None:
     done = autotune(tmp_path, "report", "-o", str(tmp_path), "--store", str(folder / "study.db"))
     assert done.returncode == 2
-    assert "cannot be written" in done.stderr
+    assert "cannot write" in done.stderr
 
 
 def test_importance_says_that_there_are_too_few(folder: Path) -> None:

@@ -134,7 +134,7 @@ def test_fewer_leaves_where_they_are_asked_for(shapes: Path) -> None:
     ("arguments", "message"),
     [
         (["-o", "rule.txt"], "rule.py or rule.json"),
-        (["-o", "missing/rule.py"], "cannot write"),
+        (["-o", "space.yaml/rule.py"], "cannot write"),
         (["--study", "shape"], "did you mean 'shapes'?"),
     ],
 )

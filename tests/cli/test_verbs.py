@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
+import shlex
 import shutil
 import signal
 import sqlite3
@@ -79,6 +81,16 @@ def test_a_default_that_wins_or_fails_has_no_value_of_its_own(tmp_path: Path) ->
         assert "the default 2 s" not in done.stdout and done.returncode == 0
         shown = autotune(tmp_path, "show", "--study", name, "--store", "study.db").stdout
         assert ("time 2 s, which is the default" in shown) == (name == "wins")
+
+
+def test_a_default_that_stays_is_no_speed_up(tmp_path: Path) -> None:
+    """It had been said to be 1x faster than itself."""
+    (tmp_path / "objective.py").write_text("def measure(tile):\n    return float(tile)\n")
+    space = "autotune: 1\nname: stays\nobjective: objective.py:measure\n"
+    (tmp_path / "space.yaml").write_text(f"{space}knobs: {{tile: {{values: [1, 2, 4], default: 1}}}}\n")
+    assert autotune(tmp_path, "search", "space.yaml", "--store", "study.db").returncode == 0
+    shown = autotune(tmp_path, "show", "--study", "stays", "--store", "study.db").stdout
+    assert "which is the default" in shown and "speed-up" not in shown
 
 
 def test_searching_again_measures_nothing_again(folder: Path, result: dict[str, Any]) -> None:
@@ -276,6 +288,41 @@ def test_a_misspelt_verb_is_named_with_the_nearest(tmp_path: Path) -> None:
     wrong = autotune(tmp_path, "serach", "space.yaml")
     assert wrong.returncode == 2 and "No such command 'serach'. Did you mean 'search'?" in wrong.stderr
     assert "mean" not in autotune(tmp_path, "xyzzy").stderr
+    wrong = autotune(tmp_path, "recipes", "exprot", "--to", "r.json")
+    assert wrong.returncode == 2 and "No such command 'exprot'. Did you mean 'export'?" in wrong.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (
+            ["verify", "a.zip", "--study", "small"],
+            "a.zip is to be verified, and what --study or",
+        ),
+        (["verify", "small", "--recipes", "r.json"], "one of them at a time"),
+        (["verify", "--digest", "00"], "--digest is of an archive"),
+        (["report", "small", "--study", "small"], "one study at a time"),
+        (["export", "--to", "a.csv", "--licence", "MIT"], "--licence is of an archive, not of csv"),
+    ],
+)
+def test_options_that_say_nothing_together_are_refused(
+    tmp_path: Path, arguments: list[str], expected: str
+) -> None:
+    """They had been ignored."""
+    done = autotune(tmp_path, *arguments)
+    assert done.returncode == 2 and expected in done.stderr
+
+
+def test_in_a_folder_that_was_deleted(tmp_path: Path) -> None:
+    script = f"rmdir {shlex.quote(str(tmp_path))}; {shlex.quote(sys.executable)} -m autotune show"
+    done = subprocess.run(["sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "the current folder: No such file or directory" in done.stderr
+
+
+def test_a_search_in_memory_names_no_command_for_later(folder: Path) -> None:
+    done = autotune(folder, "search", "space.yaml", "--store", "sqlite://", "--trials", "2")
+    assert done.returncode == 0 and "the store was in memory and is gone" in done.stdout
+    assert "best --format" not in done.stdout
 
 
 def test_where_only_the_default_succeeded_nobody_is_measured_again(tmp_path: Path) -> None:
@@ -300,3 +347,29 @@ def test_a_first_interrupt_promises_no_finale(capsys: pytest.CaptureFixture[str]
         os.kill(os.getpid(), signal.SIGINT)
     said = capsys.readouterr().err
     assert "finalists" not in said and "once more to end it at once" in said
+
+
+def test_an_interrupt_while_stderr_is_written_to_is_one_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    from types import SimpleNamespace
+
+    from autotune.cli.search import interruptible
+
+    class Interrupted(io.RawIOBase):
+        """A terminal on which somebody presses Ctrl-C just as a line comes."""
+
+        def writable(self) -> bool:
+            return True
+
+        def write(self, data: Any) -> int:
+            os.kill(os.getpid(), signal.SIGINT)
+            return len(data)
+
+    stops: list[bool] = []
+    session = SimpleNamespace(stopped=False, stop=lambda: stops.append(True))
+    with io.TextIOWrapper(io.BufferedWriter(Interrupted()), write_through=True) as stderr:
+        monkeypatch.setattr("sys.stderr", stderr)
+        with interruptible(session):  # type: ignore[arg-type]
+            stderr.write("trial 1: best so far 4 ms\n")
+            stderr.flush()
+        monkeypatch.undo()
+    assert stops

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from autotune.errors import InputError, StoreError
+from autotune.hook.places import Places
 from autotune.hook.stored import import_known, known_in
+from autotune.store.address import read_address
 from autotune.store.store import Store
 from tests.hook.asking import ELSEWHERE, ask, filed
 from tests.hook.stores import add_study
@@ -109,3 +111,33 @@ def test_a_store_that_is_only_read(store: Store, tmp_path: Path) -> None:
         assert ask({"n": 1024}).kind == "exact"
     finally:
         tmp_path.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "a.db",
+        "~/a.db",
+        "sqlite:///a.db",
+        "sqlite:///~/a.db",
+        "sqlite+pysqlite:////a/b.db",
+        "sqlite:///a.db?mode=ro",
+    ],
+)
+def test_the_file_of_the_store_is_the_one_that_is_opened(written: str) -> None:
+    assert Places.of(store=written).store_file == read_address(written).file
+
+
+@pytest.mark.parametrize("written", ["sqlite://", "sqlite:///:memory:", "postgresql://host/db"])
+def test_a_store_without_a_file(written: str) -> None:
+    assert Places.of(store=written).store_file is None
+
+
+def test_a_default_store_that_may_not_be_looked_at_does_no_harm(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_study(store, tile=4)
+    file = filed(store, tmp_path / "tuned" / "recipes.json")
+    monkeypatch.setenv("AUTOTUNE_STORE", str(tmp_path / ("a" * 300)))
+    with pytest.warns(UserWarning, match="chosen without the store: .*File name too long"):
+        assert ask({"n": 64}, recipes=file).kind == "nearest"

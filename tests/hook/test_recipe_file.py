@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import string
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -118,6 +119,13 @@ def test_paths_hold_in_another_checkout(tmp_path: Path) -> None:
     assert known.spaces["add"].file == str(two / "spaces" / "add.yaml")
 
 
+def test_a_path_that_is_no_utf8_comes_back(tmp_path: Path) -> None:
+    odd = os.fsdecode(b"/odd \xff/objective")
+    write_recipe(tmp_path / "recipes.json", replace(RECIPE, folder=odd, files=("a.py",)))
+    [recipe] = read_recipes(tmp_path / "recipes.json")
+    assert recipe.folder == odd
+
+
 def test_what_comes_with_autotune_is_named_as_such(tmp_path: Path) -> None:
     recipe = replace(RECIPE, folder=str(ready_root() / "objectives"), files=("gemm_c.py",))
     space = replace(SPACE, file=str(ready_root() / "searchspaces" / "gemm-c.yaml"))
@@ -165,6 +173,8 @@ def damaged(**changed: object) -> str:
         ('{"autotune_recipes": 2}', "this is no file of recipes"),
         ('{"autotune_recipes": 3, "recipes": []}', "1:22: the format of these recipes is 3"),
         ('{"recipes": []}', "the format of these recipes is null"),
+        ('{"recipes": [' + "9" * 5000 + "]}", "recipes.json: a number in it is too long"),
+        (damaged(workload={"n": 10**400}), "'n' of 'workload' of recipe 0 is 1000"),
         ('{"autotune_recipes": 2, "recipes": [7]}', "1:37: recipe 0 is 7"),
         ('{"autotune_recipes": 2, "recipes": [], "space": {}}', "did you mean 'spaces'?"),
         (damaged(nam="b"), "recipes.json:11:11: recipe 0 has no field 'nam'"),

@@ -119,6 +119,9 @@ def test_a_file_that_is_no_json_or_not_there(tmp_path: Path) -> None:
     (tmp_path / "deep.json").write_text("[" * 100_000)
     with pytest.raises(InputError):
         read_rule(tmp_path / "deep.json")
+    (tmp_path / "long.json").write_text("9" * 5000)
+    with pytest.raises(InputError, match="this is not JSON: Exceeds the limit"):
+        read_rule(tmp_path / "long.json")
 
 
 def test_reading_runs_nothing_of_the_file(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -34,6 +35,20 @@ def test_without_a_search_knobs_are_their_defaults_and_nothing_happens(
         "default", False, None, None, None, 0,
     )  # fmt: skip
     assert run.describe() == "lr = 0.001  (default)\nwidth = 16  (default)"
+
+
+@pytest.mark.parametrize(
+    ("rank", "ranks", "says"),
+    [
+        (-1, None, "rank is -1"),
+        (2, 2, "rank is 2 of 2"),
+        (0, 0, "rank is 0 of 0"),
+        (1.0, 2, "rank is 1.0 of 2"),
+    ],
+)
+def test_a_rank_that_is_none_is_refused_before_anything_runs(rank: Any, ranks: Any, says: str) -> None:
+    with pytest.raises(autotune.InputError, match=re.escape(says)):
+        autotune.run("train", rank=rank, ranks=ranks)
 
 
 LIGHT = """
@@ -208,6 +223,29 @@ def test_a_run_inside_another_is_inert_and_says_so(
     assert "the run 'inner' is inside another one" in capsys.readouterr().err
 
 
+def test_a_rank_above_0_that_is_alone_is_told_that_nobody_reports(
+    search: Search, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A launcher's variables had been left in a shell."""
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    listener = search(lr=0.5)
+    with autotune.run("train") as run:
+        run.report(1, loss=1.0)
+    listener.attend()
+    assert listener.heard.runs == 0
+    assert "'train' is of rank 1 of 2, which leaves it to rank 0 to report" in capsys.readouterr().err
+    with autotune.run("train", rank=0, ranks=2), autotune.run("train", rank=1, ranks=2):
+        pass
+    assert capsys.readouterr().err == ""
+
+
+def test_a_metric_is_named_by_a_text(search: Search) -> None:
+    search(lr=0.5)
+    with pytest.raises(TypeError, match=r"named by a text, not by \('a', 1\)"), autotune.run("train") as run:
+        run.report(1, {("a", 1): 2.0})
+
+
 def test_a_second_run_after_the_first_is_tuned_as_well(search: Search) -> None:
     session = Following()
     listener = search(session.reporter, lr=0.5, width=8)
@@ -350,6 +388,19 @@ def test_a_recipe_that_cannot_be_asked_for_is_said_and_the_default_taken(
         assert run.knob("width", default=2) == 2
     assert run.source == "default"
     assert capsys.readouterr().err == f"autotune: the run {name!r} has its defaults: {says}\n"
+
+
+def test_in_a_folder_that_was_deleted_the_training_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with autotune.run("x", recipes=True) as run:
+        assert run.knob("lr", default=0.1) == 0.1
+    assert "the run 'x' has its defaults" in capsys.readouterr().err
 
 
 def test_a_recipe_gives_its_knobs_and_says_how(

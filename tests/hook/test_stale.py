@@ -23,6 +23,8 @@ def test_versions_are_those_of_what_the_files_use() -> None:
     python = b"import autotune, os\nfrom sklearn.svm import SVC\nfrom . import near\n"
     assert versions_of(ENVIRONMENT, {"a.py": python}, "python a.py:f", False) == {"scikit-learn": "1.5"}
     assert versions_of(ENVIRONMENT, {"a.py": b"import (", "a.c": b""}, "", False) == {"gcc": "gcc 12"}
+    deep = b"import numpy\n" + b"(" * 100_000
+    assert versions_of(ENVIRONMENT, {"a.py": deep}, "", False) == {}
     assert versions_of(ENVIRONMENT, {"a.cu": b""}, "", True) == {"nvcc": "V13", DRIVER: "550.1"}
     assert versions_of(ENVIRONMENT, {}, 'command {"prepare": ["gcc", "x.c"]}', False) == {"gcc": "gcc 12"}
     assert versions_of({}, {"a.py": python}, "", True) == {}

@@ -108,10 +108,24 @@ def test_the_diff_restores_the_tree(project: Path, tmp_path: Path) -> None:
     assert (clone / "helper.py").read_text() == "x = 'é'\n"
 
 
-def test_a_users_settings_do_not_change_the_hash(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (project / "helper.py").write_text("x = 2\n")
+LINES = "\n\n".join(f"x{n} = {n}" for n in range(20)) + "\n"
+
+
+def test_a_users_settings_do_not_change_the_hash(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "helper.py").write_text(LINES)
+    (project / "other.py").write_text(LINES)
+    git(project, "add", ".")
+    git(project, "commit", "-q", "-m", "lines")
+    for name in ("helper.py", "other.py"):
+        (project / name).write_text(LINES.replace("x3 ", "y3 ").replace("x15 ", "y15 "))
+    (tmp_path / "order").write_text("other.py\n")
     before = snapshot(own(project))
     for setting in (
+        ("diff.interHunkContext", "20"),
+        ("diff.orderFile", str(tmp_path / "order")),
+        ("diff.suppressBlankEmpty", "true"),
         ("diff.noprefix", "true"),
         ("diff.mnemonicPrefix", "true"),
         ("diff.external", "false"),
@@ -226,6 +240,13 @@ def test_names_that_are_no_text_are_told_apart(project: Path) -> None:
         "untracked/\\350.py": b"\\350.py",
         'untracked/"\\"\\\\350.py\\""': b'"\\350.py"',
     }
+
+
+def test_a_repository_that_git_cannot_read_is_no_stranger(project: Path) -> None:
+    """It had been said not to hold the files."""
+    (project / ".git" / "index").write_text("damaged")
+    frozen = snapshot(own(project))
+    assert frozen.repository is None and "git cannot read the index" in frozen.problem
 
 
 def test_outside_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

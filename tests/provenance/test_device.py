@@ -88,6 +88,8 @@ def test_a_device_that_is_not_there() -> None:
     assert gpu_facts(97) is None
     with pytest.raises(InputError, match="no device cuda:97"):
         device_facts("cuda:97")
+    with pytest.raises(InputError, match="no device profile"):
+        device_facts("cuda:²")
 
 
 @pytest.fixture

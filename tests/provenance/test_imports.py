@@ -100,6 +100,13 @@ def test_the_standard_library_hides_what_lies_further_up(tmp_path: Path) -> None
     assert found(tmp_path, files, "o/y.py") == ["o/types.py"], "but not what lies beside the script"
 
 
+def test_a_name_that_is_too_long_for_a_file_is_none(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(f"import {'a' * 300}\nfrom b import {'c' * 300}\nimport near\n")
+    (tmp_path / "b").mkdir()
+    (tmp_path / "near.py").touch()
+    assert local_imports(tmp_path / "main.py") == (tmp_path / "near.py",)
+
+
 def test_a_missing_file_imports_nothing(tmp_path: Path) -> None:
     assert local_imports(tmp_path / "no.py") == ()
 

@@ -116,3 +116,5 @@ def test_an_unknown_profile_names_the_nearest() -> None:
     assert "'h100'" in str(caught.value)
     with pytest.raises(InputError, match="may be given as well"):
         device_facts("no/such/file")
+    with pytest.raises(InputError, match="no device profile"):
+        device_facts("a" * 300)

@@ -52,6 +52,7 @@ def test_this_machine_answers() -> None:
         ("many", None),
         ("K", None),
         ("-", None),
+        ("-5 kB", None),
     ],
 )
 def test_sizes(text: str | None, size: int | None) -> None:

@@ -67,3 +67,9 @@ def test_more_configurations_than_a_float_can_hold() -> None:
     for number in range(5):
         configuration = search.ask()[0].configuration
         search.tell([Observation(configuration, Status.OK, {"loss": 1.0 + number})])
+
+
+def test_integers_that_no_machine_word_holds() -> None:
+    space = Space([OrderedValues("m", (1, 3, 2**62, 2**70, 10**30))])
+    asked = make_strategy("auto", Problem(space, LOSS), 0).ask(2)
+    assert len(asked) == 2

@@ -29,6 +29,17 @@ def test_a_path_and_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert read_address("~/a.db").file == tmp_path / "a.db"
 
 
+def test_a_home_folder_that_nobody_knows() -> None:
+    with pytest.raises(InputError, match="the home folder of the user 'no-such-user'"):
+        Store.open("~no-such-user/a.db")
+
+
+def test_a_place_that_may_not_be_looked_at(tmp_path: Path) -> None:
+    for readonly in (False, True):
+        with pytest.raises(StoreError, match=r"cannot be opened \(File name too long.*Check that its folder"):
+            Store.open(tmp_path / ("a" * 300), readonly=readonly)
+
+
 @pytest.mark.parametrize("written", ["sqlite://", "sqlite:///:memory:"])
 def test_memory(written: str) -> None:
     assert read_address(written).kind == "memory"

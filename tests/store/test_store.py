@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,6 +15,7 @@ from autotune.errors import StoreError
 from autotune.status import Status
 from autotune.store import failures
 from autotune.store.address import read_address
+from autotune.store.connect import begin_writing
 from autotune.store.schema import VERSION_TABLE
 from autotune.store.store import Store
 from tests.store import postgres
@@ -66,6 +68,20 @@ class TestUse:
             accepted = [told for part in pool.map(work, range(6)) for told in part]
         assert sorted(accepted) == list(range(40))
         assert store.integrity() == []
+
+    def test_who_is_interrupted_as_it_begins_to_write_holds_nobody_up(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def begin_and_be_interrupted(connection: sqlite3.Connection) -> None:
+            begin_writing(connection)
+            raise KeyboardInterrupt
+
+        with Store.open(tmp_path / "a.db") as store:
+            with monkeypatch.context() as patched:
+                patched.setattr("autotune.store.database.begin_writing", begin_and_be_interrupted)
+                with pytest.raises(KeyboardInterrupt):
+                    store.put_artifact(b"one", "text")
+            store.put_artifact(b"two", "text")
 
     def test_a_healthy_store_has_nothing_to_report(self, store: Store) -> None:
         b = bench(store)

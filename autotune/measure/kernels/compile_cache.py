@@ -22,6 +22,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from autotune.errors import InputError
+from autotune.paths import expanded
+
 VARIABLE = "AUTOTUNE_CACHE"
 """The folder; ``off`` for none. Default: ``autotune`` in ``$XDG_CACHE_HOME``, else in ``~/.cache``."""
 
@@ -51,14 +54,17 @@ class Compiled:
 
 
 def cache_folder() -> Path | None:
-    """Where the user's cache is; ``None`` where there is to be none."""
+    """Where the user's cache is; ``None`` where there is to be none, or the user has no home folder."""
     given = os.environ.get(VARIABLE, "").strip()
     if given.lower() == "off":
         return None
     if given:
         return Path(given)
     usual = os.environ.get("XDG_CACHE_HOME", "").strip()
-    return (Path(usual) if usual else Path("~/.cache").expanduser()) / "autotune" / "compiled"
+    try:
+        return (Path(usual) if usual else expanded("~/.cache")) / "autotune" / "compiled"
+    except InputError:  # in a container, as a user whom it does not know
+        return None
 
 
 def cache_key(**parts: str | bytes) -> str:

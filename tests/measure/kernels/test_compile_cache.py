@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from autotune.errors import InputError
 from autotune.measure.kernels.c_identity import compilation_key, compiler_identity
 from autotune.measure.kernels.compile_cache import (
     VARIABLE,
@@ -163,6 +164,13 @@ def test_the_folder_is_the_users_to_say(monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.delenv(VARIABLE)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache_folder() == tmp_path / "autotune" / "compiled"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr("autotune.measure.kernels.compile_cache.expanded", _no_home)
+    assert cache_folder() is None
+
+
+def _no_home(written: str) -> Path:
+    raise InputError(written)
 
 
 def test_an_entry_is_readable_without_this_program(cache: CompileCache) -> None:

@@ -1,0 +1,28 @@
+"""Files that a verb writes for the user."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from autotune.errors import InputError, Problem
+
+
+def write_text(file: Path, text: str) -> None:
+    """Write ``text`` to ``file``, with its folder where that is missing; over what is there, but no database.
+
+    Raises :class:`InputError` where it cannot be written.
+    """
+    from autotune.interop.elsewhere import refuse_database
+
+    refuse_database(file)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(Problem(f"cannot write {file}: {error.strerror or error}")) from error
+
+
+def refuse_existing(file: Path, force: bool) -> None:
+    """Raise :class:`InputError` where a file would be written over that nobody said may be."""
+    if file.exists() and not force:
+        raise InputError(Problem(f"{file} exists", hint="choose another -o, or say --force"))
