@@ -41,6 +41,9 @@ DEVICE: Mapping[str, object] = {
 }
 """Functions by which sources tell devices apart, as they answer on a GPU of NVIDIA's Hopper generation."""
 
+LEFT_OUT = ("prune_configs_by", "reset_to_zero", "restore_value", "pre_hook", "post_hook")
+"""What ``triton.autotune`` takes after ``configs`` and ``key``, in its order, and has no place in a space."""
+
 WORKLOAD = 1024
 """Stands for a size that only a call of the kernel tells."""
 
@@ -119,7 +122,7 @@ class _Reader:
     def convert(self, kernel: str, named: str, output: Path | None) -> Converted:
         found = self.choose(kernel)
         arguments = {word.arg: word.value for word in found.call.keywords if word.arg}
-        arguments |= dict(zip(("configs", "key"), found.call.args, strict=False))
+        arguments |= dict(zip(("configs", "key", *LEFT_OUT), found.call.args, strict=False))
         if named:
             configs = self.named_configs(named)
         elif "configs" in arguments:
@@ -127,13 +130,13 @@ class _Reader:
         else:
             raise self.module.not_understood(found.call, "it has no configs")
         keys = self.keys(arguments["key"], found.call) if "key" in arguments else ()
-        for word in ("prune_configs_by", "pre_hook", "reset_to_zero", "restore_value"):
-            if word in arguments:
-                line = arguments[word].lineno
+        for word in LEFT_OUT:
+            given = arguments.get(word)
+            if given is not None and not (isinstance(given, ast.Constant) and given.value is None):
                 advice = (
                     "write what it prunes as constraints" if word == "prune_configs_by" else "it is left out"
                 )
-                self.notes.append(f"{word} on line {line} is not translated: {advice}.")
+                self.notes.append(f"{word} on line {given.lineno} is not translated: {advice}.")
         if any(config.pre_hook for config in configs):
             self.notes.append("the pre_hook of configurations is left out.")
         return self.space(found, configs, keys, output)
@@ -187,7 +190,7 @@ class _Reader:
         rows = self.rows(configs)
         unique = {tuple(map(value_key, row.values())): row for row in rows}
         if len(unique) < len(rows):
-            self.notes.append(f"{len(rows) - len(unique)} configurations stand in the list more than once.")
+            self.notes.append(f"the list repeats itself: of its {len(rows)}, {len(unique)} are different.")
         knobs = {name: _ordered([row[name] for row in unique.values()]) for name in rows[0]}
         constraints = exact_rules(knobs, [tuple(row.values()) for row in unique.values()])
         most, number = combinations(knobs), len(unique)
