@@ -14,7 +14,6 @@ from autotune.report.rows import rows_of
 from autotune.report.subject import Subject, say_time
 from autotune.session.identity import CALLABLE
 from autotune.session.replaying import from_python
-from autotune.session.shapes_matrix import family_of
 
 MOST_TRIALS = 20
 """Of the best trials that are listed."""
@@ -67,9 +66,8 @@ def _search(subject: Subject) -> str:
     """
     evidence = subject.evidence
     settings = evidence.tried[-1].settings
-    several = len(family_of(subject.store, evidence.study)) > 1
     search = settings.get("search") or {}
-    budget = (evidence.study.document if several else settings).get("budget") or {}
+    budget = (evidence.study.document if settings.get("part") else settings).get("budget") or {}
     source = str(evidence.study.document.get("source") or "")
     words = ["autotune", "search", _space(evidence.study.name, source)]
     if "strategy" in search:

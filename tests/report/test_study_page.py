@@ -20,7 +20,6 @@ from autotune.store.store import Store
 from tests.report.reading_html import Read, faults
 from tests.report.studies import KNOBS, Written, generated
 from tests.session.planted import Planted, family
-from tests.store.build import new_study
 
 NOW = 1_700_001_000.0
 GOALS = [
@@ -254,9 +253,9 @@ def test_of_many_workloads_the_command_has_the_budget_of_all(tmp_path: Path) -> 
     written = Written(tmp_path, document=document)
     written.trial({"tile": 1}, 1.0)
     assert "--seed 0 --trials 50 --fresh" in text_of(both(written.store)[0])
-    other = new_study(document=document, key="key1", workload={"m": 1, "dtype": "float32"})
-    written.store.create_study(other)
-    text = text_of(html_page(study_page(written.store, written.study.id, NOW)))
+    part = {"search": {"strategy": "random"}, "budget": {"trials": 40}, "part": True}
+    written.session = written.store.open_session(written.study.id, part, "", 1, "host0")
+    text = text_of(both(written.store)[0])
     assert "--seed 0 --trials 120 --fresh" in text
 
 
