@@ -127,7 +127,7 @@ def _facts(subject: Subject) -> Iterator[tuple[str, str]]:
     if evidence.study.workload:
         yield "workload", say_workload(evidence.study.workload)
     processor = _machine(evidence)
-    if processor:
+    if processor and not evidence.study.replayed:  # which measured nothing there
         yield "machine", processor
     yield "begun", say_time(evidence.study.created_at)
 

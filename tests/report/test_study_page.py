@@ -20,6 +20,7 @@ from autotune.store.store import Store
 from tests.report.reading_html import Read, faults
 from tests.report.studies import KNOBS, Written, generated
 from tests.session.planted import Planted, family
+from tests.store.build import new_study
 
 NOW = 1_700_001_000.0
 GOALS = [
@@ -262,6 +263,12 @@ def test_of_many_workloads_the_command_has_the_budget_of_all(tmp_path: Path) -> 
 def test_a_replay_shows_no_time_of_a_device(tmp_path: Path) -> None:
     text = text_of(both(replayed(tmp_path).store)[0])
     assert "Where the time went" not in text and "How steady" not in text and "autotune verify" not in text
+    with Store.open(tmp_path / "named.db") as store:
+        environment = {"machine": {"processor": {"name": "A processor"}}}
+        store.load((), {"environment0": environment}, ())
+        for name, there in (("measured", True), ("replayed", False)):
+            study = store.create_study(new_study(name, replayed=name == "replayed"))
+            assert ("machine" in dict(study_page(store, study.id, NOW).facts)) == there
 
 
 EVIL = "<script>alert(1)</script>"
