@@ -10,6 +10,7 @@ from autotune.interop.archive_kinds import (
     any_object,
     flag,
     list_of,
+    numbers_of,
     object_of,
     one_or_each,
     parts,
@@ -73,6 +74,9 @@ REASON = parts(
     logarithmic=one_or_each(flag),
     sources=object_of(real),
 )
+
+FACTS = parts(step=whole, steps=whole, curve=list_of(numbers_of(2)))
+"""Of a trial: how far it went, and its curve as ``[step, value]``."""
 
 VERDICT = parts(
     configuration=any_object,

@@ -91,6 +91,17 @@ def list_of(check: Check) -> Check:
     return each
 
 
+def numbers_of(count: int) -> Check:
+    """A list of so many numbers."""
+
+    def each(value: object, name: str) -> None:
+        list_of(real)(value, name)
+        if isinstance(value, list) and len(value) != count:
+            raise WrongRowError(f"{name} has not {count} numbers")
+
+    return each
+
+
 def parts(**known: Check) -> Check:
     """An object with these parts. One that is missing or null is not known; what it has else is free."""
 

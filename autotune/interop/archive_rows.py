@@ -12,7 +12,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from autotune.interop.archive_documents import METRIC, REASON, SEGMENT, SETTINGS, STUDY, VERDICT
+from autotune.interop.archive_documents import FACTS, METRIC, REASON, SEGMENT, SETTINGS, STUDY, VERDICT
 from autotune.interop.archive_kinds import (
     WrongRowError,
     any_list,
@@ -170,8 +170,8 @@ def _trial(row: Document) -> None:
         raise WrongRowError(f"status is {str(row['status'])[:40]!r}")
     if row["purpose"] not in _PURPOSES:
         raise WrongRowError(f"purpose is {str(row['purpose'])[:40]!r}")
-    for name in ("configuration", "facts"):
-        any_object(row[name], name)
+    any_object(row["configuration"], "configuration")
+    FACTS(row["facts"], "facts")
     REASON(row["reason"], "reason")
     object_of(real)(row["phases"], "phases")
     object_of(_digest)(row["artifacts"], "artifacts")
@@ -189,7 +189,7 @@ def _configuration(values: Document) -> Configuration:
 
 
 def _pause(row: Document) -> None:
-    any_object(row["facts"], "facts")
+    FACTS(row["facts"], "facts")
     object_of(real)(row["phases"], "phases")
     whole(row["told"], "told", least=0)
 

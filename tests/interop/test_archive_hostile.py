@@ -174,6 +174,8 @@ WRONG: dict[str, tuple[str, int, Callable[[Any], None], str]] = {
     "lengths of text": (SEGMENTS, 0, sets("document", {"files": [{"name": "a", "bytes": "1"}]}), "no whole"),
     "a machine of text": (ENVIRONMENTS, 0, sets("document", {"machine": "x"}), "machine is no object"),
     "compilers of text": (ENVIRONMENTS, 0, sets("document", {"compilers": "gcc"}), "compilers is no object"),
+    "a curve of text": (TRIALS, 0, sets("facts", {"curve": [[1, "2"]]}), "is no number"),
+    "a curve of single numbers": (TRIALS, 0, sets("facts", {"curve": [[1]]}), "has not 2 numbers"),
     "a number that is none": (TRIALS, 0, sets("reason", {"best": {"$number": {}}}), "best is no number"),
 }
 
