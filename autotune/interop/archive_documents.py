@@ -8,6 +8,7 @@ from __future__ import annotations
 from autotune.interop.archive_kinds import (
     any_list,
     any_object,
+    at_least,
     flag,
     list_of,
     numbers_of,
@@ -75,8 +76,8 @@ REASON = parts(
     sources=object_of(real),
 )
 
-FACTS = parts(step=whole, steps=whole, curve=list_of(numbers_of(2)))
-"""Of a trial: how far it went, and its curve as ``[step, value]``."""
+FACTS = parts(step=whole, steps=at_least(1), curve=list_of(numbers_of(2)), resources=object_of(real))
+"""Of a trial: how far it went, its curve as ``[step, value]``, and what its code takes."""
 
 VERDICT = parts(
     configuration=any_object,

@@ -67,6 +67,11 @@ def any_list(value: object, name: str) -> None:
         raise WrongRowError(f"{name} is no list")
 
 
+def at_least(least: int) -> Check:
+    """A whole number that is no smaller."""
+    return lambda value, name: whole(value, name, least)
+
+
 def object_of(check: Check) -> Check:
     """An object all of whose parts are so."""
 

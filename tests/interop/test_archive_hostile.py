@@ -176,6 +176,7 @@ WRONG: dict[str, tuple[str, int, Callable[[Any], None], str]] = {
     "compilers of text": (ENVIRONMENTS, 0, sets("document", {"compilers": "gcc"}), "compilers is no object"),
     "a curve of text": (TRIALS, 0, sets("facts", {"curve": [[1, "2"]]}), "is no number"),
     "a curve of single numbers": (TRIALS, 0, sets("facts", {"curve": [[1]]}), "has not 2 numbers"),
+    "no steps": (TRIALS, 0, sets("facts", {"step": 0, "steps": 0}), "steps is no whole number"),
     "a number that is none": (TRIALS, 0, sets("reason", {"best": {"$number": {}}}), "best is no number"),
 }
 
