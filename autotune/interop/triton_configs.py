@@ -14,13 +14,14 @@ import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, TypeGuard
+from typing import Any, ClassVar
 
 from autotune.errors import InputError, Location, Problem, nearest, shorten
 from autotune.interop.exact_rules import combinations, exact_rules
 from autotune.interop.python_frame import Closure
 from autotune.interop.python_text import Module, parsed
 from autotune.interop.space_text import Converted, can_be_written
+from autotune.interop.triton_kernels import Autotuned, autotuned, names_of
 from autotune.space.configuration import Value
 from autotune.space.knob_values import key as value_key
 from autotune.space.space_file import load_text
@@ -79,14 +80,6 @@ class Config:
         return self.options["maxnreg"]
 
 
-@dataclass(frozen=True)
-class Autotuned:
-    """A kernel under ``triton.autotune``."""
-
-    name: str
-    call: ast.Call
-
-
 def convert(file: Path, kernel: str = "", configs: str = "", output: Path | None = None) -> Converted:
     """The space of the configurations in ``file``.
 
@@ -115,7 +108,7 @@ class _Reader:
             raise InputError(Problem(f"this is not Python: {error}", Location(str(file)))) from None
         self.notes: list[str] = []
         device = dict.fromkeys(DEVICE, self._device)
-        configs = dict.fromkeys(_names(tree, "Config"), self._config)
+        configs = dict.fromkeys(names_of(tree, "Config"), self._config)
         calls = {**configs, "filter": self._filter, "getenv": self._variable, **device}
         self.module = Module(tree, str(file), calls, {"os.environ": self._variables})
 
@@ -293,35 +286,6 @@ class _Reader:
     def _variables(self) -> dict[str, str]:
         self.notes.append("environment variables were taken to be unset.")
         return {}
-
-
-def autotuned(tree: ast.Module) -> list[Autotuned]:
-    """The kernels under ``@triton.autotune(...)``, or in ``triton.autotune(...)(kernel)``."""
-    found = []
-    names = _names(tree, "autotune")
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef):
-            found += [Autotuned(node.name, call) for call in node.decorator_list if _is_autotune(call, names)]
-        elif isinstance(node, ast.Call) and _is_autotune(node.func, names) and node.args:
-            found.append(Autotuned(ast.unparse(node.args[0]), node.func))
-    return found
-
-
-def _is_autotune(node: ast.AST, names: set[str]) -> TypeGuard[ast.Call]:
-    called = node.func if isinstance(node, ast.Call) else None
-    return getattr(called, "attr", "") == "autotune" or getattr(called, "id", "") in names
-
-
-def _names(tree: ast.Module, original: str) -> set[str]:
-    """What the source calls ``original``: that, and what it imports it as or assigns it to."""
-    found = {original}
-    for node in ast.walk(tree):
-        match node:
-            case ast.ImportFrom(names=imported):
-                found |= {one.asname for one in imported if one.name == original and one.asname}
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name(id=same) | ast.Attribute(attr=same)):
-                found |= {name} if same == original else set()
-    return found
 
 
 def _ordered(values: Sequence[Value]) -> list[Value]:
