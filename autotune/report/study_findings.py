@@ -51,10 +51,11 @@ def _searched(subject: Subject) -> str:
         return held_out if evidence.sessions else "No search has begun."
     counts = ", ".join(f"{n:,} {status}" for status, n in evidence.statuses.items()) or "no trial yet"
     last = evidence.tried[-1]
-    search = last.settings.get("search") or {}
+    searches = [session.settings.get("search") or {} for session in evidence.tried]
+    named = [f"{one['strategy']} (seed {one.get('seed', 0)})" for one in searches if "strategy" in one]
     by = "A caller"
-    if "strategy" in search:
-        by = f"Strategy {search['strategy']} (seed {search.get('seed', 0)})"
+    if several := list(dict.fromkeys(named)):
+        by = f"{'Strategy' if len(several) == 1 else 'Strategies'} {', '.join(several)}"
     times = "once" if len(evidence.tried) == 1 else f"in {len(evidence.tried)} sessions"
     ended = f" It ended by: {last.reason}." if last.reason else ""
     return f"{by} proposed, {times}: {counts}.{ended}"

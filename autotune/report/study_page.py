@@ -121,9 +121,9 @@ def _facts(subject: Subject) -> Iterator[tuple[str, str]]:
     yield "trials", f"{total:,}" + (f", {failed:,} failed" if failed else "")
     if evidence.sessions and not evidence.study.replayed:
         yield "searched", say_seconds(sum(evidence.end_of(s) - s.started_at for s in evidence.sessions))
-    settings = evidence.tried[-1].settings if evidence.tried else {}
-    if strategy := (settings.get("search") or {}).get("strategy"):
-        yield "strategy", str(strategy)
+    searches = [session.settings.get("search") or {} for session in evidence.tried]
+    if strategies := dict.fromkeys(str(one["strategy"]) for one in searches if "strategy" in one):
+        yield "strategy", ", ".join(strategies)
     if evidence.study.workload:
         yield "workload", say_workload(evidence.study.workload)
     processor = _machine(evidence)
@@ -151,6 +151,11 @@ def _warnings(subject: Subject) -> Iterator[str]:
         yield (
             f"A search is at it; waiting or running: {say_count(subject.running, 'trial')}. This is how it"
             f" stood on {say_time(subject.now)}."
+        )
+    elif dropped := subject.dropped:
+        yield (
+            f"The search was broken off, its process is gone; not ended: {say_count(dropped, 'trial')}."
+            " The next search tries again what had not ended."
         )
     elif evidence.sessions and not evidence.verdicts and len(evidence.succeeded) and not alone:
         yield "The finalists were not measured again: the search was ended before, or none was asked for."

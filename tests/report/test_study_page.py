@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +17,7 @@ from autotune.report.page_html import html_page
 from autotune.report.page_markdown import markdown
 from autotune.report.spend import spend
 from autotune.report.study_page import study_page
+from autotune.session.liveness import identity
 from autotune.space import IntegerRange, Space
 from autotune.status import Status
 from autotune.store.store import Store
@@ -221,6 +225,31 @@ def test_a_study_from_python_names_no_command_that_could_not_work(tmp_path: Path
         assert "autotune search" not in said and "autotune verify" not in said
         assert "was searched from Python: only the program that did so can measure it" in said
         assert "given by a program" in said and "autotune derive" in said
+
+
+def test_each_search_of_a_study_is_told_by_its_strategy(tmp_path: Path) -> None:
+    written = Written(tmp_path)
+    written.trial({"tile": 1}, 1.0)
+    settings = {"search": {"strategy": "bayes", "seed": 4}}
+    written.session = written.store.open_session(written.study.id, settings, "", 1, "host0")
+    written.trial({"tile": 2}, 2.0)
+    html, short = both(written.store)
+    said = "Strategies random (seed 0), bayes (seed 4) proposed, in 2 sessions: 2 ok."
+    assert said in text_of(html) and "strategy random, bayes" in short
+
+
+def test_a_search_whose_process_is_gone_is_not_said_to_be_at_it(tmp_path: Path) -> None:
+    written = Written(tmp_path)
+    written.trial({"tile": 1}, 1.0)
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    written.session = written.store.open_session(
+        written.study.id, {"process": identity()}, "", ended.pid, socket.gethostname()
+    )
+    written.begin({"tile": 2})
+    text = text_of(both(written.store)[0])
+    assert "A search is at it" not in text
+    assert "The search was broken off, its process is gone; not ended: 1 trial." in text
 
 
 def test_where_only_the_default_succeeded_no_finale_is_missed(tmp_path: Path) -> None:
