@@ -33,6 +33,7 @@ def command(file: Path, output: Path | None, kernel: str, configs: str, force: b
     """
     from autotune.interop import kernel_tuner_t1, triton_configs
     from autotune.interop.exact_rules import combinations
+    from autotune.report.numbers import say_count
 
     space = output or Path(file.stem + ".yaml")
     refuse_existing(space, force)
@@ -58,8 +59,9 @@ def command(file: Path, output: Path | None, kernel: str, configs: str, force: b
     if as_json:
         print_json(document)
         return 0
-    number = "too many to count" if feasible.size is None else f"{feasible.size:,}"
-    echo(f"{space}: {len(converted.knobs)} knobs, {number} configurations of {most:,} combinations")
+    found = "too many to count" if feasible.size is None else say_count(feasible.size, "configuration")
+    of = say_count(most, "combination")
+    echo(f"{space}: {say_count(len(converted.knobs), 'knob')}, {found} of {of}")
     for note in converted.notes:
         echo(f"note: {note}")
     echo(f"next:  autotune check {shlex.quote(str(space))}")

@@ -209,10 +209,11 @@ WRITERS: dict[str, Callable[[pd.DataFrame, Path], None]] = {
 
 
 def _optuna(store: Store, study: StudyRecord, where: str) -> dict[str, Any]:
-    from autotune.interop.optuna_export import export_study
+    from autotune.interop.optuna_export import address_of, export_study
 
     name, trials = export_study(store, study, where)
-    return {"trials": trials, "optuna_study": name, "next": f"optuna-dashboard {shlex.quote(where)}"}
+    look = f"optuna-dashboard {shlex.quote(address_of(where))}"
+    return {"trials": trials, "optuna_study": name, "next": look}
 
 
 def _mlflow(store: Store, study: StudyRecord, where: str) -> dict[str, Any]:

@@ -51,26 +51,23 @@ def describe(study: str, metric: str, frame: pd.DataFrame, pairs: pd.DataFrame) 
 
 def say(study: str, metric: str, frame: pd.DataFrame, pairs: pd.DataFrame) -> str:
     """A line a knob, and the strongest pairs."""
-    from autotune.report.numbers import say_count
+    from autotune.report.importance import say_learned_from
     from autotune.report.rows import rows_of
     from autotune.report.text import one_line
 
     if frame.empty:
         return f"{study}: {frame.attrs['remark']}"
-    left_out = frame.attrs["left_out"]
-    without = f", {left_out:,} without a number left out" if left_out else ""
     explained = max(frame.attrs["explained"], 0.0)
     lines = [
         f"{study}: part of the variance of {metric} that each knob has a hand in",
-        f"  from {say_count(frame.attrs['trials'], 'trial')}{without};"
-        f" a forest explains {explained:.0%} of what was held out",
+        f"  from {say_learned_from(frame)}; a forest explains {explained:.0%} of what was held out",
     ]
     names = [one_line(name, 40) for name in frame["knob"]]
     width = max(map(len, names))
     for name, row in zip(names, rows_of(frame), strict=True):
         bar = "#" * round(30 * min(max(row.importance, 0.0), 1.0))
-        spread = f"[{row.low:.1%}, {row.high:.1%}]"
-        lines.append(f"  {name:{width}}  {row.importance:6.1%}  {spread:16}  {bar}".rstrip())
+        spread = f"[{row.low:z.1%}, {row.high:z.1%}]"
+        lines.append(f"  {name:{width}}  {row.importance:z6.1%}  {spread:16}  {bar}".rstrip())
     if frame.attrs["remark"]:
         lines.append(f"  {frame.attrs['remark']}")
         return "\n".join(lines)  # of what explains so little, pairs say nothing

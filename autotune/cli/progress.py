@@ -118,7 +118,7 @@ class LineProgress(Progress):
             ends.append((max(budget.trials - spent.trials, 0) + running) / rate)
         if not ends:
             return ""
-        return f"{say_seconds(min(ends))} left" if min(ends) > 0 else "finishing"
+        return f"{say_seconds(round(min(ends)))} left" if min(ends) > 0 else "finishing"
 
     def defending(self, entrants: tuple[str, ...], seconds: float) -> None:
         self.write(f"measuring again, interleaved: {', '.join(entrants)} (up to {say_seconds(seconds)})")
@@ -143,7 +143,7 @@ def terminal_progress() -> Iterator[Progress]:
             self._most, self._began = most, time.monotonic()
 
         def __rich__(self) -> Text:
-            taken = say_seconds(time.monotonic() - self._began)
+            taken = say_seconds(round(time.monotonic() - self._began))
             return Text(f"{taken} of up to {say_seconds(self._most)}", style="bold")
 
     class TerminalProgress(LineProgress):

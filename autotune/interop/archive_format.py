@@ -92,8 +92,8 @@ def _in(value: object, depth: int) -> object:
     if depth == 0:
         raise RecursionError
     if isinstance(value, dict):
-        if len(value) == 1 and value.get(NUMBER) in _WORDS:
-            return _WORDS[value[NUMBER]]
+        if len(value) == 1 and isinstance(word := value.get(NUMBER), str) and word in _WORDS:
+            return _WORDS[word]
         return {name: _in(item, depth - 1) for name, item in value.items()}
     if isinstance(value, list):
         return [_in(item, depth - 1) for item in value]

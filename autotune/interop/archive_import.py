@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from autotune.errors import InputError, Problem
+from autotune.interop.archive_documents import ENVIRONMENT
 from autotune.interop.archive_format import (
     ENVIRONMENTS,
     FILES,
@@ -17,7 +18,8 @@ from autotune.interop.archive_format import (
     encode,
     part_name,
 )
-from autotune.interop.archive_rows import WrongRowError, check_row
+from autotune.interop.archive_kinds import WrongRowError, text
+from autotune.interop.archive_rows import check_row
 from autotune.interop.archive_verify import Manifest, altered_members, read_manifest
 from autotune.interop.archive_zip import Archive
 from autotune.store.portable import MAY_LACK, PARTS, Document, Told
@@ -161,9 +163,12 @@ class _Reading:
 
     def environments(self) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        for row in self._rows(ENVIRONMENTS):
-            if not isinstance(row.get("hash"), str) or not isinstance(row.get("document"), dict):
-                raise self.archive.wrong(f"{ENVIRONMENTS} has something else than environments")
+        for number, row in enumerate(self._rows(ENVIRONMENTS), 1):
+            try:
+                text(row.get("hash"), "hash")
+                ENVIRONMENT(row.get("document"), "document")
+            except WrongRowError as error:
+                raise self.archive.wrong(f"{ENVIRONMENTS}, line {number}: {error}") from None
             found[row["hash"]] = row["document"]
         return found
 

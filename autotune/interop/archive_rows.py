@@ -7,12 +7,25 @@ types of its columns, and the documents in it against what autotune writes there
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import sqlalchemy as sa
 
+from autotune.interop.archive_documents import FACTS, METRIC, REASON, SEGMENT, SETTINGS, STUDY, VERDICT
+from autotune.interop.archive_kinds import (
+    WrongRowError,
+    any_list,
+    any_object,
+    flag,
+    list_of,
+    moment,
+    object_of,
+    real,
+    require_names,
+    text,
+    whole,
+)
 from autotune.space.configuration import Configuration
 from autotune.status import Status
 from autotune.store.portable import Document, columns
@@ -29,9 +42,6 @@ from autotune.store.schema import (
     trials,
 )
 from autotune.store.schema import verdicts as verdicts_table
-
-LONGEST = 1 << 53
-"""Whole numbers up to here are the same in every JSON reader, and far within 64 bits."""
 
 _TABLES: Mapping[str, sa.Table] = {
     "study": studies,
@@ -54,10 +64,6 @@ _PURPOSES = ("search", "final", "default", "baseline")
 _HASH = re.compile("[0-9a-f]{64}")
 
 
-class WrongRowError(Exception):
-    """A row is not what it should be; its text says how."""
-
-
 def check_row(part: str, row: object) -> Document:
     """``row`` itself, where it may be one of ``part``. Raises :class:`WrongRowError`."""
     if not isinstance(row, dict):
@@ -66,22 +72,15 @@ def check_row(part: str, row: object) -> Document:
         return _readings(row)
     if part == "reports":
         return _reports(row)
-    _names(row, {c.name for c in columns(_TABLES[part])} | set(_EXTRA.get(part, ())))
+    require_names(row, {c.name for c in columns(_TABLES[part])} | set(_EXTRA.get(part, ())))
     for name in _EXTRA.get(part, ()):
         if not (name == "parent" and row[name] is None):
-            _whole(row[name], name, least=0)
+            whole(row[name], name, least=0)
     for column in columns(_TABLES[part]):
         _typed(column, row[column.name], part)
     if part in _MEANING:
         _MEANING[part](row)
     return row
-
-
-def _names(row: Document, wanted: set[str]) -> None:
-    if missing := wanted - set(row):
-        raise WrongRowError(f"it has no {sorted(missing)[0]!r}")
-    if extra := set(row) - wanted:
-        raise WrongRowError(f"it has {sorted(extra)[0]!r}, which no such row has")
 
 
 def _typed(column: sa.Column[Any], value: object, part: str) -> None:
@@ -94,40 +93,13 @@ def _typed(column: sa.Column[Any], value: object, part: str) -> None:
         if not isinstance(value, (dict, list)):
             raise WrongRowError(f"{name} is no object")
     elif isinstance(column.type, sa.Boolean):
-        if not isinstance(value, bool):
-            raise WrongRowError(f"{name} is neither true nor false")
+        flag(value, name)
     elif isinstance(column.type, sa.Integer):
-        _whole(value, name)
+        whole(value, name)
     elif isinstance(column.type, (sa.Double, Number)):
-        _real(value, name)
-    elif not isinstance(value, str):
-        raise WrongRowError(f"{name} is no text")
-
-
-def _whole(value: object, name: str, least: int = -LONGEST) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= LONGEST:
-        raise WrongRowError(f"{name} is no whole number that it can be")
-    return value
-
-
-def _real(value: object, name: str) -> float:
-    """A number that a float can hold, infinities and NaN included."""
-    if isinstance(value, float) or (type(value) is int and abs(value) <= sys.float_info.max):
-        return float(value)
-    raise WrongRowError(f"{name} is no number")
-
-
-def _object(value: object, name: str, check: Callable[[object, str], object]) -> None:
-    if not isinstance(value, dict):
-        raise WrongRowError(f"{name} is no object")
-    for key, item in value.items():
-        check(item, f"{name}.{key[:40]}")
-
-
-def _text(value: object, name: str) -> str:
-    if not isinstance(value, str):
-        raise WrongRowError(f"{name} is no text")
-    return value
+        (moment if name.endswith("_at") else real)(value, name)
+    else:
+        text(value, name)
 
 
 def _digest(value: object, name: str) -> None:
@@ -142,72 +114,55 @@ def _metrics(value: object, without_error: bool = False) -> None:
         if not isinstance(one, dict):
             raise WrongRowError(f"{name} is no estimate")
         optional = {"error"} - one.keys() if without_error else set()
-        _names(one, {"value", "low", "high", "n", "error"} - optional)
+        require_names(one, {"value", "low", "high", "n", "error"} - optional)
         for part in one.keys() - {"n"}:
-            _real(one[part], f"{name}.{part}")
-        _whole(one["n"], f"{name}.n", least=0)
+            real(one[part], f"{name}.{part}")
+        whole(one["n"], f"{name}.n", least=0)
 
-    _object(value, "metrics", estimate)
+    object_of(estimate)(value, "metrics")
 
 
 # -- what types do not say ------------------------------------------------------------------------------
 
 
 def _study(row: Document) -> None:
-    for name in ("document", "workload", "differs"):
-        if not isinstance(row[name], dict):
-            raise WrongRowError(f"{name} is no object")
-    metrics = row["metrics"]
-    if not isinstance(metrics, list) or not all(isinstance(metric, dict) for metric in metrics):
-        raise WrongRowError("metrics is no list of metrics")
+    for name in ("workload", "differs"):
+        any_object(row[name], name)
+    STUDY(row["document"], "document")
+    list_of(METRIC)(row["metrics"], "metrics")
     goals = 0
-    for metric in metrics:
+    for metric in row["metrics"]:
         if not {"name", "goal", "unit"} <= set(metric) <= {"name", "goal", "unit", "at_most", "at_least"}:
             raise WrongRowError("metrics has something else than metrics")
-        _text(metric["name"], "the name of a metric")
+        text(metric["name"], "the name of a metric")
         if metric["goal"] not in (None, "minimize", "maximize"):
             raise WrongRowError("a metric has a goal that is none")
         goals += metric["goal"] is not None
     if not goals:
         raise WrongRowError("no metric has a goal")
-    for name in ("space", "identity", "search", "measure", "budget"):
-        if not isinstance(row["document"].get(name, {}), dict):
-            raise WrongRowError(f"document.{name} is no object")
 
 
 def _segment(row: Document) -> None:
-    _object(row["artifacts"], "artifacts", _digest)
-    if not isinstance(row["document"], dict):
-        raise WrongRowError("document is no object")
-    files = row["document"].get("files") or []
-    if not isinstance(files, list) or not all(
-        isinstance(file, dict) and isinstance(file.get("name"), str) for file in files
-    ):
-        raise WrongRowError("document.files is no list of files")
+    object_of(_digest)(row["artifacts"], "artifacts")
+    SEGMENT(row["document"], "document")
+    for file in row["document"].get("files") or ():
+        text(file.get("name"), "the name of a file")
 
 
 def _session(row: Document) -> None:
     settings = row["settings"]
-    if not isinstance(settings, dict):
-        raise WrongRowError("settings is no object")
-    sources = settings.get("sources") or []
-    if not isinstance(sources, list):
-        raise WrongRowError("settings.sources is no list")
-    for source in sources:
-        if not isinstance(source, dict):
-            raise WrongRowError("a source is no object")
-        _whole(source.get("trials"), "a source's trials", least=0)
+    SETTINGS(settings, "settings")
+    for source in settings.get("sources") or ():
+        whole(source.get("trials"), "a source's trials", least=0)
         if source.get("study") is not None:
-            _whole(source["study"], "a source's study", least=0)
+            whole(source["study"], "a source's study", least=0)
 
 
 def _ask(row: Document) -> None:
-    numbers = row["trials"]
-    if not isinstance(numbers, list):
-        raise WrongRowError("trials is no list")
-    for number in numbers:
+    any_list(row["trials"], "trials")
+    for number in row["trials"]:
         if number is not None:
-            _whole(number, "a trial's number", least=NO_ROOM)
+            whole(number, "a trial's number", least=NO_ROOM)
 
 
 def _trial(row: Document) -> None:
@@ -215,40 +170,37 @@ def _trial(row: Document) -> None:
         raise WrongRowError(f"status is {str(row['status'])[:40]!r}")
     if row["purpose"] not in _PURPOSES:
         raise WrongRowError(f"purpose is {str(row['purpose'])[:40]!r}")
-    for name in ("configuration", "reason", "facts"):
-        if not isinstance(row[name], dict):
-            raise WrongRowError(f"{name} is no object")
-    _object(row["phases"], "phases", _real)
-    _object(row["artifacts"], "artifacts", _digest)
+    any_object(row["configuration"], "configuration")
+    FACTS(row["facts"], "facts")
+    REASON(row["reason"], "reason")
+    object_of(real)(row["phases"], "phases")
+    object_of(_digest)(row["artifacts"], "artifacts")
     for name in ("number", "attempt", "reading_count"):
-        _whole(row[name], name, least=0)
-    try:
-        known = Configuration(row["configuration"]).hash
-    except TypeError as error:
-        raise WrongRowError(f"configuration: {error}") from None
-    if known != row["hash"]:
+        whole(row[name], name, least=0)
+    if _configuration(row["configuration"]).hash != row["hash"]:
         raise WrongRowError("its configuration is not the one that its hash stands for")
 
 
+def _configuration(values: Document) -> Configuration:
+    try:
+        return Configuration(values)
+    except TypeError as error:
+        raise WrongRowError(f"configuration: {error}") from None
+
+
 def _pause(row: Document) -> None:
-    if not isinstance(row["facts"], dict):
-        raise WrongRowError("facts is no object")
-    _object(row["phases"], "phases", _real)
-    _whole(row["told"], "told", least=0)
+    FACTS(row["facts"], "facts")
+    object_of(real)(row["phases"], "phases")
+    whole(row["told"], "told", least=0)
 
 
 def _verdict(row: Document) -> None:
     document = row["document"]
-    if not isinstance(document, dict):
-        raise WrongRowError("document is no object")
-    for name in ("configuration", "metrics", "speedup"):
-        if document.get(name) is not None and not isinstance(document[name], dict):
-            raise WrongRowError(f"document.{name} is no object")
+    VERDICT(document, "document")
+    if document.get("configuration") is not None:
+        _configuration(document["configuration"])
     _metrics(document.get("metrics") or {}, without_error=True)
-    baselines = document.get("baselines") or []
-    if not isinstance(baselines, list):
-        raise WrongRowError("document.baselines is no list")
-    for comparison in (document.get("speedup"), document.get("gain"), *baselines):
+    for comparison in (document.get("speedup"), document.get("gain"), *(document.get("baselines") or ())):
         if comparison is not None:
             _comparison(comparison)
 
@@ -256,10 +208,10 @@ def _verdict(row: Document) -> None:
 def _comparison(value: object) -> None:
     if not isinstance(value, dict):
         raise WrongRowError("a comparison is no object")
-    _names(value, {"against", "estimate", "low", "high"})
-    _text(value["against"], "what a comparison is against")
+    require_names(value, {"against", "estimate", "low", "high"})
+    text(value["against"], "what a comparison is against")
     for part in ("estimate", "low", "high"):
-        _real(value[part], f"{part} of a comparison")
+        real(value[part], f"{part} of a comparison")
 
 
 _MEANING: Mapping[str, Callable[[Document], None]] = {
@@ -274,28 +226,27 @@ _MEANING: Mapping[str, Callable[[Document], None]] = {
 
 
 def _readings(row: Document) -> Document:
-    _names(row, {"trial", "readings"})
-    _whole(row["trial"], "trial", least=0)
-    if not isinstance(row["readings"], list):
-        raise WrongRowError("readings is no list")
+    require_names(row, {"trial", "readings"})
+    whole(row["trial"], "trial", least=0)
+    any_list(row["readings"], "readings")
     for reading in row["readings"]:
         if not isinstance(reading, list) or len(reading) != 5:
             raise WrongRowError("a reading is no list of metric, value, at, discarded and context")
         metric, value, at, discarded, context = reading
-        _text(metric, "the metric of a reading")
-        _text(discarded, "why a reading was discarded")
+        text(metric, "the metric of a reading")
+        text(discarded, "why a reading was discarded")
         for number, name in ((value, "a value"), (at, "the time of a reading")):
             if number is not None:
-                _real(number, name)
+                real(number, name)
         if context is not None:
-            _object(context, "context", _real)
+            object_of(real)(context, "context")
     return row
 
 
 def _reports(row: Document) -> Document:
-    _names(row, {"trial", "step", "at", "metrics"})
-    _whole(row["trial"], "trial", least=0)
-    _whole(row["step"], "step")
-    _real(row["at"], "at")
-    _object(row["metrics"], "metrics", _real)
+    require_names(row, {"trial", "step", "at", "metrics"})
+    whole(row["trial"], "trial", least=0)
+    whole(row["step"], "step")
+    real(row["at"], "at")
+    object_of(real)(row["metrics"], "metrics")
     return row

@@ -6,16 +6,12 @@ refer to: environments, sources, diffs. The same study gives the same bytes, whi
 
 from __future__ import annotations
 
-import hashlib
 import os
-import zipfile
-from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from autotune import __version__
 from autotune.errors import AutotuneError, InputError
@@ -33,16 +29,13 @@ from autotune.interop.archive_format import (
     STUDIES,
     digest_of,
     encode,
-    line_hash,
     part_name,
 )
+from autotune.interop.archive_hashed import HashedZip
 from autotune.store.portable import MAY_LACK, PARTS
 from autotune.store.pruning import WRITTEN
 from autotune.store.records import StudyRecord
 from autotune.store.store import Store
-
-EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The time of every member: when an archive was written says nothing of the study."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +59,7 @@ def write_archive(store: Store, study: StudyRecord, file: Path, licence: str = "
     family = _with_sources(store, study)
     draft = file.with_name(f"{file.name}.{os.getpid()}.part")
     try:
-        with _Writer(draft) as writer:
+        with HashedZip(draft) as writer:
             manifest, told = _write(store, family, writer, licence)
         size = draft.stat().st_size
         draft.replace(file)
@@ -109,7 +102,7 @@ def _with_sources(store: Store, study: StudyRecord) -> list[StudyRecord]:
     return [*(there[number] for number in sorted(found - {study.id})), study]
 
 
-def _write(store: Store, family: list[StudyRecord], writer: _Writer, licence: str) -> tuple[bytes, _Told]:
+def _write(store: Store, family: list[StudyRecord], writer: HashedZip, licence: str) -> tuple[bytes, _Told]:
     """All members; the text of the manifest, and what was told of the study itself."""
     places = {study.id: place for place, study in enumerate(family)}
     told = [_Told(place) for place in range(len(family))]
@@ -202,7 +195,7 @@ def _verdict(place: int, verdict: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _write_study(
-    store: Store, study: StudyRecord, places: Mapping[int, int], teller: _Told, writer: _Writer
+    store: Store, study: StudyRecord, places: Mapping[int, int], teller: _Told, writer: HashedZip
 ) -> None:
     rows = store.tell(study.id, places)
     open_part = ""
@@ -221,7 +214,7 @@ def _write_study(
     writer.text(f"{STUDIES}{teller.place}/space.yaml", teller.space)
 
 
-def _write_environments(store: Store, digests: list[str], writer: _Writer) -> dict[str, str]:
+def _write_environments(store: Store, digests: list[str], writer: HashedZip) -> dict[str, str]:
     """What each machine is called, by the hash of its environment."""
     from autotune.session.sources import device_of
 
@@ -236,7 +229,7 @@ def _write_environments(store: Store, digests: list[str], writer: _Writer) -> di
     return machines
 
 
-def _write_files(store: Store, roles: Mapping[str, str], writer: _Writer) -> None:
+def _write_files(store: Store, roles: Mapping[str, str], writer: HashedZip) -> None:
     kept = []
     writer.begin(FILES)
     for digest in sorted(roles):
@@ -282,63 +275,3 @@ environments and why each was tried.{others}
 `manifest.json` has the SHA-256 of every file. Its own SHA-256 is the digest of the archive. Whoever alters a
 file must alter the manifest, and then the digest is another one: compare it with the one that you were told.
 """
-
-
-class _Writer:
-    """A ZIP file in the making, which hashes what goes through it."""
-
-    def __init__(self, file: Path) -> None:
-        self._zip = zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=6)
-        self.members: dict[str, tuple[int, str]] = {}
-        self.lines: dict[str, list[str]] = {}
-        self.counts: defaultdict[str, int] = defaultdict(int)
-        self._name = ""
-        self._stream: Any = None
-        self._hash = hashlib.sha256()
-        self._size = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._stream is not None:
-            self._stream.close()
-        self._zip.close()
-
-    def begin(self, name: str) -> None:
-        """A member of lines."""
-        self.end()
-        self._name, self._hash, self._size = name, hashlib.sha256(), 0
-        self._stream = self._zip.open(_info(name), "w", force_zip64=True)
-        self.lines[name] = []
-
-    def line(self, line: bytes) -> None:
-        self._stream.write(line + b"\n")
-        self._hash.update(line + b"\n")
-        self._size += len(line) + 1
-        self.lines[self._name].append(line_hash(line))
-        self.counts[self._name] += 1
-
-    def end(self) -> None:
-        if self._stream is not None:
-            self._stream.close()
-            self._stream = None
-            self.members[self._name] = (self._size, self._hash.hexdigest())
-
-    def content(self, name: str, content: bytes) -> None:
-        self.end()
-        self._zip.writestr(_info(name), content)
-        if name != MANIFEST:
-            self.members[name] = (len(content), digest_of(content))
-
-    def text(self, name: str, text: str) -> None:
-        self.content(name, text.encode("utf-8", "replace"))
-
-
-def _info(name: str) -> zipfile.ZipInfo:
-    info = zipfile.ZipInfo(name, EPOCH)
-    info.compress_type = zipfile.ZIP_DEFLATED
-    info.external_attr = 0o644 << 16
-    return info

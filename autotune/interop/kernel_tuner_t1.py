@@ -12,6 +12,7 @@ import ast
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +143,11 @@ class _Reader:
 
     def default(self, name: str, written: Any, values: Sequence[Value], defaults: dict[str, Any]) -> None:
         """Some write the default as a text, as they write values."""
-        found = [value for value in values if value == written or str(value) == written]
+        meant = [written]
+        if isinstance(written, str) and not any(isinstance(value, str) for value in values):
+            with suppress(InputError):
+                meant = self.values(written, Location(str(self.file)))
+        found = [value for value in values if [value] == meant]
         if found:
             defaults[name] = found[0]
         else:
@@ -155,10 +160,9 @@ class _Reader:
         if not isinstance(written, str):
             said = "there are no Values" if written is None else f"the Values are {shorten(repr(written))}"
             raise InputError(Problem(said, where, 'a text such as "[1, 2, 4]"'))
-        words = re.sub(r"\b(true|false)\b", lambda word: word[0].capitalize(), written)
         try:
-            tree = parsed(words.strip(), "eval").body
-            found = self.module.value(tree)
+            tree = parsed(written.strip(), "eval").body
+            found = self.module.value_in(tree, {"true": True, "false": False})
             many = isinstance(found, (list, tuple, range, set))
             return Frame(self.module, {}).collect(tree, found) if many else [found]
         except (SyntaxError, ValueError, RecursionError) as error:
@@ -224,4 +228,4 @@ class _Reader:
             notes=notes,
             file=str(self.file),
         )
-        return made.with_feasible_default(given=len(defaults) == len(knobs))
+        return made.with_feasible_default([name for name in knobs if name not in defaults])

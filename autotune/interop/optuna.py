@@ -11,39 +11,32 @@ from __future__ import annotations
 import logging
 import threading
 import warnings
-import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import optuna
 from optuna.distributions import BaseDistribution
-from optuna.samplers import BaseSampler, RandomSampler
+from optuna.samplers import BaseSampler
 from optuna.trial import FrozenTrial, TrialState
 
 from autotune.errors import InputError, nearest
 from autotune.interop.arguments import Engine, rules_of, spec_of
 from autotune.interop.names import doubtful
 from autotune.interop.optuna_advisor import PLAN_ATTR, Advisor, Plan, planned_for
+from autotune.interop.optuna_draws import SoFar, draw
 from autotune.interop.optuna_given import GivenSpace, suggest
 from autotune.interop.optuna_inference import DefineByRun, InferredSpace
-from autotune.interop.optuna_parameters import Parameter
 from autotune.interop.optuna_translation import Translation, UnplannedError
 from autotune.interop.optuna_trials import STATUS_ATTR, Watch, metrics_of
 from autotune.search.contract import Option
 from autotune.space.configuration import Configuration, Value
-from autotune.space.language.binding import bind_rule
-from autotune.space.language.rule import Rule
 from autotune.space.space import Space
 from autotune.space.spec import StudySpec
 
 __all__ = ["STATUS_ATTR", "AutotuneSampler", "suggest"]
-
-DRAWS = 64
-"""How often a parameter that is drawn by itself is drawn until it satisfies the constraints."""
 
 REPLANS = 16
 """How often a trial is planned anew where other processes were quicker."""
@@ -227,48 +220,12 @@ class AutotuneSampler(BaseSampler):
         self, study: optuna.Study, trial: FrozenTrial, name: str, distribution: BaseDistribution
     ) -> Any:
         """A random value, drawn again while it violates a constraint over what the trial has so far."""
-        seed = (self._engine.seed, trial.number, zlib.crc32(name.encode()))
-        random = RandomSampler(seed=int(np.random.SeedSequence(seed).generate_state(1)[0]))
-        space = None if self._given is not None else self._so_far(study, trial, name, distribution)
-        for _ in range(DRAWS):
-            param = random.sample_independent(study, trial, name, distribution)
-            if space is None or not space.violates({**trial.params, name: param}):
-                break
-        return param
-
-    def _so_far(
-        self, study: optuna.Study, trial: FrozenTrial, name: str, distribution: BaseDistribution
-    ) -> _SoFar | None:
-        if not self._rules:
-            return None
-        distributions = {**trial.distributions, name: distribution}
-        with self._lock:
-            called = self._remembered(study).define_by_run.called(distributions)
-        parameters: dict[str, Parameter] = {}
-        for each, its in distributions.items():
-            try:
-                parameter = Parameter.of(each, its, called[each])
-            except ValueError:
-                continue
-            if each == name or parameter.allows(trial.params[each]):
-                parameters[each] = parameter
-        knobs = [parameter.knob for parameter in parameters.values()]
-        known = {knob.name for knob in knobs}
-        own = parameters[name].knob.name if name in parameters else ""
-        rules = [bind_rule(r, knobs=knobs) for r in self._rules if own in r.knobs and r.knobs <= known]
-        return _SoFar(parameters, rules) if rules else None
-
-
-@dataclass(frozen=True)
-class _SoFar:
-    """The parameters that a trial has, and the constraints over just these."""
-
-    parameters: Mapping[str, Parameter]
-    rules: Sequence[Rule]
-
-    def violates(self, params: Mapping[str, Any]) -> bool:
-        values = {p.knob.name: p.value(params[name]) for name, p in self.parameters.items()}
-        return not all(rule.holds(values) for rule in self.rules)
+        so_far = None
+        if self._rules:  # which a space that was given has in itself
+            with self._lock:
+                called = self._remembered(study).define_by_run.called([*trial.distributions, name])
+            so_far = SoFar.of(trial, name, distribution, self._rules, called)
+        return draw(study, trial, name, distribution, self._engine.seed, so_far)
 
 
 @dataclass

@@ -39,6 +39,11 @@ Curves = Mapping[int, Mapping[int, float]]
 """The first goal after each step, by the trial's id."""
 
 
+def address_of(where: str) -> str:
+    """``where`` as Optuna's tools take it: a database's URL, or the path of a journal."""
+    return where if "://" in where or where.endswith(".log") else f"sqlite:///{Path(where)}"
+
+
 def export_study(store: Store, study: StudyRecord, where: str) -> tuple[str, int]:
     """Write a study to the storage at ``where``: its name there, and how many trials.
 
@@ -87,9 +92,9 @@ def _storage(where: str) -> BaseStorage:
     from optuna.storages.journal import JournalFileBackend
     from sqlalchemy import event
 
-    if where.endswith(".log"):
+    if "://" not in where and where.endswith(".log"):
         return JournalStorage(JournalFileBackend(where))
-    url = where if "://" in where else f"sqlite:///{Path(where)}"
+    url = address_of(where)
     refuse_store(url)
     storage = RDBStorage(url)
     if storage.engine.dialect.name == "sqlite":

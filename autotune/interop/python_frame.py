@@ -102,15 +102,19 @@ class Frame:
                     self.assign(target, found)
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 self.assign(target, self.value(value))
-            case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
-                self.scope[name] = self.augmented(statement, self.name(target), op, self.value(value))
+            case ast.AugAssign(target=target, op=op, value=value):
+                self.assign(target, self.augmented(statement, self.value(target), op, self.value(value)))
             case ast.For() | ast.While():
                 self.loop(statement)
             case ast.If(test=test, body=body, orelse=orelse):
                 self.run_all(body if self.value(test) else orelse)
             case ast.FunctionDef(name=name):
                 self.scope[name] = Closure(statement, self.scope)
-            case ast.Assert() | ast.Pass() | ast.Expr(value=ast.Call(func=ast.Name(id="print"))):
+            case ast.Import(names=names) if all(one.name in MODULES for one in names):
+                pass
+            case ast.ImportFrom(module=whole) if whole in MODULES:
+                pass
+            case ast.Assert() | ast.Pass() | ast.AnnAssign() | ast.Expr(ast.Call(ast.Name("print"))):
                 pass
             case ast.Expr(value=value):
                 self.value(value)

@@ -236,6 +236,8 @@ class _Translation:
         match node:
             case ast.Constant(value=bool() | int() | float() | str() as value):
                 return Literal(value)
+            case ast.Name(id="true" | "false" as name) if name not in self.knobs:
+                return Literal(name == "true")
             case ast.Name(id=name):
                 return self.knob(node, name)
             case ast.Subscript(value=ast.Name(id=whole), slice=ast.Constant(value=str() as name)):

@@ -191,7 +191,7 @@ class Module:
 
 def _renamed(tree: ast.Module) -> Iterator[tuple[str, str]]:
     """The names under which the modules whose functions are known, and those functions, are imported."""
-    for statement in tree.body:
+    for statement in ast.walk(tree):
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             whole = getattr(statement, "module", None)
             for alias in statement.names:

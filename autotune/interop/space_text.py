@@ -93,20 +93,23 @@ class Converted:
         knobs = [knob_of(name, tuple(values), self.default[name]) for name, values in self.knobs.items()]
         return Space(knobs, self.constraints, workload=self.workload)
 
-    def with_feasible_default(self, given: bool) -> Converted:
+    def with_feasible_default(self, unsaid: Sequence[str]) -> Converted:
         """The same with a default that satisfies the constraints, and said so where it is another one.
 
-        ``given`` is whether the file itself says what the default is.
+        ``unsaid`` are the knobs of which the file itself says no default.
         """
         space = self.checked()
         if not space.feasible:
             raise InputError(Problem("no configuration satisfies all conditions", Location(self.file)))
+        none = "the file says no default"
+        if 0 < len(unsaid) < len(self.knobs):
+            none += f" of {', '.join(unsaid)}"
         if not space.violated(space.configuration({})):
-            note = [] if given else ["the file says no default: the first value of each knob it is."]
+            note = [f"{none}: the first value of each it is."] if unsaid else []
             return replace(self, notes=(*self.notes, *note))
         first = dict(space.feasible[0])
-        said = "the default of the file violates its conditions" if given else "the file says no default"
-        note = [f"{said}: the first configuration that satisfies them was taken."]
+        said = none if unsaid else "the default of the file violates its conditions"
+        note = [f"{said}: the first configuration that satisfies the conditions was taken."]
         return replace(self, default=first, notes=(*self.notes, *note))
 
     def text(self) -> str:

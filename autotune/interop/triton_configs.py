@@ -14,13 +14,14 @@ import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, TypeGuard
+from typing import Any, ClassVar
 
 from autotune.errors import InputError, Location, Problem, nearest, shorten
 from autotune.interop.exact_rules import combinations, exact_rules
 from autotune.interop.python_frame import Closure
 from autotune.interop.python_text import Module, parsed
 from autotune.interop.space_text import Converted, can_be_written
+from autotune.interop.triton_kernels import Autotuned, autotuned, names_of
 from autotune.space.configuration import Value
 from autotune.space.knobs.values import key as value_key
 from autotune.space.reading.space_file import load_text
@@ -40,6 +41,9 @@ DEVICE: Mapping[str, object] = {
     "get_device_capability": (9, 0),
 }
 """Functions by which sources tell devices apart, as they answer on a GPU of NVIDIA's Hopper generation."""
+
+LEFT_OUT = ("prune_configs_by", "reset_to_zero", "restore_value", "pre_hook", "post_hook")
+"""What ``triton.autotune`` takes after ``configs`` and ``key``, in its order, and has no place in a space."""
 
 WORKLOAD = 1024
 """Stands for a size that only a call of the kernel tells."""
@@ -76,14 +80,6 @@ class Config:
         return self.options["maxnreg"]
 
 
-@dataclass(frozen=True)
-class Autotuned:
-    """A kernel under ``triton.autotune``."""
-
-    name: str
-    call: ast.Call
-
-
 def convert(file: Path, kernel: str = "", configs: str = "", output: Path | None = None) -> Converted:
     """The space of the configurations in ``file``.
 
@@ -112,14 +108,14 @@ class _Reader:
             raise InputError(Problem(f"this is not Python: {error}", Location(str(file)))) from None
         self.notes: list[str] = []
         device = dict.fromkeys(DEVICE, self._device)
-        configs = dict.fromkeys(_names(tree, "Config"), self._config)
+        configs = dict.fromkeys(names_of(tree, "Config"), self._config)
         calls = {**configs, "filter": self._filter, "getenv": self._variable, **device}
         self.module = Module(tree, str(file), calls, {"os.environ": self._variables})
 
     def convert(self, kernel: str, named: str, output: Path | None) -> Converted:
         found = self.choose(kernel)
         arguments = {word.arg: word.value for word in found.call.keywords if word.arg}
-        arguments |= dict(zip(("configs", "key"), found.call.args, strict=False))
+        arguments |= dict(zip(("configs", "key", *LEFT_OUT), found.call.args, strict=False))
         if named:
             configs = self.named_configs(named)
         elif "configs" in arguments:
@@ -127,13 +123,13 @@ class _Reader:
         else:
             raise self.module.not_understood(found.call, "it has no configs")
         keys = self.keys(arguments["key"], found.call) if "key" in arguments else ()
-        for word in ("prune_configs_by", "pre_hook", "reset_to_zero", "restore_value"):
-            if word in arguments:
-                line = arguments[word].lineno
+        for word in LEFT_OUT:
+            given = arguments.get(word)
+            if given is not None and not (isinstance(given, ast.Constant) and given.value is None):
                 advice = (
                     "write what it prunes as constraints" if word == "prune_configs_by" else "it is left out"
                 )
-                self.notes.append(f"{word} on line {line} is not translated: {advice}.")
+                self.notes.append(f"{word} on line {given.lineno} is not translated: {advice}.")
         if any(config.pre_hook for config in configs):
             self.notes.append("the pre_hook of configurations is left out.")
         return self.space(found, configs, keys, output)
@@ -187,7 +183,7 @@ class _Reader:
         rows = self.rows(configs)
         unique = {tuple(map(value_key, row.values())): row for row in rows}
         if len(unique) < len(rows):
-            self.notes.append(f"{len(rows) - len(unique)} configurations stand in the list more than once.")
+            self.notes.append(f"the list repeats itself: of its {len(rows)}, {len(unique)} are different.")
         knobs = {name: _ordered([row[name] for row in unique.values()]) for name in rows[0]}
         constraints = exact_rules(knobs, [tuple(row.values()) for row in unique.values()])
         most, number = combinations(knobs), len(unique)
@@ -290,35 +286,6 @@ class _Reader:
     def _variables(self) -> dict[str, str]:
         self.notes.append("environment variables were taken to be unset.")
         return {}
-
-
-def autotuned(tree: ast.Module) -> list[Autotuned]:
-    """The kernels under ``@triton.autotune(...)``, or in ``triton.autotune(...)(kernel)``."""
-    found = []
-    names = _names(tree, "autotune")
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef):
-            found += [Autotuned(node.name, call) for call in node.decorator_list if _is_autotune(call, names)]
-        elif isinstance(node, ast.Call) and _is_autotune(node.func, names) and node.args:
-            found.append(Autotuned(ast.unparse(node.args[0]), node.func))
-    return found
-
-
-def _is_autotune(node: ast.AST, names: set[str]) -> TypeGuard[ast.Call]:
-    called = node.func if isinstance(node, ast.Call) else None
-    return getattr(called, "attr", "") == "autotune" or getattr(called, "id", "") in names
-
-
-def _names(tree: ast.Module, original: str) -> set[str]:
-    """What the source calls ``original``: that, and what it imports it as or assigns it to."""
-    found = {original}
-    for node in ast.walk(tree):
-        match node:
-            case ast.ImportFrom(names=imported):
-                found |= {one.asname for one in imported if one.name == original and one.asname}
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name(id=same) | ast.Attribute(attr=same)):
-                found |= {name} if same == original else set()
-    return found
 
 
 def _ordered(values: Sequence[Value]) -> list[Value]:

@@ -48,7 +48,7 @@ def _facts(evidence: Evidence) -> dict[str, str]:
     document = evidence.segment.document if evidence.segment else {}
     head = (document.get("repository") or {}).get("head") or {}
     settings = evidence.sessions[0].settings if evidence.sessions else {}
-    search = settings.get("search") or {}
+    search = evidence.tried[0].settings.get("search") or {} if evidence.tried else {}
     facts = {
         "workload": say_workload(study.workload),
         "processor": str((machine.get("processor") or {}).get("name") or ""),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from autotune.report.evidence_frame import frame_of
 from autotune.report.knob_views import KnobView, knob_views
-from autotune.session.searches import searches_of
+from autotune.session.searches import searches_of, tried_in
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
 from autotune.store.records import SegmentRecord, SessionRecord, StudyRecord, VerdictRecord
@@ -51,6 +51,8 @@ class Evidence:
     verdicts: tuple[VerdictRecord, ...]
     sessions: tuple[SessionRecord, ...]
     """The searches, without replays and verifications."""
+    tried: tuple[SessionRecord, ...]
+    """Those of them that tried something: see :func:`autotune.session.searches.tried_in`."""
     last_finished: Mapping[int, float]
     """When the last trial of each session that finished any did so."""
     segment: SegmentRecord | None
@@ -129,6 +131,7 @@ def load_evidence(place: Place = None, study: str | int | None = None) -> Eviden
             configurations=configurations,
             verdicts=tuple(store.verdicts(record.id)),
             sessions=searches_of(store, record.id),
+            tried=tried_in(store, record.id),
             last_finished=store.last_finished(record.id),
             segment=store.latest_segment(record.id),
             environment=store.environment(record.environment_hash),

@@ -91,10 +91,12 @@ def _crop(axes: Any, values: Any, goal: str) -> None:
     if len(values) < 10:
         return
     low, high = np.quantile(values, (0.0, 0.9) if goal == "minimize" else (0.1, 1.0))
-    margin = 0.08 * (high - low) or abs(high) * 0.05
+    if not low < high:
+        return
     if axes.get_yscale() == "log" and low > 0:
         axes.set_ylim(low / (high / low) ** 0.06, high * (high / low) ** 0.06)
-    elif high > low:
+    else:
+        margin = 0.08 * (high - low)
         axes.set_ylim(low - margin, high + margin)
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from autotune.report.evidence import Evidence
 from autotune.report.knob_views import KnobView, feature_columns
+from autotune.report.numbers import say_count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,14 +52,16 @@ class Lesson:
     losses: Floats
     """Lower is better; logarithms where all values are positive."""
     logarithmic: bool
+    known: int
+    """Trials with a number, of which these are drawn where they are many."""
     left_out: int
-    """Trials without a number: they failed, or are not finished."""
+    """Trials without one: they failed, or are not finished."""
 
 
 def lesson_of(evidence: Evidence, seed: int = 0) -> Lesson:
     """The search trials that have a number for the first goal, and their knobs that vary."""
     own = evidence.trials[evidence.trials["at_full"].notna()]
-    left_out = len(evidence.trials) - len(own)
+    known, left_out = len(own), len(evidence.trials) - len(own)
     own = _some(own, evidence.sign, seed)
     values = own["at_full"].to_numpy(dtype=np.float64)
     logarithmic = bool(len(values) and values.min() > 0.0)
@@ -73,7 +76,7 @@ def lesson_of(evidence: Evidence, seed: int = 0) -> Lesson:
     ends = np.cumsum([part.shape[1] for part in parts], dtype=int).tolist()
     columns = tuple(slice(end - part.shape[1], end) for end, part in zip(ends, parts, strict=True))
     features = np.hstack(parts) if parts else np.zeros((len(own), 0))
-    return Lesson(tuple(knobs), features, columns, losses, logarithmic, left_out)
+    return Lesson(tuple(knobs), features, columns, losses, logarithmic, known, left_out)
 
 
 def _some(own: pd.DataFrame, sign: float, seed: int) -> pd.DataFrame:
@@ -110,9 +113,9 @@ def importance(evidence: Evidence, seed: int = 0) -> pd.DataFrame:
     is its total effect (Jansen 1999). The goal is on a log scale where it is positive. A trial that was
     stopped early counts with what it would have come to.
 
-    ``attrs`` has ``trials``, ``left_out``, ``explained`` (of the variance held out; 1 is all) and
-    ``remark``: why the frame is empty, or what weakens it; empty where nothing does. The same seed gives
-    the same answer.
+    ``attrs`` has ``trials``, ``known`` (with a number: of many, some are drawn), ``left_out`` (without one),
+    ``explained`` (of the variance held out; 1 is all) and ``remark``: why the frame is empty, or what weakens
+    it; empty where nothing does. The same seed gives the same answer.
     """
     import pandas as pd
 
@@ -134,12 +137,21 @@ def importance(evidence: Evidence, seed: int = 0) -> pd.DataFrame:
     frame = frame.reset_index(drop=True)
     frame.attrs |= {
         "trials": len(lesson.losses),
+        "known": lesson.known,
         "left_out": lesson.left_out,
         "explained": explained,
         "remark": _weakness(explained),
         "study": evidence.study.label,
     }
     return frame
+
+
+def say_learned_from(frame: pd.DataFrame) -> str:
+    """What :func:`importance` is of: ``1,925 of 2,424 trials, 576 without a number left out``."""
+    trials, known, left_out = (frame.attrs[name] for name in ("trials", "known", "left_out"))
+    of = f"{trials:,} of " if trials < known else ""
+    without = f", {left_out:,} without a number left out" if left_out else ""
+    return f"{of}{say_count(known, 'trial')}{without}"
 
 
 def _why_not(lesson: Lesson) -> str:

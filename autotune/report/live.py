@@ -18,6 +18,7 @@ from autotune.report.page_html import html_page
 from autotune.report.study_page import answer_of, study_page
 from autotune.report.subject import say_time
 from autotune.session.answers import load_answer
+from autotune.space.spec import say_workload
 from autotune.status import Status
 from autotune.store.records import StudyRecord
 from autotune.store.store import Store
@@ -89,7 +90,7 @@ def overview(store: Store, studies: list[StudyRecord], now: float) -> Page:
     shown = order[:MOST_STUDIES]
     table = Table(
         "each with its report",
-        ("study", "answer", "how sure", "trials", "failed", "at work", "begun"),
+        ("study", "workload", "answer", "how sure", "trials", "failed", "at work", "begun"),
         [tuple(_row(store, study)) for study in shown],
         links=[f"/study/{study.id}" for study in shown],
     )
@@ -111,6 +112,7 @@ def overview(store: Store, studies: list[StudyRecord], now: float) -> Page:
 def _row(store: Store, study: StudyRecord) -> Iterator[str]:
     answer = answer_of(load_answer(store, study))
     yield study.label + (" (replayed)" if study.replayed else "")
+    yield say_workload(study.workload)
     yield answer.big
     yield answer.beside
     yield f"{sum(study.counts.values()):,}"

@@ -62,7 +62,9 @@ def say_whole(number: int) -> str:
 
 
 def say_seconds(seconds: float) -> str:
-    """``45 s``, ``2.5 min``, ``12 min``, ``3.5 h``: a duration, roughly."""
+    """``350 ms``, ``45 s``, ``2.5 min``, ``12 min``, ``3.5 h``: a duration, roughly."""
+    if seconds < 0.95:
+        return say_value(seconds, "s", 2)
     if seconds < 120:
         return f"{seconds:.0f} s"
     if seconds < 570:

@@ -10,7 +10,7 @@ import numpy as np
 from autotune.report.evidence import Place, opened
 from autotune.session.answers import load_answer
 from autotune.session.result import Result
-from autotune.session.searches import searches_of
+from autotune.session.searches import searches_of, tried_in
 from autotune.space.spec import say_workload
 from autotune.status import Status
 from autotune.store.records import SessionRecord, StudyRecord
@@ -49,10 +49,10 @@ def studies(place: Place = None, names: list[str] | None = None) -> pd.DataFrame
 
 def _row(store: Store, study: StudyRecord) -> dict[str, Any]:
     result = load_answer(store, study)
-    sessions = searches_of(store, study.id)
+    sessions, tried = searches_of(store, study.id), tried_in(store, study.id)
     statuses = result.statuses
     in_flight = sum(statuses.get(status.value, 0) for status in (Status.WAITING, Status.RUNNING))
-    budget = (sessions[-1].settings.get("budget") or {}).get("trials") if sessions else None
+    budget = (tried[-1].settings.get("budget") or {}).get("trials") if tried else None
     best = result.metrics.get(result.metric.name)
     speedup = result.speedup
     return {
@@ -74,7 +74,7 @@ def _row(store: Store, study: StudyRecord) -> dict[str, Any]:
         "against_default": _against_default(result),
         "replayed": study.replayed,
         "begun": _utc(study.created_at),
-        "ended_by": sessions[-1].reason if sessions else "",
+        "ended_by": tried[-1].reason if tried else "",
     }
 
 

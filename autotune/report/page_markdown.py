@@ -60,9 +60,11 @@ def _part(part: Part) -> Iterator[str]:
 def _table(table: Table) -> Iterator[str]:
     yield _row(table.headings)
     yield "|" + "---|" * len(table.headings)
-    yield from (_row(row) for row in table.rows[:MOST_ROWS])
-    if len(table.rows) > MOST_ROWS:
-        yield _row([f"{len(table.rows) - MOST_ROWS} more", *[""] * (len(table.headings) - 1)])
+    left = len(table.rows) - MOST_ROWS
+    whole = left <= 1  # a row that says that one is left out takes as much room
+    yield from (_row(row) for row in (table.rows if whole else table.rows[:MOST_ROWS]))
+    if not whole:
+        yield _row([f"{left} more", *[""] * (len(table.headings) - 1)])
     yield ""
 
 

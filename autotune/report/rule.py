@@ -28,6 +28,7 @@ from autotune.report.rule_regret import (
 from autotune.session.families.matrix import NOT_ALLOWED, NOT_MEASURED, Matrix, family_of, load_matrix
 from autotune.session.sources import device_of
 from autotune.space.configuration import FrozenMap, plain
+from autotune.space.from_document import space_from_document
 from autotune.space.spec import say_workload
 from autotune.store.records import StudyRecord
 from autotune.store.store import Store
@@ -145,6 +146,7 @@ def _rule(
     """The rule with the configurations that it may take, and no others."""
     tree, used = _compact(tree, table)
     first = matrix.studies[0]
+    space_from_document(first.document["space"])  # an archive may have brought another
     space = {name: value for name, value in first.document["space"].items() if name != "workload"}
     return Rule(
         study=first.name,

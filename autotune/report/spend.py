@@ -58,6 +58,9 @@ def spend(evidence: Evidence) -> pd.DataFrame:
         wall += seconds
         lanes = _lanes(trials)
         most_lanes = max(most_lanes, len(lanes))
+        if trials.empty and session not in evidence.tried:
+            totals["finale"] += seconds
+            continue
         for lane in lanes or [trials.iloc[:0]]:
             for part, amount in _lane(session.started_at, ended, lane, trials).items():
                 totals[part] += amount / max(len(lanes), 1)

@@ -12,8 +12,8 @@ from autotune.report import figures
 from autotune.report.convergence import convergence, tries_saved
 from autotune.report.evidence import Evidence
 from autotune.report.failures import failed_again, failure_map, failures
-from autotune.report.importance import importance, interactions
-from autotune.report.numbers import say_seconds, say_value
+from autotune.report.importance import importance, interactions, say_learned_from
+from autotune.report.numbers import say_count, say_seconds, say_value
 from autotune.report.page import Paragraph, Part, Picture, Section, Table, Text
 from autotune.report.relations import pair, parallel
 from autotune.report.rows import rows_of
@@ -46,14 +46,18 @@ def how_found(subject: Subject) -> Section:
 
 def _searched(subject: Subject) -> str:
     evidence = subject.evidence
+    if not evidence.tried:
+        held_out = "Nothing was searched for this workload: what won for others was measured on it."
+        return held_out if evidence.sessions else "No search has begun."
     counts = ", ".join(f"{n:,} {status}" for status, n in evidence.statuses.items()) or "no trial yet"
-    last = evidence.sessions[-1] if evidence.sessions else None
-    search = (last.settings.get("search") or {}) if last else {}
+    last = evidence.tried[-1]
+    searches = [session.settings.get("search") or {} for session in evidence.tried]
+    named = [f"{one['strategy']} (seed {one.get('seed', 0)})" for one in searches if "strategy" in one]
     by = "A caller"
-    if "strategy" in search:
-        by = f"Strategy {search['strategy']} (seed {search.get('seed', 0)})"
-    times = "once" if len(evidence.sessions) == 1 else f"in {len(evidence.sessions)} sessions"
-    ended = f" It ended by: {last.reason}." if last and last.reason else ""
+    if several := list(dict.fromkeys(named)):
+        by = f"{'Strategy' if len(several) == 1 else 'Strategies'} {', '.join(several)}"
+    times = "once" if len(evidence.tried) == 1 else f"in {len(evidence.tried)} sessions"
+    ended = f" It ended by: {last.reason}." if last.reason else ""
     return f"{by} proposed, {times}: {counts}.{ended}"
 
 
@@ -83,7 +87,9 @@ def _beside_random(frame: pd.DataFrame) -> str:
     elif math.isinf(draws):
         said = f"As many random draws ({len(frame):,}) are not expected to come to the same."
     else:
-        said = f"Random draws are expected to need {draws:,.0f} tries to come to the same."
+        said = (
+            f"Random draws are expected to need {say_count(int(draws), 'try', 'tries')} to come to the same."
+        )
     return f"{said} This is an estimate, from {frame.attrs['drawn_from']}."
 
 
@@ -110,7 +116,9 @@ def which_knobs(subject: Subject) -> Section:
     if frame.empty:
         said = f"Which knobs matter cannot be said: {frame.attrs['remark']}."
         return Section("Which knobs matter", (Paragraph(said),) if len(evidence.trials) else ())
-    rows = [(row.knob, f"{row.importance:.0%}", f"{row.low:.0%} to {row.high:.0%}") for row in rows_of(frame)]
+    rows = [
+        (row.knob, f"{row.importance:z.0%}", f"{row.low:z.0%} to {row.high:z.0%}") for row in rows_of(frame)
+    ]
     headings = ("knob", "hand in the variance", "nine splits in ten")
     table = Table("Importance of each knob", headings, rows, folded=True)
     first = frame.iloc[0]
@@ -118,9 +126,9 @@ def which_knobs(subject: Subject) -> Section:
     explained = max(frame.attrs["explained"], 0.0)
     parts: list[Part] = [
         Paragraph(
-            f"A forest of {frame.attrs['trials']:,} trials explains {explained:.0%} of the variance of"
-            f" {evidence.metric.name} that was held out; {frame.attrs['left_out']:,} trials without a number"
-            " are left out. It speaks of what was searched, which is not the whole space alike."
+            f"A forest, made from {say_learned_from(frame)}, explains {explained:.0%} of the variance of"
+            f" {evidence.metric.name} that was held out. It speaks of what was searched, which is not the"
+            " whole space alike."
         ),
         Picture(figures.importance_figure(frame), described, table),
     ]

@@ -31,7 +31,7 @@ def how_to_repeat(subject: Subject) -> Section:
     label = shlex.quote(study.label)
     lines = [*_checkout(subject)]
     python = from_python(study)
-    if subject.evidence.sessions and not python:
+    if subject.evidence.tried and not python:
         lines.append((_search(subject), "search again, from the beginning"))
     if subject.result.best is not None and not study.replayed and not python:
         lines.append((f"autotune verify --study {label}{store}", "measure the winner and the default again"))
@@ -60,10 +60,14 @@ def _head(subject: Subject) -> Mapping[str, Any]:
 
 
 def _search(subject: Subject) -> str:
-    """The command that made the study, as far as its last session's settings say."""
+    """The command that made the study, as far as the settings of the last search say.
+
+    Of many workloads each search has a part of the budget, and the study says the whole.
+    """
     evidence = subject.evidence
-    settings = evidence.sessions[-1].settings
-    search, budget = settings.get("search") or {}, settings.get("budget") or {}
+    settings = evidence.tried[-1].settings
+    search = settings.get("search") or {}
+    budget = (evidence.study.document if settings.get("part") else settings).get("budget") or {}
     source = str(evidence.study.document.get("source") or "")
     words = ["autotune", "search", _space(evidence.study.name, source)]
     if "strategy" in search:
@@ -208,5 +212,6 @@ def trials_table(subject: Subject) -> Section:
         rows.append((f"{row.trial}", say_value(row.value, unit), knobs))
     headings = ("trial", evidence.metric.name, "configuration")
     table = Table(f"The best {len(rows)}", headings, rows, folded=True)
-    command = f"autotune export --format csv --to trials.csv --study {shlex.quote(evidence.study.label)}"
+    which = f"--study {shlex.quote(evidence.study.label)} --store {shlex.quote(subject.store.url)}"
+    command = f"autotune export --format csv --to trials.csv {which}"
     return Section("Trials", (table, Commands([(command, f"all {len(evidence.trials):,} of them")])))

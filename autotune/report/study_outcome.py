@@ -27,7 +27,7 @@ def what_won(subject: Subject) -> Section:
     if result.best is None:
         return Section("What was found", ())
     defended = "The default stays" if result.is_default else "What won"
-    title = defended if result.defended else "What is best so far"
+    title = defended if result.defended or result.only_default else "What is best so far"
     best = {name: plain(value) for name, value in result.best.items()}
     default = _default(subject)
     rows = []

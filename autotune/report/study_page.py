@@ -23,7 +23,7 @@ from autotune.report.study_outcome import front_section, how_sure, what_won
 from autotune.report.subject import Subject, say_time
 from autotune.session.answers import load_answer
 from autotune.session.result import Comparison, Result
-from autotune.space.spec import is_speed
+from autotune.space.spec import is_speed, say_workload
 from autotune.store.store import Store
 
 
@@ -63,7 +63,7 @@ def answer_of(result: Result) -> Answer:
     """The answer of a study in one look."""
     if result.best is None:
         tried = sum(result.statuses.values())
-        why = f"{tried:,} configurations were tried and none succeeded" if tried else "no trial has been run"
+        why = f"of {say_count(tried, 'trial')} none succeeded" if tried else "no trial has been run"
         return Answer("no answer", "Nothing succeeded" if tried else "Nothing tried", why, good=False)
     if not result.defended:
         return _undefended(result)
@@ -82,6 +82,8 @@ def answer_of(result: Result) -> Answer:
 
 
 def _undefended(result: Result) -> Answer:
+    if result.only_default:
+        return Answer("no better than the default", "The default stays", result.undefended, good=False)
     yet = f"{result.undefended} yet: a lucky reading looks the same"
     beside = result.remark if result.nobody_stood else yet
     kind = "best so far: the default" if result.is_default else "best so far"
@@ -119,11 +121,13 @@ def _facts(subject: Subject) -> Iterator[tuple[str, str]]:
     yield "trials", f"{total:,}" + (f", {failed:,} failed" if failed else "")
     if evidence.sessions and not evidence.study.replayed:
         yield "searched", say_seconds(sum(evidence.end_of(s) - s.started_at for s in evidence.sessions))
-    settings = evidence.sessions[-1].settings if evidence.sessions else {}
-    if strategy := (settings.get("search") or {}).get("strategy"):
-        yield "strategy", str(strategy)
+    searches = [session.settings.get("search") or {} for session in evidence.tried]
+    if strategies := dict.fromkeys(str(one["strategy"]) for one in searches if "strategy" in one):
+        yield "strategy", ", ".join(strategies)
+    if evidence.study.workload:
+        yield "workload", say_workload(evidence.study.workload)
     processor = _machine(evidence)
-    if processor:
+    if processor and not evidence.study.replayed:  # which measured nothing there
         yield "machine", processor
     yield "begun", say_time(evidence.study.created_at)
 
@@ -137,7 +141,7 @@ def _machine(evidence: Evidence) -> str:
 
 
 def _warnings(subject: Subject) -> Iterator[str]:
-    study, evidence = subject.evidence.study, subject.evidence
+    study, evidence, alone = subject.evidence.study, subject.evidence, subject.result.only_default
     if study.replayed:
         yield (
             "REPLAYED from a recording: the outcomes were looked up, nothing was measured here, and no time"
@@ -148,7 +152,12 @@ def _warnings(subject: Subject) -> Iterator[str]:
             f"A search is at it; waiting or running: {say_count(subject.running, 'trial')}. This is how it"
             f" stood on {say_time(subject.now)}."
         )
-    elif evidence.sessions and not evidence.verdicts and len(evidence.succeeded):
+    elif dropped := subject.dropped:
+        yield (
+            f"The search was broken off, its process is gone; not ended: {say_count(dropped, 'trial')}."
+            " The next search tries again what had not ended."
+        )
+    elif evidence.sessions and not evidence.verdicts and len(evidence.succeeded) and not alone:
         yield "The finalists were not measured again: the search was ended before, or none was asked for."
     if len(evidence.all_trials) and (segments := evidence.all_trials["segment"].nunique()) > 1:
         yield f"The code changed while the study went on: its trials ran on {segments} states of it."

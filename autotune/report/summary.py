@@ -48,8 +48,8 @@ def headline(result: Result) -> str:
     label = "REPLAYED from a recording, nothing was measured here: " if result.study.replayed else ""
     if result.best is None:
         return f"{label}nothing succeeded: {result.remark}"
-    if not result.defended and result.is_default and result.statuses.get(Status.OK) == 1:
-        return f"{label}no better than the default was found for {result.study.name}: nothing else succeeded"
+    if result.only_default:
+        return f"{label}no better than the default was found for {result.study.name}: {result.undefended}"
     if not result.defended:
         return f"{label}best so far of {result.study.name}, {result.undefended}"
     if result.is_default:

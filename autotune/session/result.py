@@ -93,8 +93,16 @@ class Result:
         return min(self.baselines, key=lambda c: c.estimate, default=None)
 
     @property
+    def only_default(self) -> bool:
+        """Whether nothing but the default succeeded, so that there is nobody to measure it against."""
+        at_work = {Status.WAITING, Status.RUNNING} & set(self.statuses)
+        return not self.defended and self.is_default and self.statuses.get(Status.OK) == 1 and not at_work
+
+    @property
     def undefended(self) -> str:
         """What to say of an answer that no finale stands behind; of a defended one it says nothing."""
+        if self.only_default:
+            return f"nothing else {'succeeded' if sum(self.statuses.values()) > 1 else 'was tried'}"
         return "measured again without success" if self.nobody_stood else "not measured again"
 
     @property

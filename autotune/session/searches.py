@@ -18,6 +18,16 @@ def searches_of(store: Store, study_id: int) -> tuple[SessionRecord, ...]:
     return tuple(s for s in store.sessions(study_id) if VERIFIED not in s.settings)
 
 
+def tried_in(store: Store, study_id: int) -> tuple[SessionRecord, ...]:
+    """Of these those that tried something, or have just begun.
+
+    In a search of many workloads others only measured winners again, and their settings say nothing of how
+    was searched.
+    """
+    again = store.last_finished(study_id).keys() - store.last_finished(study_id, purpose="search").keys()
+    return tuple(s for s in searches_of(store, study_id) if s.id not in again)
+
+
 def repeats_of(store: Store, study_id: int) -> set[int]:
     """The sessions of ``replay`` and ``verify``, by id."""
     return {s.id for s in store.sessions(study_id) if VERIFIED in s.settings}

@@ -29,15 +29,19 @@ def space_from_document(
 
     ``rows`` are those of a recorded space, of which a document has only the number. Compare
     :attr:`Space.hash` with the one that was stored beside the document to see that it is the very same.
+    Raises :class:`InputError` for a document that is none of a space.
     """
-    device = _device(document["facts"])
-    return Space(
-        [_knob(name, described) for name, described in document["knobs"].items()],
-        document["constraints"],
-        workload=document["workload"],
-        device=device,
-        rows=rows,
-    )
+    try:
+        return Space(
+            [_knob(name, described) for name, described in document["knobs"].items()],
+            document["constraints"],
+            workload=document["workload"],
+            device=_device(document["facts"]),
+            rows=rows,
+        )
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        said = f"it has no {error}" if isinstance(error, KeyError) else error
+        raise InputError(f"what is stored describes no space: {said}") from error
 
 
 def _device(facts: Mapping[str, Value]) -> dict[str, Any]:

@@ -66,3 +66,24 @@ def test_nowhere_is_no_place(tmp_path: Path) -> None:
     make_mixed(tmp_path / "mixed.db").close()
     done = CliRunner().invoke(command, ["--format", "csv", "--to", "", "--store", str(tmp_path / "mixed.db")])
     assert "--to is empty" in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("where", "address"),
+    [
+        ("optuna.db", "sqlite:///optuna.db"),
+        ("optuna.log", "optuna.log"),
+        ("sqlite:///o.log", "sqlite:///o.log"),
+    ],
+)
+def test_what_optunas_dashboard_is_told_to_open_it_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, address: str
+) -> None:
+    """It takes the path of a file for that of a journal."""
+    pytest.importorskip("optuna")
+    monkeypatch.chdir(tmp_path)
+    make_mixed(tmp_path / "mixed.db").close()
+    done = CliRunner().invoke(command, ["--format", "optuna", "--to", where, "--store", "mixed.db"])
+    assert done.exception is None, done.output
+    assert done.output.splitlines()[-1] == f"  next      optuna-dashboard {address}"
+    assert Path(where.removeprefix("sqlite:///")).exists()

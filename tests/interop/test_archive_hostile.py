@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autotune.errors import InputError
-from autotune.interop.archive_format import MANIFEST, is_member_name
+from autotune.interop.archive_format import ENVIRONMENTS, MANIFEST, is_member_name
 from autotune.interop.archive_import import import_archive
 from autotune.interop.archive_zip import Archive, Limits
 from autotune.store.store import Store
@@ -118,6 +118,7 @@ def sets(name: str, value: object) -> Callable[[Any], None]:
 
 
 PARTS = ("study", "segments", "sessions", "pauses", "verdicts")
+METRIC = {"name": "time", "goal": "minimize", "unit": "s"}
 STUDY, SEGMENTS, SESSIONS, PAUSES, VERDICTS = (f"studies/1/{part}.jsonl" for part in PARTS)
 
 WRONG: dict[str, tuple[str, int, Callable[[Any], None], str]] = {
@@ -150,12 +151,33 @@ WRONG: dict[str, tuple[str, int, Callable[[Any], None], str]] = {
     "a next number that is taken": (STUDY, 0, sets("next_number", 1), "its next trial is to be number 1"),
     "a next result that is there": (STUDY, 0, sets("next_told", 0), "its next result is to be number 0"),
     "segments out of order": (SEGMENTS, 0, sets("number", 4), "not numbered"),
-    "a source of text": (SESSIONS, 1, sets("settings", {"sources": ["x"]}), "a source is no object"),
+    "a source of text": (SESSIONS, 1, sets("settings", {"sources": ["x"]}), "settings.sources is no object"),
     "a verdict of text": (VERDICTS, 0, sets("document", {"metrics": {"time": 1}}), "is no estimate"),
     "a speed-up of text": (VERDICTS, 0, sets("document", {"speedup": {"x": 1}}), "it has no 'against'"),
     "baselines of text": (VERDICTS, 0, sets("document", {"baselines": "x"}), "baselines is no list"),
     "a baseline of text": (VERDICTS, 0, sets("document", {"baselines": ["x"]}), "comparison is no object"),
     "settings of text": (SESSIONS, 0, sets("settings", []), "settings is no object"),
+    "a budget of text": (SESSIONS, 0, sets("settings", {"budget": "x"}), "settings.budget is no object"),
+    "a limit of a list": (SESSIONS, 0, sets("settings", {"budget": {"time": []}}), "time is no number"),
+    "a time beyond all calendars": (SESSIONS, 0, sets("started_at", 1e15), "no time that a calendar has"),
+    "a reason of text": (TRIALS, 0, sets("reason", {"success": "likely"}), "success is no number"),
+    "a prediction of text": (TRIALS, 0, sets("reason", {"predicted": {"time": "1"}}), "time is no number"),
+    "a unit of a list": (STUDY, 0, sets("metrics", [METRIC | {"unit": []}]), "unit is no text"),
+    "a bound of a list": (STUDY, 0, sets("metrics", [METRIC | {"at_most": []}]), "at_most is no number"),
+    "values of a number": (
+        STUDY,
+        0,
+        sets("document", {"space": {"knobs": {"a": {"values": 3}}}}),
+        "is no list",
+    ),
+    "a winner of nothing": (VERDICTS, 0, sets("document", {"configuration": {"a": None}}), "cannot be set"),
+    "lengths of text": (SEGMENTS, 0, sets("document", {"files": [{"name": "a", "bytes": "1"}]}), "no whole"),
+    "a machine of text": (ENVIRONMENTS, 0, sets("document", {"machine": "x"}), "machine is no object"),
+    "compilers of text": (ENVIRONMENTS, 0, sets("document", {"compilers": "gcc"}), "compilers is no object"),
+    "a curve of text": (TRIALS, 0, sets("facts", {"curve": [[1, "2"]]}), "is no number"),
+    "a curve of single numbers": (TRIALS, 0, sets("facts", {"curve": [[1]]}), "has not 2 numbers"),
+    "no steps": (TRIALS, 0, sets("facts", {"step": 0, "steps": 0}), "steps is no whole number"),
+    "a number that is none": (TRIALS, 0, sets("reason", {"best": {"$number": {}}}), "best is no number"),
 }
 
 

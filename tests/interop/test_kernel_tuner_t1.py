@@ -77,6 +77,19 @@ def test_as_many_configurations_as_the_conditions_leave(tmp_path: Path) -> None:
     assert space.workload["problem_size"] == (4096, 4096)
 
 
+def test_a_default_is_read_as_values_are(tmp_path: Path) -> None:
+    parameters = [
+        parameter("fused", "[true, false]", "bool", Default="false"),
+        parameter("scale", "[0.5, 0.001]", "float", Default="1e-3"),
+        parameter("layout", '["row", "true"]', "string", Default="true"),
+        parameter("block", "[1, 2]"),
+    ]
+    converted = convert(write(tmp_path, parameters, []))
+    assert converted.default == {"fused": False, "scale": 0.001, "layout": "true", "block": 1}
+    assert "the file says no default of block: the first value of each it is." in converted.notes
+    assert not any("none of its values" in note for note in converted.notes)
+
+
 def test_conditions_that_rules_have_no_words_for(tmp_path: Path) -> None:
     parameters = [
         parameter("a", "[16, 24, 32, 48]"),

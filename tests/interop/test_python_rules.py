@@ -135,6 +135,7 @@ def test_what_both_languages_share_stays_as_it_was() -> None:
 
 def test_signs_of_c() -> None:
     assert rule_text("a > 1 && !(b == 2 || b == 5)", KNOBS, WHERE).text == "a > 1 and not (b == 2 or b == 5)"
+    assert rule_text("f == true && a > 1", KNOBS, WHERE).text == "f == true and a > 1"
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,15 @@ def value(source: str, name: str = "x") -> Any:
         ("from itertools import product as cross\nx = [a * b for a, b in cross([1, 2], [3])]", [3, 6]),
         ("import math as it\ndef f(it): return it.copy()\nx = f([1])", [1]),
         ("x = 1 if __name__ == '__main__' else 2", 2),
+        ("x = [{'a': 1}, {'a': 2}]\nfor c in x:\n    c['a'] *= 8", [{"a": 8}, {"a": 16}]),
+        ("x = [{'a': 1}]\nfor i, c in enumerate(x):\n    c.update(a=i)", [{"a": 0}]),
+        ("x = [[1], 3]\nfirst, _ = x\nfirst.append(2)", [[1, 2], 3]),
+        ("x = []\na = b = x\nb += [1]\nd = {'k': [x]}\nd['k'][0].append(2)", [1, 2]),
+        ("x = [1]\nkept = []\nkept.append(x)\nkept[0][0] = 5", [5]),
+        (
+            "def f():\n    n: int\n    from itertools import product as p\n    return [*p('a')]\nx = f()",
+            [("a",)],
+        ),
     ],
 )
 def test_sources_come_to_what_running_them_gives(source: str, found: Any) -> None:
@@ -87,6 +96,8 @@ def test_sources_come_to_what_running_them_gives(source: str, found: Any) -> Non
         ("x = x2\nx2 = 1", "assigns nothing to x2 before", "kernels.py:1:5"),
         ("x = [1]\ny = x\ny.append(unknown())", "what unknown() does", "kernels.py:3:10"),
         ("def f(l):\n    l.append(1)\n    l.append(unknown())\nx = []\nf(x)", "unknown()", "kernels.py:3:14"),
+        ("x = [1]\nfor y in x:\n    y.n = 2", "'y.n' is not understood", "kernels.py:3:5"),
+        ("def f():\n    from lib import n\n    return n\nn = 1\nx = f()", "not understood", "kernels.py:2:5"),
         ("x = 1\nx = unknown()", "what unknown() does", "kernels.py:2:5"),
         ("x = 1\nif unknown():\n    x = 2", "what unknown() does", "kernels.py:2:4"),
         ("x = 1\nreturn x\nx = unknown()", "what unknown() does", "kernels.py:3:5"),

@@ -102,6 +102,29 @@ def test_what_is_left_out_is_noted(tmp_path: Path) -> None:
     notes = " ".join(convert(write(tmp_path, LISTED)).notes)
     assert "is_cuda() was taken to be true" in notes
     assert "reset_to_zero on line 20" in notes
+    placed = LISTED.replace(
+        'configs=configs(), key=["M", "N"], reset_to_zero=["c"]',
+        'configs(), ["M"], None, ["c"], post_hook=None',
+    )
+    notes = " ".join(convert(write(tmp_path, placed)).notes)
+    assert "reset_to_zero on line 20" in notes
+    assert "prune" not in notes and "post_hook" not in notes
+
+
+def test_configurations_that_a_loop_changes_are_not_taken_as_they_were(tmp_path: Path) -> None:
+    made = "for config in configs:\n    config.{}\n"
+    source = """
+configs = [Config({"A": a}) for a in (1, 2)]
+CHANGE
+@triton.autotune(configs=configs, key=[])
+@triton.jit
+def kernel(x):
+    pass
+"""
+    changed = source.replace("CHANGE", made.format('kwargs["A"] *= 16'))
+    assert [c["A"] for c in read_back(write(tmp_path, changed)).feasible] == [16, 32]
+    with pytest.raises(InputError, match=r"kernels.py:7:5: 'config.num_warps' is not understood"):
+        convert(write(tmp_path, source.replace("CHANGE", made.format("num_warps = 8"))))
 
 
 def test_a_filter_that_asks_the_device_lets_more_in(tmp_path: Path) -> None:
@@ -123,7 +146,7 @@ def test_configurations_that_repeat_count_once(tmp_path: Path) -> None:
     twice = LISTED.replace("return cuda_configs()", "return cuda_configs() + cuda_configs()")
     converted = convert(write(tmp_path, twice))
     assert len(converted.checked().feasible) == 3
-    assert "3 configurations stand in the list more than once." in converted.notes
+    assert "the list repeats itself: of its 6, 3 are different." in converted.notes
 
 
 @pytest.mark.parametrize(

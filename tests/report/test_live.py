@@ -16,6 +16,7 @@ from autotune.report.live import LiveView
 from autotune.report.live_server import COOKIE, LiveServer, Shown
 from autotune.space.reading.reader import parse_spec
 from autotune.store.store import Store
+from tests.report.studies import Written
 
 SPACE = """
 autotune: 1
@@ -154,3 +155,8 @@ def test_of_a_browser_that_goes_away_nothing_is_said(capfd: pytest.CaptureFixtur
 def test_a_store_that_cannot_be_read_is_said_in_the_browser(tmp_path: Path) -> None:
     shown = LiveView(f"sqlite:///{tmp_path / 'missing.db'}")("/", False)
     assert "cannot be shown" in shown.html and "missing.db" in shown.html
+
+
+def test_studies_of_one_name_are_told_apart_by_their_workload(tmp_path: Path) -> None:
+    written = Written(tmp_path, workload={"m": 960})
+    assert "m 960" in LiveView(written.store)("/", False).html

@@ -73,6 +73,7 @@ def test_durations_and_ratios() -> None:
     # Budgets are read back in these words: 90 s had been "2 min", and so had been 150 s.
     assert [say_seconds(s) for s in (90, 150, 300, 569)] == ["90 s", "2.5 min", "5 min", "9.5 min"]
     assert say_seconds(599) == "10 min"
+    assert [say_seconds(s) for s in (0, 0.0412, 0.949, 0.951)] == ["0 s", "41 ms", "949 ms", "1 s"]
     assert say_ratio(1.4211, 1.4, 1.44) == "1.42x [1.4, 1.44]"
     assert say_ratio(1456.2, 999.7, 12345.6) == "1,456x [1,000, 12,346]"
     assert say_ratio(1.0009, 1.0008, 1.001) == "1.0009x [1.0008, 1.001]", "accuracies near 1"

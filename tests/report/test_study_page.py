@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import re
+import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import autotune
+from autotune.report.evidence import load_evidence
 from autotune.report.page_html import html_page
 from autotune.report.page_markdown import markdown
+from autotune.report.spend import spend
 from autotune.report.study_page import study_page
+from autotune.session.liveness import identity
 from autotune.space import IntegerRange, Space
 from autotune.status import Status
 from autotune.store.store import Store
 from tests.report.reading_html import Read, faults
 from tests.report.studies import KNOBS, Written, generated
+from tests.session.families.planted import Planted, family
+from tests.store.build import new_study
 
 NOW = 1_700_001_000.0
 GOALS = [
@@ -126,6 +134,12 @@ def running(folder: Path) -> Written:
     return written
 
 
+def only_default(folder: Path) -> Written:
+    written = one_trial(folder)
+    written.trial({"tile": 2}, status=Status.CRASHED, message="no room")
+    return written
+
+
 def stopped_early(folder: Path) -> Written:
     early = {"early_stopping": {"policy": "asha", "max": 9}}
     document = {"space": {"knobs": dict(KNOBS)}, "source": "/somewhere/space.yaml", "search": early}
@@ -146,6 +160,14 @@ def endless(folder: Path) -> Written:
     return written
 
 
+def outlier(folder: Path) -> Written:
+    """On a logarithmic axis nine tenths of it are one value, which is no range."""
+    written = Written(folder)
+    for n in range(12):
+        written.trial({"tile": 2**n}, 50.0 if n == 4 else 1.0)
+    return written
+
+
 def zeros(folder: Path) -> Written:
     written = Written(folder)
     for tile in (1, 2, 4, 8):
@@ -153,12 +175,14 @@ def zeros(folder: Path) -> Written:
     return written
 
 
+@pytest.mark.filterwarnings("error::UserWarning")
 @pytest.mark.parametrize(
     ("make", "said"),
     [
         (empty, "Nothing tried"),
         (only_failures, "Nothing succeeded"),
-        (one_trial, "not measured again"),
+        (one_trial, "no better than the default The default stays nothing else was tried"),
+        (only_default, "no better than the default The default stays nothing else succeeded"),
         (no_default, "the default is not feasible"),
         (no_better, "The default stays"),
         (two_goals, "beaten by no other in time and rate"),
@@ -167,6 +191,8 @@ def zeros(folder: Path) -> Written:
         (running, "waiting or running: 1 trial."),
         (endless, "4e+300 s"),
         (zeros, "every trial's median is 0"),
+        (zeros, "expected to need 1 try to come to the same"),
+        (outlier, "best so far time 1 s"),
     ],
 )
 def test_each_kind_of_study_has_its_sentence(
@@ -201,9 +227,77 @@ def test_a_study_from_python_names_no_command_that_could_not_work(tmp_path: Path
         assert "given by a program" in said and "autotune derive" in said
 
 
+def test_each_search_of_a_study_is_told_by_its_strategy(tmp_path: Path) -> None:
+    written = Written(tmp_path)
+    written.trial({"tile": 1}, 1.0)
+    settings = {"search": {"strategy": "bayes", "seed": 4}}
+    written.session = written.store.open_session(written.study.id, settings, "", 1, "host0")
+    written.trial({"tile": 2}, 2.0)
+    html, short = both(written.store)
+    said = "Strategies random (seed 0), bayes (seed 4) proposed, in 2 sessions: 2 ok."
+    assert said in text_of(html) and "strategy random, bayes" in short
+
+
+def test_a_search_whose_process_is_gone_is_not_said_to_be_at_it(tmp_path: Path) -> None:
+    written = Written(tmp_path)
+    written.trial({"tile": 1}, 1.0)
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    written.session = written.store.open_session(
+        written.study.id, {"process": identity()}, "", ended.pid, socket.gethostname()
+    )
+    written.begin({"tile": 2})
+    text = text_of(both(written.store)[0])
+    assert "A search is at it" not in text
+    assert "The search was broken off, its process is gone; not ended: 1 trial." in text
+
+
+def test_where_only_the_default_succeeded_no_finale_is_missed(tmp_path: Path) -> None:
+    html, short = both(only_default(tmp_path).store)
+    assert "not measured again" not in text_of(html)
+    assert "not measured again" not in short and "best so far" not in short
+    (tmp_path / "running").mkdir()
+    written = only_default(tmp_path / "running")
+    written.begin({"tile": 4})
+    assert "best so far" in both(written.store)[1]
+
+
+def test_of_many_workloads_the_search_is_told_and_not_what_was_measured_after_it(tmp_path: Path) -> None:
+    workloads = family(tmp_path, "[{m: 64}, {m: 16}, {m: 32, held_out: true}]", 12, 2, "bayes")
+    autotune.search_many(workloads, store=tmp_path / "s.db", objective=Planted)
+    with Store.open(tmp_path / "s.db", readonly=True) as store:
+        searched, _, held_out = [study_page(store, study.id, 0.0) for study in store.studies()]
+        spent = spend(load_evidence(store, store.studies()[0].id))
+    assert dict(searched.facts)["strategy"] == "bayes"
+    assert dict(searched.facts)["workload"] == "kind plain, m 64"
+    text = text_of(html_page(searched))
+    assert "Strategy bayes (seed 1) proposed, once:" in text
+    assert "It ended by: measured again" not in text
+    assert "strategy" not in dict(held_out.facts)
+    assert "Nothing was searched for this workload" in text_of(html_page(held_out))
+    assert "finale" in spent["part"].tolist()
+
+
+def test_of_many_workloads_the_command_has_the_budget_of_all(tmp_path: Path) -> None:
+    document = {"space": {"knobs": dict(KNOBS)}, "source": "/somewhere/space.yaml", "budget": {"trials": 120}}
+    written = Written(tmp_path, document=document)
+    written.trial({"tile": 1}, 1.0)
+    assert "--seed 0 --trials 50 --fresh" in text_of(both(written.store)[0])
+    part = {"search": {"strategy": "random"}, "budget": {"trials": 40}, "part": True}
+    written.session = written.store.open_session(written.study.id, part, "", 1, "host0")
+    text = text_of(both(written.store)[0])
+    assert "--seed 0 --trials 120 --fresh" in text
+
+
 def test_a_replay_shows_no_time_of_a_device(tmp_path: Path) -> None:
     text = text_of(both(replayed(tmp_path).store)[0])
     assert "Where the time went" not in text and "How steady" not in text and "autotune verify" not in text
+    with Store.open(tmp_path / "named.db") as store:
+        environment = {"machine": {"processor": {"name": "A processor"}}}
+        store.load((), {"environment0": environment}, ())
+        for name, there in (("measured", True), ("replayed", False)):
+            study = store.create_study(new_study(name, replayed=name == "replayed"))
+            assert ("machine" in dict(study_page(store, study.id, NOW).facts)) == there
 
 
 EVIL = "<script>alert(1)</script>"

@@ -95,3 +95,18 @@ def test_facts_in_maps_of_a_device_come_along(rules: list[str]) -> None:
     again = through_json(space)
     assert again.hash == space.hash
     assert again.feasible.size == 2
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"knobs": {"a": {"values": 3, "default": 1}}},
+        {"knobs": {"a": {"range": [[1], 2], "scale": "linear", "default": 1}}},
+        {"knobs": {"a": {"values": [1]}}},
+        {"workload": "x"},
+        {"knobs": None},
+    ],
+)
+def test_a_document_of_no_space_is_said_to_be_none(changed: dict[str, object]) -> None:
+    with pytest.raises(InputError, match="describes no space"):
+        space_from_document({"knobs": {}, "constraints": [], "facts": {}, "workload": {}} | changed)

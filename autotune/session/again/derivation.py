@@ -168,18 +168,23 @@ class Known:
 
 def _strategy(store: Store, study: StudyRecord, session: SessionRecord) -> Strategy:
     """A session's strategy as it was made, before it knew of any trial."""
-    search, budget = session.settings["search"], session.settings["budget"]
-    part = session.settings.get("part", False)
-    problem = Problem(
-        space=recorded_space(store, study, session),
-        metrics=tuple(MetricSpec(**metric) for metric in study.metrics),
-        budget=None if part else budget["trials"],
-        options=search["options"],
-        sources=recorded_sources(store, session.settings),
-        seconds=None if part else budget["time"],
-        memory=session.settings["measure"]["memory"],
-    )
-    return make_strategy(search["strategy"], problem, search["seed"])
+    try:
+        search, budget = session.settings["search"], session.settings["budget"]
+        part = session.settings.get("part", False)
+        problem = Problem(
+            space=recorded_space(store, study, session),
+            metrics=tuple(MetricSpec(**metric) for metric in study.metrics),
+            budget=None if part else budget["trials"],
+            options=search["options"],
+            sources=recorded_sources(store, session.settings),
+            seconds=None if part else budget["time"],
+            memory=session.settings["measure"]["memory"],
+        )
+        return make_strategy(search["strategy"], problem, search["seed"])
+    except (KeyError, TypeError) as error:  # of an archive that somebody has made
+        raise InputError(
+            f"search {session.id} of {study.label} does not say how it was set: {error}"
+        ) from error
 
 
 def _first_departure(asks: Sequence[AskRecord], strategy: Strategy, known: Known) -> Departure | None:

@@ -24,8 +24,9 @@ from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_spec
 from autotune.space.spec import SearchSettings, StudySpec
 from autotune.status import Status
-from autotune.store.records import AskRecord, NewTrial, ResultRecord, TrialRecord
+from autotune.store.records import AskRecord, NewAsk, NewTrial, ResultRecord, TrialRecord
 from autotune.store.store import Store
+from tests.store.build import bench, new_trial
 
 SPACE = """
 autotune: 1
@@ -370,3 +371,12 @@ def test_what_was_known_at_each_of_ten_thousand_asks_is_found_at_once(tmp_path: 
         assert list(known.told(n, n + 1, space)) == []  # none is in this space
         assert known.in_flight(AskRecord(n, 1, n, max(n - 3, 0), 1, (n,))) == min(n, 3)
     assert time.monotonic() - began < 3.0  # 0.1 s; 12 s where each ask looks at every trial
+
+
+def test_a_search_that_says_no_settings_is_an_error(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s.db") as store:
+        own = bench(store)
+        ask = NewAsk(0, 1, 0, 0)
+        store.propose(own.study.id, own.session, own.segment, [new_trial(1)], ask=ask)
+        with pytest.raises(InputError, match="search 1 of gemm#1 does not say how it was set"):
+            derive(store, own.study)
