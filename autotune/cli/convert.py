@@ -31,8 +31,8 @@ def command(file: Path, output: Path | None, kernel: str, configs: str, force: b
 
     The source is read and never run. What is not understood is an error that names its place.
     """
-    from autotune.interop import kernel_tuner_t1, triton_configs
-    from autotune.interop.exact_rules import combinations
+    from autotune.interop.space_files import kernel_tuner_t1, triton_configs
+    from autotune.interop.space_files.exact_rules import combinations
     from autotune.report.numbers import say_count
 
     space = output or Path(file.stem + ".yaml")

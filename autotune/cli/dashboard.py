@@ -30,8 +30,8 @@ def command(
         from autotune.report.notebooks import open_notebooks
 
         return open_notebooks(store, open_browser)
-    from autotune.report.live import LiveView
-    from autotune.report.live_server import LOOPBACK, LiveServer, new_token
+    from autotune.report.pages.live import LiveView
+    from autotune.report.pages.live_server import LOOPBACK, LiveServer, new_token
 
     try:
         server = LiveServer(LiveView(store), host, port, "" if host in LOOPBACK else new_token())

@@ -13,7 +13,7 @@ from autotune.errors import InputError, Problem
 
 if TYPE_CHECKING:
     from autotune.hook.recipes import Recipe
-    from autotune.report.difference import Contrast, Differences, Pair
+    from autotune.report.differences.difference import Contrast, Differences, Pair
 
 MOST = 12
 """Lines of one part; all of them are in the JSON document."""
@@ -54,7 +54,7 @@ def _kind(word: str, study: str | None) -> str:
 
 
 def _trials(one: str, other: str, study: str | None, store: str | None) -> list[Differences]:
-    from autotune.report.difference_trials import diff_trials
+    from autotune.report.differences.trials import diff_trials
     from autotune.store.store import Store
 
     with Store.open(store, readonly=True) as opened:
@@ -62,7 +62,7 @@ def _trials(one: str, other: str, study: str | None, store: str | None) -> list[
 
 
 def _studies(one: str, other: str, study: str | None, store: str | None) -> list[Differences]:
-    from autotune.report.difference_studies import diff_studies
+    from autotune.report.differences.studies import diff_studies
     from autotune.store.store import Store
 
     with Store.open(store, readonly=True) as opened:
@@ -70,7 +70,7 @@ def _studies(one: str, other: str, study: str | None, store: str | None) -> list
 
 
 def _recipes(one: str, other: str, study: str | None, store: str | None) -> list[Differences]:
-    from autotune.report.difference_recipes import diff_recipes
+    from autotune.report.differences.recipes import diff_recipes
 
     return diff_recipes(_recipes_of(one, store), _recipes_of(other, store), (one, other))
 

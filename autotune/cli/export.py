@@ -122,7 +122,7 @@ def _by_ending(where: str) -> str:
 
 
 def _archive(store: Store, study: StudyRecord, file: Path, licence: str, url: str | None) -> dict[str, Any]:
-    from autotune.interop.archive_write import write_archive, write_down
+    from autotune.interop.archives.writing import write_archive, write_down
 
     written = write_archive(store, study, file, licence)
     return {
@@ -190,7 +190,7 @@ def _of_one_kind(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def _write_t4(store: Store, study: StudyRecord, file: Path) -> int:
-    from autotune.interop.t4 import write_trials
+    from autotune.interop.exports.t4 import write_trials
 
     trials = store.trials(study.id, purpose="search")
     readings = {trial.id: store.readings(trial.id) for trial in trials}
@@ -209,7 +209,7 @@ WRITERS: dict[str, Callable[[pd.DataFrame, Path], None]] = {
 
 
 def _optuna(store: Store, study: StudyRecord, where: str) -> dict[str, Any]:
-    from autotune.interop.optuna_export import address_of, export_study
+    from autotune.interop.exports.optuna import address_of, export_study
 
     name, trials = export_study(store, study, where)
     look = f"optuna-dashboard {shlex.quote(address_of(where))}"
@@ -217,7 +217,7 @@ def _optuna(store: Store, study: StudyRecord, where: str) -> dict[str, Any]:
 
 
 def _mlflow(store: Store, study: StudyRecord, where: str) -> dict[str, Any]:
-    from autotune.interop.mlflow_export import address_of, export_study
+    from autotune.interop.exports.mlflow import address_of, export_study
 
     name, trials = export_study(store, study, where)
     address = address_of(where)
@@ -227,7 +227,7 @@ def _mlflow(store: Store, study: StudyRecord, where: str) -> dict[str, Any]:
 
 
 def _tensorboard(store: Store, study: StudyRecord, where: str) -> dict[str, Any]:
-    from autotune.interop.tensorboard_export import export_study
+    from autotune.interop.exports.tensorboard import export_study
 
     return {
         "trials": export_study(store, study, Path(where)),

@@ -59,7 +59,7 @@ def _no_recording(database: Path) -> Problem:
 
 def _archive(file: Path, store: str | None, as_json: bool) -> int:
     from autotune.cli.export import say_repeats
-    from autotune.interop.archive_import import import_archive
+    from autotune.interop.archives.importing import import_archive
     from autotune.report.numbers import say_count
 
     brought = import_archive(file, store)
@@ -80,7 +80,7 @@ def _archive(file: Path, store: str | None, as_json: bool) -> int:
 
 
 def _recording(recording: Path, output: Path | None, force: bool, as_json: bool) -> int:
-    from autotune.interop.kernel_tuner import space_document
+    from autotune.interop.space_files.kernel_tuner import space_document
     from autotune.measure.recordings.read import read_recording
 
     recorded = read_recording(recording)

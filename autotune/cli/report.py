@@ -39,9 +39,9 @@ def command(
     The HTML is a single file that needs no network: it can be mailed, put on a server or printed.
     """
     from autotune.errors import InputError, Problem
-    from autotune.report.page_html import html_page
-    from autotune.report.page_markdown import markdown
-    from autotune.report.study_page import study_page
+    from autotune.report.pages.html import html_page
+    from autotune.report.pages.markdown import markdown
+    from autotune.report.pages.study_page import study_page
     from autotune.store.store import Store
 
     if as_json and output == "-":

@@ -13,7 +13,7 @@ from autotune.cli.options import json_option, print_json, store_option, study_op
 from autotune.cli.writing import write_text
 
 if TYPE_CHECKING:
-    from autotune.report.rule import Learned
+    from autotune.report.rules.rule import Learned
 
 FORMS = (".py", ".json")
 
@@ -37,8 +37,8 @@ def command(output: str | None, leaves: int, study: str | None, store: str | Non
     The rule is a decision tree over the numbers of the workload. Its regret is stated on the workloads that
     it was learned from, on each of them when it was left out, and on those that are held out.
     """
-    from autotune.report.rule import make_rule
-    from autotune.report.rule_python import python_text
+    from autotune.report.rules.python import python_text
+    from autotune.report.rules.rule import make_rule
     from autotune.store.store import Store
 
     target = _target(output)
@@ -77,8 +77,8 @@ def say(learned: Learned) -> str:
     """How good the rule is, beside what needs no rule."""
     from autotune.hook.rule import leaves
     from autotune.report.numbers import say_count
-    from autotune.report.rule import POLICIES
-    from autotune.report.rule_python import say_regret
+    from autotune.report.rules.python import say_regret
+    from autotune.report.rules.rule import POLICIES
 
     rule = learned.rule
     count = len(list(leaves(rule.tree)))

@@ -96,8 +96,8 @@ def _verified(file: Path | None, study: str | None, store: str | None) -> Iterat
 
 
 def _archive(file: Path, digest: str | None, store: str | None, as_json: bool) -> int:
-    from autotune.interop.archive_known import known_digest
-    from autotune.interop.archive_verify import verify_archive
+    from autotune.interop.archives.known import known_digest
+    from autotune.interop.archives.verifying import verify_archive
 
     found = verify_archive(file, digest, partial(known_digest, store))
     if as_json:

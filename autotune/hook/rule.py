@@ -5,8 +5,8 @@
     rule = read_rule("rule.json")
     rule.choose({"m": 700, "n": 64, "k": 4096})
 
-:mod:`autotune.report.rule` learns rules from what a family of studies measured. Reading one runs nothing
-that stands in the file.
+:mod:`autotune.report.rules.rule` learns rules from what a family of studies measured. Reading one runs
+nothing that stands in the file.
 """
 
 from __future__ import annotations

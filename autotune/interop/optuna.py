@@ -24,13 +24,13 @@ from optuna.trial import FrozenTrial, TrialState
 
 from autotune.errors import InputError, nearest
 from autotune.interop.arguments import Engine, rules_of, spec_of
+from autotune.interop.for_optuna.advisor import PLAN_ATTR, Advisor, Plan, planned_for
+from autotune.interop.for_optuna.draws import SoFar, draw
+from autotune.interop.for_optuna.given import GivenSpace, suggest
+from autotune.interop.for_optuna.inference import DefineByRun, InferredSpace
+from autotune.interop.for_optuna.translation import Translation, UnplannedError
+from autotune.interop.for_optuna.trials import STATUS_ATTR, Watch, metrics_of
 from autotune.interop.names import doubtful
-from autotune.interop.optuna_advisor import PLAN_ATTR, Advisor, Plan, planned_for
-from autotune.interop.optuna_draws import SoFar, draw
-from autotune.interop.optuna_given import GivenSpace, suggest
-from autotune.interop.optuna_inference import DefineByRun, InferredSpace
-from autotune.interop.optuna_translation import Translation, UnplannedError
-from autotune.interop.optuna_trials import STATUS_ATTR, Watch, metrics_of
 from autotune.search.contract import Option
 from autotune.space.configuration import Configuration, Value
 from autotune.space.space import Space

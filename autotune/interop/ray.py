@@ -21,8 +21,8 @@ except ImportError as error:
 
 from autotune.errors import InputError, Problem
 from autotune.interop.arguments import Engine, rules_of, spec_of
-from autotune.interop.ray_space import ray_space
-from autotune.interop.ray_trials import ITERATION, TuneTrial
+from autotune.interop.for_ray.space import ray_space
+from autotune.interop.for_ray.trials import ITERATION, TuneTrial
 from autotune.search.contract import Option, Reason, Strategy
 from autotune.search.contract import Problem as SearchProblem
 from autotune.search.registry import make_strategy
@@ -39,7 +39,7 @@ class AutotuneSearch(Searcher):  # type: ignore[misc]
     ``space`` is Tune's own search space (or comes with the Tuner's ``param_space``), a
     :class:`~autotune.space.space.Space`, or the path of a space.yaml. A file says what the metrics
     are too, and a trial past a metric's bound counts as wrong. ``constraints`` are rules over the parameters
-    of Tune's space; how they are called there, :func:`~autotune.interop.ray_space.ray_space` says.
+    of Tune's space; how they are called there, :func:`~autotune.interop.for_ray.space.ray_space` says.
     Several metrics are lists: ``metric=["time", "memory"], mode=["min", "min"]``.
 
     ``points_to_evaluate`` are tried first. A failed trial teaches that it failed, one that a scheduler

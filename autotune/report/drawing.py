@@ -1,7 +1,7 @@
 """What all figures share: their colours, their size, and text that matplotlib takes as it is.
 
 Figures are made without pyplot, so nothing global is touched. Each colour is a different one, so that a
-page can put its own in the place of each (:mod:`autotune.report.svg`).
+page can put its own in the place of each (:mod:`autotune.report.pages.svg`).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from autotune.report.numbers import say_count, say_gain, say_ratio, say_value
-from autotune.report.rule import varying
+from autotune.report.rules.rule import varying
 from autotune.report.summary import say_next, say_tried
 from autotune.session.families.matrix import Cell, Matrix
 from autotune.session.families.result import ManyResult

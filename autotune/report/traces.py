@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from autotune.report.evidence import Evidence, Place, opened
 from autotune.report.knob_views import say_value_of
+from autotune.report.pages.origin import flat
 from autotune.report.story import reasons_of, tell
-from autotune.report.study_origin import flat
 from autotune.store.records import TrialRecord
 from autotune.store.store import Store
 

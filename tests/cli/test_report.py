@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from tests.cli.conftest import autotune
-from tests.report.reading_html import faults
+from tests.report.pages.reading_html import faults
 
 
 def test_report_writes_a_file_named_after_the_study(folder: Path, tmp_path: Path) -> None:

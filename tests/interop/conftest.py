@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.interop.archive_cases import make_origin, write
+from tests.interop.archives.cases import make_origin, write
 
 
 @pytest.fixture

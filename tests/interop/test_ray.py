@@ -14,8 +14,8 @@ pytest.importorskip("ray.tune", reason="needs Ray Tune: pip install 'ray[tune]'"
 from ray import tune
 
 from autotune.errors import InputError
+from autotune.interop.for_ray.space import ray_space
 from autotune.interop.ray import AutotuneSearch
-from autotune.interop.ray_space import ray_space
 from autotune.search.contract import Observation
 from autotune.space.knobs import FloatRange, IntegerRange, OrderedValues, Permutation
 from autotune.space.space import Space

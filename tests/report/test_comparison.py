@@ -15,7 +15,7 @@ from autotune.report.comparison import (
     regressions,
     what_transfers,
 )
-from autotune.report.difference_studies import diff_studies
+from autotune.report.differences.studies import diff_studies
 from autotune.report.overview import comparable, outcomes, running, studies
 from autotune.status import Status
 from autotune.store.store import Store

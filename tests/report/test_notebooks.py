@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from autotune.interop.archive_import import import_archive
-from autotune.interop.archive_write import write_archive
+from autotune.interop.archives.importing import import_archive
+from autotune.interop.archives.writing import write_archive
 from autotune.report.recorded import notebook_store
 from autotune.store.store import Store
 from tests.store import postgres

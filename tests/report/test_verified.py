@@ -6,9 +6,9 @@ from pathlib import Path
 
 from autotune.report.evidence import load_evidence
 from autotune.report.overview import studies
-from autotune.report.page_markdown import markdown
+from autotune.report.pages.markdown import markdown
+from autotune.report.pages.study_page import study_page
 from autotune.report.spend import spend
-from autotune.report.study_page import study_page
 from autotune.session.searches import VERIFIED
 from tests.report.studies import Written
 

@@ -13,7 +13,7 @@ import pytest
 import autotune
 from autotune.errors import InputError, NothingFeasibleError
 from autotune.measure.outcome import Outcome
-from autotune.report.rule import make_rule
+from autotune.report.rules.rule import make_rule
 from autotune.report.shapes import summarize_many
 from autotune.session.again.derivation import derive
 from autotune.session.api import open_many

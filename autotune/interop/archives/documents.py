@@ -1,0 +1,102 @@
+"""What the documents in an archive may say: the shapes of those parts that others read. Pure.
+
+autotune writes these documents, and reads them as it has written them. In an archive they may be anybody's.
+"""
+
+from __future__ import annotations
+
+from autotune.interop.archives.kinds import (
+    any_list,
+    any_object,
+    at_least,
+    flag,
+    list_of,
+    numbers_of,
+    object_of,
+    one_or_each,
+    parts,
+    real,
+    text,
+    whole,
+)
+
+SEARCH = parts(strategy=text, seed=whole, options=any_object)
+MEASURE = parts(precision=real, confidence=real, memory=real)
+BUDGET = parts(trials=whole, time=real, patience=whole)
+
+SPACE = parts(
+    knobs=object_of(
+        parts(
+            values=any_list,
+            choices=any_list,
+            range=any_list,
+            permutation=any_list,
+            assign=any_list,
+            scale=text,
+        )
+    ),
+    constraints=list_of(text),
+    facts=any_object,
+    workload=any_object,
+)
+
+STUDY = parts(space=SPACE, identity=any_object, source=text, search=SEARCH, measure=MEASURE, budget=BUDGET)
+
+METRIC = parts(name=text, unit=text, at_most=real, at_least=real)
+
+SEGMENT = parts(
+    source_hash=text,
+    repository=parts(head=any_object, diff=any_object),
+    files=list_of(parts(name=text, bytes=whole)),
+)
+
+SETTINGS = parts(
+    search=SEARCH,
+    measure=MEASURE,
+    budget=BUDGET,
+    engine=parts(version=text, code=text),
+    space=text,
+    part=flag,
+    sources=list_of(parts()),
+)
+
+REASON = parts(
+    success=real,
+    seconds=real,
+    score=real,
+    credit=real,
+    uses=real,
+    level=real,
+    log_probability=real,
+    parent_metric=real,
+    best=real,
+    predicted=one_or_each(real),
+    spread=one_or_each(real),
+    logarithmic=one_or_each(flag),
+    sources=object_of(real),
+)
+
+FACTS = parts(step=whole, steps=at_least(1), curve=list_of(numbers_of(2)), resources=object_of(real))
+"""Of a trial: how far it went, its curve as ``[step, value]``, and what its code takes."""
+
+VERDICT = parts(
+    configuration=any_object,
+    baselines=any_list,
+    label=text,
+    remark=text,
+    confidence=real,
+    rounds=whole,
+    outcomes=object_of(list_of(text)),
+    across=list_of(parts(hash=text, configuration=any_object, found_by=list_of(whole))),
+)
+
+ENVIRONMENT = parts(
+    machine=parts(hostname=text, memory_bytes=whole, processor=parts(name=text)),
+    gpus=parts(devices=list_of(any_object)),
+    packages=any_object,
+    compilers=any_object,
+    python=any_object,
+    system=any_object,
+    state=parts(pressure=parts(load1=real)),
+)
+"""Of a machine and its software."""

@@ -1,0 +1,231 @@
+"""A strategy that follows a study: it is told what is new, and asked for the next trial."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from optuna.trial import FrozenTrial, TrialState
+
+from autotune.errors import InputError, Problem
+from autotune.interop.arguments import Engine
+from autotune.interop.for_optuna.translation import Translation
+from autotune.interop.for_optuna.trials import Watch, observation, steps
+from autotune.search.contract import Observation, Reason
+from autotune.search.contract import Problem as SearchProblem
+from autotune.search.loss import signed
+from autotune.search.project import project
+from autotune.search.registry import make_strategy
+from autotune.space.configuration import Configuration, Value, plain
+from autotune.space.knobs import Assignment, Choice, FloatRange, IntegerRange, OrderedValues
+from autotune.space.knobs.knob import Knob
+from autotune.space.language.binding import bind_rule
+from autotune.space.language.rule import Rule
+from autotune.space.language.syntax import Comparison, Item, Literal, Name, Node
+from autotune.space.space import Space
+from autotune.space.spec import MetricSpec
+from autotune.status import Status
+
+PLAN_ATTR = "autotune"
+"""The system attribute of a trial with what was planned for it, and why."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a trial shall try, and why."""
+
+    configuration: Configuration
+    reason: Reason
+    new: bool = True
+    """Whether it shall not be tried elsewhere too: it is neither a replicate nor fixed by the user."""
+
+    def to_document(self) -> dict[str, Any]:
+        return {"configuration": plain(self.configuration), "reason": dict(self.reason)}
+
+
+class Advisor:
+    """Holds a strategy at the place where a study stands.
+
+    The strategy is told each finished trial once, in the order of their numbers if that is how they
+    finish; running trials are pending. Its randomness comes from the seed and the number of the trial that
+    is planned. So a sequential study that is resumed elsewhere gets the same proposals as one that never
+    stopped.
+    """
+
+    def __init__(self, translation: Translation, metrics: Sequence[MetricSpec], engine: Engine) -> None:
+        """Raises :class:`InputError` where there is no such strategy, or no feasible configuration."""
+        self.translation = translation
+        self.metrics = tuple(metrics)
+        self.engine = engine
+        self._longest = 0
+        self._restart()
+
+    def _restart(self) -> None:
+        problem = SearchProblem(self.space, self.metrics, options=self.engine.options)
+        self.strategy = make_strategy(self.engine.strategy, problem, self.engine.seed)
+        self.watch = Watch()
+        self._running: dict[int, Configuration] = {}
+
+    @property
+    def space(self) -> Space:
+        return self.translation.space
+
+    # -- learning
+
+    def catch_up(self, trials: Sequence[FrozenTrial], number: int) -> None:
+        """Learn what is new in ``trials`` before the trial ``number`` is planned."""
+        if not self._follow(trials, number):
+            self._restart()
+            self._follow(trials, number)
+
+    def _follow(self, trials: Sequence[FrozenTrial], number: int) -> bool:
+        """Whether what is new could be added.
+
+        Else all must be told anew: a trial left its plan, or went on for longer than any before.
+        """
+        begun: list[Configuration] = []
+        for trial in trials[self.watch.open :]:
+            if trial.state is TrialState.RUNNING and trial.number not in (number, *self._running):
+                configuration = self.translation.configuration(trial.params, planned_for(trial))
+                if configuration is not None:
+                    self._running[trial.number] = configuration
+                    begun.append(configuration)
+        told: list[Observation] = []
+        news = self.watch.news(trials)
+        longest = max(map(steps, news), default=0)
+        if longest > self._longest:
+            self._longest = longest
+            return False
+        for trial in news:
+            found = self._observed(trial)
+            planned = self._running.pop(trial.number, None)
+            if planned is not None and (found is None or found.configuration != planned):
+                return False
+            if found is not None:
+                told.append(found)
+        self.strategy.restore(number, begun, told)
+        return True
+
+    def _observed(self, trial: FrozenTrial) -> Observation | None:
+        """What the trial teaches; ``None`` where its configuration cannot be known, or it was lost."""
+        complete = trial.state is TrialState.COMPLETE
+        configuration = self.translation.configuration(trial.params, planned_for(trial), complete=complete)
+        if configuration is None:
+            return None
+        found = observation(trial, configuration, self.metrics, self._longest)
+        return None if found.status is Status.LOST else replace(found, reason=_reason(trial, configuration))
+
+    # -- planning
+
+    def plan(self, number: int, fixed: Mapping[str, object]) -> Plan | None:
+        """What the trial ``number`` shall try; ``None`` where nothing is to be said."""
+        # Nothing new is proposed for a trial with an impossible value: it will not be what was proposed.
+        if self.translation.asked(fixed):
+            return self._completed(self.translation.values(fixed), number)
+        return self._proposed(number)
+
+    def _proposed(self, number: int) -> Plan | None:
+        for proposal in self.strategy.ask(1):
+            self._running[number] = proposal.configuration
+            return Plan(proposal.configuration, proposal.reason)
+        pending = self.strategy.pending.values()
+        if not self.strategy.usable and not any(one in self.space for one in pending):
+            raise InputError(self._infeasible())
+        return self._again() if self.translation.whole else None
+
+    def _again(self) -> Plan | None:
+        """Everything was tried: of what was tried least often the best, once more."""
+        told = self.strategy.usable
+        if not told:
+            return None
+        tries: dict[Configuration, int] = {}
+        for one in told:
+            tries[one.configuration] = tries.get(one.configuration, 0) + 1
+        best, _ = min(self._ranked(told), key=lambda pair: (tries[pair[0].configuration], pair[1]))
+        reason = {"strategy": self.strategy.name, "kind": "replicate"}
+        return Plan(best.configuration, reason, new=False)
+
+    def _ranked(self, told: Sequence[Observation]) -> list[tuple[Observation, float]]:
+        losses = np.nan_to_num(signed(self.strategy.problem, told), nan=np.inf)
+        return list(zip(told, map(float, losses), strict=True))
+
+    def _completed(self, fixed: Mapping[str, Value], number: int) -> Plan | None:
+        """A trial of which a part was fixed (it was enqueued): the rest near the best that is known."""
+        known = self._ranked(self.strategy.usable)
+        best = min(known, key=lambda pair: pair[1])[0].configuration if known else {}
+        wish = {**{k.name: best.get(k.name, k.default) for k in self.space.knobs}, **fixed}
+        rng = np.random.default_rng((self.engine.seed, number, 1))
+        try:
+            found = project(_restricted(self.space, fixed), wish, rng, self.strategy.taken)
+        except InputError:  # nothing feasible with it, or next to nothing: the user's wish ends no study
+            return None
+        if found is None:
+            return None
+        reason = {"strategy": self.strategy.name, "kind": "fixed", "fixed": sorted(fixed)}
+        return Plan(found, reason, new=False)
+
+    def _infeasible(self) -> Problem:
+        rules = ", ".join(repr(rule.text) for rule in self.space.constraints) or "the space"
+        return Problem(
+            f"no configuration satisfies {rules}", hint="loosen the constraints, or widen the ranges"
+        )
+
+    # -- the end
+
+    def exhausted_by(self, trial: FrozenTrial) -> bool:
+        """Whether nothing is left to try once ``trial`` has ended."""
+        size = self.space.feasible.size
+        if not self.translation.whole or self.space.continuous or size is None:
+            return False
+        if not self.translation.covers(trial):  # the space is larger than was known
+            return False
+        if len(self.strategy.usable) + len(self._running) + 1 < size:
+            return False
+        tried = {o.configuration for o in self.strategy.usable} | set(self._running.values())
+        last = self.translation.configuration(trial.params, planned_for(trial))
+        if last is not None:
+            tried.add(last)
+        return len(tried) >= size and sum(one in self.space for one in tried) >= size
+
+
+def _restricted(space: Space, fixed: Mapping[str, Value]) -> Space:
+    """``space`` with nothing but the ``fixed`` values for some of its knobs."""
+    knobs: list[Knob] = []
+    rules: list[Rule] = []
+    for knob in space.knobs:
+        name = knob.name
+        if name not in fixed:
+            knobs.append(knob)
+        elif isinstance(knob, (FloatRange, IntegerRange)):
+            knobs.append(OrderedValues(name, (fixed[name],), when=knob.when))
+        elif isinstance(knob, Choice) and isinstance(fixed[name], Mapping):
+            knobs.append(Choice(name, (fixed[name],), when=knob.when))
+        else:  # it keeps its values: a rule may speak of none that its knob never has
+            knobs.append(knob)
+            rules += [bind_rule(node, knobs=space.knobs) for node in _equal(knob, fixed[name])]
+    return Space(knobs, [*space.constraints, *rules])
+
+
+def _equal(knob: Knob, value: Value) -> list[Node]:
+    """What says that a knob has this value."""
+    pairs: list[tuple[Node, Value]] = [(Name(knob.name), value)]
+    if isinstance(knob, Assignment) and isinstance(value, Mapping):
+        pairs = [(Item(knob.name, item), place) for item, place in value.items()]
+    return [Comparison(("==",), (target, Literal(wanted))) for target, wanted in pairs]
+
+
+def planned_for(trial: FrozenTrial) -> Mapping[str, Value] | None:
+    """The values that were planned for a trial, by whichever process."""
+    found = trial.system_attrs.get(PLAN_ATTR)
+    return found["configuration"] if isinstance(found, dict) else None
+
+
+def _reason(trial: FrozenTrial, configuration: Configuration) -> Reason:
+    """Why ``configuration`` was planned for the trial; empty where it was not."""
+    found = trial.system_attrs.get(PLAN_ATTR)
+    if not isinstance(found, dict) or plain(configuration) != found["configuration"]:
+        return {}
+    reason: Reason = found["reason"]
+    return reason

@@ -1,0 +1,76 @@
+"""A parameter of an Optuna study that is drawn by itself: it is no part of what was planned."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import optuna
+from optuna.distributions import BaseDistribution
+from optuna.samplers import RandomSampler
+from optuna.trial import FrozenTrial
+
+from autotune.interop.for_optuna.parameters import Parameter
+from autotune.space.language.binding import bind_rule
+from autotune.space.language.rule import Rule
+
+DRAWS = 64
+"""How often a parameter is drawn until it satisfies the constraints."""
+
+
+@dataclass(frozen=True)
+class SoFar:
+    """The parameters that a trial has, a new one among them, and the constraints over just these."""
+
+    parameters: Mapping[str, Parameter]
+    rules: Sequence[Rule]
+
+    @classmethod
+    def of(
+        cls,
+        trial: FrozenTrial,
+        name: str,
+        distribution: BaseDistribution,
+        rules: Sequence[Rule],
+        called: Mapping[str, str],
+    ) -> SoFar:
+        """``name`` is the new one; ``called`` is what the rules call each of them."""
+        parameters: dict[str, Parameter] = {}
+        for each, its in {**trial.distributions, name: distribution}.items():
+            try:
+                parameter = Parameter.of(each, its, called[each])
+            except ValueError:
+                continue
+            if each == name or parameter.allows(trial.params[each]):
+                parameters[each] = parameter
+        knobs = [parameter.knob for parameter in parameters.values()]
+        known = {knob.name for knob in knobs}
+        own = parameters[name].knob.name if name in parameters else ""
+        bound = [bind_rule(r, knobs=knobs) for r in rules if own in r.knobs and r.knobs <= known]
+        return cls(parameters, bound)
+
+    def violates(self, params: Mapping[str, Any]) -> bool:
+        values = {p.knob.name: p.value(params[name]) for name, p in self.parameters.items()}
+        return not all(rule.holds(values) for rule in self.rules)
+
+
+def draw(
+    study: optuna.Study,
+    trial: FrozenTrial,
+    name: str,
+    distribution: BaseDistribution,
+    seed: int,
+    so_far: SoFar | None,
+) -> Any:
+    """A random value, the same for the same seed, number of the trial and name; drawn again while it violates
+    a constraint."""
+    entropy = (seed, trial.number, zlib.crc32(name.encode()))
+    random = RandomSampler(seed=int(np.random.SeedSequence(entropy).generate_state(1)[0]))
+    for _ in range(DRAWS):
+        param = random.sample_independent(study, trial, name, distribution)
+        if so_far is None or not so_far.rules or not so_far.violates({**trial.params, name: param}):
+            break
+    return param

@@ -1,0 +1,231 @@
+"""The T1 file of a Kernel Tuner script as a space.yaml: parameters as knobs, conditions as constraints.
+
+T1 is the format in which auto-tuners describe a kernel and its space to each other (schema T1 1.0.0, as
+Kernel Tuner ships it). Values are texts in Python, ``"[1, 2, 4]"`` or ``"list(range(1, 9))"``, worked out
+without running them. What the file says of the kernel's arguments and launch is not taken over: an
+objective says it here.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from autotune.errors import InputError, Location, Problem, shorten
+from autotune.interop.space_files.python_frame import Frame
+from autotune.interop.space_files.python_rules import rule_text
+from autotune.interop.space_files.python_text import Module, parsed
+from autotune.interop.space_files.space_text import Converted, can_be_written
+from autotune.space.configuration import Value
+from autotune.space.knobs.values import key
+from autotune.space.language.syntax import check_name
+from autotune.space.reading.space_file import load_text
+
+KINDS: Mapping[str, tuple[type, ...]] = {
+    "int": (int,),
+    "uint": (int,),
+    "float": (int, float),
+    "bool": (bool, int),
+    "string": (str,),
+}
+"""What the values of a parameter of each type may be."""
+
+
+LISTS: Mapping[str, str] = {
+    "TuningParameters": '[{"Name": "tile", "Type": "int", "Values": "[1, 2, 4]"}, ...]',
+    "Conditions": '[{"Expression": "tile * width <= 64"}, ...]',
+}
+"""What the lists of the file look like."""
+
+
+def convert(file: Path) -> Converted:
+    """The space that the T1 file describes. Raises :class:`InputError` with everything that is wrong."""
+    return _Reader(file).convert()
+
+
+class _Reader:
+    """One T1 file, with the places of its texts."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.text = load_text(file)
+        try:
+            self.document = json.loads(self.text)
+        except json.JSONDecodeError as error:
+            where = Location(str(file), error.lineno, error.colno)
+            raise InputError(Problem(f"this is not JSON: {error.msg}", where)) from None
+        except ValueError as error:  # a number of thousands of digits
+            raise InputError(Problem(f"this cannot be read: {error}", Location(str(file)))) from None
+        except RecursionError:
+            raise InputError(Problem("it is nested too deep", Location(str(file)))) from None
+        self.problems: list[Problem] = []
+        self.notes: list[str] = []
+        self.by_values: list[str] = []
+        """Parts of conditions that are said by the values for which they hold."""
+        self.module = Module(ast.Module([], []), str(file), {})
+
+    def convert(self) -> Converted:
+        space = self.mapping(self.document, "ConfigurationSpace")
+        parameters = self.listed(space, "TuningParameters")
+        knobs: dict[str, tuple[Value, ...]] = {}
+        defaults: dict[str, Value] = {}
+        for number, parameter in enumerate(parameters):
+            self.parameter(parameter, number, knobs, defaults)
+        if not parameters:
+            self.problems.append(Problem("there are no TuningParameters", Location(str(self.file))))
+        self.raise_all()
+        constraints = [
+            rule
+            for number, one in enumerate(self.listed(space, "Conditions"))
+            for rule in self.rule(one, number, knobs)
+        ]
+        self.raise_all()
+        return self.converted(knobs, defaults, tuple(dict.fromkeys(constraints)))
+
+    def raise_all(self) -> None:
+        if self.problems:
+            raise InputError(self.problems)
+
+    def mapping(self, whole: Any, name: str) -> Mapping[str, Any]:
+        found = whole.get(name) if isinstance(whole, dict) else None
+        if not isinstance(found, dict):
+            hint = "a recorded search is read by autotune import"
+            message = f"this is no T1 file: it has no {name}"
+            raise InputError(Problem(message, Location(str(self.file)), "ConfigurationSpace: {...}", hint))
+        return found
+
+    def listed(self, whole: Mapping[str, Any], name: str) -> Sequence[Any]:
+        found = whole.get(name) or []
+        if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+            raise InputError(Problem(f"{name} is no list of objects", self.place(name, 0), LISTS[name]))
+        return found
+
+    def parameter(
+        self, parameter: Mapping[str, Any], number: int, knobs: dict[str, Any], defaults: dict[str, Any]
+    ) -> None:
+        """Put the parameter's values into ``knobs``, and its default, if it has one, into ``defaults``."""
+        name = parameter.get("Name")
+        where = self.place("Values", number)
+        if not isinstance(name, str) or name in knobs:
+            again = isinstance(name, str)
+            message = f"there are two parameters {name!r}" if again else f"parameter {number} has no Name"
+            self.problems.append(Problem(message, where))
+            return
+        try:
+            check_name(name)
+        except ValueError as error:
+            self.problems.append(Problem(str(error), where, hint="rename it there"))
+            return
+        kind = parameter.get("Type")
+        if not isinstance(kind, str) or kind not in KINDS:
+            self.problems.append(Problem(f"{name} is of type {kind!r}", where, f"one of {', '.join(KINDS)}"))
+            return
+        try:
+            values = self.values(parameter.get("Values"), where)
+        except InputError as error:
+            self.problems += error.problems
+            return
+        wrong = [v for v in values if not isinstance(v, KINDS[kind]) or not can_be_written(v)]
+        if wrong or not values:
+            message = f"{name} can be {wrong[0]!r}" if wrong else f"{name} has no values"
+            finite = "finite " if kind == "float" else ""
+            self.problems.append(Problem(message, where, f"{finite}values of type {kind}"))
+            return
+        cast = bool if kind == "bool" else lambda value: value
+        knobs[name] = tuple({key(cast(value)): cast(value) for value in values}.values())
+        if "Default" in parameter:
+            self.default(name, parameter["Default"], knobs[name], defaults)
+
+    def default(self, name: str, written: Any, values: Sequence[Value], defaults: dict[str, Any]) -> None:
+        """Some write the default as a text, as they write values."""
+        meant = [written]
+        if isinstance(written, str) and not any(isinstance(value, str) for value in values):
+            with suppress(InputError):
+                meant = self.values(written, Location(str(self.file)))
+        found = [value for value in values if [value] == meant]
+        if found:
+            defaults[name] = found[0]
+        else:
+            self.notes.append(f"the Default of {name}, {shorten(repr(written))}, is none of its values.")
+
+    def values(self, written: Any, where: Location) -> list[Any]:
+        """The values, of a list or of the text of one."""
+        if isinstance(written, list):
+            return written
+        if not isinstance(written, str):
+            said = "there are no Values" if written is None else f"the Values are {shorten(repr(written))}"
+            raise InputError(Problem(said, where, 'a text such as "[1, 2, 4]"'))
+        try:
+            tree = parsed(written.strip(), "eval").body
+            found = self.module.value_in(tree, {"true": True, "false": False})
+            many = isinstance(found, (list, tuple, range, set))
+            return Frame(self.module, {}).collect(tree, found) if many else [found]
+        except (SyntaxError, ValueError, RecursionError) as error:
+            message = f"{shorten(written)!r} is no Python: {getattr(error, 'msg', error)}"
+            raise InputError(Problem(message, where)) from None
+        except InputError as error:
+            problem = error.problems[0]
+            raise InputError(Problem(problem.message, where, problem.expected, problem.hint)) from None
+
+    def rule(
+        self, condition: Mapping[str, Any], number: int, knobs: Mapping[str, Sequence[Value]]
+    ) -> list[str]:
+        where = self.place("Expression", number)
+        expression = condition.get("Expression")
+        if not isinstance(expression, str):
+            self.problems.append(Problem("this condition has no Expression", where))
+            return []
+        try:
+            found = rule_text(expression, knobs, where)
+        except InputError as error:
+            self.problems += error.problems
+            return []
+        self.by_values += found.listed
+        return [found.text]
+
+    def place(self, name: str, number: int) -> Location:
+        """Where the text of the key ``name`` begins when it is met for the ``number``-th time, from 0."""
+        found = list(re.finditer(rf'"{name}"\s*:\s*"?', self.text))
+        if number >= len(found):
+            return Location(str(self.file))
+        end = found[number].end()
+        line_start = self.text.rfind("\n", 0, end) + 1
+        return Location(str(self.file), self.text.count("\n", 0, end) + 1, end - line_start + 1)
+
+    def converted(
+        self,
+        knobs: Mapping[str, tuple[Value, ...]],
+        defaults: Mapping[str, Value],
+        constraints: Sequence[str],
+    ) -> Converted:
+        kernel = self.document.get("KernelSpecification")
+        kernel = kernel if isinstance(kernel, dict) else {}
+        name = str(kernel.get("KernelName") or self.file.stem)
+        name = name if can_be_written(name) else self.file.stem
+        size = kernel.get("ProblemSize")
+        plain = isinstance(size, list) and all(isinstance(x, int) and can_be_written(x) for x in size)
+        notes = [
+            "the kernel's arguments and launch are not taken over: the objective says them.",
+            *self.notes,
+        ]
+        notes += [
+            f"{shorten(part)} is said by the values for which it holds: say it anew where you change some."
+            for part in dict.fromkeys(self.by_values)
+        ]
+        made = Converted(
+            name=re.sub(r"[^\w.-]+", "-", name).strip("-.")[:100] or "kernel",
+            about=f"The space of {name} from {self.file.name}, a T1 file.",
+            objective="objective.py:Objective",
+            knobs=knobs,
+            default={name: defaults.get(name, values[0]) for name, values in knobs.items()},
+            constraints=constraints,
+            workload={"problem_size": tuple(size)} if plain and isinstance(size, list) else {},
+            notes=notes,
+            file=str(self.file),
+        )
+        return made.with_feasible_default([name for name in knobs if name not in defaults])

@@ -1,0 +1,84 @@
+"""A condition that rules have no words for, said by the values for which it holds. Pure.
+
+``(x & (x - 1)) == 0`` of a knob that is one of 16, 24, 32 is ``x in [16, 32]``.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Mapping, Sequence
+from itertools import product
+from math import prod
+
+from autotune.errors import InputError
+from autotune.interop.space_files.exact_rules import exact_rules
+from autotune.interop.space_files.python_text import Module
+from autotune.space.configuration import Value
+from autotune.space.language.parser import parse
+from autotune.space.language.syntax import Literal, Node
+
+MOST_COMBINATIONS = 10_000
+"""Of values for which a condition is worked out."""
+
+LONGEST = 1_000
+"""Characters that a condition may become; the rule language takes twice as many in one rule."""
+
+TOO_MANY = "the values that satisfy it are too many to be listed"
+
+
+def listed(node: ast.expr, knobs: Mapping[str, Sequence[Value]]) -> Node | str:
+    """The rule, or why there is none: empty where the condition itself is not understood.
+
+    It is worked out for each combination of the values of the knobs in it.
+    """
+    plain = _Names(knobs).visit(copy.deepcopy(node))
+    names = [name for name in knobs if any(_is(part, name) for part in ast.walk(plain))]
+    if not names:  # it says nothing of any configuration
+        return ""
+    own = {name: tuple(knobs[name]) for name in names}
+    few = prod(map(len, own.values())) <= MOST_COMBINATIONS
+    module = Module(ast.Module([], []), "", {})
+    rows = []
+    try:
+        for row in product(*own.values()):
+            if module.value_in(plain, dict(zip(own, row, strict=True))):
+                rows.append(row)
+            if not few:
+                return TOO_MANY
+    except InputError:
+        return ""
+    if not rows:
+        return Literal(False)
+    rules = exact_rules(own, rows)
+    if sum(map(len, rules)) > LONGEST:
+        return TOO_MANY
+    return parse(" and ".join(f"({rule})" for rule in rules)) if rules else Literal(True)
+
+
+def _is(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+class _Names(ast.NodeTransformer):
+    """``p["tile"]`` and ``p.tile`` as ``tile``."""
+
+    def __init__(self, knobs: Mapping[str, Sequence[Value]]) -> None:
+        self.knobs = knobs
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        match node:
+            case ast.Subscript(value=ast.Name(id=whole), slice=ast.Constant(value=str() as name)):
+                return self.named(node, whole, name)
+        return self.generic_visit(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        match node:
+            case ast.Attribute(value=ast.Name(id=whole), attr=name):
+                return self.named(node, whole, name)
+        return self.generic_visit(node)
+
+    def named(self, node: ast.expr, whole: str, name: str) -> ast.AST:
+        if whole in self.knobs or name not in self.knobs:
+            return node
+        return ast.copy_location(ast.Name(name, ast.Load()), node)

@@ -1,0 +1,172 @@
+"""Which statements of a Python source a value depends on, by the names that they change. Pure.
+
+A source does much that has nothing to do with the value: imports, kernels, launches. Only the statements
+that may change what the value is made of have to be understood.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+
+from autotune.interop.space_files.python_operators import FUNCTIONS
+
+Names = frozenset[str]
+
+
+def slice_of(body: Sequence[ast.stmt], nodes: Sequence[ast.AST]) -> list[ast.stmt]:
+    """Those statements of ``body``, in their order, that ``nodes`` depend on."""
+    changes = Changes(body)
+    changing: dict[str, list[int]] = defaultdict(list)
+    for index, statement in enumerate(body):
+        for name in changes.of(statement):
+            changing[name].append(index)
+    needed = set[str]()
+    chosen = set[int]()
+    waiting = [name for node in nodes for name in mentioned(node)]
+    while waiting:
+        name = waiting.pop()
+        if name in needed:
+            continue
+        needed.add(name)
+        for index in changing[name]:
+            if index not in chosen:
+                chosen.add(index)
+                waiting += mentioned(body[index])
+    return [body[index] for index in sorted(chosen)]
+
+
+class Changes:
+    """The names that statements of a source assign to, or whose lists and dictionaries they may change.
+
+    A list can be changed by another name, and what is in it by that of a loop: ``c.num_warps = 8`` in a loop
+    ``for c in configs`` changes ``configs``.
+    """
+
+    def __init__(self, body: Sequence[ast.stmt]) -> None:
+        self._functions: dict[str, list[ast.FunctionDef]] = defaultdict(list)
+        self._held: dict[str, set[str]] = defaultdict(set)
+        """Of a name those whose lists it may stand for, or hold."""
+        for statement in body:
+            if isinstance(statement, ast.FunctionDef):
+                self._functions[statement.name].append(statement)
+            for name, held in _holding(statement):
+                self._held[name].add(held)
+        self._known: dict[str, Names] = {}
+
+    def of(self, statement: ast.stmt) -> Names:
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            return frozenset({statement.name})
+        assigned, altered = set(_assigned(statement)), set(_altered(statement))
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name) and node.id in self._functions:
+                altered |= self._by_function(node.id)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                altered |= self._given(node) if node.func.id in self._functions else set()
+        return frozenset(assigned | self._reached(altered))
+
+    def _reached(self, names: Iterable[str]) -> set[str]:
+        """These names, and those whose lists they may hold."""
+        found, waiting = set[str](), list(names)
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                waiting += self._held.get(name, ())
+        return found
+
+    def _by_function(self, name: str) -> Names:
+        """What the functions of this name change, and those that they mention in turn."""
+        if name not in self._known:
+            found, reached, waiting = set[str](), set[str](), [name]
+            while waiting:
+                one = waiting.pop()
+                if one in self._functions and one not in reached:
+                    reached.add(one)
+                    for function in self._functions[one]:
+                        found |= {*_assigned(function), *_altered(function)}
+                        waiting += mentioned(function)
+            self._known[name] = frozenset(found)
+        return self._known[name]
+
+    def _given(self, call: ast.Call) -> set[str]:
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        return {one.id for one in given if isinstance(one, ast.Name)}
+
+
+def mentioned(node: ast.AST) -> set[str]:
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+
+
+def _assigned(statement: ast.AST) -> Iterator[str]:
+    for node in ast.walk(statement):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+                yield name
+            case ast.alias(name=name, asname=other):
+                yield other or name
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+
+
+def _altered(statement: ast.AST) -> Iterator[str]:
+    """The names of what may be changed in place."""
+    for node in ast.walk(statement):
+        match node:
+            case ast.Call(func=ast.Attribute(value=whole)):
+                yield from _root(whole)
+            case ast.Subscript(value=whole, ctx=ast.Store() | ast.Del()):
+                yield from _root(whole)
+            case ast.Attribute(value=whole, ctx=ast.Store() | ast.Del()):
+                yield from _root(whole)
+            case ast.AugAssign(target=ast.Name(id=name)):
+                yield name
+
+
+def _holding(statement: ast.AST) -> Iterator[tuple[str, str]]:
+    """Names, each with one whose lists, or what is in them, it may stand for or hold from then on."""
+    for node in ast.walk(statement):
+        match node:
+            case ast.Assign(value=value, targets=targets):
+                pairs = [(target, value) for target in targets]
+            case (
+                ast.AnnAssign(target=target, value=ast.expr() as value)
+                | ast.AugAssign(target=target, value=value)
+                | ast.For(target=target, iter=value)
+                | ast.comprehension(target=target, iter=value)
+            ):
+                pairs = [(target, value)]
+            case ast.Call(func=ast.Attribute(value=whole), args=given):
+                pairs = [(whole, value) for value in given]
+            case _:
+                pairs = []
+        for target, value in pairs:
+            yield from product(_roots(target), _parts(value))
+
+
+def _parts(node: ast.AST) -> Iterator[str]:
+    """The names of what a value may be, or be made of; not of what unknown functions are given."""
+    if isinstance(node, ast.Name):
+        yield node.id
+    elif not isinstance(node, ast.Call) or getattr(node.func, "id", "") in FUNCTIONS:
+        for child in ast.iter_child_nodes(node):
+            yield from _parts(child)
+
+
+def _roots(target: ast.AST) -> Iterator[str]:
+    """The names that a target assigns to, or to a part of."""
+    if isinstance(target, (ast.Tuple, ast.List, ast.Starred)):
+        for child in ast.iter_child_nodes(target):
+            yield from _roots(child)
+    elif isinstance(target, ast.expr):
+        yield from _root(target)
+
+
+def _root(node: ast.expr) -> Iterator[str]:
+    """The name that ``name.part[0].part`` begins with."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    if isinstance(node, ast.Name):
+        yield node.id

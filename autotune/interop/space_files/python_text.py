@@ -1,0 +1,199 @@
+"""What expressions and short functions of a Python source come to, found without running any of it.
+
+Understood are literals, arithmetic, comparisons, comprehensions, a handful of functions such as ``range`` and
+``itertools.product``, names that the module itself assigns, and its functions made of assignments,
+``if``, loops, changes of lists and dictionaries, and ``return``. Anything else is an error that names its
+file, line and column. Work and sizes are bounded, since the source is somebody else's.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, overload
+
+from autotune.errors import InputError, Location, Problem, shorten
+from autotune.interop.space_files.python_frame import Call, Closure, Frame, Jump, Known, Return, Scope
+from autotune.interop.space_files.python_operators import MODULES
+from autotune.interop.space_files.python_slice import Changes, slice_of
+
+MOST_STEPS = 500_000
+
+MUTABLE = (list, dict, set)
+
+UNDERSTOOD = "literals, ranges, comprehensions, and names and functions of this file made of them"
+
+
+@overload
+def parsed(text: str, mode: Literal["exec"]) -> ast.Module: ...
+@overload
+def parsed(text: str, mode: Literal["eval"]) -> ast.Expression: ...
+def parsed(text: str, mode: Literal["exec", "eval"]) -> ast.AST:
+    """The tree of a source or of an expression. ``SyntaxError``, or ``ValueError`` (a NUL byte), else."""
+    try:
+        return ast.parse(text, mode=mode)
+    except (RecursionError, MemoryError):  # of Python's own parser: thousands of signs or brackets in a row
+        raise SyntaxError("it is nested too deep") from None
+
+
+class Module:
+    """A Python source as text.
+
+    ``calls`` says what calls of further functions come to, by their last name; ``known`` what names stand for
+    that only running the source tells, such as ``os.environ``.
+    """
+
+    def __init__(
+        self,
+        tree: ast.Module,
+        file: str,
+        calls: Mapping[str, Call],
+        known: Mapping[str, Known] = MappingProxyType({}),
+    ) -> None:
+        self.tree = tree
+        self.file = file
+        self.calls = calls
+        self.known = known
+        self.renamed: Mapping[str, str] = dict(_renamed(tree))
+        self._changes = Changes(tree.body)
+        self._values: Scope = {}
+        self._failed: dict[str, InputError | None] = {}
+        """Names that a statement gave a value that is not understood, and why; None for an import."""
+        self._calling: list[ast.AST] = []
+        self._steps = 0
+
+    def not_understood(self, node: ast.AST, why: str = "", hint: str = "") -> InputError:
+        """The error that ``node`` is more than can be understood without running it."""
+        text = ast.unparse(node)
+        where = Location(self.file, getattr(node, "lineno", 0), getattr(node, "col_offset", -1) + 1)
+        message = f"{shorten(text)!r} is not understood" + (f": {why}" if why else "")
+        return InputError(Problem(message, where, UNDERSTOOD, hint))
+
+    def value(self, node: ast.expr, before: ast.AST | None = None) -> Any:
+        """What ``node`` comes to where ``before`` stands in the source; at its end without."""
+        self._values, self._failed, self._steps = {}, {}, 0
+        for statement in slice_of(self._statements(before), [node]):
+            self._run(statement)
+        self._steps = 0  # so that what took too many is named, and not what asks for it
+        return Frame(self, {}).value(node)
+
+    def value_in(self, node: ast.expr, scope: Scope) -> Any:
+        """What ``node`` comes to where the names of ``scope`` have these values."""
+        self._steps = 0
+        return Frame(self, scope).value(node)
+
+    def _statements(self, before: ast.AST | None) -> list[ast.stmt]:
+        """Those that have run when ``before`` is met; all for one in a function, which runs whenever."""
+        for index, statement in enumerate(self.tree.body):
+            if before is not None and any(node is before for node in ast.walk(statement)):
+                body = statement.body if isinstance(statement, ast.FunctionDef) else []
+                inside = any(node is before for one in body for node in ast.walk(one))
+                return self.tree.body if inside else self.tree.body[:index]
+        return self.tree.body
+
+    def _run(self, statement: ast.stmt) -> None:
+        """Carry out a statement of the module; what it changes is not known where it is not understood."""
+        changed = self._changes.of(statement)
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            self._forget(changed, None)
+            return
+        try:
+            Frame(self, self._values).run(statement)
+        except InputError as error:
+            self._forget(changed, error)
+        except Jump:  # a return that stands in no function
+            self._forget(changed, self.not_understood(statement))
+        self._failed = {name: why for name, why in self._failed.items() if name not in self._values}
+
+    def _forget(self, changed: Iterable[str], why: InputError | None) -> None:
+        """These names, and others of the same lists, may be half changed."""
+        halves = {id(self._values[name]) for name in changed if isinstance(self._values.get(name), MUTABLE)}
+        also = [name for name, value in self._values.items() if id(value) in halves]
+        for name in (*changed, *also):
+            self._values.pop(name, None)
+            self._failed[name] = why
+
+    def named(self, node: ast.Name) -> Any:
+        """What the statements of the module have made of a name so far."""
+        name = node.id
+        if name == "__name__":
+            return Path(self.file).stem
+        if (error := self._failed.get(name)) is not None:
+            raise error
+        if name in self._values:
+            return self._values[name]
+        why = f"this file assigns nothing to {name} before, outside of functions and classes"
+        if name in self._failed:
+            why = "it is imported"
+        raise self.not_understood(node, why)
+
+    def closure(self, name: str) -> Closure | None:
+        """The function that a name of the module stands for, if it is one that is understood."""
+        found = None if name in self._failed else self._values.get(name)
+        return found if isinstance(found, Closure) else None
+
+    def apply(self, closure: Closure, node: ast.AST, given: list[Any], by_name: Scope | None = None) -> Any:
+        """What a function of the module returns for these arguments; ``node`` is where it is called."""
+        function = closure.function
+        name = getattr(function, "name", "lambda")
+        if function in self._calling:
+            raise self.not_understood(node, "it calls itself")
+        scope = {**closure.scope, **self._bound(function, name, node, given, by_name or {})}
+        self._calling.append(function)
+        try:
+            if isinstance(function, ast.Lambda):
+                return Frame(self, scope).value(function.body)
+            for statement in function.body:
+                Frame(self, scope).run(statement)
+        except Return as returned:
+            return returned.value
+        finally:
+            self._calling.pop()
+        return None
+
+    def _bound(
+        self,
+        function: ast.FunctionDef | ast.Lambda,
+        called: str,
+        node: ast.AST,
+        given: list[Any],
+        by_name: Scope,
+    ) -> Scope:
+        arguments = function.args
+        positions = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
+        names = [*positions, *(a.arg for a in arguments.kwonlyargs)]
+        others = {name: value for name, value in by_name.items() if name not in names}
+        too_many = len(given) > len(positions) and not arguments.vararg
+        if too_many or (others and not arguments.kwarg):
+            raise self.not_understood(node, f"the arguments of {called}()")
+        scope: Scope = {**dict(zip(positions, given, strict=False)), **by_name}
+        if arguments.vararg:
+            scope[arguments.vararg.arg] = tuple(given[len(positions) :])
+        if arguments.kwarg:
+            scope[arguments.kwarg.arg] = others
+        ending = positions[len(positions) - len(arguments.defaults) :]
+        defaults: dict[str, ast.expr | None] = dict(zip(ending, arguments.defaults, strict=True))
+        defaults |= {a.arg: d for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)}
+        for name in names:
+            if name not in scope:
+                if (default := defaults.get(name)) is None:
+                    raise self.not_understood(node, f"{called}() needs {name}")
+                scope[name] = Frame(self, {}).value(default)
+        return scope
+
+    def step(self, node: ast.AST) -> None:
+        self._steps += 1
+        if self._steps > MOST_STEPS:
+            raise self.not_understood(node, f"it takes more than {MOST_STEPS:,} steps")
+
+
+def _renamed(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """The names under which the modules whose functions are known, and those functions, are imported."""
+    for statement in ast.walk(tree):
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            whole = getattr(statement, "module", None)
+            for alias in statement.names:
+                if alias.asname and (whole or alias.name) in MODULES:
+                    yield alias.asname, alias.name

@@ -1,0 +1,104 @@
+"""Recipes of two places side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from autotune.hook.recipes import Metric, Recipe, Speedup
+from autotune.report.differences.difference import Contrast, Differences, by_runs, incomparable, pairs_of
+from autotune.report.story import differing
+from autotune.session.again.replicates import Interval
+from autotune.space.configuration import Configuration
+from autotune.space.spec import ratio_title
+
+
+def diff_recipes(one: Sequence[Recipe], other: Sequence[Recipe], names: tuple[str, str]) -> list[Differences]:
+    """One entry for each recipe that differs; where each side has just one, those two, whatever they are of.
+
+    Recipes belong together that are of the same name, device and workload; what only one side has is said in
+    an entry of its own.
+    """
+    if len(one) == len(other) == 1:
+        return [_pair(one[0], other[0])]
+    return list(_matched(one, other, names))
+
+
+def _matched(one: Sequence[Recipe], other: Sequence[Recipe], names: tuple[str, str]) -> Iterator[Differences]:
+    for recipe in one:
+        twin = next((its for its in other if recipe.replaces(its)), None)
+        if twin is None:
+            yield Differences("recipes", _label(recipe), "", remarks=[f"it is in {names[0]} alone"])
+            continue
+        found = _pair(recipe, twin)
+        if not found.alike or any(c.answer in ("better", "worse") for c in found.contrasts):
+            yield found
+    for recipe in other:
+        if not any(recipe.replaces(its) for its in one):
+            yield Differences("recipes", "", _label(recipe), remarks=[f"it is in {names[1]} alone"])
+
+
+def _label(recipe: Recipe) -> str:
+    workload = ", ".join(f"{name} {value}" for name, value in recipe.case.values.items())
+    return f"{recipe.name}{f' for {workload}' if workload else ''} on {recipe.device}"
+
+
+def _pair(one: Recipe, other: Recipe) -> Differences:
+    configurations = (Configuration(dict(recipe.configuration)) for recipe in (one, other))
+    return Differences(
+        kind="recipes",
+        one=_label(one),
+        other=_label(other),
+        parts={
+            "recipe": pairs_of(_of(one), _of(other)),
+            "configuration": differing(*configurations),
+            "made": pairs_of(_made(one), _made(other)),
+            "versions": pairs_of(one.versions, other.versions),
+        },
+        contrasts=tuple(_contrasts(one, other)),
+    )
+
+
+def _of(recipe: Recipe) -> dict[str, object]:
+    return {
+        "name": recipe.name,
+        "device": recipe.device,
+        "workload": dict(recipe.case.values),
+        "types": dict(recipe.case.types),
+    }
+
+
+def _made(recipe: Recipe) -> dict[str, object]:
+    return {
+        "defended": recipe.defended,
+        "trials": recipe.trials,
+        "source": recipe.source,
+        "study": recipe.study,
+        "tuned": recipe.tuned,
+    }
+
+
+def _contrasts(one: Recipe, other: Recipe) -> Iterator[Contrast]:
+    if one.speedup is not None and other.speedup is not None:
+        sides = (_speedup(one.speedup), _speedup(other.speedup))
+        goal, unit = (one.metric.goal, one.metric.unit) if one.metric is not None else (None, "")
+        name = f"{ratio_title(goal, unit)} over the default"
+        yield by_runs(name, "", "maximize", *sides, None, 0.0)
+    if one.metric is None or other.metric is None:
+        return
+    name, unit = one.metric.name, one.metric.unit
+    first, second = _metric(one.metric), _metric(other.metric)
+    if name != other.metric.name:
+        yield incomparable(name, unit, f"the other is of {other.metric.name}", first, second)
+    elif one.case != other.case or one.device != other.device:
+        yield incomparable(name, unit, "they are of different workloads or devices", first, second)
+    else:
+        yield by_runs(name, unit, one.metric.goal, first, second, None, 0.0)
+
+
+def _speedup(speedup: Speedup) -> Interval:
+    return speedup.estimate, speedup.low, speedup.high
+
+
+def _metric(metric: Metric) -> Interval:
+    low = metric.value if metric.low is None else metric.low
+    return metric.value, low, metric.value if metric.high is None else metric.high

@@ -1,0 +1,153 @@
+"""Two studies of a store side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from autotune.measure.rules.significance import paired_shift
+from autotune.report.differences.difference import Contrast, Differences, by_runs, incomparable, pairs_of
+from autotune.report.differences.trials import code_pairs, environment_pairs
+from autotune.report.story import differing
+from autotune.session.again.replaying import own_results, replicates
+from autotune.session.again.replicates import Interval, spread_of
+from autotune.session.answers import load_result
+from autotune.session.result import Result
+from autotune.space.configuration import Configuration, plain
+from autotune.space.spec import MetricSpec, ratio_title
+from autotune.store.records import StudyRecord, TrialRecord
+from autotune.store.store import Store
+
+FEWEST = 6
+"""Configurations that both have measured; fewer say nothing with 95 % confidence."""
+
+
+def diff_studies(store: Store, one: StudyRecord, other: StudyRecord) -> Differences:
+    """What differs between two studies, whether their winners do, and whether all they share does."""
+    results = (load_result(store, one), load_result(store, other))
+    best = (result.best or Configuration({}) for result in results)
+    remarks = []
+    mine, its = one.goals[0], other.goals[0]
+    if mine.name != its.name:
+        remarks.append(f"they measure different things: {mine.name} and {its.name}")
+    elif mine.goal != its.goal:
+        remarks.append(
+            f"they have different goals: one is to {mine.goal} {mine.name}, the other to {its.goal} it"
+        )
+    if one.replayed != other.replayed:
+        remarks.append("one was measured, the other comes from a recording")
+    return Differences(
+        kind="studies",
+        one=one.label,
+        other=other.label,
+        parts={
+            "study": pairs_of(_facts(one), _facts(other)),
+            "workload": pairs_of(one.workload, other.workload),
+            "space": pairs_of(_space(one), _space(other)),
+            "settings": pairs_of(_settings(one), _settings(other)),
+            "trials": pairs_of(one.counts, other.counts),
+            "winner": differing(*best),
+            "code": code_pairs(store, store.latest_segment(one.id), store.latest_segment(other.id)),
+            "environment": environment_pairs(
+                store.environment(one.environment_hash), store.environment(other.environment_hash)
+            ),
+        },
+        contrasts=() if remarks else tuple(_contrasts(store, *results)),
+        remarks=remarks,
+    )
+
+
+def _facts(study: StudyRecord) -> dict[str, Any]:
+    return {
+        "objective": study.objective,
+        "machine": study.machine_key,
+        **{f"metric {metric['name']}": _said_of(metric) for metric in study.metrics},
+        "replayed": study.replayed,
+    }
+
+
+def _said_of(metric: Mapping[str, Any]) -> dict[str, Any]:
+    """Goal, unit and bounds, where it has them."""
+    return {part: value for part, value in metric.items() if part != "name" and value not in (None, "")}
+
+
+def _space(study: StudyRecord) -> dict[str, Any]:
+    """Knobs by name, and constraints."""
+    space = study.document.get("space") or {}
+    rules = {f"constraint {rule}": True for rule in space.get("constraints") or ()}
+    return {**(space.get("knobs") or {}), **rules}
+
+
+def _settings(study: StudyRecord) -> dict[str, Any]:
+    parts = ("search", "measure", "budget")
+    return {
+        f"{part}.{name}": value for part in parts for name, value in (study.document.get(part) or {}).items()
+    }
+
+
+def _contrasts(store: Store, one: Result, other: Result) -> Iterator[Contrast]:
+    """The speed-ups, the winners, and all that both have tried."""
+    goal = one.metric
+    yield _speedups(one, other)
+    first, second = _best(one), _best(other)
+    winners = f"{goal.name} of the winners"
+    if dict(one.study.workload) != dict(other.study.workload):
+        yield incomparable(winners, goal.unit, "they had different workloads", first, second)
+        return
+    own, its = (own_results(store, result.study.id) for result in (one, other))
+    if first is None or second is None:
+        yield incomparable(winners, goal.unit, "one of them has no winner", first, second)
+    else:
+        spread = spread_of([*replicates(own, goal.name), *replicates(its, goal.name)])
+        precision = float((one.study.document.get("measure") or {}).get("precision", 0.0))
+        yield by_runs(winners, goal.unit, goal.goal or "minimize", first, second, spread, precision)
+    yield _shared(own, its, goal)
+
+
+def _best(result: Result) -> Interval | None:
+    estimate = result.metrics.get(result.metric.name)
+    return None if estimate is None else (estimate.value, estimate.low, estimate.high)
+
+
+def _speedups(one: Result, other: Result) -> Contrast:
+    """Over the default: each is of one finale, so that how runs differ does not come in."""
+    name = f"{ratio_title(one.metric.goal, one.metric.unit)} over the default"
+    first, second = _speedup(one), _speedup(other)
+    if first is None or second is None:
+        return incomparable(name, "", "one of them was not measured again", first, second)
+    if _default(one) != _default(other):
+        return incomparable(name, "", "their defaults are not the same", first, second)
+    return by_runs(name, "", "maximize", first, second, None, 0.0)
+
+
+def _speedup(result: Result) -> Interval | None:
+    found = result.speedup
+    return None if found is None else (found.estimate, found.low, found.high)
+
+
+def _default(result: Result) -> object:
+    """The default of a study, as its first trial or its finale had it."""
+    own = next((t for t in result.trials if t.reason.get("kind") == "default"), None)
+    return None if own is None else plain(own.configuration)
+
+
+def _shared(own: Sequence[TrialRecord], its: Sequence[TrialRecord], goal: MetricSpec) -> Contrast:
+    """Over all configurations that both have measured: signed ranks of the logarithms of their ratios."""
+    name = f"{goal.name} of what both have tried"
+    first, second = (
+        {t.hash: t.metrics[goal.name].value for t in trials if goal.name in t.metrics}
+        for trials in (own, its)
+    )
+    common = [(first[digest], second[digest]) for digest in first if digest in second]
+    if len(common) < FEWEST:
+        why = f"{len(common)} configurations were measured in both, and {FEWEST} are needed"
+        return incomparable(name, goal.unit, why)
+    if min(map(min, common)) <= 0:
+        return incomparable(name, goal.unit, f"there is no ratio to a {goal.name} of 0 or less")
+    sign = 1.0 if goal.goal == "minimize" else -1.0
+    shift = paired_shift([sign * math.log(a / b) for a, b in common], 0.95)
+    ratio = (math.exp(shift[0]), math.exp(shift[1]), math.exp(shift[2]))
+    answer: Any = "better" if ratio[1] > 1.0 else "worse" if ratio[2] < 1.0 else "no difference shown"
+    how = f"{len(common)} configurations that both have measured; signed ranks of their ratios, 95%"
+    return Contrast(name, goal.unit, None, None, answer, how, ratio)

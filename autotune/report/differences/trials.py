@@ -1,0 +1,203 @@
+"""Two trials of a store side by side."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from autotune.errors import InputError
+from autotune.measure.rules.significance import speedup
+from autotune.provenance.environment import compare
+from autotune.report.differences.difference import (
+    Contrast,
+    Differences,
+    Pair,
+    by_runs,
+    incomparable,
+    pairs_of,
+)
+from autotune.report.story import differing
+from autotune.session.again.replaying import environment_of, own_results, replicates
+from autotune.session.again.replicates import Interval, spread_of
+from autotune.session.frozen import SOURCE
+from autotune.space.spec import MetricSpec
+from autotune.status import Status
+from autotune.store.records import SegmentRecord, StudyRecord, TrialRecord
+from autotune.store.store import Store
+
+ROUND = "round"
+"""In the context of a reading of a finale: the round that it was taken in."""
+
+
+def diff_trials(store: Store, one: TrialRecord, other: TrialRecord) -> Differences:
+    """What differs between two trials, and whether their outcomes do."""
+    studies = (store.study(one.study_id), store.study(other.study_id))
+    segments = (store.segment(one.segment_id), store.segment(other.segment_id))
+    remarks = list(_remarks(*studies))
+    contrasts = [_contrast(store, one, other, goal, studies, remarks) for goal in _shared_goals(*studies)]
+    return Differences(
+        kind="trials",
+        one=f"trial {one.number} of {studies[0].label}",
+        other=f"trial {other.number} of {studies[1].label}",
+        parts={
+            "configuration": differing(one.configuration, other.configuration),
+            "outcome": pairs_of(_ending(one), _ending(other)),
+            "workload": pairs_of(studies[0].workload, studies[1].workload),
+            "code": code_pairs(store, *segments),
+            "environment": environment_pairs(environment_of(store, one), environment_of(store, other)),
+        },
+        contrasts=contrasts,
+        remarks=remarks,
+    )
+
+
+def _ending(trial: TrialRecord) -> Mapping[str, Any]:
+    return {"status": str(trial.status), "why": trial.message.strip() or None}
+
+
+def _remarks(one: StudyRecord, other: StudyRecord) -> Iterator[str]:
+    """Why a comparison of trials of these studies means nothing."""
+    if one.id == other.id:
+        return
+    if one.objective != other.objective:
+        yield "they are of different objectives"
+    if dict(one.workload) != dict(other.workload):
+        yield "they had different workloads"
+    if one.replayed != other.replayed:
+        yield "one was measured, the other comes from a recording"
+
+
+def _shared_goals(one: StudyRecord, other: StudyRecord) -> list[MetricSpec]:
+    theirs = {(goal.name, goal.goal) for goal in other.goals}
+    return [goal for goal in one.goals if (goal.name, goal.goal) in theirs]
+
+
+def _contrast(
+    store: Store,
+    one: TrialRecord,
+    other: TrialRecord,
+    goal: MetricSpec,
+    studies: tuple[StudyRecord, StudyRecord],
+    remarks: Sequence[str],
+) -> Contrast:
+    sides = (_interval(one, goal.name), _interval(other, goal.name))
+    for trial, side in zip((one, other), sides, strict=True):
+        if side is None:
+            why = f"trial {trial.number} ended as {trial.status}"
+            return incomparable(goal.name, goal.unit, why, *sides)
+        if trial.status is Status.PRUNED and trial.facts.get("step") is not None:
+            why = f"trial {trial.number} was stopped after step {trial.facts['step']}"
+            return incomparable(goal.name, goal.unit, why, *sides)
+    if remarks:
+        return incomparable(goal.name, goal.unit, "; ".join(remarks), *sides)
+    if one.hash != other.hash and one.study_id == other.study_id:
+        paired = _side_by_side(store, one, other, goal, studies[0])
+        if paired is not None:
+            return paired
+    first, second = sides
+    assert first is not None and second is not None
+    groups = [
+        group
+        for study in {study.id for study in studies}
+        for group in replicates(own_results(store, study), goal.name)
+    ]
+    precision = float((studies[0].document.get("measure") or {}).get("precision", 0.0))
+    return by_runs(goal.name, goal.unit, goal.goal or "minimize", first, second, spread_of(groups), precision)
+
+
+def _interval(trial: TrialRecord, metric: str) -> Interval | None:
+    if trial.status.failed or metric not in trial.metrics:
+        return None
+    estimate = trial.metrics[metric]
+    return estimate.value, estimate.low, estimate.high
+
+
+def _side_by_side(
+    store: Store, one: TrialRecord, other: TrialRecord, goal: MetricSpec, study: StudyRecord
+) -> Contrast | None:
+    """By the rounds in which both were read, of the newest session that did; ``None``: there are none."""
+    again = [t for t in store.trials(study.id, status=Status.OK) if t.purpose in ("final", "default")]
+    for session in sorted({t.session_id for t in again}, reverse=True):
+        own, its = (
+            [t for t in again if t.session_id == session and t.hash == trial.hash] for trial in (one, other)
+        )
+        pairs = [(a, b) for a in own for b in its if a.reason.get("run") == b.reason.get("run")]
+        rounds = [(_rounds(store, a, goal.name), _rounds(store, b, goal.name)) for a, b in pairs]
+        both = [(a[number], b[number]) for a, b in rounds for number in a if number in b]
+        if len(both) > 1 and min(min(pair) for pair in both) > 0:
+            ratio = speedup([a for a, _ in both], [b for _, b in both], goal=goal.goal or "minimize")
+            return _by_rounds(
+                own[-1], its[-1], goal, (ratio.estimate, ratio.low, ratio.high), len(both), session
+            )
+    return None
+
+
+def _by_rounds(
+    one: TrialRecord, other: TrialRecord, goal: MetricSpec, ratio: Interval, rounds: int, session: int
+) -> Contrast:
+    answer: Any = "better" if ratio[1] > 1.0 else "worse" if ratio[2] < 1.0 else "no difference shown"
+    how = f"read side by side in {rounds} rounds of session {session}; signed ranks of their ratios, 95%"
+    sides = (_interval(one, goal.name), _interval(other, goal.name))
+    return Contrast(goal.name, goal.unit, *sides, answer=answer, how=how, ratio=ratio)
+
+
+def _rounds(store: Store, trial: TrialRecord, metric: str) -> dict[float, float]:
+    """The reading of each round."""
+    return {
+        r.context[ROUND]: r.value
+        for r in store.readings(trial.id)
+        if r.metric == metric and not r.discarded and ROUND in r.context
+    }
+
+
+# -- code and environment -------------------------------------------------------------------------------
+
+
+def code_pairs(store: Store, one: SegmentRecord | None, other: SegmentRecord | None) -> dict[str, Pair]:
+    """Source, files, commit and local changes, as far as they are not the same."""
+    if one is None or other is None or one.id == other.id:
+        return {}
+    found = pairs_of(_code(one), _code(other))
+    for name, (before, after) in pairs_of(_files(one), _files(other)).items():
+        found[name] = _change(store, before, after)
+    return found
+
+
+def _files(segment: SegmentRecord) -> dict[str, str]:
+    return {r.removeprefix(SOURCE): h for r, h in segment.artifacts.items() if r.startswith(SOURCE)}
+
+
+def _code(segment: SegmentRecord) -> dict[str, Any]:
+    repository = segment.document.get("repository") or {}
+    return {
+        "source": segment.document.get("source_hash"),
+        "commit": (repository.get("head") or {}).get("commit"),
+        "local changes": (repository.get("diff") or {}).get("sha256"),
+    }
+
+
+def _change(store: Store, before: object, after: object) -> Pair:
+    """How many lines of a file there were and how many are others."""
+    try:
+        lines = [
+            [] if digest is None else store.artifact(str(digest)).decode(errors="replace").splitlines()
+            for digest in (before, after)
+        ]
+    except InputError:
+        return before, after
+    if before is None or after is None:
+        return (None, f"{len(lines[1])} lines") if before is None else (f"{len(lines[0])} lines", None)
+    delta = [line[:1] for line in difflib.unified_diff(lines[0], lines[1], n=0, lineterm="")][2:]
+    return f"{len(lines[0])} lines", f"{len(lines[1])} lines, +{delta.count('+')} -{delta.count('-')}"
+
+
+def environment_pairs(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Pair]:
+    """The places where two environments differ; their states are not compared."""
+    if not one or not other:
+        return {} if not one and not other else {"environment": (_known(one), _known(other))}
+    return {difference.path: (difference.before, difference.after) for difference in compare(one, other)}
+
+
+def _known(environment: Mapping[str, Any]) -> str:
+    return "known" if environment else "not known"

@@ -1,0 +1,271 @@
+"""Of the report of a study: how it was found, which knobs matter, what failed, noise and cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from autotune.report import figures
+from autotune.report.convergence import convergence, tries_saved
+from autotune.report.evidence import Evidence
+from autotune.report.failures import failed_again, failure_map, failures
+from autotune.report.importance import importance, interactions, say_learned_from
+from autotune.report.numbers import say_count, say_seconds, say_value
+from autotune.report.pages.page import Paragraph, Part, Picture, Section, Table, Text
+from autotune.report.pages.subject import Subject
+from autotune.report.relations import pair, parallel
+from autotune.report.rows import rows_of
+from autotune.report.spend import spend
+from autotune.report.steadiness import CONTEXT, steadiness
+from autotune.report.story import reasons_of
+from autotune.report.text import last_lines
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+MILESTONES = tuple(m * 10**e for e in range(7) for m in (1, 2, 5))
+"""After so many trials the table of a search says how it stood."""
+
+
+# -- how it was found --------------------------------------------------------------------------
+
+
+def how_found(subject: Subject) -> Section:
+    """What proposed, and how the best came about, beside random draws."""
+    frame = convergence(subject.evidence)
+    parts: list[Part] = [Paragraph(_searched(subject))]
+    if frame["best"].notna().any():
+        parts += [_curve(frame), Paragraph(_beside_random(frame), "note")]
+    parts += _why_tried(subject)
+    return Section("How it was found", parts)
+
+
+def _searched(subject: Subject) -> str:
+    evidence = subject.evidence
+    if not evidence.tried:
+        held_out = "Nothing was searched for this workload: what won for others was measured on it."
+        return held_out if evidence.sessions else "No search has begun."
+    counts = ", ".join(f"{n:,} {status}" for status, n in evidence.statuses.items()) or "no trial yet"
+    last = evidence.tried[-1]
+    searches = [session.settings.get("search") or {} for session in evidence.tried]
+    named = [f"{one['strategy']} (seed {one.get('seed', 0)})" for one in searches if "strategy" in one]
+    by = "A caller"
+    if several := list(dict.fromkeys(named)):
+        by = f"{'Strategy' if len(several) == 1 else 'Strategies'} {', '.join(several)}"
+    times = "once" if len(evidence.tried) == 1 else f"in {len(evidence.tried)} sessions"
+    ended = f" It ended by: {last.reason}." if last.reason else ""
+    return f"{by} proposed, {times}: {counts}.{ended}"
+
+
+def _curve(frame: pd.DataFrame) -> Picture:
+    unit, metric = frame.attrs["unit"], frame.attrs["metric"]
+    places = sorted({m - 1 for m in MILESTONES if m <= len(frame)} | {len(frame) - 1})
+    rows = [
+        (
+            f"{row.tries:,}",
+            say_value(row.best, unit) if math.isfinite(row.best) else "none yet",
+            say_value(row.random, unit),
+            f"{say_value(row.random_low, unit)} to {say_value(row.random_high, unit)}",
+        )
+        for row in rows_of(frame.iloc[places])
+    ]
+    headings = ("trials", "best so far", "random, expected", "random, nine times in ten")
+    best = say_value(float(frame["best"].iloc[-1]), unit)
+    described = f"Best {metric} so far over {len(frame):,} trials: it ends at {best}, beside random draws"
+    table = Table("The best after so many trials", headings, rows, folded=True)
+    return Picture(figures.convergence_figure(frame), described, table)
+
+
+def _beside_random(frame: pd.DataFrame) -> str:
+    draws = tries_saved(frame)
+    if draws is None:
+        said = "What random draws would have come to cannot be said."
+    elif math.isinf(draws):
+        said = f"As many random draws ({len(frame):,}) are not expected to come to the same."
+    else:
+        said = (
+            f"Random draws are expected to need {say_count(int(draws), 'try', 'tries')} to come to the same."
+        )
+    return f"{said} This is an estimate, from {frame.attrs['drawn_from']}."
+
+
+def _why_tried(subject: Subject) -> list[Part]:
+    """Why the winner was proposed."""
+    result = subject.result
+    if result.trial is None:
+        return []
+    found = subject.store.numbered(result.study.id, [result.trial])
+    if not found or not found[0].reason:
+        return []
+    reasons = reasons_of(subject.store, result.study, found[0])
+    said = "; ".join([*reasons.because, *(f"expected {one.say()}" for one in reasons.expected)])
+    return [Paragraph(f"Why trial {result.trial} was tried: {said}.")]
+
+
+# -- knobs -------------------------------------------------------------------------------------
+
+
+def which_knobs(subject: Subject) -> Section:
+    """Importance, interactions, and lines through all knobs."""
+    evidence = subject.evidence
+    frame = importance(evidence)
+    if frame.empty:
+        said = f"Which knobs matter cannot be said: {frame.attrs['remark']}."
+        return Section("Which knobs matter", (Paragraph(said),) if len(evidence.trials) else ())
+    rows = [
+        (row.knob, f"{row.importance:z.0%}", f"{row.low:z.0%} to {row.high:z.0%}") for row in rows_of(frame)
+    ]
+    headings = ("knob", "hand in the variance", "nine splits in ten")
+    table = Table("Importance of each knob", headings, rows, folded=True)
+    first = frame.iloc[0]
+    described = f"Importance of {len(frame)} knobs; {first['knob']} is first with {first['importance']:.0%}"
+    explained = max(frame.attrs["explained"], 0.0)
+    parts: list[Part] = [
+        Paragraph(
+            f"A forest, made from {say_learned_from(frame)}, explains {explained:.0%} of the variance of"
+            f" {evidence.metric.name} that was held out. It speaks of what was searched, which is not the"
+            " whole space alike."
+        ),
+        Picture(figures.importance_figure(frame), described, table),
+    ]
+    if frame.attrs["remark"]:
+        parts.insert(1, Paragraph(frame.attrs["remark"].capitalize() + ".", "note"))
+    else:
+        parts += _together(subject, frame["knob"].tolist())
+    lines = parallel(evidence)
+    if len(lines):
+        described = f"{len(lines)} trials as lines through their values of all knobs; the best stand out"
+        parts.append(Picture(figures.parallel_figure(lines), described))
+    return Section("Which knobs matter", parts)
+
+
+def _together(subject: Subject, ranked: Sequence[str]) -> list[Part]:
+    frame = interactions(subject.evidence, ranked)
+    if frame.empty:
+        return []
+    top = frame.iloc[0]
+    rows = [(f"{row.knob} and {row.other}", f"{row.strength:.1%}") for row in rows_of(frame.head(10))]
+    table = Table("What pairs of knobs do only together", ("pair", "of the variance"), rows, folded=True)
+    cells = pair(subject.evidence, top["knob"], top["other"])
+    metric = subject.evidence.metric.name
+    described = f"The best {metric} at each value of {top['knob']} and {top['other']}; darker is better"
+    return [Picture(figures.pair_figure(cells), described, table)]
+
+
+# -- failures ----------------------------------------------------------------------------------
+
+
+def what_failed(subject: Subject) -> Section:
+    """Each kind of failure with its first message, and where it happens."""
+    evidence = subject.evidence
+    frame = failures(evidence)
+    if frame.empty:
+        none = (Paragraph("No trial of the search failed."),) if len(evidence.trials) else ()
+        return Section("What failed", (*none, *_failed_again(evidence)), short=True)
+    rows = [
+        (row.status, f"{row.trials:,}", f"{row.share:.1%}", f"{row.first}", row.message or "-")
+        for row in rows_of(frame)
+    ]
+    headings = ("outcome", "trials", "of all", "first as trial", "it said")
+    parts: list[Part] = [Table("Kinds of failure", headings, rows)]
+    places = failure_map(evidence)
+    if len(places) and places["tells"].max() > 0.02:
+        worst = places[places["knob"] == places["knob"].iloc[0]].sort_values("share").iloc[-1]
+        described = (
+            f"Share of trials that failed at each value of each knob; {worst['knob']} tells most, at"
+            f" {worst['value']} {worst['share']:.0%} failed"
+        )
+        cells = [
+            (row.knob, row.value, f"{row.trials:,}", f"{row.failed:,}", f"{row.share:.0%}", row.status or "-")
+            for row in rows_of(places[places["failed"] > 0].head(60))
+        ]
+        columns = ("knob", "value", "trials", "failed", "share", "mostly")
+        table = Table("Failures by knob and value", columns, cells, folded=True)
+        parts.append(Picture(figures.failure_figure(places), described, table))
+    parts += _failed_again(evidence)
+    parts += _printed(subject, frame["first"].tolist()[:3])
+    return Section("What failed", parts, short=True)
+
+
+def _failed_again(evidence: Evidence) -> list[Part]:
+    """Who failed in a finale: these are no trials of the search, and may have succeeded there."""
+    frame = failed_again(evidence)
+    rows = [(row.label, row.status, f"{row.trial}", row.message or "-") for row in rows_of(frame)]
+    headings = ("who", "outcome", "as trial", "it said")
+    return [Table("Failed when measured again", headings, rows)] if rows else []
+
+
+def _printed(subject: Subject, numbers: Sequence[int]) -> list[Part]:
+    found = subject.store.numbered(subject.evidence.study.id, numbers)
+    return [
+        Text(f"What trial {trial.number} ({trial.status}) printed last", last_lines(trial.stderr.strip()))
+        for trial in found
+        if trial.stderr.strip()
+    ]
+
+
+# -- readings and time -------------------------------------------------------------------------
+
+
+def how_steady(subject: Subject) -> Section:
+    """Readings over time beside the state of the machine."""
+    if subject.evidence.study.replayed:
+        return Section("How steady the readings were", ())
+    frame = steadiness(subject.store, subject.evidence)
+    if frame.empty:
+        return Section("How steady the readings were", ())
+    noise, trials = frame.attrs["noise"], frame.attrs["trials"]
+    said = f"{len(frame):,} readings of {trials:,} trials are shown."
+    if math.isfinite(noise):
+        said += f" Within a trial a reading lies {noise:.2%} off its middle (the median over trials)."
+    discarded = int((frame["discarded"] != "").sum())
+    if discarded:
+        said += f" {discarded:,} were discarded."
+    rows = _sampled(frame)
+    headings = ("what", "median", "95 % below", "most")
+    table = Table("What the machine did meanwhile", headings, rows, folded=True) if rows else None
+    described = "Each reading over the median of its own trial, over time; below it what the machine did"
+    picture = Picture(figures.steadiness_figure(frame), described, table)
+    return Section("How steady the readings were", (Paragraph(said), picture))
+
+
+def _sampled(frame: pd.DataFrame) -> list[tuple[str, ...]]:
+    rows = []
+    for name, meaning in CONTEXT.items():
+        if name in frame.columns:
+            values = frame[name].dropna().to_numpy(dtype=np.float64)
+            numbers = (np.median(values), np.quantile(values, 0.95), values.max())
+            rows.append((meaning, *(f"{number:.3g}" for number in numbers)))
+    return rows
+
+
+def where_time_went(subject: Subject) -> Section:
+    """The wall clock by what the measuring device did."""
+    if subject.evidence.study.replayed:
+        return Section("Where the time went", ())
+    frame = spend(subject.evidence)
+    if frame.empty or not frame.attrs["wall"]:
+        return Section("Where the time went", ())
+    table = spend_table(frame)
+    wall, busy = say_seconds(frame.attrs["wall"]), frame.attrs["busy"]
+    said = f"{wall} of searching; the device had a trial for {busy:.0%} of it."
+    picture = Picture(figures.spend_figure(frame), f"The time of the search by part: {said}", table)
+    return Section("Where the time went", (Paragraph(said), picture))
+
+
+def spend_table(frame: pd.DataFrame) -> Table:
+    """The parts of a search's time as text."""
+    rows = [
+        (
+            row.part,
+            say_seconds(row.seconds),
+            f"{row.share:.1%}" if row.where == "device" else "beside",
+            row.meaning,
+        )
+        for row in rows_of(frame)
+    ]
+    return Table("The time by part", ("part", "time", "of the search", "what it is"), rows, folded=True)

@@ -1,0 +1,217 @@
+"""Of the report of a study: how to do it again, and what is known of where it comes from."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from autotune.report.knob_views import say_value_of
+from autotune.report.numbers import say_seconds, say_value
+from autotune.report.pages.page import Commands, Paragraph, Part, Section, Table, Text
+from autotune.report.pages.subject import Subject, say_time
+from autotune.report.rows import rows_of
+from autotune.session.again.replaying import from_python
+from autotune.session.identity import CALLABLE
+
+MOST_TRIALS = 20
+"""Of the best trials that are listed."""
+MOST_FACTS = 400
+"""Lines of an environment."""
+
+
+# -- to do it again ----------------------------------------------------------------------------
+
+
+def how_to_repeat(subject: Subject) -> Section:
+    """The commands, and what has to be the same for them to give the same."""
+    study = subject.evidence.study
+    store = f" --store {shlex.quote(subject.store.url)}"
+    label = shlex.quote(study.label)
+    lines = [*_checkout(subject)]
+    python = from_python(study)
+    if subject.evidence.tried and not python:
+        lines.append((_search(subject), "search again, from the beginning"))
+    if subject.result.best is not None and not study.replayed and not python:
+        lines.append((f"autotune verify --study {label}{store}", "measure the winner and the default again"))
+    lines.append((f"autotune derive --study {label}{store}", "derive every proposal again from the record"))
+    if subject.result.trial is not None:
+        trial = f"autotune trial {subject.result.trial} --study {label}{store}"
+        lines.append((trial, "every reading of the winner, and why it was tried"))
+    parts: list[Part] = [Commands(lines), Table("As it was", ("what", "which"), list(_as_it_was(subject)))]
+    if python:
+        parts.insert(0, Paragraph(f"{python[0].upper()}{python[1:]}."))
+    return Section("How to reproduce it", parts, short=True)
+
+
+def _checkout(subject: Subject) -> Iterator[tuple[str, str]]:
+    head = _head(subject)
+    if commit := head.get("commit"):
+        dirty = ", and apply the recorded changes" if head.get("dirty") else ""
+        yield f"git checkout {shlex.quote(str(commit))}", f"the code as it was{dirty}"
+
+
+def _head(subject: Subject) -> Mapping[str, Any]:
+    document = subject.evidence.segment.document if subject.evidence.segment else {}
+    repository = document.get("repository")
+    head = repository.get("head") if isinstance(repository, Mapping) else None
+    return head if isinstance(head, Mapping) else {}
+
+
+def _search(subject: Subject) -> str:
+    """The command that made the study, as far as the settings of the last search say.
+
+    Of many workloads each search has a part of the budget, and the study says the whole.
+    """
+    evidence = subject.evidence
+    settings = evidence.tried[-1].settings
+    search = settings.get("search") or {}
+    budget = (evidence.study.document if settings.get("part") else settings).get("budget") or {}
+    source = str(evidence.study.document.get("source") or "")
+    words = ["autotune", "search", _space(evidence.study.name, source)]
+    if "strategy" in search:
+        words += ["--strategy", str(search["strategy"]), "--seed", str(search.get("seed", 0))]
+    if budget.get("trials"):
+        words += ["--trials", str(budget["trials"])]
+    if budget.get("time"):
+        words += ["--time", f"{budget['time']:g}s"]
+    if budget.get("patience"):
+        words += ["--patience", str(budget["patience"])]
+    return shlex.join([*words, "--fresh"])
+
+
+def _space(name: str, source: str) -> str:
+    """A ready space by its name, another by the path of its file."""
+    from autotune.ready import ready_spaces
+
+    path = Path(source)
+    if not source or (path.parent.name == "searchspaces" and path.stem in ready_spaces()):
+        return path.stem or name
+    return source
+
+
+def _as_it_was(subject: Subject) -> Iterator[tuple[str, str]]:
+    evidence = subject.evidence
+    study, environment = evidence.study, evidence.environment
+    settings = evidence.sessions[-1].settings if evidence.sessions else {}
+    engine = settings.get("engine") or {}
+    given = study.objective.removeprefix(CALLABLE)
+    yield "objective", study.objective if given == study.objective else f"given by a program: {given}"
+    if study.workload:
+        yield "workload", ", ".join(f"{name} {say_value_of(value)}" for name, value in study.workload.items())
+    if engine.get("version"):
+        yield "autotune", f"{engine['version']} (code {engine.get('code', 'unknown')})"
+    head = _head(subject)
+    if head.get("commit"):
+        state = "with changes that are stored with the study" if head.get("dirty") else "clean"
+        yield "commit", f"{head['commit']} on {head.get('branch') or 'no branch'}, {state}"
+    if evidence.segment and (source := evidence.segment.document.get("source_hash")):
+        yield "objective's source", str(source)
+    machine = environment.get("machine") or {}
+    processor = machine.get("processor") or {}
+    if processor:
+        cores = f"{processor.get('cores', '?')} cores, {processor.get('threads', '?')} threads"
+        yield "processor", f"{processor.get('name')}, {cores}"
+    for device in (environment.get("gpus") or {}).get("devices") or []:
+        yield "GPU", str(device.get("name")) if isinstance(device, Mapping) else str(device)
+    if machine.get("memory_bytes"):
+        yield "memory", f"{machine['memory_bytes'] / 2**30:.1f} GiB"
+    system, python = environment.get("system") or {}, environment.get("python") or {}
+    if system:
+        yield "system", f"{system.get('distribution')}, Linux {system.get('kernel')}"
+    if python:
+        yield "Python", f"{python.get('implementation')} {python.get('version')}"
+    compilers = environment.get("compilers") or {}
+    for name in ("gcc", "clang", "nvcc"):
+        if compilers.get(name):
+            yield name, str(compilers[name])
+    pressure = (environment.get("state") or {}).get("pressure") or {}
+    if "load1" in pressure:
+        yield "load when it began", f"{pressure['load1']:g} over the last minute"
+    yield "machine's key", study.machine_key
+    yield "environment", study.environment_hash or "not recorded"
+    yield "study's key", study.key
+
+
+# -- where it comes from -----------------------------------------------------------------------
+
+
+def origin(subject: Subject) -> Section:
+    """Sessions, the study it follows, the studies it learned from, files, the space, the environment."""
+    evidence = subject.evidence
+    study = evidence.study
+    parts: list[Part] = []
+    if study.parent_id is not None:
+        changed = ", ".join(study.differs) or "nothing that is recorded"
+        parts.append(Paragraph(f"It follows study #{study.parent_id}; what differs: {changed}."))
+    rows = [
+        (
+            f"{session.id}",
+            say_time(session.started_at),
+            say_seconds(session.finished_at - session.started_at) if session.finished_at else "not ended",
+            session.host,
+            session.reason or "-",
+            _sources(session.settings),
+        )
+        for session in evidence.sessions
+    ]
+    if rows:
+        headings = ("session", "began", "took", "on", "ended by", "learned from")
+        parts.append(Table("Sessions", headings, rows))
+    if evidence.segment:
+        files = [
+            (str(one.get("name")), f"{one.get('bytes', 0):,}", str(one.get("sha256", "")))
+            for one in evidence.segment.document.get("files") or []
+            if isinstance(one, Mapping)
+        ]
+        if files:
+            parts.append(Table("The objective's files", ("file", "bytes", "SHA-256"), files, folded=True))
+    parts.append(Text("The space", study.spec_text))
+    facts = list(flat(evidence.environment))
+    if facts:
+        cut = len(facts) - MOST_FACTS
+        rows_ = [*facts[:MOST_FACTS], *([(f"{cut} more", "")] if cut > 0 else [])]
+        parts.append(Table("The environment", ("what", "which"), rows_, folded=True))
+    return Section("Where it comes from", parts)
+
+
+def _sources(settings: Mapping[str, Any]) -> str:
+    sources = settings.get("sources")
+    if not isinstance(sources, list) or not sources:
+        return "-"
+    return ", ".join(
+        f"#{one.get('study')} ({one.get('trials')} trials)" for one in sources if isinstance(one, Mapping)
+    )
+
+
+def flat(document: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Each leaf of a document with where it is: names joined by dots."""
+    if isinstance(document, Mapping):
+        for name, value in document.items():
+            yield from flat(value, f"{path}.{name}" if path else str(name))
+    elif isinstance(document, list) and any(isinstance(one, Mapping) for one in document):
+        for place, value in enumerate(document):
+            yield from flat(value, f"{path}.{place}")
+    elif document not in (None, "", [], {}):
+        yield path, str(document)
+
+
+def trials_table(subject: Subject) -> Section:
+    """The best trials, and where the others are."""
+    evidence = subject.evidence
+    own = evidence.succeeded
+    if own.empty:
+        return Section("Trials", ())
+    order = (evidence.sign * own["value"]).sort_values(kind="stable").index[:MOST_TRIALS]
+    unit = evidence.metric.unit
+    rows = []
+    for row in rows_of(own.loc[order]):
+        configuration = evidence.configurations[row.trial]
+        knobs = ", ".join(f"{name}={say_value_of(value)}" for name, value in configuration.items())
+        rows.append((f"{row.trial}", say_value(row.value, unit), knobs))
+    headings = ("trial", evidence.metric.name, "configuration")
+    table = Table(f"The best {len(rows)}", headings, rows, folded=True)
+    which = f"--study {shlex.quote(evidence.study.label)} --store {shlex.quote(subject.store.url)}"
+    command = f"autotune export --format csv --to trials.csv {which}"
+    return Section("Trials", (table, Commands([(command, f"all {len(evidence.trials):,} of them")])))

@@ -1,0 +1,136 @@
+"""Of the report of a study: the winner, what it was measured against, and the front of several goals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from autotune.measure.outcome import Estimate
+from autotune.report import figures
+from autotune.report.knob_views import same_value, say_value_of
+from autotune.report.numbers import say_count, say_estimate, say_ratio, say_value
+from autotune.report.pages.page import Paragraph, Part, Picture, Section, Table
+from autotune.report.pages.subject import Subject
+from autotune.report.rows import rows_of
+from autotune.report.standing import finale, front
+from autotune.report.text import MOST_OF_A_TEXT
+from autotune.space.configuration import plain
+
+MOST_ON_FRONT = 40
+"""Configurations of a front that are listed."""
+
+
+def what_won(subject: Subject) -> Section:
+    """The configuration beside the default, and its metrics."""
+    result = subject.result
+    if result.best is None:
+        return Section("What was found", ())
+    defended = "The default stays" if result.is_default else "What won"
+    title = defended if result.defended or result.only_default else "What is best so far"
+    best = {name: plain(value) for name, value in result.best.items()}
+    default = _default(subject)
+    rows = []
+    for name in dict.fromkeys([*best, *default]):
+        now, before = (say_value_of(side.get(name), MOST_OF_A_TEXT) for side in (best, default))
+        changed = default and not same_value(best.get(name), default.get(name))
+        rows.append((name, now, before if default else "-", "changed" if changed else ""))
+    parts: list[Part] = [Table("The configuration", ("knob", "best", "default", ""), rows)]
+    units = {m["name"]: m["unit"] for m in result.study.metrics}
+    metrics = [(name, say_estimate(e, units.get(name, "")), f"{e.n}") for name, e in result.metrics.items()]
+    if metrics:
+        parts.append(Table("What it measured", ("metric", "value [interval]", "readings"), metrics))
+    if result.trial is not None:
+        parts.append(Paragraph(f"It was tried first as trial {result.trial}."))
+    return Section(title, parts, short=True)
+
+
+def _default(subject: Subject) -> Mapping[str, Any]:
+    """What the default was measured as, else what the space says of each knob."""
+    evidence = subject.evidence
+    own = evidence.all_trials
+    tried = own[(own["purpose"] == "default") | (own["kind"] == "default")]
+    if len(tried):
+        return evidence.configurations[int(tried["trial"].iloc[-1])]
+    return {knob.name: knob.default for knob in evidence.knobs if knob.default is not None}
+
+
+def how_sure(subject: Subject) -> Section:
+    """Who was measured again, and how far apart they are."""
+    result, evidence = subject.result, subject.evidence
+    frame = finale(evidence)
+    if not evidence.verdicts or frame.empty:
+        return Section("How sure that is", ())
+    document = evidence.verdicts[-1].document
+    unit = result.metric.unit
+    again = "measured again, interleaved"
+    how = "Their recorded readings were compared" if result.study.replayed else f"They were {again}"
+    rounds = f" in {say_count(document['rounds'], 'round')}" if document.get("rounds") else ""
+    parts: list[Part] = [
+        Paragraph(f"{how}{rounds}; the intervals hold with {result.confidence:.0%} confidence each.")
+    ]
+    if result.remark:
+        parts.append(Paragraph(result.remark[0].upper() + result.remark[1:] + ".", "note"))
+    measured = frame[frame["value"].notna()]
+    rows = [
+        (
+            row.label,
+            row.role,
+            say_estimate(Estimate(row.value, row.low, row.high, max(int(row.readings), 2)), unit)
+            if math.isfinite(row.value)
+            else row.status,
+            f"{row.readings}",
+        )
+        for row in rows_of(frame)
+    ]
+    table = Table("Measured again", ("who", "as", f"{result.metric.name} [interval]", "readings"), rows)
+    if len(measured):
+        first = measured.iloc[0]
+        described = (
+            f"{result.metric.name} of {len(measured)} contenders with intervals; the best is {first['label']}"
+            f" at {say_value(float(first['value']), unit)}"
+        )
+        parts.append(Picture(figures.finale_figure(_with_attrs(measured, frame)), described, table))
+    else:
+        parts.append(table)
+    against = [c for c in (result.speedup, *result.baselines) if c]
+    ratios = [(c.against, say_ratio(c.estimate, c.low, c.high)) for c in against]
+    if ratios:
+        parts.append(Table("The winner over", ("over", "ratio [interval], more is better"), ratios))
+    return Section("How sure that is", parts, short=True)
+
+
+def _with_attrs(part: Any, whole: Any) -> Any:
+    part = part.reset_index(drop=True)
+    part.attrs |= whole.attrs
+    return part
+
+
+def front_section(subject: Subject) -> Section:
+    """With several goals: the trials that none beats in all of them."""
+    evidence = subject.evidence
+    if len(evidence.goals) < 2:
+        return Section("The front", ())
+    frame = front(evidence)
+    best = frame[frame["front"]].sort_values(evidence.goals[0].name)
+    if best.empty:
+        return Section("The front", (Paragraph("No trial has a number for every goal."),))
+    names = [goal.name for goal in evidence.goals]
+    knobs = [knob.name for knob in evidence.knobs]
+    rows = [
+        (
+            f"trial {row['trial']}",
+            *(say_value(row[goal.name], goal.unit) for goal in evidence.goals),
+            ", ".join(
+                f"{name}={say_value_of(evidence.configurations[row['trial']].get(name))}"
+                for name in knobs
+                if name in evidence.configurations[row["trial"]]
+            ),
+        )
+        for row in best.head(MOST_ON_FRONT).to_dict("records")
+    ]
+    table = Table("On the front", ("trial", *names, "configuration"), rows)
+    said = f"{len(best)} of {len(frame)} configurations are beaten by no other in {' and '.join(names)}."
+    picture = Picture(figures.front_figure(frame), f"{names[0]} against {names[1]}: {said}", table)
+    note = Paragraph("As measured while searching, not measured again.", "note")
+    return Section("The front", (Paragraph(said), picture, note), short=True)

@@ -1,0 +1,183 @@
+"""A rule as a Python function that people read, review and copy: no imports, only ``if`` and ``return``.
+
+A configuration that the constraints forbid for some workloads stands behind the condition under which they
+allow it (:mod:`autotune.report.rules.guards`), with the next best behind it.
+"""
+
+from __future__ import annotations
+
+import ast
+import keyword
+from collections.abc import Iterator, Mapping, Sequence
+from textwrap import fill, wrap
+from typing import Any
+
+from autotune.errors import InputError, Problem
+from autotune.hook.rule import Branch, Condition, Equals, Leaf, Rule, Tree, leaves
+from autotune.report.rules.guards import FALSE, TRUE, Surroundings, guard
+from autotune.space.configuration import plain
+from autotune.space.language.rule import python_of
+from autotune.space.language.syntax import Call, Node, walk
+from autotune.space.spec import say_workload
+
+WIDTH = 100
+_STEP = "    "
+
+
+def python_text(rule: Rule) -> str:
+    """The module. Raises :class:`InputError` where a name or a constraint cannot be written in it."""
+    for name in rule.names:
+        if not name.isidentifier() or keyword.iskeyword(name):
+            hint = "write the rule as JSON: autotune rule -o rule.json"
+            raise InputError(Problem(f"{name!r} cannot name an argument of a Python function", hint=hint))
+    around = Surroundings(rule.space, rule.fixed, frozenset(rule.names))
+    writer = _Writer(rule, [guard(around, one) for one in rule.configurations])
+    return "\n".join(writer.lines()) + "\n"
+
+
+class _Writer:
+    def __init__(self, rule: Rule, guards: Sequence[Node]) -> None:
+        self.rule = rule
+        self.guards = guards
+        reached = {place for leaf in leaves(rule.tree) for place in self._chain(leaf)}
+        labels = iter(_labels())
+        self.names = {place: next(labels) for place in range(len(guards)) if place in reached}
+
+    def lines(self) -> Iterator[str]:
+        rule = self.rule
+        yield f'"""{_plainly(f"Which configuration of {rule.study} to take for a workload.")}'
+        yield ""
+        yield from _evidence(rule)
+        yield '"""'
+        for place, name in self.names.items():
+            yield ""
+            yield from _constant(name, rule.configurations[place])
+        yield ""
+        yield ""
+        yield f"def choose({', '.join(rule.names)}):"
+        yield f'{_STEP}"""The configuration for a workload, as a dictionary of its own."""'
+        yield from self._tree(rule.tree, _STEP)
+
+    def _chain(self, leaf: Leaf) -> list[int]:
+        """What a leaf may come to: up to the first that is allowed whatever the workload.
+
+        Of configurations that are allowed for the same workloads only the first can be taken.
+        """
+        chain: list[int] = []
+        seen: list[Node] = [FALSE]
+        for place in leaf.take:
+            if self.guards[place] not in seen:
+                chain.append(place)
+                seen.append(self.guards[place])
+            if self.guards[place] == TRUE:
+                break
+        return chain
+
+    def _tree(self, tree: Tree, margin: str) -> Iterator[str]:
+        if isinstance(tree, Branch):
+            yield f"{margin}if {_condition(tree.condition)}:"
+            yield from self._tree(tree.then, margin + _STEP)
+            yield from self._tree(tree.otherwise, margin)
+            return
+        for place in self._chain(tree):
+            if self.guards[place] == TRUE:
+                yield f"{margin}return dict({self.names[place]})"
+                return
+            yield f"{margin}if {_python(self.guards[place])}:  # the constraints"
+            yield f"{margin}{_STEP}return dict({self.names[place]})"
+        named = ", ".join(f"{name} {{{name}!r}}" for name in self.rule.names)
+        yield f'{margin}raise ValueError(f"no configuration that was measured is allowed for {named}")'
+
+
+def _labels() -> Iterator[str]:
+    """``A``, ``B`` ... ``Z``, ``A1`` ..."""
+    for number in range(1000):
+        for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ":
+            yield f"{letter}{number or ''}"
+
+
+def _constant(name: str, configuration: Mapping[str, Any]) -> Iterator[str]:
+    line = f"{name} = {configuration!r}"
+    if len(line) <= WIDTH:
+        yield line
+        return
+    yield f"{name} = {{"
+    yield from (f"{_STEP}{key!r}: {value!r}," for key, value in configuration.items())
+    yield "}"
+
+
+def _condition(condition: Condition) -> str:
+    if isinstance(condition, Equals):
+        return f"{condition.name} == {plain(condition.value)!r}"
+    factor = [] if condition.over and condition.at_most == 1 else [repr(condition.at_most)]
+    return f"{' * '.join(condition.product)} <= {' * '.join([*factor, *condition.over])}"
+
+
+def _python(node: Node) -> str:
+    """A guard as text, over the names of the workload."""
+    if any(isinstance(inner, Call) and inner.function == "log2" for inner in walk(node)):
+        hint = "write the rule as JSON: autotune rule -o rule.json"
+        raise InputError(Problem("log2 in a constraint needs an import in Python", hint=hint))
+    return ast.unparse(ast.fix_missing_locations(_Plainer().visit(python_of(node))))
+
+
+class _Plainer(ast.NodeTransformer):
+    """What a compiled rule looks up or calls, written with names and operators."""
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        assert isinstance(node.slice, ast.Constant)
+        return ast.Name(str(node.slice.value), ast.Load())
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        match node:
+            case ast.Call(func=ast.Name("power"), args=[base, exponent]):
+                return ast.BinOp(base, ast.Pow(), exponent)
+            case ast.Call(func=ast.Name("ceildiv"), args=[one, other]):
+                floor = ast.BinOp(ast.UnaryOp(ast.USub(), one), ast.FloorDiv(), other)
+                return ast.UnaryOp(ast.USub(), floor)
+        return node
+
+
+def _evidence(rule: Rule) -> Iterator[str]:
+    """How the rule is known: studies, device, day, regret, and what it holds for."""
+    known = rule.evidence
+    studies = ", ".join(known.get("studies", ()))
+    device = known.get("device") or "an unknown device"
+    yield fill(_plainly(f"From the studies {studies} on {device}, {known.get('day')}."), WIDTH)
+    if rule.fixed:
+        yield fill(_plainly(f"It holds for {say_workload(rule.fixed)}."), WIDTH)
+    yield ""
+    yield f"Regret: {say_regret(known)}, geometric mean (worst)."
+    yield from _regrets(known.get("regret", {}))
+    yield ""
+    yield "Workloads that it was learned from; it says little of what lies far outside:"
+    texts = [", ".join(f"{name} {value}" for name, value in workload.items()) for workload in rule.workloads]
+    yield from wrap(_plainly("; ".join(texts)), WIDTH, initial_indent="  ", subsequent_indent="  ")
+
+
+def say_regret(evidence: Mapping[str, Any]) -> str:
+    """What a regret is a ratio of: 1 is the best that was measured, more is worse."""
+    metric = evidence.get("metric", "the metric")
+    if evidence.get("goal") == "maximize":
+        return f"the best {metric} that was measured over what the choice has"
+    return f"{metric} over the best that was measured"
+
+
+def _regrets(regret: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Iterator[str]:
+    for where, policies in regret.items():
+        own = policies.get("rule", {})
+        others = (f"{name} {_say(numbers)}" for name, numbers in policies.items() if name != "rule")
+        yield f"  {where + ':':14} {_say(own)}; {', '.join(others)}"
+
+
+def _say(numbers: Mapping[str, Any]) -> str:
+    if numbers.get("mean") is None:
+        return "nothing that works"
+    failures = f", fails for {numbers['failures']}" if numbers.get("failures") else ""
+    return f"{numbers['mean']:.3f} ({numbers['worst']:.3f}{failures})"
+
+
+def _plainly(text: str) -> str:
+    """Without what would end a docstring."""
+    return text.replace("\\", "/").replace('"', "'")

@@ -1,0 +1,209 @@
+"""How much slower than the best a rule is: where it learned, and where it did not. Pure.
+
+A *policy* maps a workload to the columns that it would take, best first; the first that the constraints
+allow for the workload counts. Beside the tree stand the policies that need no learning: one configuration
+for all, that of the nearest workload, the default.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from autotune.hook.rule import leaf_for
+from autotune.likeness import distance
+from autotune.report.rules.tree import FAILS, Floats, Node, grow, limited, middles, prices, pruned
+from autotune.space.configuration import Value
+
+Workload = Mapping[str, Value]
+Policy = Callable[[Workload], Sequence[int]]
+
+WORTH = 0.01
+"""Of trees whose regrets on left-out workloads are no further apart than this, the smallest is taken."""
+MOST_LEAVES = 8
+MOST_FOLDS = 12
+"""A workload is left out by itself where there are no more than so many."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """What is known of some workloads."""
+
+    workloads: tuple[Workload, ...]
+    names: tuple[str, ...]
+    """What differs among them."""
+    losses: Floats
+    """Logarithms of the metric, smaller is better, of shape (workloads, configurations); NaN: no number."""
+    forbidden: np.ndarray
+    """Of the same shape: whether the constraints forbid the configuration there."""
+    found_by: tuple[frozenset[int], ...]
+    """For each column, the rows whose search found it; a column that nobody's did is known beforehand."""
+    default: int | None
+
+    @property
+    def regrets(self) -> Floats:
+        """The losses over the least of their row."""
+        best: Floats = np.nanmin(self.losses, axis=1, keepdims=True)
+        return self.losses - best
+
+    def without(self, out: Sequence[int]) -> tuple[Table, list[int]]:
+        """What would be known had the rows ``out`` not been searched, and the columns that are left."""
+        gone = frozenset(out)
+        rows = [r for r in range(len(self.workloads)) if r not in gone]
+        # The default is known without any search, even where one came to no better.
+        kept = [c for c, by in enumerate(self.found_by) if c == self.default or not by or by - gone]
+        renumbered = {r: n for n, r in enumerate(rows)}
+        table = Table(
+            workloads=tuple(self.workloads[r] for r in rows),
+            names=self.names,
+            losses=self.losses[np.ix_(rows, kept)],
+            forbidden=self.forbidden[np.ix_(rows, kept)],
+            found_by=tuple(frozenset(renumbered[r] for r in self.found_by[c] - gone) for c in kept),
+            default=kept.index(self.default) if self.default in kept else None,
+        )
+        return table.working(), kept
+
+    def working(self) -> Table:
+        """Without the workloads for which nothing works."""
+        works = [not all(row) for row in np.isnan(self.losses).tolist()]
+        if all(works):
+            return self
+        return Table(
+            tuple(w for w, kept in zip(self.workloads, works, strict=True) if kept),
+            self.names,
+            self.losses[works],
+            self.forbidden[works],
+            self.found_by,
+            self.default,
+        )
+
+
+@dataclass(frozen=True)
+class Regret:
+    """How much slower than the best of the measured configurations, over some workloads."""
+
+    mean: float
+    """Geometric mean of the ratios to the best; 1 is the best. NaN where there is no workload."""
+    worst: float
+    failures: int
+    """Workloads for which the choice fails, or for which nothing is left to choose; in neither number."""
+    workloads: int
+
+    def to_document(self) -> dict[str, float | int | None]:
+        numbers = {"mean": self.mean, "worst": self.worst}
+        ratios = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
+        return {**ratios, "failures": self.failures, "workloads": self.workloads}
+
+
+def tree_policy(node: Node) -> Policy:
+    tree = node.tree()
+    return lambda workload: leaf_for(tree, workload).take
+
+
+def single_policy(table: Table) -> Policy:
+    """The one configuration whose regret over all is least."""
+    losses = np.where(np.isnan(table.regrets), FAILS, table.regrets).sum(axis=0)
+    order = tuple(int(place) for place in np.argsort(losses, kind="stable"))
+    return lambda workload: order
+
+
+def nearest_policy(table: Table) -> Policy:
+    """The best configuration of the nearest workload; where it is forbidden, of the next one."""
+
+    def choose(workload: Workload) -> Sequence[int]:
+        apart = [distance(_part(workload, table), _part(other, table)) for other in table.workloads]
+        best = np.nanargmin(table.losses, axis=1)
+        return [int(best[row]) for row in np.argsort(apart, kind="stable")]
+
+    return choose
+
+
+def default_policy(table: Table) -> Policy:
+    own = () if table.default is None else (table.default,)
+    return lambda workload: own
+
+
+def _part(workload: Workload, table: Table) -> Workload:
+    return {name: workload[name] for name in table.names}
+
+
+def regret_of(policy: Policy, table: Table) -> Regret:
+    """Over the workloads of ``table``, of which none may be without any number."""
+    return _summed([_regret(policy(w), table, row) for row, w in enumerate(table.workloads)])
+
+
+def _regret(take: Sequence[int], table: Table, row: int) -> float:
+    """The logarithm of the ratio to the best; NaN where what is taken has no number."""
+    allowed = [column for column in take if not table.forbidden[row, column]]
+    return float(table.regrets[row, allowed[0]]) if allowed else math.nan
+
+
+def _summed(regrets: Sequence[float]) -> Regret:
+    known = [regret for regret in regrets if not math.isnan(regret)]
+    mean, worst = (math.exp(np.mean(known)), math.exp(max(known))) if known else (math.nan, math.nan)
+    return Regret(float(mean), worst, len(regrets) - len(known), len(regrets))
+
+
+def left_out(make: Callable[[Table], Policy], table: Table) -> Regret:
+    """Each workload in turn chosen for by what the others alone would have taught."""
+    return _summed(_left_out(lambda rest: [make(rest)], table)[0])
+
+
+def _left_out(make: Callable[[Table], Sequence[Policy]], table: Table) -> list[list[float]]:
+    """For each of the policies, the regret on each workload when it was left out.
+
+    Of many workloads several are left out at once, no two of which are neighbours in the file.
+    """
+    found: list[list[float]] = []
+    rows = range(len(table.workloads))
+    for first in rows[:MOST_FOLDS]:
+        out = rows[first::MOST_FOLDS]
+        rest, columns = table.without(out)
+        for place, policy in enumerate(make(rest) if rest.workloads else []):
+            found.extend([] for _ in range(place + 1 - len(found)))
+            for row in out:
+                take = [columns[column] for column in policy(table.workloads[row])]
+                found[place].append(_regret(take, table, row))
+    return found or [[]]
+
+
+def learn(table: Table, most_leaves: int = MOST_LEAVES, price: float | None = None) -> Node:
+    """The tree, grown and then pruned to where a larger one is no better for workloads left out.
+
+    With fewer than three workloads nothing can be left out that says something: then each leaf has to bring
+    as much as :data:`WORTH`. With a ``price`` of a leaf it is that which decides.
+    """
+    whole = grow(table.workloads, table.names, table.regrets)
+    if price is None:
+        price = price_of(table, whole)
+    return limited(pruned(whole, price), most_leaves)
+
+
+def price_of(table: Table, whole: Node) -> float:
+    """What a leaf has to bring, by what trees of that price are worth on workloads left out."""
+    tried = middles(prices(whole))
+    if len(table.workloads) < 3:
+        return WORTH
+
+    def make(rest: Table) -> list[Policy]:
+        node = grow(rest.workloads, rest.names, rest.regrets)
+        return [tree_policy(pruned(node, price)) for price in tried]
+
+    means = [
+        float(np.mean([FAILS if math.isnan(regret) else regret for regret in regrets]))
+        for regrets in _left_out(make, table)
+    ]
+    return max(price for price, mean in zip(tried, means, strict=True) if mean <= min(means) + WORTH)
+
+
+def left_out_tree(table: Table, most_leaves: int = MOST_LEAVES) -> Regret:
+    """The regret of the whole procedure: each workload is chosen for by a tree learned without it.
+
+    With many workloads the price of a leaf is the one that all of them have led to; else it is found anew.
+    """
+    many = len(table.workloads) > MOST_FOLDS
+    price = price_of(table, grow(table.workloads, table.names, table.regrets)) if many else None
+    return left_out(lambda rest: tree_policy(learn(rest, most_leaves, price)), table)

@@ -1,0 +1,190 @@
+"""A rule for a family of studies, learned from its cross measurement, with what it costs against the best."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from autotune.errors import InputError, Problem
+from autotune.hook.rule import Leaf, Rule, Tree, leaves
+from autotune.report.rules.regret import (
+    MOST_LEAVES,
+    Policy,
+    Regret,
+    Table,
+    default_policy,
+    learn,
+    left_out,
+    left_out_tree,
+    nearest_policy,
+    regret_of,
+    single_policy,
+    tree_policy,
+)
+from autotune.session.families.matrix import NOT_ALLOWED, NOT_MEASURED, Matrix, family_of, load_matrix
+from autotune.session.sources import device_of
+from autotune.space.configuration import FrozenMap, plain
+from autotune.space.from_document import space_from_document
+from autotune.space.spec import say_workload
+from autotune.store.records import StudyRecord
+from autotune.store.store import Store
+
+POLICIES = ("rule", "one for all", "nearest workload", "default")
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A rule and how good it is."""
+
+    rule: Rule
+    regrets: Mapping[str, Mapping[str, Regret]]
+    """By where it is judged (``learned from``, ``left out``, ``held out``), then by policy."""
+    remarks: tuple[str, ...]
+    """What the reader should know: workloads that are missing, or for which nothing works."""
+    matrix: Matrix
+
+
+def make_rule(store: Store, study: StudyRecord, most_leaves: int = MOST_LEAVES) -> Learned:
+    """The rule for the workloads that share all else with ``study``.
+
+    Raises :class:`InputError` where nothing was measured yet that a rule could rest on.
+    """
+    matrix = load_matrix(store, family_of(store, study))
+    table, remarks = _searched(matrix)
+    if not table.workloads:
+        raise InputError(_nothing(matrix))
+    node = learn(table, most_leaves)
+    whole: dict[str, Policy] = {
+        "rule": tree_policy(node),
+        "one for all": single_policy(table),
+        "nearest workload": nearest_policy(table),
+        "default": default_policy(table),
+    }
+    regrets = {"learned from": {name: regret_of(policy, table) for name, policy in whole.items()}}
+    if len(table.workloads) > 1:
+        regrets["left out"] = {
+            "rule": left_out_tree(table, most_leaves),
+            "one for all": left_out(single_policy, table),
+            "nearest workload": left_out(nearest_policy, table),
+            "default": left_out(default_policy, table),
+        }
+    checked = _held_out(matrix, table.names)
+    if checked.workloads:
+        regrets["held out"] = {name: regret_of(policy, checked) for name, policy in whole.items()}
+    rule = _rule(store, matrix, table, node.tree(), regrets)
+    return Learned(rule, regrets, remarks, matrix)
+
+
+def _table(matrix: Matrix, rows: Sequence[int], names: Sequence[str]) -> Table:
+    renumbered = {row: number for number, row in enumerate(rows)}
+    return Table(
+        workloads=tuple({name: matrix.workloads[row][name] for name in names} for row in rows),
+        names=tuple(names),
+        losses=matrix.losses[list(rows)],
+        forbidden=np.array(
+            [[cell.status == NOT_ALLOWED for cell in matrix.cells[row]] for row in rows], dtype=bool
+        ).reshape(len(rows), len(matrix.configurations)),
+        found_by=tuple(frozenset(renumbered[r] for r in by if r in renumbered) for by in matrix.found_by),
+        default=matrix.default,
+    )
+
+
+def _searched(matrix: Matrix) -> tuple[Table, tuple[str, ...]]:
+    """What is learned from, and what had to be left aside."""
+    remarks, rows, names = [], [], varying(matrix)
+    for row, cells in enumerate(matrix.cells):
+        label = say_workload({name: matrix.workloads[row][name] for name in names})
+        statuses = {cell.status for cell in cells}
+        if "ok" in statuses:
+            if NOT_MEASURED in statuses:
+                remarks.append(f"not all winners were measured for {label}: search it again to do that")
+            rows += [] if matrix.held_out[row] else [row]
+        elif statuses <= {NOT_MEASURED}:
+            remarks.append(f"nothing was measured again for {label}: search on to do that")
+        else:
+            remarks.append(f"nothing works for {label}")
+    return _table(matrix, rows, names), tuple(remarks)
+
+
+def _held_out(matrix: Matrix, names: Sequence[str]) -> Table:
+    works = ["ok" in {cell.status for cell in cells} for cells in matrix.cells]
+    return _table(matrix, [r for r, out in enumerate(matrix.held_out) if out and works[r]], names)
+
+
+def varying(matrix: Matrix) -> tuple[str, ...]:
+    """What differs among the workloads; where nothing does (there is one only), all that they have."""
+    first = matrix.workloads[0]
+    differing = [name for name in first if any(w[name] != first[name] for w in matrix.workloads)]
+    return tuple(differing or first)
+
+
+def _nothing(matrix: Matrix) -> Problem:
+    name = matrix.studies[0].name
+    trials = sum(sum(study.counts.values()) for study in matrix.studies)
+    if not trials:
+        return Problem(f"the study {name} has no trial yet", hint="search it first: autotune search SPACE")
+    if any(cell.status not in (NOT_MEASURED, NOT_ALLOWED) for row in matrix.cells for cell in row):
+        return Problem(f"nothing that was measured again for the study {name} works")
+    return Problem(
+        f"nothing of the study {name} was measured again yet, so there is nothing to choose between",
+        hint="let the search come to its end: autotune search SPACE goes on with it"
+        " (measure: {finalists: 0} leaves it out)",
+    )
+
+
+def _rule(
+    store: Store,
+    matrix: Matrix,
+    table: Table,
+    tree: Tree,
+    regrets: Mapping[str, Mapping[str, Regret]],
+) -> Rule:
+    """The rule with the configurations that it may take, and no others."""
+    tree, used = _compact(tree, table)
+    first = matrix.studies[0]
+    space_from_document(first.document["space"])  # an archive may have brought another
+    space = {name: value for name, value in first.document["space"].items() if name != "workload"}
+    return Rule(
+        study=first.name,
+        names=table.names,
+        fixed=FrozenMap({n: v for n, v in matrix.workloads[0].items() if n not in table.names}),
+        configurations=tuple(dict(_plain(matrix.configurations[column])) for column in used),
+        tree=tree,
+        space=space,
+        workloads=tuple(_plain(FrozenMap(workload)) for workload in table.workloads),
+        evidence={
+            "studies": [study.label for study in matrix.studies],
+            "device": device_of(store.environment(first.environment_hash)),
+            "day": datetime.now(UTC).strftime("%Y-%m-%d"),
+            "metric": matrix.metric.name,
+            "goal": matrix.metric.goal,
+            "regret": {
+                where: {policy: regret.to_document() for policy, regret in found.items()}
+                for where, found in regrets.items()
+            },
+        },
+    )
+
+
+def _plain(values: FrozenMap) -> dict[str, Any]:
+    return {name: plain(value) for name, value in values.items()}
+
+
+def _compact(tree: Tree, table: Table) -> tuple[Tree, list[int]]:
+    """Leaves with what they prefer, then what else some leaf prefers, the default last; renumbered."""
+    preferred = list(dict.fromkeys(leaf.take[0] for leaf in leaves(tree)))
+    last = [] if table.default is None else [table.default]
+    used = list(dict.fromkeys([*preferred, *last]))
+
+    def compacted(part: Tree) -> Tree:
+        if isinstance(part, Leaf):
+            others = [c for c in part.take if c in preferred and c not in last]
+            order = dict.fromkeys([part.take[0], *others, *last])
+            return Leaf(tuple(used.index(column) for column in order))
+        return type(part)(part.condition, compacted(part.then), compacted(part.otherwise))
+
+    return compacted(tree), used

@@ -1,0 +1,134 @@
+"""A study in an Optuna storage: Optuna itself reads it, ranks its knobs and finds its best trial."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import optuna
+import pytest
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.trial import TrialState
+
+from autotune.errors import InputError
+from autotune.interop.exports.optuna import distributions_of, export_study, frozen
+from autotune.measure.outcome import Estimate
+from autotune.space.knobs import Choice
+from autotune.space.space import Space
+from autotune.store.store import Store
+from tests.interop.exported import make, make_mixed, make_of
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return make(tmp_path / "study.db")
+
+
+@pytest.mark.parametrize("where", ["sqlite:///{}/optuna.db", "{}/optuna.sqlite", "{}/optuna.log"])
+def test_optuna_reads_it(store: Store, tmp_path: Path, where: str) -> None:
+    address = where.format(tmp_path)
+    name, trials = export_study(store, store.study(), address)
+    assert (name, trials) == ("odd <name>#1", 8)
+    study = optuna.load_study(study_name=name, storage=opened(address))
+    assert study.best_trial.number == 5 and study.best_value == pytest.approx(1 / 6)
+    assert study.metric_names == ["time"]
+    states = [trial.state for trial in study.trials]
+    assert states == [TrialState.COMPLETE] * 6 + [TrialState.FAIL, TrialState.PRUNED]
+    assert study.trials[7].intermediate_values == {1: 2.0, 2: 0.9}
+    assert study.trials[6].user_attrs["autotune.status"] == "crashed"
+    assert study.user_attrs["autotune.workload"] == {"m": 960}
+    assert study.user_attrs["autotune.verdict"]["label"] == "trial 5"
+    assert study.trials[0].datetime_complete is not None
+
+
+def opened(address: str) -> object:
+    if address.endswith(".log"):
+        from optuna.storages import JournalStorage
+        from optuna.storages.journal import JournalFileBackend
+
+        return JournalStorage(JournalFileBackend(address))
+    return address if "://" in address else f"sqlite:///{address}"
+
+
+def test_its_knobs_are_what_they_are(store: Store, tmp_path: Path) -> None:
+    address = f"sqlite:///{tmp_path}/optuna.db"
+    name, _ = export_study(store, store.study(), address)
+    study = optuna.load_study(study_name=name, storage=address)
+    assert study.trials[0].distributions == {
+        "tile": CategoricalDistribution([1, 2, 4, 8]),
+        "depth": IntDistribution(1, 9, step=2),
+        "width": IntDistribution(1, 64, log=True),
+        "lr": FloatDistribution(1e-5, 1.0, log=True),
+        "layout": CategoricalDistribution(["row", "column"]),
+        "order": CategoricalDistribution(['["i", "j"]', '["j", "i"]']),
+    }
+    assert study.trials[1].params["order"] == '["j", "i"]'
+    importance = optuna.importance.get_param_importances(study)
+    assert {"tile", "order"} <= set(importance)
+    frame = study.trials_dataframe()
+    assert len(frame) == 8 and "params_lr" in frame
+
+
+def test_lists_and_maps_are_categories_of_their_text(tmp_path: Path) -> None:
+    store = make_mixed(tmp_path / "mixed.db")
+    address = f"sqlite:///{tmp_path}/optuna.db"
+    name, trials = export_study(store, store.study(), address)
+    study = optuna.load_study(study_name=name, storage=address)
+    assert trials == len(study.trials) == 10
+    tried = [trial.params for trial in study.trials]
+    assert {params.get("layout") for params in tried} == {"row", "[1, 2]", True, 1.5, None}
+    assert {params.get("layout[deep]") for params in tried} == {'{"er": [1]}', None}
+
+
+def test_true_and_one_stay_apart(tmp_path: Path) -> None:
+    """To Optuna they are equal: every trial with ``true`` had come out as one with 1."""
+    space = Space([Choice("threads", (1, True, "all")), Choice("copies", (1, 2))], [])
+    store = make_of(space, tmp_path / "study.db")
+    address = f"sqlite:///{tmp_path}/optuna.db"
+    name, _ = export_study(store, store.study(), address)
+    tried = [trial.params for trial in optuna.load_study(study_name=name, storage=address).trials]
+    assert [params["threads"] for params in tried] == ["1", "1", "true", "true", '"all"', '"all"']
+    assert [params["copies"] for params in tried] == [1, 2] * 3
+
+
+def test_it_can_go_on_being_searched_by_optuna(store: Store, tmp_path: Path) -> None:
+    address = f"sqlite:///{tmp_path}/optuna.db"
+    name, _ = export_study(store, store.study(), address)
+    study = optuna.load_study(study_name=name, storage=address, sampler=optuna.samplers.TPESampler(seed=0))
+    trial = study.ask(study.trials[0].distributions)
+    study.tell(trial, 0.01)
+    assert study.best_trial.number == 8
+
+
+def test_what_cannot_be_is_refused(store: Store, tmp_path: Path) -> None:
+    address = f"sqlite:///{tmp_path}/optuna.db"
+    export_study(store, store.study(), address)
+    with pytest.raises(InputError, match="has a study odd <name>#1 already"):
+        export_study(store, store.study(), address)
+    for wrong in ("sqlite:////nowhere/at/all.db", "nothing://x", f"{tmp_path}/none/x.log"):
+        with pytest.raises((InputError, OSError)):
+            export_study(store, store.study(), wrong)
+
+
+def test_a_space_that_is_not_known_gives_categories(tmp_path: Path) -> None:
+    from tests.store.build import bench, outcome
+
+    store = Store.open(tmp_path / "plain.db")
+    own = bench(store)
+    for tile in (1, 2):
+        store.finish(own.trial(tile).id, outcome())
+    address = f"sqlite:///{tmp_path}/optuna.db"
+    name, _ = export_study(store, own.study, address)
+    study = optuna.load_study(study_name=name, storage=address)
+    assert study.trials[0].distributions["tile"] == CategoricalDistribution([1, 2])
+    assert study.trials[0].params["place[embed]"] == 0
+
+
+def test_a_number_that_is_none_is_a_failure(tmp_path: Path) -> None:
+    store = make_mixed(tmp_path / "mixed.db")
+    study = store.study()
+    [first, *_] = store.trials(study.id)
+    nan = replace(first, metrics={"time": Estimate(math.nan, math.nan, math.nan, 1, 0.0)})
+    made = frozen(nan, study.goals, distributions_of(study, [nan]), {})
+    assert made.state is TrialState.FAIL and made.value is None

@@ -1,0 +1,231 @@
+"""Trials go to T4 with what really came of them, and come back."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autotune.errors import InputError
+from autotune.interop.exports.t4 import Trial, document, write_trials
+from autotune.interop.space_files.kernel_tuner import space_document
+from autotune.measure.outcome import Estimate, Reading
+from autotune.measure.recordings.formats import seconds_in
+from autotune.measure.recordings.read import read_recording
+from autotune.measure.recordings.replay import ReplayedObjective, limit_to_recording
+from autotune.space.configuration import Configuration
+from autotune.space.knobs import Choice, Flag, IntegerRange, OrderedValues, Permutation
+from autotune.space.reading.reader import read_spec
+from autotune.space.space import Space
+from autotune.status import Status
+from autotune.store.records import StudyRecord, TrialRecord
+
+SHARED = Path(__file__).parents[4] / "shared" / "recorded"
+
+KNOBS = Configuration({"tile": 8, "layout": "row", "order": ["i", "j"], "place": {"head": "cpu"}})
+
+
+def study(*metrics: dict[str, Any]) -> StudyRecord:
+    return StudyRecord(
+        id=1, name="gemm", key="k", spec_text="", document={}, space_hash="", objective="python x.py:F",
+        workload={"m": 4}, metrics=metrics, machine_key="", environment_hash="", replayed=False,
+        parent_id=None, differs={}, created_at=0.0,
+    )  # fmt: skip
+
+
+def trial(number: int, status: Status, **fields: Any) -> TrialRecord:
+    configuration = Configuration({**KNOBS, "tile": 2**number})
+    return TrialRecord(
+        id=100 + number, study_id=1, number=number, session_id=1, segment_id=1, purpose="search",
+        configuration=configuration, hash=configuration.hash, status=status, finished_at=1.7e9, **fields,
+    )  # fmt: skip
+
+
+TIME = {"name": "time", "goal": "minimize", "unit": "s"}
+
+
+@pytest.mark.parametrize(
+    ("status", "phase", "invalidity", "correctness"),
+    [
+        (Status.OK, "", "correct", 1),
+        (Status.PRUNED, "", "correct", 1),
+        (Status.INFEASIBLE, "prepare", "compile", 0),
+        (Status.INFEASIBLE, "measure", "runtime", 0),
+        (Status.WRONG, "check", "correctness", 0),
+        (Status.DIVERGED, "measure", "correctness", 0),
+        (Status.OUT_OF_MEMORY, "measure", "runtime", 0),
+        (Status.CRASHED, "measure", "runtime", 0),
+        (Status.TIMEOUT, "measure", "timeout", 0),
+    ],
+)
+def test_what_came_of_a_trial_is_told(status: Status, phase: str, invalidity: str, correctness: int) -> None:
+    one = Trial(KNOBS, status, {"time": 2.0}, {"time": "s"}, phase=phase, message="why")
+    (result,) = document([one], ["time"], {})["results"]
+    assert (result["invalidity"], result["correctness"]) == (invalidity, correctness)
+    assert bool(result["measurements"]) == bool(correctness)
+    assert (result["status"], result["message"]) == (str(status), "why")
+
+
+def test_numbers_that_json_does_not_have_are_left_out() -> None:
+    one = Trial(KNOBS, Status.OK, {"time": 2.0, "gap": math.inf}, {"time": "s"}, runtimes=(1.0, math.nan))
+    (result,) = document([one], ["time"], {})["results"]
+    assert [measured["name"] for measured in result["measurements"]] == ["time"]
+    assert result["times"]["runtimes"] == [1000.0]
+
+
+def test_trials_of_which_nothing_is_known_are_left_out() -> None:
+    unknown = [Trial(KNOBS, status) for status in (Status.WAITING, Status.RUNNING, Status.LOST)]
+    assert document(unknown, ["time"], {})["results"] == []
+
+
+def test_a_study_and_back(tmp_path: Path) -> None:
+    estimates = {"time": Estimate(0.002, 0.001, 0.003, 2), "error": Estimate(1e-7, 0, 1e-6, 1)}
+    phases = {"prepare": 1.5, "check": 0.25, "warmup": 0.5, "measure": 0.125}
+    trials = [
+        trial(0, Status.OK, metrics=estimates, phases=phases),
+        trial(1, Status.CRASHED, phases={"prepare": 1.0}, phase="measure", message="SIGSEGV"),
+        trial(2, Status.RUNNING),
+        trial(3, Status.OUT_OF_MEMORY),
+    ]
+    readings = {
+        100: (Reading("time", 0.001), Reading("time", 9.0, discarded="warm-up"), Reading("time", 0.003))
+    }
+    file = tmp_path / "trials.json"
+    file.write_text("an earlier export")
+    write_trials(file, study(TIME, {"name": "error", "goal": None, "unit": ""}), trials, readings)
+
+    written = json.loads(file.read_text())
+    assert written["metadata"]["timeunit"] == "milliseconds" and written["metadata"]["study"] == "gemm"
+    assert written["results"][0]["times"]["runtimes"] == [1.0, 3.0]
+    assert written["results"][0]["times"]["framework"] == 500.0
+    assert written["results"][0]["timestamp"].startswith("2023-11-14T")
+
+    recording = read_recording(file)
+    assert recording.form == "t4" and recording.units["time"] == "s"
+    ok, crashed, memory = recording.entries
+    assert ok.configuration == trials[0].configuration
+    assert ok.time == pytest.approx(0.002) and ok.metrics == pytest.approx({"error": 1e-7})
+    assert ok.readings == pytest.approx((0.001, 0.003))
+    assert (ok.compile_seconds, ok.verification_seconds, ok.benchmark_seconds) == (1.5, 0.25, 0.125)
+    assert (crashed.status, crashed.time, crashed.metrics) == (Status.CRASHED, None, {})
+    assert crashed.error == "SIGSEGV"
+    assert memory.status is Status.OUT_OF_MEMORY
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_goal_that_is_no_time(tmp_path: Path) -> None:
+    file = tmp_path / "trials.json"
+    rate = {"name": "throughput", "goal": "maximize", "unit": "samples/s"}
+    record = trial(0, Status.OK, metrics={"throughput": Estimate(50.0, 49, 51, 5)})
+    write_trials(file, study(rate), [record], {100: (Reading("throughput", 50.0),)})
+    recording = read_recording(file)
+    (read,) = recording.entries
+    assert read.metrics == {"throughput": 50.0} and recording.units["throughput"] == "samples/s"
+    assert read.readings == ()
+
+
+FINISHED = [status for status in Status if status.finished]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(FINISHED),
+            st.floats(1e-9, 1e6),
+            st.lists(st.floats(1e-9, 1e6), max_size=4),
+            st.sampled_from(["s", "ms", "us", "ns"]),
+        ),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_round_trip(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[Any, ...]]) -> None:
+    unit = rows[0][3]
+    trials = [
+        Trial(
+            configuration=Configuration({**KNOBS, "tile": number}),
+            status=status,
+            metrics={} if status.failed else {"time": value, "error": value / 2},
+            units={"time": unit, "error": ""},
+            runtimes=tuple(runtimes),
+            message=f"trial {number}",
+        )
+        for number, (status, value, runtimes, _) in enumerate(rows)
+    ]
+    file = tmp_path_factory.mktemp("t4") / "trials.json.gz"
+    file.write_bytes(gzip.compress(json.dumps(document(trials, ["time"], {})).encode()))
+    back = read_recording(file).entries
+    per_unit = seconds_in(unit)
+    assert per_unit is not None
+    assert [t.configuration for t in back] == [t.configuration for t in trials]
+    assert [t.status for t in back] == [t.status for t in trials]
+    assert [t.error for t in back] == [t.message for t in trials]
+    for one, other in zip(trials, back, strict=True):
+        assert (other.time is None) == one.status.failed
+        if not one.status.failed:
+            assert other.time == pytest.approx(one.metrics["time"] * per_unit)
+            assert other.metrics == pytest.approx({"error": one.metrics["error"]})
+        assert other.readings == pytest.approx(one.runtimes)
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared recordings are not on this machine")
+def test_the_shared_file() -> None:
+    recording = read_recording(SHARED / "pnpoly-rtx3090.t4.json.gz")
+    trials = recording.entries
+    assert len(trials) == 4092 and sum(t.status.failed for t in trials) == 330
+    assert trials[0].time == pytest.approx(0.046268736) and recording.units == {"time": "miliseconds"}
+
+
+def test_knobs_that_exist_only_sometimes_come_back(tmp_path: Path) -> None:
+    """With the simplest conditions that fit; a knob that no other explains is named."""
+    space = Space(
+        [
+            Choice("layout", ("row", "a 'b'\t", "\x1b")),
+            IntegerRange("depth", 1, 8, when="layout == 'row'"),
+            OrderedValues("extra", (2, 4), when="depth > 3 and depth < 7"),
+            Permutation("order", ("i", "j"), when="layout != 'row'"),
+            OrderedValues("a", (1, 2, 3)),
+            Flag("b", when="a * 2 == 4 or layout == 'row'"),
+        ]
+    )
+    trials = [
+        Trial(space.configuration(values), Status.OK, {"time": 1.0 + n}, {"time": "s"})
+        for n, values in enumerate(space.feasible)
+    ]
+    file = tmp_path / "trials.json"
+    file.write_text(json.dumps(document(trials, ["time"], {})))
+    (tmp_path / "space.yaml").write_text(space_document(read_recording(file), file, tmp_path / "space.yaml"))
+    spec = limit_to_recording(read_spec(tmp_path / "space.yaml"))
+    conditions = {knob.name: knob.when.text for knob in spec.space.knobs if knob.when is not None}
+    assert conditions["depth"] == "layout == 'row'" and conditions["extra"] == "depth in [4, 5, 6]"
+    assert {c.hash for c in spec.space.rows} == {trial.configuration.hash for trial in trials}
+    replayed = ReplayedObjective.of(spec)
+    assert [replayed.outcome(t.configuration).metrics["time"].value for t in trials] == [
+        t.metrics["time"] for t in trials
+    ]
+
+
+def test_configurations_without_knobs_are_no_space(tmp_path: Path) -> None:
+    file = tmp_path / "trials.json"
+    file.write_text(json.dumps({"results": [{"configuration": {}, "times": {"runtimes": [1.0]}}]}))
+    with pytest.raises(InputError, match="have no knobs"):
+        space_document(read_recording(file), file, tmp_path / "space.yaml")
+
+
+def test_a_knob_that_nothing_explains_is_named(tmp_path: Path) -> None:
+    results: list[dict[str, Any]] = [
+        {"configuration": {"a": 1, "b": 2}, "measurements": [{"name": "time", "value": 1.0}]},
+        {"configuration": {"a": 1}, "measurements": [{"name": "time", "value": 1.0}]},
+    ]
+    file = tmp_path / "trials.json"
+    file.write_text(json.dumps({"results": results}))
+    recording = read_recording(file)
+    assert len(recording.entries) == 2
+    with pytest.raises(InputError, match="1 of 2 configurations lack the knob 'b'"):
+        space_document(recording, file, tmp_path / "space.yaml")

@@ -1,0 +1,218 @@
+"""Optuna studies that are resumed, shared, copied and read back."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from pathlib import Path
+from typing import Any
+
+import optuna
+import pytest
+from optuna.trial import TrialState, create_trial
+
+from autotune.interop.optuna import AutotuneSampler, suggest
+from autotune.space.knobs import IntegerRange, Permutation
+from autotune.space.space import Space
+from tests.interop.for_optuna.cases import (
+    RULE,
+    SPACE,
+    TILES,
+    allowed,
+    cost,
+    different,
+    kernel,
+    resumes_the_same,
+    stored,
+    study,
+    tried,
+)
+
+pytestmark = pytest.mark.usefixtures("quiet_optuna")
+
+
+class TestStudies:
+    @pytest.mark.parametrize("strategy", ["auto", "random", "evolution", "optuna-tpe"])
+    def test_a_resumed_study_goes_on_as_if_it_had_not_stopped(self, strategy: str, tmp_path: Path) -> None:
+        resumes_the_same(kernel, tmp_path, strategy=strategy, constraints=[RULE])
+
+    def test_a_resumed_study_of_a_given_space(self, tmp_path: Path) -> None:
+        resumes_the_same(kernel, tmp_path, space=SPACE)
+
+    def test_several_threads_never_try_the_same(self) -> None:
+        """Two trials are always open together, since each waits for the other."""
+        both = threading.Barrier(2, timeout=60)
+
+        def together(trial: optuna.Trial) -> float:
+            value = kernel(trial)
+            both.wait()
+            return value
+
+        found = optuna.create_study(sampler=AutotuneSampler(seed=0, space=SPACE))
+        found.optimize(together, n_trials=16, n_jobs=2)
+        assert different(found) == 16
+
+    def test_several_samplers_of_one_storage_never_try_the_same(self) -> None:
+        """As processes do, each with a sampler of its own; all of them plan at the same time."""
+        at_once = threading.Barrier(4, timeout=60)
+        storage = optuna.storages.InMemoryStorage()
+        optuna.create_study(study_name="s", storage=storage)
+
+        def work() -> None:
+            own = optuna.load_study(
+                study_name="s",
+                storage=storage,
+                sampler=AutotuneSampler(seed=0, strategy="random", space=SPACE),
+            )
+            for _ in range(8):
+                trial = own.ask()
+                at_once.wait()
+                own.tell(trial, kernel(trial))
+
+        workers = [threading.Thread(target=work) for _ in range(4)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        found = optuna.load_study(study_name="s", storage=storage)
+        assert len(found.trials) == different(found) == 32
+
+    def test_takes_trials_from_elsewhere(self) -> None:
+        found = optuna.create_study(sampler=AutotuneSampler(seed=0, constraints=[RULE]))
+        distributions = {
+            "tile_m": optuna.distributions.CategoricalDistribution(TILES),
+            "tile_n": optuna.distributions.CategoricalDistribution(TILES),
+            "depth": optuna.distributions.IntDistribution(1, 6),
+            "layout": optuna.distributions.CategoricalDistribution(["row", "column"]),
+        }
+        for m in TILES:
+            params = {"tile_m": m, "tile_n": 16, "depth": 4, "layout": "row"}
+            found.add_trial(create_trial(params=params, distributions=distributions, value=cost(params)))
+        found.add_trial(create_trial(state=TrialState.FAIL))
+        found.optimize(kernel, n_trials=10)
+        assert different(found) == 16  # the failed one has no parameters
+        assert "autotune" in found.trials[6].system_attrs
+
+    def test_enqueued_trials_run_as_they_are(self) -> None:
+        found = optuna.create_study(sampler=AutotuneSampler(seed=0, space=SPACE))
+        found.enqueue_trial({"tile_m": 64, "tile_n": 64, "depth": 2, "layout": "row"})
+        found.enqueue_trial({"tile_m": 128})
+        found.optimize(kernel, n_trials=8)
+        assert found.trials[0].params == {"tile_m": 64, "tile_n": 64, "depth": 2, "layout": "row"}
+        assert found.trials[1].params["tile_m"] == 128
+        assert all(allowed(params) for params in tried(found))
+        assert different(found) == 8
+
+    def test_an_enqueued_trial_may_break_the_rules(self) -> None:
+        found = optuna.create_study(sampler=AutotuneSampler(seed=0, space=SPACE))
+        found.enqueue_trial({"tile_m": 128, "tile_n": 128})
+        found.optimize(kernel, n_trials=3)
+        assert found.trials[0].params["tile_m"] == found.trials[0].params["tile_n"] == 128
+
+    @pytest.mark.filterwarnings("ignore:Fixed parameter")
+    @pytest.mark.parametrize("first", [{"lr": 0.5}, {"lr": "0.01"}, {"lr": 0.01}])
+    def test_an_enqueued_value_outside_the_range_is_run_and_teaches_nothing(
+        self, first: dict[str, Any], tmp_path: Path
+    ) -> None:
+        def training(trial: optuna.Trial) -> float:
+            return float(trial.suggest_float("lr", 1e-4, 0.1, log=True)) * trial.suggest_int("n", 1, 3)
+
+        storage = stored(tmp_path)
+        for _ in range(2):
+            sampler = AutotuneSampler(seed=0, constraints=["lr * n < 0.2"])
+            found = optuna.create_study(study_name="s", storage=storage, load_if_exists=True, sampler=sampler)
+            for fixed in (first, {"n": 9}, {"lr": 0.5, "n": 2}):
+                found.enqueue_trial(fixed)
+            found.optimize(training, n_trials=6)
+        outside = [t for t in found.trials if t.params["n"] == 9 or t.params["lr"] in ("0.01", 0.5)]
+        memory = sampler._memory
+        assert memory is not None
+        assert memory.advisor is not None
+        assert len(found.trials) == 12 and found.trials[11] not in outside
+        assert len(memory.advisor.strategy.told) == 11 - len(outside)
+
+    @pytest.mark.filterwarnings("ignore:Fixed parameter")
+    def test_an_enqueued_value_outside_a_given_space_is_not_what_was_planned(self) -> None:
+        space = Space([IntegerRange("n", 1, 3), Permutation("order", ("i", "j"))])
+
+        def asks(trial: optuna.Trial) -> float:
+            trial.suggest_int("n", 1, 3)
+            return float(suggest(trial, space)["n"]) if trial.params["n"] <= 3 else 7.0
+
+        found = optuna.create_study(sampler=AutotuneSampler(seed=0, space=space))
+        found.enqueue_trial({"n": 9})
+        found.optimize(asks, n_trials=20)
+        assert len(found.trials) == different(found) == 7  # the six that there are, and that one
+
+    def test_several_directions(self) -> None:
+        def two(trial: optuna.Trial) -> tuple[float, float]:
+            return kernel(trial), float(trial.params["depth"])
+
+        found = optuna.create_study(directions=["minimize", "maximize"], sampler=AutotuneSampler(seed=0))
+        found.optimize(two, n_trials=15)
+        assert different(found) == 15
+
+    def test_a_goal_to_maximise(self) -> None:
+        found = optuna.create_study(
+            direction="maximize", sampler=AutotuneSampler(seed=0, strategy="bayes", space=SPACE)
+        )
+        found.optimize(lambda trial: -kernel(trial), n_trials=40)
+        assert found.best_value == -1.0
+
+    def test_constraints_of_optuna_are_failures(self) -> None:
+        def bounded(trial: optuna.Trial) -> float:
+            value = kernel(trial)
+            trial.storage.set_trial_system_attr(trial._trial_id, "constraints", [trial.params["depth"] - 3.5])
+            return value
+
+        found = study(bounded, trials=40, strategy="bayes")
+        deep = [trial.params["depth"] > 3 for trial in found.trials]
+        assert sum(deep[20:]) < sum(deep[:20])
+
+    def test_with_hyperband(self) -> None:
+        def steps(trial: optuna.Trial) -> float:
+            value = kernel(trial)
+            for step in range(1, 10):
+                trial.report(value + 1.0 / step, step)
+                if trial.should_prune():
+                    raise optuna.TrialPruned
+            return value
+
+        pruner = optuna.pruners.HyperbandPruner(min_resource=1, max_resource=9)
+        found = optuna.create_study(sampler=AutotuneSampler(seed=0, space=SPACE), pruner=pruner)
+        found.optimize(steps, n_trials=20)
+        assert different(found) == 20
+
+    @pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+    def test_inside_a_sampler_that_fixes_a_parameter(self) -> None:
+        sampler = optuna.samplers.PartialFixedSampler(
+            {"layout": "row"}, AutotuneSampler(seed=0, constraints=[RULE])
+        )
+        found = optuna.create_study(sampler=sampler)
+        found.optimize(kernel, n_trials=12)
+        assert {params["layout"] for params in tried(found)} == {"row"}
+        assert all(allowed(params) for params in tried(found))
+        assert different(found) == 12
+
+    def test_one_sampler_for_two_studies(self) -> None:
+        sampler = AutotuneSampler(seed=0)
+        one, other = optuna.create_study(sampler=sampler), optuna.create_study(sampler=sampler)
+        for _ in range(4):
+            one.optimize(kernel, n_trials=2)
+            other.optimize(kernel, n_trials=2)
+        assert tried(one) == tried(other) == tried(study(trials=8))
+
+    def test_a_pickled_sampler_goes_on(self) -> None:
+        whole = study(trials=10)
+        part = study(trials=5)
+        part.sampler = pickle.loads(pickle.dumps(part.sampler))
+        part.optimize(kernel, n_trials=5)
+        assert tried(part) == tried(whole)
+
+    def test_reseeding_and_no_seed(self) -> None:
+        sampler = AutotuneSampler(seed=0)
+        sampler.reseed_rng()
+        found = optuna.create_study(sampler=sampler)
+        found.optimize(kernel, n_trials=6)
+        assert tried(found) == tried(study(trials=6))
+        assert tried(study(trials=3, seed=None)) != tried(study(trials=3, seed=None))

@@ -1,0 +1,160 @@
+"""A recording becomes a space file that reads back and holds exactly what was recorded."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autotune.errors import InputError
+from autotune.interop.space_files.kernel_tuner import space_document
+from autotune.measure.recordings.read import read_recording
+from autotune.measure.recordings.replay import ReplayedObjective, limit_to_recording
+from autotune.space.reading.reader import read_spec
+from autotune.space.spec import ReplayObjective
+from autotune.status import Status
+
+SHARED = Path(__file__).parents[4] / "shared" / "recorded"
+
+
+def imported(source: Path, file: Path) -> Any:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(space_document(read_recording(source), source, file))
+    return limit_to_recording(read_spec(file))
+
+
+def record(folder: Path, params: dict[str, list[Any]], entries: list[dict[str, Any]], **head: Any) -> Path:
+    file = folder / "my recording (2).json"
+    cache = {str(i): entry for i, entry in enumerate(entries)}
+    file.write_text(
+        json.dumps({"tune_params_keys": list(params), "tune_params": params, **head, "cache": cache})
+    )
+    return file
+
+
+PARAMS: dict[str, list[Any]] = {
+    "tile": [32, 16, 8],
+    "ratio": [0.5, 1e-05, 2],
+    "fused": [True, False],
+    "layout": ["row", "no", "1", 'a "quoted: {one}', "1e-3"],
+    "shape": [[1, 2], [2, 1]],
+    "many": list(range(0, 4000, 40)),
+    "on": [7],
+}
+
+
+def entry(time: object = 1.0, **own: Any) -> dict[str, Any]:
+    return {name: values[0] for name, values in PARAMS.items()} | {"time": time} | own
+
+
+ENTRIES = [
+    entry(1.0, energy=3.0),
+    entry("RuntimeFailedConfig", tile=8),
+    *(entry(2.0 + i, layout=layout, energy=1.0) for i, layout in enumerate(PARAMS["layout"])),
+    entry(9.0, fused=False, ratio=1e-05, shape=[2, 1], many=3960, energy=2.0),
+]
+
+
+def test_every_kind_of_value_reads_back(tmp_path: Path) -> None:
+    source = record(tmp_path, PARAMS, ENTRIES, kernel_name="k\n: #", device_name="GPU")
+    spec = imported(source, tmp_path / "spaces" / "space.yaml")
+    recording = read_recording(source)
+    assert {c.hash for c in spec.space.rows} == {e.configuration.hash for e in recording.entries}
+    assert len(spec.space.feasible) == len(recording.entries)
+    assert isinstance(spec.objective, ReplayObjective)
+    assert spec.objective.file.resolve() == source
+    assert spec.name == "my-recording-2-"
+    assert [knob.name for knob in spec.space.knobs] == list(PARAMS)
+    assert [m.name for m in spec.metrics] == ["time", "energy"]
+    assert all(len(line) <= 110 for line in spec.text.splitlines())
+
+
+@pytest.mark.parametrize("length", [80, 84, 98, 200])
+def test_long_names_leave_the_values_whole(tmp_path: Path, length: int) -> None:
+    name, values = "n" * length, [1_000_000_000_000_007 * i for i in range(1, 9)]
+    source = record(tmp_path, {name: values}, [{name: value, "time": 1.0} for value in values])
+    [knob] = imported(source, tmp_path / "space.yaml").space.knobs
+    assert knob.cells[0].values == tuple(values)
+
+
+def test_texts_that_no_yaml_may_hold_leave_the_file_readable(tmp_path: Path) -> None:
+    rows = [{"a": 1, "time": 1.0, "true": 2.0, "NULL": 3.0}]
+    source = record(tmp_path, {"a": [1]}, rows, kernel_name="k\ud800\x1b", device_name="\udfff")
+    spec = imported(source, tmp_path / "space.yaml")
+    assert len(spec.space.feasible) == 1 and spec.text.startswith("# k?? on ?: 1 recorded")
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        (float("inf"), "a can be inf"),
+        (10**400, "a can be 1000"),
+        ("\ud800", "a can be '\\ud800'"),
+        ([1, float("-inf")], "a can be (1, -inf)"),
+        (None, "a knob cannot be set to None"),
+    ],
+)
+def test_values_that_no_space_file_can_hold_are_refused(tmp_path: Path, value: Any, says: str) -> None:
+    rows = [{"a": value, "time": 1.0}, {"a": 1, "time": 1.0}]
+    source = record(tmp_path, {"a": [value, 1]}, rows)
+    with pytest.raises(InputError) as raised:
+        space_document(read_recording(source), source, tmp_path / "space.yaml")
+    assert says in str(raised.value)
+
+
+def test_the_default_is_recorded_and_typical(tmp_path: Path) -> None:
+    spec = imported(record(tmp_path, PARAMS, ENTRIES), tmp_path / "space.yaml")
+    default = spec.space.default()
+    outcome = ReplayedObjective.of(spec).outcome(default)
+    times = sorted(e["time"] for e in ENTRIES if not isinstance(e["time"], str))
+    assert outcome.status is Status.OK
+    assert outcome.metrics["time"].value == pytest.approx(times[(len(times) - 1) // 2] / 1e3)
+
+
+def test_a_damaged_recording_says_so(tmp_path: Path) -> None:
+    source = record(tmp_path, PARAMS, ENTRIES)
+    source.write_bytes(source.read_bytes()[:-200])
+    assert "The recording is damaged: it breaks off" in " ".join(
+        imported(source, tmp_path / "space.yaml").text.replace("\n# ", " ").split()
+    )
+
+
+def test_refused(tmp_path: Path) -> None:
+    source = record(tmp_path, {"in": [1], "a b": [2]}, [{"in": 1, "a b": 2, "time": "InvalidConfig"}])
+    with pytest.raises(InputError) as caught:
+        space_document(read_recording(source), source, tmp_path / "space.yaml")
+    assert "'in' cannot name a knob" in str(caught.value)
+    assert "'a b' cannot name a knob" in str(caught.value)
+    assert "nothing to replay" in str(caught.value)
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared recordings are not on this machine")
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [
+        ("convolution-a100", 4362),
+        ("convolution-mi250x", 4362),
+        ("convolution-w7800", 4362),
+        ("gemm-rtx3090", 17956),
+        ("gemm-titanrtx", 17956),
+        ("pnpoly-rtx3090", 4092),
+        ("pnpoly-rtx3090.t4", 4092),
+    ],
+)
+def test_shared_recordings(tmp_path: Path, name: str, size: int) -> None:
+    spec = imported(SHARED / f"{name}.json.gz", tmp_path / "space.yaml")
+    assert len(spec.space.feasible) == size
+    replayed = ReplayedObjective.of(spec)
+    assert replayed.outcome(spec.space.default()).status is Status.OK
+    assert all(replayed.recording.find(row) is not None for row in spec.space.rows)
+
+
+def test_a_recording_of_something_else_than_times_is_not_called_a_failure(tmp_path: Path) -> None:
+    source = tmp_path / "scores.json"
+    score = {"name": "score", "value": -2.5, "unit": ""}
+    result = {"configuration": {"x": 1}, "invalidity": "correct", "measurements": [score]}
+    source.write_text(json.dumps({"results": [result]}))
+    with pytest.raises(InputError, match=r"no times, only score.*\n.*score: \{goal: maximize\}"):
+        space_document(read_recording(source), source, tmp_path / "space.yaml")

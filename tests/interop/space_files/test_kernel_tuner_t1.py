@@ -1,0 +1,200 @@
+"""A T1 file becomes a space with as many configurations as its conditions leave."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autotune.errors import InputError
+from autotune.interop.space_files.kernel_tuner_t1 import convert
+from autotune.space.reading.reader import read_spec
+from autotune.space.space import Space
+
+SHARED = Path(__file__).parents[4] / "shared" / "spaces" / "kernel-spaces.json"
+
+
+def parameter(name: str, values: Any, kind: str = "int", **more: Any) -> dict[str, Any]:
+    return {"Name": name, "Type": kind, "Values": values, **more}
+
+
+PARAMETERS = [
+    parameter("block_x", "[16, 32, 64, 128]", Default=32),
+    parameter("block_y", "list(range(1, 9))", Default="4"),
+    parameter("pad", "[0, 1]", Default=1),
+    parameter("fused", "true, false", "bool", Default=True),
+    parameter("layout", '["row", "column"]', "string", Default="row"),
+    parameter("scale", "[0.5, 1]", "float", Default=1),
+]
+CONDITIONS = [
+    "(block_x * block_y) <= 256",
+    "not pad or block_x % 32 == 0",
+    'layout == "row" && !(fused && block_y > 4)',
+]
+
+
+def write(folder: Path, parameters: list[Any], conditions: list[str], **more: Any) -> Path:
+    file = folder / "T1.json"
+    document = {
+        "General": {"FormatVersion": 1},
+        "ConfigurationSpace": {
+            "TuningParameters": parameters,
+            "Conditions": [{"Parameters": [], "Expression": text} for text in conditions],
+        },
+        "KernelSpecification": {"KernelName": "convolve 2d", "ProblemSize": [4096, 4096]},
+        **more,
+    }
+    file.write_text(json.dumps(document, indent=2))
+    return file
+
+
+def read_back(file: Path) -> Space:
+    output = file.parent / "space.yaml"
+    output.write_text(convert(file).text())
+    spec = read_spec(output)
+    assert spec.name == "convolve-2d"
+    return spec.space
+
+
+def test_as_many_configurations_as_the_conditions_leave(tmp_path: Path) -> None:
+    space = read_back(write(tmp_path, PARAMETERS, CONDITIONS))
+    expected = {
+        (x, y, pad, fused, "row", scale)
+        for x, y, pad, fused, scale in product(
+            (16, 32, 64, 128), range(1, 9), (0, 1), (True, False), (0.5, 1)
+        )
+        if x * y <= 256 and (not pad or x % 32 == 0) and not (fused and y > 4)
+    }
+    names = ("block_x", "block_y", "pad", "fused", "layout", "scale")
+    assert {tuple(c[name] for name in names) for c in space.feasible} == expected
+    assert len(space.feasible) == len(expected)
+    assert dict(space.default()) == {
+        "block_x": 32, "block_y": 4, "pad": 1, "fused": True, "layout": "row", "scale": 1,
+    }  # fmt: skip
+    assert space.workload["problem_size"] == (4096, 4096)
+
+
+def test_a_default_is_read_as_values_are(tmp_path: Path) -> None:
+    parameters = [
+        parameter("fused", "[true, false]", "bool", Default="false"),
+        parameter("scale", "[0.5, 0.001]", "float", Default="1e-3"),
+        parameter("layout", '["row", "true"]', "string", Default="true"),
+        parameter("block", "[1, 2]"),
+    ]
+    converted = convert(write(tmp_path, parameters, []))
+    assert converted.default == {"fused": False, "scale": 0.001, "layout": "true", "block": 1}
+    assert "the file says no default of block: the first value of each it is." in converted.notes
+    assert not any("none of its values" in note for note in converted.notes)
+
+
+def test_conditions_that_rules_have_no_words_for(tmp_path: Path) -> None:
+    parameters = [
+        parameter("a", "[16, 24, 32, 48]"),
+        parameter("b", "list(range(8))"),
+        parameter("f", "[0, 1]"),
+    ]
+    conditions = [
+        "any([a > 16, b > 2, f])",
+        "all(x % 2 == 0 for x in (a, b))",
+        "(a if f else b) <= 32",
+        "a & 31 == 0 or b > 3",
+        "(a & (a - 1)) == 0",
+    ]
+    file = write(tmp_path, parameters, conditions)
+    expected = {
+        (a, b, f)
+        for a, b, f in product((16, 24, 32, 48), range(8), (0, 1))
+        if all(eval(text, {"a": a, "b": b, "f": f}) for text in conditions)
+    }
+    assert {tuple(c[name] for name in "abf") for c in read_back(file).feasible} == expected
+    assert 0 < len(expected) < 64
+    assert [note for note in convert(file).notes if "by the values" in note] == [
+        "a & a - 1 == 0 is said by the values for which it holds: say it anew where you change some."
+    ]
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="there are no recorded spaces of kernels here")
+@pytest.mark.parametrize("name", ["gemm", "hotspot"])
+def test_real_spaces_have_their_known_number_of_configurations(tmp_path: Path, name: str) -> None:
+    recorded = json.loads(SHARED.read_text())[name]
+    parameters = [parameter(knob, repr(values)) for knob, values in recorded["knobs"].items()]
+    space = read_back(write(tmp_path, parameters, recorded["constraints"]))
+    assert len(space.feasible) == recorded["valid"]
+
+
+def test_a_default_that_is_no_value_is_said(tmp_path: Path) -> None:
+    converted = convert(write(tmp_path, [parameter("a", "[1, 2]", Default=7)], []))
+    assert converted.default == {"a": 1}
+    assert "the Default of a, 7, is none of its values." in converted.notes
+
+
+def test_a_default_that_violates_the_conditions_is_replaced_and_said(tmp_path: Path) -> None:
+    parameters = [parameter("a", "[1, 2]", Default=1), parameter("b", "[1, 2]", Default=1)]
+    converted = convert(write(tmp_path, parameters, ["a != b"]))
+    assert converted.default in ({"a": 1, "b": 2}, {"a": 2, "b": 1})
+    assert "violates its conditions" in " ".join(converted.notes)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "conditions", "says"),
+    [
+        ([], [], "there are no TuningParameters"),
+        ([parameter("a", "[1, open('x')]")], [], "T1.json:10:20: \"open('x')\" is not understood"),
+        ([parameter("a", "[1, 2")], [], "T1.json:10:20: '[1, 2' is no Python"),
+        ([parameter("a", "-" * 50_000 + "1")], [], "...' is no Python: it is nested too deep"),
+        ([parameter("a", "[1.5]")], [], "a can be 1.5"),
+        ([parameter("a", 4)], [], "T1.json:10:19: the Values are 4"),
+        ([parameter("a", None)], [], "T1.json:10:19: there are no Values"),
+        ([parameter("a", "[1]", "half")], [], "a is of type 'half'"),
+        (
+            [parameter("a", "range(10**9)")],
+            [],
+            "T1.json:10:20: 'range(10 ** 9)' is not understood: it has more",
+        ),
+        ([parameter("a", "range(10**30)")], [], "it has more than 100,000 items"),
+        ([parameter("a", "list(range(10**30))")], [], "1,000,000,000,000,000,000,000,000,000,000 items"),
+        ([parameter("a", "[1e400, 16]", "float")], [], "T1.json:10:20: a can be inf"),
+        ([parameter("a", [float("nan"), 16], "float")], [], "a can be nan"),
+        ([parameter("a", ["\ud800"], "string")], [], "T1.json:10:19: a can be '\\ud800'"),
+        ([parameter("a", "[1]"), parameter("a", "[1]")], [], "two parameters 'a'"),
+        ([parameter("max", "[1]")], [], "'max' cannot name a knob"),
+        ([parameter("a b", "[1]")], [], "'a b' cannot name a knob"),
+        ([parameter("a", "[1, 2]")], ["foo(a) == 3"], "T1.json:16:24: "),
+        ([parameter("a", "[1, 2]")], ["a > 1", "a > bb"], "T1.json:20:28: 'bb' cannot be said in a rule"),
+        ([parameter("a", "[1, 2]")], ["a > 2"], "no configuration satisfies all conditions"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(
+    tmp_path: Path, parameters: list[Any], conditions: list[str], says: str
+) -> None:
+    file = write(tmp_path, parameters, conditions)
+    with pytest.raises(InputError) as raised:
+        convert(file)
+    assert says in str(raised.value)
+
+
+@pytest.mark.parametrize("conditions", [["a > 1"], [None], "a > 1", {"Expression": "a > 1"}, 1])
+def test_conditions_are_a_list_of_objects(tmp_path: Path, conditions: Any) -> None:
+    document = {"TuningParameters": [parameter("a", "[1, 2]")], "Conditions": conditions}
+    file = tmp_path / "T1.json"
+    file.write_text(json.dumps({"ConfigurationSpace": document}))
+    with pytest.raises(InputError, match=r"T1\.json:1:\d+: Conditions is no list of objects\n.*Expression"):
+        convert(file)
+
+
+def test_a_number_of_thousands_of_digits_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "T1.json"
+    file.write_text(f'{{"ConfigurationSpace": {"9" * 5000}}}')
+    with pytest.raises(InputError, match="this cannot be read: Exceeds the limit"):
+        convert(file)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"ConfigurationSpace": 1}', '{"ConfigurationSpace": {}}'])
+def test_other_files_are_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "T1.json"
+    file.write_text(text)
+    with pytest.raises(InputError, match=r"T1\.json"):
+        convert(file)

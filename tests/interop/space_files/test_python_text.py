@@ -1,0 +1,130 @@
+"""What a source comes to is found without running it, within bounds; the rest is said with its place."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import pytest
+
+from autotune.errors import InputError
+from autotune.interop.space_files.python_text import Module
+
+
+def value(source: str, name: str = "x") -> Any:
+    module = Module(ast.parse(source), "kernels.py", {})
+    return module.value(ast.parse(name, mode="eval").body)
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("x = [2 ** i for i in range(4, 8) if i != 5]", [16, 64, 128]),
+        ("base = [1, 2]\nx = [*base, 4] + [b << 3 for b in base]", [1, 2, 4, 8, 16]),
+        (
+            "import itertools\nx = list(itertools.product([1, 2], 'ab'))",
+            [(1, "a"), (1, "b"), (2, "a"), (2, "b")],
+        ),
+        (
+            "x = []\nfor a in 1, 2:\n  for b in 3, 4:\n    if a * b != 6:\n      x.append(a * b)",
+            [3, 4, 8],
+        ),
+        (
+            "def f(n, k=2):\n    y = []\n    for i in range(n):\n      y += [i * k]\n    return y\nx = f(3)",
+            [0, 2, 4],
+        ),
+        ("x: list = [1]\nx.extend([2, 3])", [1, 2, 3]),
+        ("x = {**{'a': 1}, 'b': max(2, 3)}", {"a": 1, "b": 3}),
+        ("x = [c for c in ({'a': a} for a in (1, 2)) if c['a'] > 1]", [{"a": 2}]),
+        ("if 1 < 2:\n    x = 'yes'\nelse:\n    x = 'no'", "yes"),
+        ("x = (lambda n: n + 1, 2)[1]", 2),
+        ("y = x = sorted({3, 1, 2})", [1, 2, 3]),
+        ("x = [a if a > 1 else -a for a in (1, 2)]", [-1, 2]),
+        ("x = [k for k, v in {'a': 1, 'b': 2}.items() if not v % 2]", ["b"]),
+        ("x = []\nfor i in range(9):\n  if i % 2: continue\n  if i > 6: break\n  x.append(i)", [0, 2, 4, 6]),
+        (
+            "x = []\nb = 16\nwhile b < 100:\n  x.append(b)\n  b *= 2\nelse:\n  x.insert(0, b)",
+            [128, 16, 32, 64],
+        ),
+        ("a = [2]\nx = [i for i in a]\na = [3]", [2]),
+        ("a = x = [1]\na.append(2)\na += [3]", [1, 2, 3]),
+        ("def add(many, one):\n  many.append(one)\nx = [1]\nadd(x, 2)\nadd(many=x, one=3)", [1, 2, 3]),
+        ("x = [1]\ndef more(one):\n  x.append(one)\nmore(2)\ndef twice(): more(3)\ntwice()", [1, 2, 3]),
+        ("def f(): return 1\nx = [f()]\ndef f(): return 2\nx += [f()]", [1, 2]),
+        (
+            "def f(*many, k=1, **others): return [*many, k, others]\nx = f(1, 2, k=3, j=4)",
+            [1, 2, 3, {"j": 4}],
+        ),
+        ("def outer(n):\n  def inner(m): return n * m\n  return inner(2)\nx = outer(3)", 6),
+        ("f = lambda n: -n\nx = sorted(map(f, [1, 3, 2]), key=lambda n: -n)", [-1, -2, -3]),
+        (
+            "d = {}\nd['a'] = 1\nd.update(b=2)\nx = [d.get('a'), d.get('c', 0), list(d.values())]",
+            [1, 0, [1, 2]],
+        ),
+        ("import math\nx = f'B{math.ceil(3 / 2)}'", "B2"),
+        ("import itertools\nx = list(itertools.chain.from_iterable([[1], [2]]))", [1, 2]),
+        ("import itertools as it\nx = list(it.chain.from_iterable(it.product([1], [2])))", [1, 2]),
+        ("from itertools import product as cross\nx = [a * b for a, b in cross([1, 2], [3])]", [3, 6]),
+        ("import math as it\ndef f(it): return it.copy()\nx = f([1])", [1]),
+        ("x = 1 if __name__ == '__main__' else 2", 2),
+        ("x = [{'a': 1}, {'a': 2}]\nfor c in x:\n    c['a'] *= 8", [{"a": 8}, {"a": 16}]),
+        ("x = [{'a': 1}]\nfor i, c in enumerate(x):\n    c.update(a=i)", [{"a": 0}]),
+        ("x = [[1], 3]\nfirst, _ = x\nfirst.append(2)", [[1, 2], 3]),
+        ("x = []\na = b = x\nb += [1]\nd = {'k': [x]}\nd['k'][0].append(2)", [1, 2]),
+        ("x = [1]\nkept = []\nkept.append(x)\nkept[0][0] = 5", [5]),
+        (
+            "def f():\n    n: int\n    from itertools import product as p\n    return [*p('a')]\nx = f()",
+            [("a",)],
+        ),
+    ],
+)
+def test_sources_come_to_what_running_them_gives(source: str, found: Any) -> None:
+    assert value(source) == found
+    scope: dict[str, Any] = {}
+    exec(source, scope)
+    assert scope["x"] == found
+
+
+@pytest.mark.parametrize(
+    ("source", "says", "place"),
+    [
+        ("import os\nx = [int(os.environ['N'])]", "not understood", "kernels.py:2:10"),
+        ("x = open('/etc/passwd').read()", "not understood", "kernels.py:1:5"),
+        ("x = ().__class__", "not understood", "kernels.py:1:5"),
+        ("x = (1).real", "not understood", "kernels.py:1:5"),
+        ("x = y", "assigns nothing to y", "kernels.py:1:5"),
+        ("x = x2\nx2 = 1", "assigns nothing to x2 before", "kernels.py:1:5"),
+        ("x = [1]\ny = x\ny.append(unknown())", "what unknown() does", "kernels.py:3:10"),
+        ("def f(l):\n    l.append(1)\n    l.append(unknown())\nx = []\nf(x)", "unknown()", "kernels.py:3:14"),
+        ("x = [1]\nfor y in x:\n    y.n = 2", "'y.n' is not understood", "kernels.py:3:5"),
+        ("def f():\n    from lib import n\n    return n\nn = 1\nx = f()", "not understood", "kernels.py:2:5"),
+        ("x = 1\nx = unknown()", "what unknown() does", "kernels.py:2:5"),
+        ("x = 1\nif unknown():\n    x = 2", "what unknown() does", "kernels.py:2:4"),
+        ("x = 1\nreturn x\nx = unknown()", "what unknown() does", "kernels.py:3:5"),
+        ("x = (0,)\nfor i in range(40):\n    x = (x, x)\nx = str(x)", "the text of a list", "kernels.py:4:5"),
+        ("def f():\n    return f()\nx = f()", "calls itself", "kernels.py:2:12"),
+        ("x = 10 ** 10 ** 10", "too large", "kernels.py:1:5"),
+        ("x = 1 << 10 ** 12", "too large", "kernels.py:1:5"),
+        ("x = [0] * 10 ** 9", "too large", "kernels.py:1:5"),
+        ("x = len(b'a' * 10 ** 9)", "too large", "kernels.py:1:9"),
+        ("x = [0]\n" + "x = x + x\n" * 40, "too large", "kernels.py:18:5"),
+        ("x = 'a'\n" + "x += x\n" * 40, "too large", "kernels.py:18:1"),
+        ("x = list(range(10 ** 9))", "1,000,000,000 items", "kernels.py:1:5"),
+        ("x = list(range(10 ** 20))", "100,000,000,000,000,000,000 items", "kernels.py:1:5"),
+        ("x = list(product(range(1000), repeat=9))", "more than 100,000 items", "kernels.py:1:10"),
+        ("x = [1 for a in range(10 ** 9)]", "", "kernels.py:1"),
+        ("x = 1 / 0", "division", "kernels.py:1:5"),
+        ("x = {}['a']", "not understood", "kernels.py:1:5"),
+        ("from elsewhere import x", "not understood", "kernels.py:1:1"),
+        ("x = []\nwhile True:\n    x.append(1)", "more than", "kernels.py:3:"),
+        ("x = 1\nwhile True:\n    x = 2", "more than 500,000 steps", "kernels.py:"),
+        ("x = 1\ntry:\n    x = 2\nfinally:\n    pass", "not understood", "kernels.py:2:1"),
+        ("class C:\n    pass\nx = C()", "not known here", "kernels.py:3:5"),
+    ],
+)
+def test_all_else_is_an_error_with_its_place(source: str, says: str, place: str) -> None:
+    with pytest.raises(InputError) as raised:
+        value(source)
+    [problem] = raised.value.problems
+    assert says in str(problem)
+    assert str(problem.where).startswith(place)

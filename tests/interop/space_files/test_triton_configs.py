@@ -1,0 +1,252 @@
+"""The space of a converted kernel holds exactly the configurations of its list."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autotune.errors import InputError
+from autotune.interop.space_files.triton_configs import convert
+from autotune.space.reading.reader import read_spec
+from autotune.space.space import Space
+
+HEAD = "import torch, triton\nimport triton.language as tl\nfrom triton import Config\n"
+
+LISTED = """
+def is_cuda():
+    return triton.runtime.driver.active.get_current_target().backend == "cuda"
+
+def cuda_configs():
+    return [
+        triton.Config({"BLOCK_M": 128, "BLOCK_K": 64}, num_stages=3, num_warps=8),
+        triton.Config({"BLOCK_M": 64, "BLOCK_K": 32}, num_stages=4),
+        Config(kwargs={"BLOCK_M": 64, "BLOCK_K": 64}, num_warps=2),
+    ]
+
+def configs():
+    if is_cuda():
+        return cuda_configs()
+    return hip_configs()
+
+@triton.autotune(configs=configs(), key=["M", "N"], reset_to_zero=["c"])
+@triton.jit
+def matmul(a, b, c, M, N, BLOCK_M: tl.constexpr, BLOCK_K: tl.constexpr):
+    pass
+"""
+
+PRODUCT = """
+SIZES = [2 ** i for i in range(5, 8)]
+
+def keep(config):
+    return config.kwargs["BLOCK"] >= 64 or config.num_warps < 8
+
+@triton.autotune(
+    list(filter(keep, [
+        triton.Config({"BLOCK": block, "FUSED": fused, "HOW": how}, num_warps=w, num_stages=s, maxnreg=r)
+        for block in SIZES for fused in (True, False) for how in ["a", "b"]
+        for w in [2, 4, 8] for s in range(1, 4) for r in (None, 128)
+        if not (fused and how == "b")
+    ])),
+    ["n"],
+)
+@triton.jit
+def softmax(x, n, BLOCK: tl.constexpr):
+    pass
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    file = folder / "kernels.py"
+    file.write_text(HEAD + text)
+    return file
+
+
+def read_back(file: Path, **arguments: str) -> Space:
+    """The space as its own file says it."""
+    output = file.parent / "spaces" / "space.yaml"
+    output.parent.mkdir(exist_ok=True)
+    output.write_text(convert(file, **arguments, output=output).text())
+    return read_spec(output).space
+
+
+def test_a_list_comes_back_configuration_by_configuration(tmp_path: Path) -> None:
+    space = read_back(write(tmp_path, LISTED))
+    assert sorted((c["BLOCK_M"], c["BLOCK_K"], c["num_warps"], c["num_stages"]) for c in space.feasible) == [
+        (64, 32, 4, 4),
+        (64, 64, 2, 3),
+        (128, 64, 8, 3),
+    ]
+    assert dict(space.default()) == {"BLOCK_M": 128, "BLOCK_K": 64, "num_warps": 8, "num_stages": 3}
+    assert dict(space.workload) == {"M": 1024, "N": 1024}
+
+
+def test_comprehensions_filters_and_registers(tmp_path: Path) -> None:
+    space = read_back(write(tmp_path, PRODUCT))
+    expected = {
+        (block, fused, how, w, s, r)
+        for block in (32, 64, 128)
+        for fused in (True, False)
+        for how in "ab"
+        for w in (2, 4, 8)
+        for s in (1, 2, 3)
+        for r in (0, 128)
+        if not (fused and how == "b") and (block >= 64 or w < 8)
+    }
+    names = ("BLOCK", "FUSED", "HOW", "num_warps", "num_stages", "maxnreg")
+    assert {tuple(c[name] for name in names) for c in space.feasible} == expected
+    assert len(space.feasible) == len(expected)
+
+
+def test_what_is_left_out_is_noted(tmp_path: Path) -> None:
+    notes = " ".join(convert(write(tmp_path, LISTED)).notes)
+    assert "is_cuda() was taken to be true" in notes
+    assert "reset_to_zero on line 20" in notes
+    placed = LISTED.replace(
+        'configs=configs(), key=["M", "N"], reset_to_zero=["c"]',
+        'configs(), ["M"], None, ["c"], post_hook=None',
+    )
+    notes = " ".join(convert(write(tmp_path, placed)).notes)
+    assert "reset_to_zero on line 20" in notes
+    assert "prune" not in notes and "post_hook" not in notes
+
+
+def test_configurations_that_a_loop_changes_are_not_taken_as_they_were(tmp_path: Path) -> None:
+    made = "for config in configs:\n    config.{}\n"
+    source = """
+configs = [Config({"A": a}) for a in (1, 2)]
+CHANGE
+@triton.autotune(configs=configs, key=[])
+@triton.jit
+def kernel(x):
+    pass
+"""
+    changed = source.replace("CHANGE", made.format('kwargs["A"] *= 16'))
+    assert [c["A"] for c in read_back(write(tmp_path, changed)).feasible] == [16, 32]
+    with pytest.raises(InputError, match=r"kernels.py:7:5: 'config.num_warps' is not understood"):
+        convert(write(tmp_path, source.replace("CHANGE", made.format("num_warps = 8"))))
+
+
+def test_a_filter_that_asks_the_device_lets_more_in(tmp_path: Path) -> None:
+    source = PRODUCT.replace("return config", "return torch.cuda.is_available() or config")
+    converted = convert(write(tmp_path, source))
+    assert "the filter on line 11 is left out" in " ".join(converted.notes)
+    assert len(converted.checked().feasible) == 3 * 3 * 3 * 3 * 2
+
+
+def test_a_kernel_or_a_list_of_configurations_can_be_named(tmp_path: Path) -> None:
+    file = write(tmp_path, LISTED + PRODUCT)
+    assert len(read_back(file, kernel="matmul").feasible) == 3
+    unknown = LISTED.replace("is_cuda():\n        return", "where():\n        return")
+    file = write(tmp_path, unknown)
+    assert len(read_back(file, configs="cuda_configs").feasible) == 3
+
+
+def test_configurations_that_repeat_count_once(tmp_path: Path) -> None:
+    twice = LISTED.replace("return cuda_configs()", "return cuda_configs() + cuda_configs()")
+    converted = convert(write(tmp_path, twice))
+    assert len(converted.checked().feasible) == 3
+    assert "the list repeats itself: of its 6, 3 are different." in converted.notes
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("is_cuda():\n        return", "torch.cuda.is_available():\n        return", "kernels.py:16:8: "),
+        ('"BLOCK_K": 32}', '"BLOCK_X": 32}', "kernels.py:11:9: this configuration and the first one"),
+        ('"BLOCK_K": 32}', '"BLOCK_K": None}', "kernels.py:11:9: BLOCK_K is None"),
+        ('"BLOCK_K": 32}', '"BLOCK_K": 1e400}', "kernels.py:11:9: BLOCK_K is inf"),
+        ('"BLOCK_K": 32}', '"BLOCK_K": float("nan")}', "kernels.py:11:9: BLOCK_K is nan"),
+        ("num_stages=4", "num_stage=4", "kernels.py:11:9: "),
+        ('key=["M", "N"]', "key=KEYS", "kernels.py:20:41: 'KEYS' is not understood"),
+        ("triton.autotune(", "triton.heuristics(", "nothing here is decorated with triton.autotune"),
+        ("@triton.jit", "@triton.jit(", "this is not Python"),
+        ("return cuda_configs()", "return []", "it is empty"),
+        ("return cuda_configs()", "return [1]", "no list of triton.Config"),
+    ],
+)
+def test_what_is_not_understood_is_said_with_its_place(tmp_path: Path, old: str, new: str, says: str) -> None:
+    assert old in LISTED
+    with pytest.raises(InputError) as raised:
+        convert(write(tmp_path, LISTED.replace(old, new)))
+    assert says in str(raised.value)
+
+
+def test_one_of_several_kernels_must_be_named(tmp_path: Path) -> None:
+    file = write(tmp_path, LISTED + PRODUCT)
+    with pytest.raises(InputError, match="there are 2 kernels"):
+        convert(file)
+    with pytest.raises(InputError, match="did you mean 'softmax'"):
+        convert(file, kernel="softmx")
+
+
+@pytest.mark.parametrize(
+    ("line", "decorator", "config"),
+    [
+        ("from triton import Config as C, autotune as at", "at", "C"),
+        ("import triton as tt", "tt.autotune", "tt.Config"),
+        ("at, C = 0, 0\nat = triton.autotune\nC = Config", "at", "C"),
+    ],
+)
+def test_other_names_for_the_decorator_and_configurations_are_followed(
+    tmp_path: Path, line: str, decorator: str, config: str
+) -> None:
+    source = LISTED.replace("triton.autotune", decorator).replace("triton.Config", config)
+    assert len(read_back(write(tmp_path, f"{line}\n{source}")).feasible) == 3
+
+
+def test_a_list_that_is_made_anew_is_taken_as_it_is_where_the_kernel_stands(tmp_path: Path) -> None:
+    one = """
+warps = [{}]
+@triton.autotune(configs=[Config({{"A": 1}}, num_warps=w) for w in warps], key=["n", "n.shape[0]"])
+@triton.jit
+def {}(x, n):
+    pass
+"""
+    file = write(tmp_path, one.format("2, 4", "forward") + one.format("8, 16", "backward"))
+    forward = read_back(file, kernel="forward")
+    assert [c["num_warps"] for c in forward.feasible] == [2, 4]
+    assert dict(forward.workload) == {"n": 1024}  # Triton takes no notice of the other
+    assert [c["num_warps"] for c in read_back(file, kernel="backward").feasible] == [8, 16]
+
+
+def test_environment_and_capability_are_assumed_and_noted(tmp_path: Path) -> None:
+    source = """
+import os
+WARPS = [4] if "PYTEST_VERSION" in os.environ or os.environ.get("FEW", "0") == "1" else [4, 8]
+STAGES = [2, 3] if torch.cuda.get_device_capability()[0] >= 9 else [1]
+
+@triton.autotune(configs=[Config({"A": 1}, num_warps=w, num_stages=s) for w in WARPS for s in STAGES], key=[])
+@triton.jit
+def kernel(x):
+    pass
+"""
+    converted = convert(write(tmp_path, source + "\nprint(WARPS)\nassert WARPS\n"))
+    assert len(converted.checked().feasible) == 4
+    assert converted.notes == (
+        "environment variables were taken to be unset.",
+        "get_device_capability() was taken to be (9, 0).",
+    )
+
+
+def test_nothing_of_the_source_is_run(tmp_path: Path) -> None:
+    file = write(tmp_path, LISTED + f"\nopen({str(tmp_path / 'trace')!r}, 'w').write('ran')\n")
+    convert(file)
+    assert not (tmp_path / "trace").exists()
+
+
+def test_sources_that_are_made_to_be_too_much_are_refused_at_once(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nested too deep"):
+        convert(write(tmp_path, f"x = {'-' * 100_000}1"))
+    nested = "x = (0,)\n" + "x = (x, x)\n" * 40  # 2^40 items, to whoever writes it out
+    source = f"{nested}@triton.autotune(configs=[triton.Config({{'A': x}})], key=[])\ndef k(): pass\n"
+    with pytest.raises(InputError, match=r"A is \(\(.*\n.*a finite number") as raised:
+        convert(write(tmp_path, source))
+    assert len(str(raised.value)) < 1000
+
+
+def test_a_path_that_utf_8_does_not_have_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "\udcff"
+    folder.mkdir()
+    with pytest.raises(InputError, match="its path is none that a space file can hold"):
+        convert(write(folder, LISTED), output=tmp_path / "space.yaml").text()
