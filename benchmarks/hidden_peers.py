@@ -143,7 +143,7 @@ class BacoRule(Peer):
 
     def __init__(self, problem: Limited, measured: bool, seed: int) -> None:
         super().__init__(problem, measured, seed)
-        from autotune.search.features import Features
+        from autotune.search.models.features import Features
 
         self.all = [problem.space.configuration(values) for values in problem.space.feasible]
         self.rows = {configuration.hash: i for i, configuration in enumerate(self.all)}

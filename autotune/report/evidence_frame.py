@@ -126,7 +126,7 @@ def _at_full(early: list[tuple[int, Observation]], frame: pd.DataFrame, goal: Me
     """``value``, and for trials that were stopped early what a strategy takes them for."""
     import numpy as np
 
-    from autotune.search.fidelity import at_full
+    from autotune.search.models.fidelity import at_full
 
     sign = -1.0 if goal.goal == "maximize" else 1.0
     rows = [row for row, _ in early]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from autotune.search.contract import Problem
-from autotune.search.features import Features, is_long_range
+from autotune.search.models.features import Features, is_long_range
 
 AMBITION = 30.0
 """The improvement asked for falls as this over the number of observations."""
@@ -53,7 +53,8 @@ class Ambition:
     def none_left(self, taken: int, lawful: bool) -> bool:
         """Whether no more than an improvement is asked for once so many tries are ``taken``.
 
-        So where the goal is ``lawful`` (:mod:`~autotune.search.law`): it is known what is to be gained.
+        So where the goal is ``lawful`` (:mod:`~autotune.search.models.law`): it is known what is to be
+        gained.
         """
         return not self._most or lawful or self._ending(taken)
 

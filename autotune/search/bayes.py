@@ -10,17 +10,17 @@ import numpy as np
 from autotune.search.acquisition import log_expected_improvement
 from autotune.search.ambition import Ambition
 from autotune.search.contract import Observation, Option, Problem, Proposal, Strategy
-from autotune.search.cost import Cost, emphasis
-from autotune.search.features import Features
-from autotune.search.gaussian_process import Floats, Inputs, Integers
-from autotune.search.history import History, Targets
 from autotune.search.likely import likely_enough
+from autotune.search.models.cost import Cost, emphasis
+from autotune.search.models.features import Features
+from autotune.search.models.gaussian_process import Floats, Inputs, Integers
+from autotune.search.models.history import History, Targets
+from autotune.search.models.surrogate import Surrogate, fit_due
+from autotune.search.models.transfer import Belief, Transfer
 from autotune.search.pool import Pool, Pools
 from autotune.search.promises import overrated
 from autotune.search.several import Several
-from autotune.search.surrogate import Surrogate, fit_due
 from autotune.search.threads import one_thread
-from autotune.search.transfer import Belief, Transfer
 from autotune.search.untried import untried
 
 INCUMBENTS = 4
@@ -39,9 +39,9 @@ class Bayes(Strategy):
     """Expected improvement under a Gaussian process, over a sample of the feasible set and around the best.
 
     The first tries are random among the configurations whose numbers are powers of two
-    (:data:`~autotune.search.features.IRREGULAR` says why), where the space offers both. Then each proposal
-    maximises the expected improvement (Jones et al., 1998) over ``candidates`` random configurations and all
-    that differ from one of the best in one or two knobs.
+    (:data:`~autotune.search.models.features.IRREGULAR` says why), where the space offers both. Then each
+    proposal maximises the expected improvement (Jones et al., 1998) over ``candidates`` random configurations
+    and all that differ from one of the best in one or two knobs.
 
     To be improved on is the lowest value that the process expects of what was tried: where results are noisy
     the lowest of them was luck, and who asks for more than luck is sent to wherever little is known (Picheny,
@@ -53,9 +53,10 @@ class Bayes(Strategy):
     How large an improvement is asked for changes as the search goes on (:mod:`~autotune.search.ambition`).
 
     With ``cost``, the improvement expected is divided by the seconds expected, less and less as the budget is
-    spent (:mod:`~autotune.search.cost`). ``rebuild`` asks for the same and names the knobs that need a new
-    build, separated by commas. ``benchmarks/results/cost.md`` says what they save. Of trainings that may be
-    stopped early cost always counts: a step may take ten times as long with one batch size as with another.
+    spent (:mod:`~autotune.search.models.cost`). ``rebuild`` asks for the same and names the knobs that need a
+    new build, separated by commas. ``benchmarks/results/cost.md`` says what they save. Of trainings that may
+    be stopped early cost always counts: a step may take ten times as long with one batch size as with
+    another.
 
     Failures multiply the improvement expected nearby by the probability of success, and so do the bounds of
     metrics; less is believed of it where the latest tries failed more often than that had said

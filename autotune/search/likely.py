@@ -7,8 +7,8 @@ likely, and to keep to that would be to stay at the few points that did.
 
 from __future__ import annotations
 
-from autotune.search.history import Targets
-from autotune.search.surrogate import Surrogate
+from autotune.search.models.history import Targets
+from autotune.search.models.surrogate import Surrogate
 
 LIKELY = 0.75
 """For failures of most kinds."""

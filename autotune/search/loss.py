@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.search.contract import Observation, Problem
-from autotune.search.fidelity import AtFull, at_full
+from autotune.search.models.fidelity import AtFull, at_full
 from autotune.status import Status
 
 HUGE = 1e150
@@ -32,7 +32,7 @@ def signed(problem: Problem, observations: Sequence[Observation]) -> Floats:
 
 
 def signed_at_full(problem: Problem, observations: Sequence[Observation]) -> AtFull:
-    """:func:`signed`, with by how much it may be off (:func:`~autotune.search.fidelity.at_full`)."""
+    """:func:`signed`, with by how much it may be off (:func:`~autotune.search.models.fidelity.at_full`)."""
     goal = problem.goals[0] if problem.goals else None
     values = np.array([_value(o, goal.name) if goal else math.nan for o in observations])
     sign = -1.0 if goal and goal.goal == "maximize" else 1.0

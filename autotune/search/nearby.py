@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from autotune.search.assemble import at, of_active
 from autotune.search.candidates import STEPS, groups
-from autotune.search.features import SMALL_TABLE, Features
-from autotune.search.gaussian_process import Floats, Inputs, Integers
+from autotune.search.models.features import SMALL_TABLE, Features
+from autotune.search.models.gaussian_process import Floats, Inputs, Integers
 from autotune.space.configuration import Configuration, Value
 from autotune.space.knobs import IntegerRange
 from autotune.space.knobs.items import Items

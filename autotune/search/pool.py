@@ -14,8 +14,8 @@ from functools import cached_property
 
 import numpy as np
 
-from autotune.search.features import Features
-from autotune.search.gaussian_process import Inputs, Integers
+from autotune.search.models.features import Features
+from autotune.search.models.gaussian_process import Inputs, Integers
 from autotune.search.nearby import Nearby, Scales, Surroundings
 from autotune.space.configuration import Configuration
 

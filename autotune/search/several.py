@@ -18,12 +18,12 @@ from scipy.special import logsumexp
 
 from autotune.search.acquisition import log_expected_improvement
 from autotune.search.contract import Observation, Problem
-from autotune.search.features import Features
-from autotune.search.gaussian_process import Floats, Integers
-from autotune.search.history import History, Targets
+from autotune.search.models.features import Features
+from autotune.search.models.gaussian_process import Floats, Integers
+from autotune.search.models.history import History, Targets
+from autotune.search.models.surrogate import Prediction, Surrogate, fit_due
 from autotune.search.pareto import contributions, free_boxes, non_dominated
 from autotune.search.pool import Pool, Pools
-from autotune.search.surrogate import Prediction, Surrogate, fit_due
 from autotune.space.configuration import Configuration
 
 INCUMBENTS = 4

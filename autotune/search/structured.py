@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.search.bayes import Bayes
-from autotune.search.bottleneck import BUSY_NOISE, Beliefs, Bottleneck, Data, Floats, Rows, Shape
 from autotune.search.contract import Observation, Problem
-from autotune.search.features import Features
-from autotune.search.gaussian_process import GaussianProcess, Inputs, Integers
-from autotune.search.history import History, Targets
 from autotune.search.loss import signed
-from autotune.search.posterior import Posterior
-from autotune.search.surrogate import fit_due
+from autotune.search.models.bottleneck import BUSY_NOISE, Beliefs, Bottleneck, Data, Floats, Rows, Shape
+from autotune.search.models.features import Features
+from autotune.search.models.gaussian_process import GaussianProcess, Inputs, Integers
+from autotune.search.models.history import History, Targets
+from autotune.search.models.posterior import Posterior
+from autotune.search.models.surrogate import fit_due
 from autotune.space.knobs import Assignment
 from autotune.space.space import Space
 
@@ -36,12 +36,12 @@ DOUBT = 3.0
 class Structured(Bayes):
     """:class:`~autotune.search.bayes.Bayes`, whose process starts from a model of what an assignment costs.
 
-    The model (:mod:`~autotune.search.bottleneck`) is fitted to all trials before each fit of the process,
-    which then only has to learn what is left. So the arithmetic of a pipeline, whose few parameters a handful
-    of trials tell, leads early; and where it is wrong the process corrects it. Semi-parametric models of this
-    kind are those of Dalibard, Schaarschmidt and Yoneki, BOAT: Building Auto-Tuners with Structured Bayesian
-    Optimization (WWW 2017). Where the model foretells trials that it was not shown worse than a process does,
-    it is left aside: by cross-validation, every :data:`EVERY` trials.
+    The model (:mod:`~autotune.search.models.bottleneck`) is fitted to all trials before each fit of the
+    process, which then only has to learn what is left. So the arithmetic of a pipeline, whose few parameters
+    a handful of trials tell, leads early; and where it is wrong the process corrects it. Semi-parametric
+    models of this kind are those of Dalibard, Schaarschmidt and Yoneki, BOAT: Building Auto-Tuners with
+    Structured Bayesian Optimization (WWW 2017). Where the model foretells trials that it was not shown worse
+    than a process does, it is left aside: by cross-validation, every :data:`EVERY` trials.
 
     Metrics that are called as the places of the assignment (``busy_gpu0`` and ``busy_gpu1`` for an assignment
     to ``gpu0`` and ``gpu1``) are taken to be what each place works, in the unit of the goal. In a space

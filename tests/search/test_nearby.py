@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from autotune.search.features import Features
+from autotune.search.models.features import Features
 from autotune.search.nearby import Nearby, Scale, Scales, Surroundings
 from autotune.space.configuration import Configuration
 from autotune.space.knobs import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from autotune.search.features import Features
+from autotune.search.models.features import Features
 from autotune.search.pool import KEPT, Pool, Pools
 from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_spec

@@ -8,7 +8,7 @@ import statistics
 import pytest
 
 from autotune.search.contract import Observation, Problem
-from autotune.search.features import LONG, Features
+from autotune.search.models.features import LONG, Features
 from autotune.search.registry import make_strategy
 from autotune.space.knobs import Choice, FloatRange, IntegerRange, OrderedValues
 from autotune.space.space import Space

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autotune.search.bottleneck import Beliefs, Bottleneck, Data, Rows, Shape
 from autotune.search.contract import Observation, Problem, Strategy
-from autotune.search.features import Features
 from autotune.search.loss import signed
+from autotune.search.models.bottleneck import Beliefs, Bottleneck, Data, Rows, Shape
+from autotune.search.models.features import Features
 from autotune.search.registry import make_strategy
 from autotune.search.structured import Layout, assignment_of
 from autotune.space.configuration import Configuration

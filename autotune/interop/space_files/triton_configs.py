@@ -2,8 +2,8 @@
 
 ``configs`` and ``key`` of the decorator are worked out from the text
 (:mod:`autotune.interop.space_files.python_text`). The knobs are the names in the configurations,
-``num_warps`` and ``num_stages``; ``num_ctas`` and ``maxnreg`` where a configuration sets them. The constraints
-leave exactly the configurations of the list. The names in ``key`` become the workload.
+``num_warps`` and ``num_stages``; ``num_ctas`` and ``maxnreg`` where a configuration sets them. The
+constraints leave exactly the configurations of the list. The names in ``key`` become the workload.
 """
 
 from __future__ import annotations

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from autotune.search.demand import CLOSE, log_densities
-from autotune.search.features import Features
-from autotune.search.gaussian_process import Floats, GaussianProcess, Inputs, Integers
-from autotune.search.trend import Trend
+from autotune.search.models.demand import CLOSE, log_densities
+from autotune.search.models.features import Features
+from autotune.search.models.gaussian_process import Floats, GaussianProcess, Inputs, Integers
+from autotune.search.models.trend import Trend
 
 FEWEST = 3
 """Values from which a law can be seen."""

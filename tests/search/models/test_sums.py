@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autotune.search.demand import CLOSE
-from autotune.search.features import Features
-from autotune.search.gaussian_process import GaussianProcess
-from autotune.search.posterior import Posterior
-from autotune.search.sums import MOST_PRODUCTS, Sum
+from autotune.search.models.demand import CLOSE
+from autotune.search.models.features import Features
+from autotune.search.models.gaussian_process import GaussianProcess
+from autotune.search.models.posterior import Posterior
+from autotune.search.models.sums import MOST_PRODUCTS, Sum
 from autotune.space.knobs import Choice, Flag, FloatRange, IntegerRange, OrderedValues, Permutation
 from autotune.space.knobs.knob import Knob
 from autotune.space.space import Space

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
 
-from autotune.search.demand import CLOSE, Fitted, Scale, likelier, log_densities
-from autotune.search.features import Features
-from autotune.search.gaussian_process import JITTER, Floats, GaussianProcess, Inputs
+from autotune.search.models.demand import CLOSE, Fitted, Scale, likelier, log_densities
+from autotune.search.models.features import Features
+from autotune.search.models.gaussian_process import JITTER, Floats, GaussianProcess, Inputs
 from autotune.space.knobs import IntegerRange
 from autotune.space.space import Space
 

@@ -9,9 +9,9 @@ import pytest
 
 from autotune.search.bayes import Bayes
 from autotune.search.contract import Observation, Problem, Proposal, Source
-from autotune.search.features import Features
-from autotune.search.source_model import CONSISTENT, SourceModel
-from autotune.search.transfer import TAUGHT, Transfer
+from autotune.search.models.features import Features
+from autotune.search.models.source_model import CONSISTENT, SourceModel
+from autotune.search.models.transfer import TAUGHT, Transfer
 from autotune.space.configuration import Configuration
 from autotune.space.knobs import Flag, IntegerRange
 from autotune.space.space import Space

@@ -10,7 +10,7 @@ from typing import Self
 
 import numpy as np
 
-from autotune.search.gaussian_process import Columns, Floats, Inputs, Integers
+from autotune.search.models.gaussian_process import Columns, Floats, Inputs, Integers
 from autotune.space.configuration import Value
 from autotune.space.knobs import FloatRange, IntegerRange
 from autotune.space.knobs.knob import Knob

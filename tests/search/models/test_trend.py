@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from autotune.search.features import Features
-from autotune.search.gaussian_process import GaussianProcess, Prior
-from autotune.search.posterior import Posterior
-from autotune.search.trend import ANY, CHOICE, OF_SIZES, Exponents, Trend
+from autotune.search.models.features import Features
+from autotune.search.models.gaussian_process import GaussianProcess, Prior
+from autotune.search.models.posterior import Posterior
+from autotune.search.models.trend import ANY, CHOICE, OF_SIZES, Exponents, Trend
 from autotune.space.knobs import Choice, Flag, FloatRange, IntegerRange, OrderedValues, Permutation
 from autotune.space.knobs.knob import Knob
 from autotune.space.space import Space

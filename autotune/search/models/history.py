@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from autotune.search.contract import Observation, Problem
-from autotune.search.fidelity import AtFull
-from autotune.search.gaussian_process import Floats, Integers
 from autotune.search.loss import failures_as_worst, signed, signed_at_full
+from autotune.search.models.fidelity import AtFull
+from autotune.search.models.gaussian_process import Floats, Integers
 from autotune.space.configuration import Configuration
 from autotune.status import Status
 

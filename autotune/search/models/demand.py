@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from autotune.search.features import Features
-from autotune.search.gaussian_process import JITTER, Floats, GaussianProcess, Inputs, Prior
-from autotune.search.sums import Sum
+from autotune.search.models.features import Features
+from autotune.search.models.gaussian_process import JITTER, Floats, GaussianProcess, Inputs, Prior
+from autotune.search.models.sums import Sum
 
 Flags = NDArray[np.bool_]
 

@@ -1,11 +1,11 @@
 """Earlier studies as prior knowledge: what to try first, what to expect, and how far that is believed.
 
-Each source has a process of its own (:class:`~autotune.search.source_model.SourceModel`). What it expects of
-a configuration becomes the prior mean of the target's own process, which then only has to learn the
-difference, as in the stacked processes of Golovin et al., Google Vizier (2017), section 3.3. A source has a
-slope, regressed on the target's tries and never below zero: the better a source predicts them, the more it
-counts, and one that contradicts them is dropped. Weighing sources by the target's tries is the idea of
-Feurer et al., Scalable Meta-Learning for Bayesian Optimization (2018).
+Each source has a process of its own (:class:`~autotune.search.models.source_model.SourceModel`). What it
+expects of a configuration becomes the prior mean of the target's own process, which then only has to learn
+the difference, as in the stacked processes of Golovin et al., Google Vizier (2017), section 3.3. A source has
+a slope, regressed on the target's tries and never below zero: the better a source predicts them, the more it
+counts, and one that contradicts them is dropped. Weighing sources by the target's tries is the idea of Feurer
+et al., Scalable Meta-Learning for Bayesian Optimization (2018).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from scipy.optimize import nnls
 
 from autotune.search.assemble import assemble
 from autotune.search.contract import Observation, Problem, Reason, Source
-from autotune.search.features import Features
-from autotune.search.gaussian_process import Floats, GaussianProcess, Inputs
-from autotune.search.history import History, chosen
-from autotune.search.source_model import SourceModel
+from autotune.search.models.features import Features
+from autotune.search.models.gaussian_process import Floats, GaussianProcess, Inputs
+from autotune.search.models.history import History, chosen
+from autotune.search.models.source_model import SourceModel
 from autotune.space.configuration import Configuration
 
 OPENING = 8

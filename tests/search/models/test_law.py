@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autotune.search.features import Features
-from autotune.search.gaussian_process import GaussianProcess
-from autotune.search.law import law_of
-from autotune.search.posterior import Posterior
+from autotune.search.models.features import Features
+from autotune.search.models.gaussian_process import GaussianProcess
+from autotune.search.models.law import law_of
+from autotune.search.models.posterior import Posterior
 from autotune.space.knobs import IntegerRange
 from autotune.space.space import Space
 

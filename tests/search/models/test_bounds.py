@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from autotune.search.bounds import Bounds, past_bound
 from autotune.search.contract import Observation, Problem
-from autotune.search.features import Features
+from autotune.search.models.bounds import Bounds, past_bound
+from autotune.search.models.features import Features
 from autotune.search.pool import Pools
 from autotune.search.registry import make_strategy
 from autotune.space.configuration import Configuration

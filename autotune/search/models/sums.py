@@ -3,7 +3,7 @@
 The memory of a training is that of its model and its optimiser, and then so much a sample; how much that is
 depends on what is kept of it. So the plain demand is linear in the plain values of the knobs and in the
 products of two of them, with normal weights (Rasmussen and Williams 2006, section 2.1). Its logarithm, which
-:mod:`~autotune.search.trend` is for, bends where the constant part ends.
+:mod:`~autotune.search.models.trend` is for, bends where the constant part ends.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from autotune.search.features import GONE, Features
-from autotune.search.gaussian_process import LARGEST_CODE, Floats, Inputs
+from autotune.search.models.features import GONE, Features
+from autotune.search.models.gaussian_process import LARGEST_CODE, Floats, Inputs
 from autotune.space.knobs import FloatRange, IntegerRange
 from autotune.space.knobs.knob import Knob
 

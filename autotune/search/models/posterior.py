@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import lapack
 
-from autotune.search.gaussian_process import JITTER, Floats, GaussianProcess, Inputs, Integers, View
+from autotune.search.models.gaussian_process import JITTER, Floats, GaussianProcess, Inputs, Integers, View
 
 SPARE = 64
 """Rows that are set aside for observations to come."""

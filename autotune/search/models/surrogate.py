@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from autotune.search.bounds import Bounds, past_bound
 from autotune.search.contract import Observation, Problem
-from autotune.search.feasibility import Feasibility
-from autotune.search.features import Features
-from autotune.search.gaussian_process import Floats, GaussianProcess, Inputs, Integers, Prior
-from autotune.search.history import History, Targets, chosen
-from autotune.search.law import law_of
+from autotune.search.models.bounds import Bounds, past_bound
+from autotune.search.models.feasibility import Feasibility
+from autotune.search.models.features import Features
+from autotune.search.models.gaussian_process import Floats, GaussianProcess, Inputs, Integers, Prior
+from autotune.search.models.history import History, Targets, chosen
+from autotune.search.models.law import law_of
+from autotune.search.models.posterior import TINY, Points, Posterior
 from autotune.search.pool import Pool
-from autotune.search.posterior import TINY, Points, Posterior
 from autotune.space.configuration import Configuration
 
 REFITS = 10
@@ -92,8 +92,8 @@ def _fitted(history: History, features: Features, at_a_limit: bool) -> _Fit:
 class Surrogate:
     """The process as it was fitted to the first ``due`` observations, conditioned on all since.
 
-    Failures say nothing about the goal: :class:`~autotune.search.feasibility.Feasibility` learns from them
-    how probable success is. Nothing is kept that would not follow from the observations alone, so that a
+    Failures say nothing about the goal: :class:`~autotune.search.models.feasibility.Feasibility` learns from
+    them how probable success is. Nothing is kept that would not follow from the observations alone, so that a
     resumed search predicts the same.
     """
 

@@ -5,7 +5,7 @@ for a hidden reason is past a limit whose scale nobody knows, and one that succe
 a trial says is a step, not a normal distribution. Expectation propagation replaces each step by the
 normal observation (a *site*) that has the same effect on mean and variance, given all the others (Minka,
 2001; Rasmussen and Williams 2006, sections 3.6 and 5.5.2). With the sites the process is an ordinary one
-again: :class:`~autotune.search.posterior.Posterior` predicts, and a trial more is a row more.
+again: :class:`~autotune.search.models.posterior.Posterior` predicts, and a trial more is a row more.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import numpy as np
 from scipy.linalg import lapack
 from scipy.special import log_ndtr
 
-from autotune.search.gaussian_process import JITTER, Floats, GaussianProcess, Inputs, Integers
-from autotune.search.posterior import Posterior
+from autotune.search.models.gaussian_process import JITTER, Floats, GaussianProcess, Inputs, Integers
+from autotune.search.models.posterior import Posterior
 
 SWEEPS = 12
 """Rounds of expectation propagation; sites seldom move any more after half of them."""

@@ -15,12 +15,12 @@ import numpy as np
 from scipy.special import ndtr
 
 from autotune.search.contract import Observation, Problem
-from autotune.search.demand import Fitted, Scale, likelier
-from autotune.search.features import Features
-from autotune.search.gaussian_process import Floats, GaussianProcess, Inputs, Integers
 from autotune.search.loss import HUGE
+from autotune.search.models.demand import Fitted, Scale, likelier
+from autotune.search.models.features import Features
+from autotune.search.models.gaussian_process import Floats, GaussianProcess, Inputs, Integers
+from autotune.search.models.posterior import Posterior
 from autotune.search.pool import Pool
-from autotune.search.posterior import Posterior
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
 
@@ -106,7 +106,7 @@ class Bounds:
 class _Bounded:
     """A process over one metric: over its logarithm where it is positive, as errors and sizes are.
 
-    Or over the plain value, as a sum, where that predicts it better (:mod:`~autotune.search.demand`).
+    Or over the plain value, as a sum, where that predicts it better (:mod:`~autotune.search.models.demand`).
     """
 
     def __init__(self, metric: MetricSpec, features: Features, first: Sequence[Observation]) -> None:

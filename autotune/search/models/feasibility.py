@@ -2,9 +2,10 @@
 
 Each cause of failure has a *demand* of its own that a configuration makes and a limit to it: a Gaussian
 process over the demand, of which a success says that it is below the limit and a failure that it is above
-(:mod:`~autotune.search.censored`). Memory that was measured is the demand itself: then the successes say how
-it grows, and a few of them place the limit. Demands are mostly made of sizes, so that their logarithm is
-expected to follow a linear trend (:mod:`~autotune.search.trend`), and the rest to have long length scales.
+(:mod:`~autotune.search.models.censored`). Memory that was measured is the demand itself: then the successes
+say how it grows, and a few of them place the limit. Demands are mostly made of sizes, so that their logarithm
+is expected to follow a linear trend (:mod:`~autotune.search.models.trend`), and the rest to have long length
+scales.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from autotune.search.censored import CensoredProcess, Known
 from autotune.search.contract import Observation
-from autotune.search.demand import Fitted, Scale, likelier
-from autotune.search.features import Features
-from autotune.search.gaussian_process import Floats, GaussianProcess, Inputs, Integers, Prior
+from autotune.search.models.censored import CensoredProcess, Known
+from autotune.search.models.demand import Fitted, Scale, likelier
+from autotune.search.models.features import Features
+from autotune.search.models.gaussian_process import Floats, GaussianProcess, Inputs, Integers, Prior
+from autotune.search.models.trend import OF_SIZES, Trend
 from autotune.search.pool import Pool
-from autotune.search.trend import OF_SIZES, Trend
 from autotune.status import Status
 
 DEMAND = Prior(smooth_weight=0.1, code_weight=0.2, smooth_variance=2.0, code_variance=0.05, noise=1e-3)

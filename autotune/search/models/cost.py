@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from autotune import errors
 from autotune.errors import InputError
 from autotune.search.contract import Observation, Problem
-from autotune.search.features import Features
-from autotune.search.gaussian_process import Floats, Inputs, Integers
+from autotune.search.models.features import Features
+from autotune.search.models.gaussian_process import Floats, Inputs, Integers
 from autotune.status import Status
 
 RIDGE = 1.0

@@ -10,8 +10,8 @@ import pytest
 
 from autotune.errors import InputError
 from autotune.search.contract import Observation, Problem
-from autotune.search.cost import Cost, emphasis
-from autotune.search.features import Features
+from autotune.search.models.cost import Cost, emphasis
+from autotune.search.models.features import Features
 from autotune.search.registry import make_strategy
 from autotune.space.configuration import Configuration
 from autotune.space.knobs import Choice, FloatRange, IntegerRange, OrderedValues

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from autotune.search.contract import Problem, Source
-from autotune.search.features import Features
-from autotune.search.gaussian_process import JITTER, Floats, GaussianProcess, Inputs, Integers
-from autotune.search.history import History, Targets, chosen
+from autotune.search.models.features import Features
+from autotune.search.models.gaussian_process import JITTER, Floats, GaussianProcess, Inputs, Integers
+from autotune.search.models.history import History, Targets, chosen
 
 FITTED = 120
 """Trials of a source to which its hyper-parameters are fitted."""

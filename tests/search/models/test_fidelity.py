@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from autotune.search.bayes import Bayes
 from autotune.search.contract import Observation, Problem
-from autotune.search.fidelity import at_full
-from autotune.search.history import History
 from autotune.search.loss import signed, signed_at_full
+from autotune.search.models.fidelity import at_full
+from autotune.search.models.history import History
 from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_spec
 from autotune.status import Status
