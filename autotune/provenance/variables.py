@@ -32,6 +32,10 @@ NAMES = frozenset(
     | {"GLIBC_TUNABLES"}
 )
 
+_SET_ON_IMPORT = frozenset({"KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK"})
+"""What scikit-learn sets when it is loaded. They say how OpenMP starts, and change no measurement: two captures
+of one process are not to differ by what it has loaded in between."""
+
 MASK = "***"
 
 _SECRET = r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|BEARER|PRIVATE"
@@ -55,8 +59,8 @@ _TOKENS = re.compile(
 
 def relevant(variables: Mapping[str, str]) -> dict[str, str]:
     """The variables that can change a measurement, sorted by name, secrets masked."""
-    chosen = (name for name in sorted(variables) if name in NAMES or name.startswith(PREFIXES))
-    return {name: mask(name, variables[name]) for name in chosen}
+    chosen = {name for name in variables if name in NAMES or name.startswith(PREFIXES)} - _SET_ON_IMPORT
+    return {name: mask(name, variables[name]) for name in sorted(chosen)}
 
 
 def mask(name: str, value: str) -> str:
