@@ -104,10 +104,9 @@ def progress_figure(frame: pd.DataFrame) -> Figure:
     figure = drawing.blank(0.8 + 0.28 * len(shown))
     [axes] = figure.axes
     y = np.arange(len(shown))[::-1]
-    succeeded = shown["trials"] - shown["failed"] - shown["pruned"] - shown["in_flight"]
     left = np.zeros(len(shown))
     parts = (
-        ("succeeded", succeeded, BEST),
+        ("succeeded", shown["succeeded"], BEST),
         ("pruned", shown["pruned"], TRIAL),
         ("failed", shown["failed"], BAD),
         ("in flight", shown["in_flight"], GOOD),

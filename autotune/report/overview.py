@@ -10,17 +10,17 @@ import numpy as np
 from autotune.report.evidence import Place, opened
 from autotune.session.answers import load_answer
 from autotune.session.result import Result
-from autotune.session.searches import searches_of, tried_in
+from autotune.session.searches import gone, searches_of, tried_in
 from autotune.space.spec import say_workload
 from autotune.status import Status
-from autotune.store.records import SessionRecord, StudyRecord
+from autotune.store.records import SessionRecord, StudyRecord, TrialRecord
 from autotune.store.store import Store
 
 if TYPE_CHECKING:
     import pandas as pd
 
 COLUMNS = (
-    *("study", "workload", "state", "trials", "of", "failed", "pruned", "in_flight"),
+    *("study", "workload", "state", "trials", "of", "succeeded", "failed", "pruned", "in_flight"),
     *("metric", "unit", "goal", "best", "speedup", "low", "high", "against_default"),
     *("replayed", "begun", "ended_by"),
 )
@@ -30,9 +30,9 @@ def studies(place: Place = None, names: list[str] | None = None) -> pd.DataFrame
     """One row a study, the newest first; ``names`` picks those of some names.
 
     Columns: ``study`` (its label), ``workload``, ``state`` (``searching``, ``finished``, ``stopped``: its
-    last session was not closed, ``empty``), ``trials``, ``of`` (the budget, NaN without one), ``failed``,
-    ``pruned``, ``in_flight``, ``metric``, ``unit``, ``goal``, ``best``, ``speedup`` with ``low`` and
-    ``high`` (over the default, as measured again; NaN where it was not), ``against_default`` (in words),
+    last session was not closed, ``empty``), ``trials``, ``of`` (the budget, NaN without one), ``succeeded``,
+    ``failed``, ``pruned``, ``in_flight``, ``metric``, ``unit``, ``goal``, ``best``, ``speedup`` with ``low``
+    and ``high`` (over the default, as measured again; NaN where it was not), ``against_default`` (in words),
     ``replayed``, ``begun`` (a time in UTC) and ``ended_by``.
 
     A few short queries a study, whatever its size.
@@ -51,7 +51,7 @@ def _row(store: Store, study: StudyRecord) -> dict[str, Any]:
     result = load_answer(store, study)
     sessions, tried = searches_of(store, study.id), tried_in(store, study.id)
     statuses = result.statuses
-    in_flight = sum(statuses.get(status.value, 0) for status in (Status.WAITING, Status.RUNNING))
+    in_flight = len(_held(store, study))
     budget = (tried[-1].settings.get("budget") or {}).get("trials") if tried else None
     best = result.metrics.get(result.metric.name)
     speedup = result.speedup
@@ -61,6 +61,7 @@ def _row(store: Store, study: StudyRecord) -> dict[str, Any]:
         "state": _state(sessions, in_flight),
         "trials": sum(statuses.values()),
         "of": budget if budget else np.nan,
+        "succeeded": statuses.get(Status.OK.value, 0),
         "failed": sum(result.failures.values()),
         "pruned": statuses.get(Status.PRUNED.value, 0),
         "in_flight": in_flight,
@@ -130,14 +131,21 @@ def running(place: Place = None) -> pd.DataFrame:
     rows = []
     with opened(place) as store:
         for study in store.studies():
-            held = [status for status in (Status.RUNNING, Status.WAITING) if study.counts.get(status.value)]
-            for trial in (trial for status in held for trial in store.trials(study.id, "search", status)):
+            for trial in _held(store, study):
                 knobs = ", ".join(
                     f"{name}={say_value_of(value)}" for name, value in trial.configuration.items()
                 )
                 seconds = time.time() - (trial.started_at or trial.proposed_at)
                 rows.append((study.label, trial.number, str(trial.status), trial.worker, seconds, knobs))
     return pd.DataFrame(rows, columns=["study", "trial", "status", "worker", "seconds", "configuration"])
+
+
+def _held(store: Store, study: StudyRecord) -> list[TrialRecord]:
+    """The trials that a search is at; not those of one whose process is gone."""
+    held = [status for status in (Status.RUNNING, Status.WAITING) if study.counts.get(status.value)]
+    dropped = gone(store.sessions(study.id)) if held else set()
+    found = [trial for status in held for trial in store.trials(study.id, "search", status)]
+    return [trial for trial in found if trial.session_id not in dropped]
 
 
 def watch(place: Place = None, seconds: float = 5.0) -> None:

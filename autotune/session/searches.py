@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable
 
 from autotune.session.liveness import lives
 from autotune.store.records import SessionRecord
@@ -42,11 +43,15 @@ def seconds_searched(store: Store, study_id: int) -> float:
     return sum(max(last[s.id] - s.started_at, 0.0) for s in store.sessions(study_id) if s.id in last)
 
 
+def gone(sessions: Iterable[SessionRecord]) -> set[int]:
+    """Those, by id, that were never ended and whose process is seen to be gone."""
+    return {s.id for s in sessions if s.finished_at is None and lives(s) is False}
+
+
 def close_dead(store: Store, study_id: int) -> None:
     """Sessions of this host whose process is gone will not finish their trials: close them."""
-    for session in store.sessions(study_id):
-        if session.finished_at is None and lives(session) is False:
-            store.close_session(session.id, "its process is gone")
+    for session in sorted(gone(store.sessions(study_id))):
+        store.close_session(session, "its process is gone")
 
 
 def expire(store: Store, study_id: int) -> None:

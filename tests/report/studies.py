@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import socket
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from autotune.measure.outcome import Estimate, Outcome, Reading
+from autotune.session.liveness import identity
 from autotune.space.configuration import Configuration
 from autotune.status import Status
 from autotune.store.records import NewTrial
@@ -47,6 +51,13 @@ class Written:
             "repository": {"head": {"commit": "c" * 40, "dirty": True}},
         }
         self.segment = self.store.open_segment(self.study.id, source, {}, "the study begins").id
+
+    def search_that_died(self) -> None:
+        """What is written next is of another session, which was never ended and whose process is gone."""
+        with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+            pass
+        settings = {"process": identity()}
+        self.session = self.store.open_session(self.study.id, settings, "", ended.pid, socket.gethostname())
 
     def trial(
         self,

@@ -96,6 +96,16 @@ def test_the_overview_says_how_each_stands(tmp_path: Path) -> None:
     assert outcomes(written.store).query("failed")["status"].tolist() == ["crashed"]
 
 
+def test_the_overview_tells_a_search_that_was_broken_off_from_one_that_is_at_it(tmp_path: Path) -> None:
+    written = Written(tmp_path)
+    written.trial({"tile": 1}, 1.0)
+    written.search_that_died()
+    written.begin({"tile": 2})
+    [row] = studies(written.store).to_dict("records")
+    assert (row["state"], row["trials"], row["succeeded"], row["in_flight"]) == ("stopped", 2, 1, 0)
+    assert running(written.store).empty
+
+
 def test_a_store_without_studies(tmp_path: Path) -> None:
     with Store.open(tmp_path / "none.db") as store:
         assert studies(store).empty and running(store).empty and outcomes(store).empty

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from autotune.report.evidence import Evidence
-from autotune.session.liveness import lives
 from autotune.session.result import Result
+from autotune.session.searches import gone
 from autotune.status import Status
 from autotune.store.store import Store
 
@@ -31,23 +31,18 @@ class Subject:
     @property
     def running(self) -> int:
         """How many trials are held by a search that is alive, as far as can be told from here."""
-        return int((~self._held.isin(self._gone)).sum())
+        return int((~self._held.isin(gone(self.evidence.sessions))).sum())
 
     @property
     def dropped(self) -> int:
         """How many are held by a search whose process is gone: the next one tries them again."""
-        return int(self._held.isin(self._gone).sum())
+        return int(self._held.isin(gone(self.evidence.sessions)).sum())
 
     @property
     def _held(self) -> pd.Series[int]:
         """The sessions of the trials that wait or run."""
         own = self.evidence.all_trials
         return own.loc[own["status"].isin((Status.WAITING.value, Status.RUNNING.value)), "session"]
-
-    @property
-    def _gone(self) -> list[int]:
-        sessions = self.evidence.sessions
-        return [s.id for s in sessions if s.finished_at is None and lives(s) is False]
 
 
 def say_time(at: float | None) -> str:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-import socket
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +14,6 @@ from autotune.report.pages.html import html_page
 from autotune.report.pages.markdown import markdown
 from autotune.report.pages.study_page import study_page
 from autotune.report.spend import spend
-from autotune.session.liveness import identity
 from autotune.space import IntegerRange, Space
 from autotune.status import Status
 from autotune.store.store import Store
@@ -241,11 +237,7 @@ def test_each_search_of_a_study_is_told_by_its_strategy(tmp_path: Path) -> None:
 def test_a_search_whose_process_is_gone_is_not_said_to_be_at_it(tmp_path: Path) -> None:
     written = Written(tmp_path)
     written.trial({"tile": 1}, 1.0)
-    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
-        pass
-    written.session = written.store.open_session(
-        written.study.id, {"process": identity()}, "", ended.pid, socket.gethostname()
-    )
+    written.search_that_died()
     written.begin({"tile": 2})
     text = text_of(both(written.store)[0])
     assert "A search is at it" not in text
