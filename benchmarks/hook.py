@@ -78,7 +78,7 @@ def make_step() -> Callable[[], float]:
 def train(out: Path, blocks: int) -> None:
     """Time blocks with the hook and without, and single calls; write all of it to ``out``."""
     import autotune
-    from autotune.hook import run_reports
+    from autotune.hook.runs import reports as run_reports
 
     with autotune.run("hook") as run:
         run.knob("lr", default=0.1)

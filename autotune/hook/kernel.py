@@ -23,19 +23,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from autotune.errors import InputError, Problem
-from autotune.hook.kernel_checks import (
+from autotune.hook.kernels.checks import (
     check_knobs,
     check_parameters,
     check_space,
     read_texts,
     read_tolerance,
 )
-from autotune.hook.kernel_settings import Settings
+from autotune.hook.kernels.settings import Settings
 from autotune.hook.tuning import Budget
 
 if TYPE_CHECKING:
-    from autotune.hook.kernel_space import Given
-    from autotune.hook.tuned import TunedKernel
+    from autotune.hook.kernels.space import Given
+    from autotune.hook.kernels.tuned import TunedKernel
 
 
 def kernel(
@@ -62,7 +62,7 @@ def kernel(
     ``recipes`` is the file of recipes (default: beside the file of the kernel, ``NAME.recipes.json``).
     ``tolerance`` is the largest error, over the largest value, by which another configuration may differ from
     the default; ``written`` names tensors of whole numbers that the kernel only writes. See
-    :class:`autotune.hook.kernel_call_objective.CallObjective`.
+    :class:`autotune.hook.kernels.call_objective.CallObjective`.
 
     ``tune="never"``: not even where :func:`autotune.tuning` or ``AUTOTUNE_TUNE=1`` asks. ``trials`` and
     ``time`` (seconds) bound the search for one case, ``store`` is where its trials go.
@@ -88,8 +88,8 @@ def _tuned(
     function: Any, *, space: Given, rules: tuple[str, ...], recipes: str | Path | None, said: Settings
 ) -> TunedKernel:
     """The kernel, once it is known what it is called and has for parameters."""
-    from autotune.hook.kernel_space import KernelSpace
-    from autotune.hook.tuned import TunedKernel
+    from autotune.hook.kernels.space import KernelSpace
+    from autotune.hook.kernels.tuned import TunedKernel
 
     python, names = _inside(function)
     for what, given in (("key", said.key), ("written", said.written)):

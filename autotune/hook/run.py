@@ -21,16 +21,16 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
 
-from autotune.hook.run_values import like, read
+from autotune.hook.runs.values import like, read
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
     from pathlib import Path
     from types import TracebackType
 
-    from autotune.hook.run_link import Link
-    from autotune.hook.run_ranks import Rank, Stop
-    from autotune.hook.run_reports import Reports
+    from autotune.hook.runs.link import Link
+    from autotune.hook.runs.ranks import Rank, Stop
+    from autotune.hook.runs.reports import Reports
 
 T = TypeVar("T")
 
@@ -81,9 +81,9 @@ class Run:
     def _open(self, document: str) -> None:
         import atexit
 
-        from autotune.hook.run_link import Link, LinkError, warn
-        from autotune.hook.run_ranks import find_rank
-        from autotune.hook.run_reports import Reports
+        from autotune.hook.runs.link import Link, LinkError, warn
+        from autotune.hook.runs.ranks import find_rank
+        from autotune.hook.runs.reports import Reports
 
         rank = find_rank(self._place)
         try:
@@ -141,7 +141,7 @@ class Run:
         if self._recipe is None:
             from autotune.errors import AutotuneError
             from autotune.hook.recipe import recipe
-            from autotune.hook.run_link import warn
+            from autotune.hook.runs.link import warn
 
             try:
                 best = recipe(self.name, self._workload)
@@ -180,7 +180,7 @@ class Run:
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Give ``parser`` the argument ``--set NAME=VALUE``, to be parsed before the knobs are asked for."""
-        from autotune.hook.run_arguments import add_set
+        from autotune.hook.runs.arguments import add_set
 
         add_set(parser, self._set.__setitem__)
 
@@ -256,7 +256,7 @@ class Run:
 
     def _stopper(self) -> Stop:
         if self._stop is None:
-            from autotune.hook.run_ranks import Stop, find_rank
+            from autotune.hook.runs.ranks import Stop, find_rank
 
             assert self._link is not None
             self._stop = Stop(self._link.words, self._link.board, find_rank(self._place))
@@ -304,7 +304,7 @@ class Run:
 
     def _say_that_nobody_reports(self) -> None:
         """A variable of a launcher that is long gone makes a rank of a process that is alone."""
-        from autotune.hook.run_link import warn
+        from autotune.hook.runs.link import warn
 
         assert self._rank is not None
         warn(
@@ -316,7 +316,7 @@ class Run:
         for name in self._set:
             if name not in self._asked:
                 from autotune.errors import nearest
-                from autotune.hook.run_link import warn
+                from autotune.hook.runs.link import warn
 
                 known = nearest(name, self._asked) or f"the script has {', '.join(self._asked) or 'no knobs'}"
                 warn(f"--set {name}={self._set[name]} did nothing: no knob {name!r} was asked for; {known}")

@@ -80,7 +80,7 @@ with RunListener(Path(sys.argv[1]), {"lr": 0.5}, Reporter()) as listener:
         time.sleep(0.01)
 """
 
-EVERY_REPORT = "import autotune.hook.run_reports as r; r.SECONDS_BETWEEN = 0.0"
+EVERY_REPORT = "import autotune.hook.runs.reports as r; r.SECONDS_BETWEEN = 0.0"
 """Nothing is merged: each report is a message."""
 
 
@@ -191,7 +191,8 @@ def test_a_permission_is_missing(name: str, lr: str, listener: RunListener) -> N
     (folder / name).chmod(0)
     # Root may do everything: it becomes somebody else. What is loaded later is loaded before.
     nobody = """
-import atexit, autotune.hook.run, autotune.hook.run_link, autotune.hook.run_ranks, autotune.hook.run_reports
+import atexit, autotune.hook.run
+from autotune.hook.runs import link, ranks, reports
 if os.geteuid() == 0: os.setresuid(65534, 65534, 65534)
 """
     out, said = finish(start(training(nobody), listener.document))

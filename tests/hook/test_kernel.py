@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.hook import kernel_child
+from tests.hook.kernels import kernel_child
 from tests.objectives.triton_child import child, needs_triton
 
 pytestmark = [pytest.mark.torch, needs_triton]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import autotune
-from autotune.hook.run_link import Link
+from autotune.hook.runs.link import Link
 from autotune.measure.commands.run_listener import RunListener
 from autotune.measure.commands.run_protocol import VARIABLE
 from autotune.measure.stopped import Stopped

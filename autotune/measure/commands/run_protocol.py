@@ -39,7 +39,7 @@ ORDER = 0
 OWNER = 1
 """Word of the board: the process that reports."""
 AGREED = 8
-"""First of the words in which ranks write down when they stop; see :mod:`autotune.hook.run_ranks`."""
+"""First of the words in which ranks write down when they stop; see :mod:`autotune.hook.runs.ranks`."""
 
 _LONGEST_ADDRESS = 107
 """Bytes; the kernel's limit for the path of a socket."""

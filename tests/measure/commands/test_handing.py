@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from autotune.errors import InputError
-from autotune.hook.run_link import Link
+from autotune.hook.runs.link import Link
 from autotune.measure.commands import run_listener
 from autotune.measure.commands.command import CommandRunner
 from autotune.measure.commands.crashed import CommandCrashed

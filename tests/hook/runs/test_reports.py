@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import autotune
-from autotune.hook.run_link import Link
+from autotune.hook.runs.link import Link
 from tests.hook.listening import Following, Search
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import autotune
 from autotune.errors import InputError
-from autotune.hook.kernel_checks import check_parameters, read_texts, read_tolerance
+from autotune.hook.kernels.checks import check_parameters, read_texts, read_tolerance
 from autotune.space.knobs import Flag
 from autotune.space.space import Space
 

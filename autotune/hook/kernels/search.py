@@ -10,9 +10,9 @@ from pathlib import Path
 
 from autotune.hook.case import DEVICE, TYPES, Case, as_plain
 from autotune.hook.choosing import default
-from autotune.hook.kernel_call import KernelCall
-from autotune.hook.kernel_call_objective import CallObjective, launch_options
-from autotune.hook.kernel_settings import Settings
+from autotune.hook.kernels.call import KernelCall
+from autotune.hook.kernels.call_objective import CallObjective, launch_options
+from autotune.hook.kernels.settings import Settings
 from autotune.hook.recipes import Metric, Recipe, Speedup
 from autotune.hook.tuning import Budget
 from autotune.measure.objective import Context

@@ -21,7 +21,7 @@ def _tensors(n: int) -> Any:
 
 
 def _add(folder: Path, **more: Any) -> Any:
-    from tests.hook.kernels import add
+    from tests.hook.kernel_samples import add
 
     settings = {
         "space": {"BLOCK": [16, 32], "num_warps": [4, 8]},
@@ -91,10 +91,10 @@ def verdict(fault: int, stride: int, in_place: bool, answered: bool) -> str:
     import numpy as np
     import torch
 
-    from autotune.hook.kernel_call import KernelCall
-    from autotune.hook.kernel_call_objective import CallObjective
+    from autotune.hook.kernels.call import KernelCall
+    from autotune.hook.kernels.call_objective import CallObjective
     from autotune.measure.objective import Context, WrongAnswer
-    from tests.hook.kernels import faulty
+    from tests.hook.kernel_samples import faulty
 
     n = 21
     x = torch.randn(stride * n)[::stride]
@@ -118,10 +118,10 @@ def unwritten() -> str:
     """What is said where nothing seems to be written."""
     import torch
 
-    from autotune.hook.kernel_call import KernelCall
-    from autotune.hook.kernel_call_objective import CallObjective
+    from autotune.hook.kernels.call import KernelCall
+    from autotune.hook.kernels.call_objective import CallObjective
     from autotune.measure.objective import Context
-    from tests.hook.kernels import add
+    from tests.hook.kernel_samples import add
 
     x, y, out = (torch.zeros(9, dtype=torch.int32) for _ in range(3))
     call = KernelCall(add, (1,), (x, y, out, 9), {}, tuple(add.arg_names))
@@ -137,7 +137,7 @@ def copied(offset: int) -> bool:
     """Whether a copy has the values, strides and alignment of a strided view, and shares nothing with it."""
     import torch
 
-    from autotune.hook.kernel_call import Copy
+    from autotune.hook.kernels.call import Copy
 
     whole = torch.arange(400, dtype=torch.float16).reshape(20, 20)
     view = whole[2:9:3, offset:15:2].t()

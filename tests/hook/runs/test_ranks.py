@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autotune.hook.run_ranks import Rank, Stop, find_rank, meeting
+from autotune.hook.runs.ranks import Rank, Stop, find_rank, meeting
 from autotune.measure.commands.command import CommandRunner
 from autotune.measure.commands.run_listener import RunListener
 from autotune.measure.commands.run_protocol import BOARD_BYTES, ORDER, VARIABLE

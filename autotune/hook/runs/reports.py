@@ -16,11 +16,11 @@ import time
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from autotune.hook.run_link import TooLargeError, warn
-from autotune.hook.run_values import as_number
+from autotune.hook.runs.link import TooLargeError, warn
+from autotune.hook.runs.values import as_number
 
 if TYPE_CHECKING:
-    from autotune.hook.run_link import Link
+    from autotune.hook.runs.link import Link
 
 SECONDS_BETWEEN = 0.2
 

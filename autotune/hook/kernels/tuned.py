@@ -14,8 +14,8 @@ from autotune.errors import AutotuneError
 from autotune.hook.agreement import agree, common_store, once
 from autotune.hook.case import Case, is_tensor
 from autotune.hook.choosing import Choice, choose
-from autotune.hook.kernel_checks import check_knobs
-from autotune.hook.kernel_device import (
+from autotune.hook.kernels.checks import check_knobs
+from autotune.hook.kernels.device import (
     INTERPRETER,
     device_index,
     device_name,
@@ -23,8 +23,8 @@ from autotune.hook.kernel_device import (
     is_interpreted,
     several_devices,
 )
-from autotune.hook.kernel_settings import Settings
-from autotune.hook.kernel_space import KernelSpace
+from autotune.hook.kernels.settings import Settings
+from autotune.hook.kernels.space import KernelSpace
 from autotune.hook.recipe_file import read_recipes, write_recipe
 from autotune.hook.recipes import Recipe
 from autotune.hook.tuning import ASKED, Budget, budget_asked
@@ -102,7 +102,7 @@ class TunedKernel:
         self._options, self._choices, self._filed, self._stored = {}, {}, None, None
 
     def _look_up(self, seen: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        from autotune.hook.kernel_call_objective import launch_options
+        from autotune.hook.kernels.call_objective import launch_options
 
         case, device = self._case(args, kwargs)
         self._several_devices = several_devices()
@@ -216,8 +216,8 @@ class TunedKernel:
         kwargs: Mapping[str, Any],
         budget: Budget,
     ) -> Result:
-        from autotune.hook.kernel_call import KernelCall
-        from autotune.hook.kernel_search import recipe_of_result, search_case
+        from autotune.hook.kernels.call import KernelCall
+        from autotune.hook.kernels.search import recipe_of_result, search_case
 
         call = KernelCall(self.fn, grid, args, kwargs, self.arg_names)
         result = search_case(self._space.spec(case), case, device, call, self.settings, budget)

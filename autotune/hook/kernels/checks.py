@@ -51,7 +51,7 @@ def read_tolerance(given: Any) -> float | None:
 
 def check_space(given: Any, rules: Sequence[str]) -> None:
     """Raise :class:`InputError` for what is no space, and for ``rules`` beside one that has its own."""
-    from autotune.hook.kernel_space import KINDS
+    from autotune.hook.kernels.space import KINDS
 
     if not isinstance(given, KINDS):
         expected = "knobs by name ({'BLOCK': [64, 128]}), an autotune.Space or a space file"

@@ -10,7 +10,7 @@ import pytest
 
 from autotune.errors import InputError
 from autotune.hook.case import Case
-from autotune.hook.kernel_space import KernelSpace
+from autotune.hook.kernels.space import KernelSpace
 from autotune.space.knobs import Flag, OrderedValues
 from autotune.space.space import Space
 

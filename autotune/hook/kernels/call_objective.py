@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from autotune.errors import InputError, Problem, nearest
-from autotune.hook.kernel_call import Copies, KernelCall, Tensor
+from autotune.hook.kernels.call import Copies, KernelCall, Tensor
 from autotune.measure.gpu.tensors import tensor_error, unchanged
 from autotune.measure.kernels.device_objective import CHECKS, DeviceObjective
 from autotune.measure.kernels.kernel_objective import TOLERANCES

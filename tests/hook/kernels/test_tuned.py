@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from autotune.hook.tuned import call_key
+from autotune.hook.kernels.tuned import call_key
 
 PLACES = ((0, "n"),)
 
