@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from async_job import Job, Trained
 from async_plan import Plan, lead_of
-from async_work import Job, Trained
 from digits_model import Digits, batch_of, load_digits, make_model
 from torch import nn
 from torch.nn.utils import parameters_to_vector, vector_to_parameters

@@ -25,8 +25,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from async_job import Job, Trained
 from async_plan import Plan
-from async_work import Job, Trained, make_ready, reference, train
+from async_work import make_ready, reference, train
 from distributed_objective import DistributedObjective
 
 from autotune.measure.objective import Baseline, Context, Diverged, WrongAnswer
