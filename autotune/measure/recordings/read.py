@@ -46,8 +46,11 @@ def read_recording(path: str | Path) -> Recording:
 
 
 def _unknown_form(path: Path, document: Mapping[str, object], damage: str) -> InputError:
-    known = ("cache", "results")
-    hints = [nearest(name, known) for name in document]
+    known = {"cache": "an object with an entry a configuration", "results": "a list"}
+    hints = [
+        f"{name!r} must be {known[name]}" if name in known else nearest(name, tuple(known))
+        for name in document
+    ]
     return InputError(
         Problem(
             f"{path} is no recording that can be read" + (f": {damage}" if damage else ""),

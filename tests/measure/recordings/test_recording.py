@@ -239,6 +239,9 @@ def test_errors_say_what_is_lacking(tmp_path: Path) -> None:
     assert "has no 'time'" in message(cache({"8,row,0": {"tile": 8, "layout": "row", "fused": 0}}))
     assert "90 more entries" in message(cache({str(i): 1 for i in range(100)}))
     assert "did you mean 'cache'" in message({"cach": {}})
+    assert "'cache' must be an object" in message({"cache": [1]}) and "'results' must be a list" in message(
+        {"results": {}}
+    )
     with pytest.raises(InputError, match="cannot read the recording"):
         read_recording(tmp_path / "nowhere.json")
     with pytest.raises(InputError, match="cannot read the recording"):
