@@ -24,9 +24,9 @@ from autotune.session.execution.executor import Executor
 from autotune.session.families.budget import Slice, Standing, next_slice, order_of
 from autotune.session.families.cross import Candidate, candidates, is_current, measure_across, own_verdict
 from autotune.session.families.matrix import load_matrix
+from autotune.session.families.member import Member
 from autotune.session.families.progress import SharedProgress
 from autotune.session.families.result import ManyResult
-from autotune.session.families.standing import Follower
 from autotune.session.finale import defend
 from autotune.session.ledger import Ledger
 from autotune.session.opening import check_feasible, is_begun, open_study
@@ -37,7 +37,7 @@ from autotune.session.same_failure import MISTAKEN
 from autotune.session.session import Session
 from autotune.space.spec import Budget, Family, SearchSettings, StudySpec
 from autotune.status import Status
-from autotune.store.records import StudyRecord, TrialRecord, VerdictRecord
+from autotune.store.records import VerdictRecord
 from autotune.store.room import Room
 from autotune.store.store import Store
 
@@ -58,16 +58,12 @@ class ManySession:
     progress: Progress = field(default_factory=Progress)
     _stops: int = 0
     _session: Session | None = None
-    _studies: list[StudyRecord] = field(default_factory=list)
-    _failures: dict[int, AutotuneError] = field(default_factory=dict)
-    _closed: set[int] = field(default_factory=set)
-    """The places of workloads in which nothing more can be tried."""
-    _followers: dict[int, Follower] = field(default_factory=dict)
-    """By place."""
-    _mistaken: set[int] = field(default_factory=set)
-    """Of those, where every trial failed by the same mistake."""
+    _members: list[Member] = field(init=False)
     _remarks: Remarks = field(default_factory=Remarks)
     _said: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._members = Member.all_of(self.family)
 
     def run(self) -> ManyResult:
         """Search until the budget is spent, then a finale for each workload, then all winners on all."""
@@ -79,15 +75,16 @@ class ManySession:
         self._open()
         try:
             reason = self._search()
-            for place in self._searched:
-                self._defend(place)
-            wanted = candidates(self.store, [self._studies[place] for place in self._searched])
-            for place in range(len(self._studies)):
-                self._measure_across(place, wanted)
+            for member in self._searched:
+                self._defend(member)
+            wanted = candidates(self.store, [member.study for member in self._searched])
+            for member in self._members:
+                self._measure_across(member, wanted)
         except KeyboardInterrupt:
             reason = INTERRUPTED
-        if all(place in self._failures for place in self._searched):
-            raise self._failures[self._searched[0]]
+        first = self._searched[0].failure
+        if first is not None and all(member.failure for member in self._searched):
+            raise first
         return self._result(reason)
 
     def stop(self) -> None:
@@ -103,102 +100,81 @@ class ManySession:
     # -- searching -----------------------------------------------------------------------------
 
     @property
-    def _searched(self) -> list[int]:
-        """The places of the workloads that are not held out."""
-        return [place for place, out in enumerate(self.family.held_out) if not out]
+    def _searched(self) -> list[Member]:
+        """Those that are not held out."""
+        return [member for member in self._members if not member.held_out]
 
     def _require_some(self) -> None:
         """Raises where no workload can be searched, before studies begin that would never have a trial."""
-        specs = self.family.specs
-        feasible = [place for place in self._searched if specs[place].space.feasible]
+        feasible = [member for member in self._searched if member.spec.space.feasible]
         if not feasible:
-            check_feasible(specs[self._searched[0]])
-        begun = (is_begun(specs[place], self.store, self.environment) for place in feasible)
+            check_feasible(self._searched[0].spec)
+        begun = (is_begun(member.spec, self.store, self.environment) for member in feasible)
         if not self.fresh and all(begun):
             return
-        for place in feasible:
-            with self._may_fail(place):
-                self.make_executor(specs[place]).close()
+        for member in feasible:
+            with self._may_fail(member):
+                self.make_executor(member.spec).close()
                 return
-        raise self._failures[feasible[0]]
+        failure = feasible[0].failure
+        assert failure is not None, "none of them could be used"
+        raise failure
 
     def _open(self) -> None:
         """All studies stand before the first try, so that the store knows the family from then on."""
-        for number, spec in enumerate(self.family.specs):
-            opened = open_study(spec, self.store, self.environment, fresh=self.fresh)
-            self._studies.append(opened.record)
+        for member in self._members:
+            notes = member.open(self.store, self.environment, fresh=self.fresh)
             # The others are new because their workload differs, which is meant and need not be said.
-            for text in opened.notes if number == 0 else ():
+            for text in notes if member.place == 0 else ():
                 self._note(text)
 
     def _search(self) -> str:
         """Search until the budget is spent, and say why the search ended."""
         budget, searched = self.family.specs[0].budget, self._searched
-        order = [searched[i] for i in order_of([self.family.specs[place].workload for place in searched])]
-        for place in order:
-            self._finish_begun(place)
+        order = [searched[i] for i in order_of([member.spec.workload for member in searched])]
+        for member in order:
+            self._finish_begun(member)
         while not self.stopped:
-            standings = {place: self._standing(place) for place in searched}
-            alive = [place for place in order if place not in self._failures]
+            standings = {member.place: member.standing for member in searched}
+            alive = [member.place for member in order if member.failure is None]
             given = next_slice(standings, alive, budget.trials, budget.time) if alive else None
             if given is None:
-                return MISTAKEN if self._mistaken.issuperset(searched) else _why(budget, standings)
+                return MISTAKEN if all(m.mistaken for m in searched) else _why(budget, standings)
             self._give(given, standings)
         return INTERRUPTED
-
-    def _standing(self, place: int) -> Standing:
-        return self._follower(place).standing(closed=place in self._closed)
-
-    def _follower(self, place: int) -> Follower:
-        if place not in self._followers:
-            study = self._studies[place]
-            self._followers[place] = Follower(self.store, study.id, self.family.specs[place])
-        return self._followers[place]
 
     def _room(self) -> Room | None:
         """What is left of the budget of trials over all workloads; ``None``: there is none."""
         limit = self.family.specs[0].budget.trials
         if limit is None:
             return None
-        tries, counted = zip(*(self._follower(place).count() for place in self._searched), strict=True)
+        tries, counted = zip(*(member.count() for member in self._searched), strict=True)
         return Room(limit - sum(tries), counted)
 
-    def _tried(self, place: int) -> list[TrialRecord]:
-        """The search trials of one workload that its space still has: as in any session, no others count."""
-        trials = self.store.trials(self._studies[place].id, purpose="search")
-        return [trial for trial in trials if trial.configuration in self.family.specs[place].space]
-
-    def _finish_begun(self, place: int) -> None:
+    def _finish_begun(self, member: Member) -> None:
         """Trials that were lost with an earlier session are tried again, even where the budget is spent."""
-        trials = self._tried(place)
+        trials = member.tried(self.store)
         if any(not trial.status.finished for trial in trials):
-            self._search_one(place, Budget(trials=len(trials)), Spent())
+            self._search_one(member, Budget(trials=len(trials)), Spent())
 
     def _give(self, given: Slice, standings: Mapping[int, Standing]) -> None:
-        place = given.workload
-        own = standings[place]
-        others = [standing for other, standing in standings.items() if other != place]
+        member, own = self._members[given.workload], standings[given.workload]
+        others = [standing for place, standing in standings.items() if place != given.workload]
         budget = Budget(
             trials=own.tries + given.tries,
             time=None if given.seconds is None else own.seconds + given.seconds,
-            patience=self.family.specs[place].budget.patience,
+            patience=member.spec.budget.patience,
         )
-        self._search_one(place, budget, Spent(sum(o.tries for o in others), sum(o.seconds for o in others)))
-        if self._standing(place).tries == own.tries or place in self._mistaken:
-            self._closed.add(place)
+        self._search_one(member, budget, Spent(sum(o.tries for o in others), sum(o.seconds for o in others)))
+        if member.standing.tries == own.tries or member.mistaken:
+            member.closed = True
 
-    def _search_one(self, place: int, budget: Budget, others: Spent) -> None:
+    def _search_one(self, member: Member, budget: Budget, others: Spent) -> None:
         """Search one workload until ``budget`` of its study is spent, and leave the finale for later."""
-        spec = self.family.specs[place]
+        spec = member.spec
         spec = replace(spec, budget=budget, measure=replace(spec.measure, finalists=0))
-        with self._may_fail(place):
-            progress = SharedProgress(
-                self.progress,
-                self.family.label(place),
-                self.family.specs[place].budget,
-                others,
-                self._said,
-            )
+        with self._may_fail(member):
+            progress = SharedProgress(self.progress, member.label, member.spec.budget, others, self._said)
             executor = self.make_executor(spec)
             self._session = Session(
                 spec,
@@ -213,55 +189,53 @@ class ManySession:
             if self.stopped:  # between two sessions, or while the executor was made
                 self._session.stop()
             if self._session.run().reason == MISTAKEN:
-                self._mistaken.add(place)
+                member.mistaken = True
         self._session = None
 
     # -- measuring again -----------------------------------------------------------------------
 
-    def _defend(self, place: int) -> None:
+    def _defend(self, member: Member) -> None:
         """The finale of one workload, unless nothing was found there since the last one."""
-        spec, study = self.family.specs[place], self._studies[place]
-        trials = self._tried(place)
+        trials = member.tried(self.store)
         told = sum(trial.status.finished for trial in trials)
-        verdict = own_verdict(self.store, study)
+        verdict = own_verdict(self.store, member.study)
         works = any(trial.status is Status.OK for trial in trials)
         stands = (
             verdict is not None
             and verdict.document.get("told") == told
-            and self._of_its_space(place, verdict)
+            and self._of_its_space(member, verdict)
         )
-        if not works or not spec.measure.finalists or stands:
+        if not works or not member.spec.measure.finalists or stands:
             return
 
         def finale(spec: StudySpec, executor: Executor, ledger: Ledger, progress: Progress) -> None:
             if ledger.best is not None:
                 defend(spec, executor, ledger, progress, "the search of all workloads ended", alone=True)
 
-        self._measure(place, finale, "the finalists")
+        self._measure(member, finale, "the finalists")
 
-    def _measure_across(self, place: int, wanted: Sequence[Candidate]) -> None:
+    def _measure_across(self, member: Member, wanted: Sequence[Candidate]) -> None:
         """Measure the winners of all workloads on one of them, unless that was done."""
-        study = self._studies[place]
+        study = member.study
         known = is_current(self.store, study, wanted)
-        if wanted and not (known and self._of_its_space(place, self.store.verdicts(study.id)[-1])):
-            self._measure(place, partial(measure_across, wanted=wanted), "the winners of all workloads")
+        if wanted and not (known and self._of_its_space(member, self.store.verdicts(study.id)[-1])):
+            self._measure(member, partial(measure_across, wanted=wanted), "the winners of all workloads")
 
-    def _of_its_space(self, place: int, verdict: VerdictRecord) -> bool:
+    def _of_its_space(self, member: Member, verdict: VerdictRecord) -> bool:
         """Whether a verdict was reached in the space that the workload has now, with its default."""
-        return space_of(self.store, verdict) == self.family.specs[place].space.hash
+        return space_of(self.store, verdict) == member.spec.space.hash
 
     def _measure(
-        self, place: int, finale: Callable[[StudySpec, Executor, Ledger, Progress], None], who: str
+        self, member: Member, finale: Callable[[StudySpec, Executor, Ledger, Progress], None], who: str
     ) -> None:
         """Run ``finale`` of ``who`` for one workload. Nothing is proposed, so no source needs to be found."""
-        spec = self.family.specs[place]
+        spec = member.spec
         time = spec.budget.time and spec.budget.time / len(self._searched)
         early = spec.search.early_stopping
         search = SearchSettings("random", spec.search.seed, transfer=False, early_stopping=early)
         spec = replace(spec, search=search, budget=Budget(time=time))
-        label = self.family.label(place)
-        progress = SharedProgress(self.progress, label, spec.budget, Spent(), self._said, who)
-        with self._may_fail(place), closing(self.make_executor(spec)) as executor, executor.aside():
+        progress = SharedProgress(self.progress, member.label, spec.budget, Spent(), self._said, who)
+        with self._may_fail(member), closing(self.make_executor(spec)) as executor, executor.aside():
             ledger = Ledger(
                 spec,
                 self.store,
@@ -278,7 +252,7 @@ class ManySession:
     # -- what goes wrong, and what is said -----------------------------------------------------
 
     @contextmanager
-    def _may_fail(self, place: int) -> Iterator[None]:
+    def _may_fail(self, member: Member) -> Iterator[None]:
         """A workload whose objective cannot be used does not end the search of the others."""
         if self._stops > 1:
             raise KeyboardInterrupt
@@ -287,10 +261,10 @@ class ManySession:
         except StoreError:
             raise
         except AutotuneError as error:
-            self._failures[place] = error
-            known = str(error) in map(str, list(self._failures.values())[:-1])
+            known = str(error) in [str(other.failure) for other in self._members if other is not member]
+            member.failure = error
             why = "for the same reason" if known else str(error)
-            self._note(f"{self.family.label(place)} is given up: {why}")
+            self._note(f"{member.label} is given up: {why}")
         if self._stops > 1:  # the session has taken note of the interrupt, and returned
             raise KeyboardInterrupt
 
@@ -300,14 +274,14 @@ class ManySession:
             self.progress.note(text)
 
     def _result(self, reason: str) -> ManyResult:
-        studies = [self.store.study(study.id) for study in self._studies]
+        studies = [self.store.study(member.study.id) for member in self._members]
         # The store knows which were not searched: an interrupt may be the reason, which holds nothing out.
         matrix = replace(load_matrix(self.store, studies), held_out=self.family.held_out)
         return ManyResult(
             name=self.family.name,
             results=tuple(load_result(self.store, study, reason) for study in studies),
             matrix=matrix,
-            failures={self.family.label(place): str(error) for place, error in self._failures.items()},
+            failures={member.label: str(member.failure) for member in self._members if member.failure},
             reason=reason,
         )
 

@@ -1,0 +1,70 @@
+"""One workload of a family, from before its study is opened until the search of all has ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from autotune.errors import AutotuneError
+from autotune.provenance.environment import Environment
+from autotune.session.families.budget import Standing
+from autotune.session.families.standing import Follower
+from autotune.session.opening import open_study
+from autotune.space.spec import Family, StudySpec
+from autotune.store.records import StudyRecord, TrialRecord
+from autotune.store.room import Counted
+from autotune.store.store import Store
+
+
+@dataclass
+class Member:
+    """What a family knows of one of its workloads. All but the first four may change in its search."""
+
+    place: int
+    """In the family."""
+    spec: StudySpec
+    label: str
+    held_out: bool
+    """Whether it is not searched, only measured."""
+    failure: AutotuneError | None = None
+    """Why it is given up."""
+    closed: bool = False
+    """Whether nothing more can be tried."""
+    mistaken: bool = False
+    """Whether every trial failed by the same mistake."""
+    _opened: tuple[StudyRecord, Follower] | None = field(default=None, repr=False)
+
+    @classmethod
+    def all_of(cls, family: Family) -> list[Member]:
+        """In their order."""
+        each = zip(family.specs, family.held_out, strict=True)
+        return [cls(place, spec, family.label(place), out) for place, (spec, out) in enumerate(each)]
+
+    def open(self, store: Store, environment: Environment, *, fresh: bool) -> tuple[str, ...]:
+        """Open its study; what there is to say of that."""
+        opened = open_study(self.spec, store, environment, fresh=fresh)
+        self._opened = opened.record, Follower(store, opened.record.id, self.spec)
+        return opened.notes
+
+    @property
+    def study(self) -> StudyRecord:
+        assert self._opened is not None, "its study was not opened"
+        return self._opened[0]
+
+    @property
+    def standing(self) -> Standing:
+        """Where its search stands now."""
+        return self._follower.standing(self.closed)
+
+    def count(self) -> tuple[int, Counted]:
+        """How many tries there are, and up to where they were counted."""
+        return self._follower.count()
+
+    def tried(self, store: Store) -> list[TrialRecord]:
+        """The search trials that its space still has: as in any session, no others count."""
+        trials = store.trials(self.study.id, purpose="search")
+        return [trial for trial in trials if trial.configuration in self.spec.space]
+
+    @property
+    def _follower(self) -> Follower:
+        assert self._opened is not None, "its study was not opened"
+        return self._opened[1]
