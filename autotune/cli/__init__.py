@@ -1,0 +1,1 @@
+"""From the shell: one verb a file."""

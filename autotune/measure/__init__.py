@@ -1,0 +1,1 @@
+"""What did it cost: objectives, and the outcomes of their trials."""

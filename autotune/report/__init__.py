@@ -1,0 +1,1 @@
+"""What it means: tables, figures and words for people."""

@@ -1,0 +1,1 @@
+"""Where it is kept: studies, trials, readings and environments in one SQL schema."""

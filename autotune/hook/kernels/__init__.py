@@ -1,0 +1,1 @@
+"""Kernels that are launched with the configuration tuned for their case."""

@@ -1,0 +1,1 @@
+"""The parts of ``autotune.run``: the link to a search, reports, ranks and values."""

@@ -1,0 +1,1 @@
+"""Studies written for other tools to read."""

@@ -1,0 +1,1 @@
+"""The parts of the sampler for Optuna."""

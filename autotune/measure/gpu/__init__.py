@@ -1,0 +1,1 @@
+"""What is particular to a GPU: events, graphs, clocks, limits and faults."""

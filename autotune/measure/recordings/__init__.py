@@ -1,0 +1,1 @@
+"""What other tuners have measured, read and replayed."""

@@ -1,0 +1,1 @@
+"""Two trials, studies or recipes beside each other."""

@@ -1,0 +1,1 @@
+"""Reports and live views: what they say, and how that is written."""

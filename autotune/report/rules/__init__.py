@@ -1,0 +1,1 @@
+"""Rules learned from many workloads, with what they cost."""

@@ -1,0 +1,1 @@
+"""What strategies learn from tries: surrogates, feasibility, cost, and what earlier studies know."""

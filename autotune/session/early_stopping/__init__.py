@@ -1,0 +1,1 @@
+"""Trials that are stopped before they are complete: the rules, and the session's part."""

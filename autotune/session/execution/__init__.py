@@ -1,0 +1,1 @@
+"""Who runs the trials: workers on their cores, or this very process."""

@@ -1,0 +1,1 @@
+"""One search over several workloads: a study each, one budget."""

@@ -1,0 +1,1 @@
+"""The feasible set: counted, sampled and indexed without being listed."""

@@ -1,0 +1,1 @@
+"""The language of constraints and conditions: from text to a rule over knobs."""
