@@ -17,7 +17,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from autotune.provenance.pressure import pressure
+from autotune.provenance.host.pressure import pressure
 from autotune.session.again.paced import Series, slope_of
 from autotune.space.knobs import Assignment
 from autotune.space.space import Space

@@ -26,8 +26,8 @@ from typing import Any
 
 import autotune
 from autotune.measure.turns import find_place
-from autotune.provenance.processor import read_processor
-from autotune.provenance.system import System
+from autotune.provenance.host.processor import read_processor
+from autotune.provenance.host.system import System
 from autotune.session.again.replaying import replay
 from autotune.session.again.replicates import apart
 from autotune.status import Status

@@ -35,8 +35,8 @@ import numpy as np
 
 from autotune.measure.recordings.read import read_recording
 from autotune.measure.recordings.recording import Entry, Recording
+from autotune.search.acquisition.pareto import hypervolume, non_dominated
 from autotune.search.contract import Observation, Problem
-from autotune.search.pareto import hypervolume, non_dominated
 from autotune.search.registry import make_strategy
 from autotune.space.configuration import Configuration
 from autotune.space.space import Space

@@ -90,8 +90,8 @@ def _forecast(spec: StudySpec, url: str | None) -> Forecast | None:
     from autotune.paths import may_be_there
     from autotune.session.forecast import foresee
     from autotune.space.spec import ReplayObjective
-    from autotune.store.address import read_address
-    from autotune.store.opening import EmptyStoreError
+    from autotune.store.databases.address import read_address
+    from autotune.store.databases.opening import EmptyStoreError
     from autotune.store.store import Store
 
     address = read_address(url)

@@ -54,7 +54,7 @@ def examine(store: str) -> dict[str, Any]:
 
 def say_store(found: Mapping[str, Any]) -> str:
     from autotune.report.numbers import say_count
-    from autotune.store.failures import DAMAGED
+    from autotune.store.databases.failures import DAMAGED
 
     findings, url = found["findings"], found["store"]
     if not findings:
@@ -72,7 +72,7 @@ def examine_machine(seconds: float) -> dict[str, Any]:
     from autotune.measure.groups.prospects import group_prospects
     from autotune.provenance.device import device_facts
     from autotune.provenance.environment import capture
-    from autotune.provenance.noise import noise_floor
+    from autotune.provenance.host.noise import noise_floor
     from autotune.provenance.probe import probe
 
     environment = capture(None)

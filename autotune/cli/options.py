@@ -32,7 +32,7 @@ def same_store(store: str | None) -> str:
 
     A file that a variable names is said as well: it may have been set for one command alone.
     """
-    from autotune.store.address import DEFAULT_URL, default_url, read_address
+    from autotune.store.databases.address import DEFAULT_URL, default_url, read_address
 
     written = store or default_url()
     if not store and written == DEFAULT_URL:

@@ -37,9 +37,9 @@ class Here:
 def this_device() -> Here:
     """Looked up once in a process: devices do not change under it."""
     from autotune.provenance.environment import machine_key
-    from autotune.provenance.gpus import read_gpus
-    from autotune.provenance.machine import read_machine
-    from autotune.provenance.system import System
+    from autotune.provenance.host.gpus import read_gpus
+    from autotune.provenance.host.machine import read_machine
+    from autotune.provenance.host.system import System
 
     machine, (gpus, _) = read_machine(System()), read_gpus()
     return Here(

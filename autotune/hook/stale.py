@@ -14,7 +14,7 @@ from typing import Any
 
 from autotune.hook.here import Here
 from autotune.hook.recipes import Recipe
-from autotune.provenance.imports import parsed
+from autotune.provenance.code.imports import parsed
 
 DRIVER = "GPU driver"
 
@@ -78,7 +78,7 @@ def source_changed(recipe: Recipe) -> bool:
     """Whether the objective's files are others now; not where they do not lie where they did."""
     if not (recipe.source and recipe.folder and recipe.files):
         return False
-    from autotune.provenance.code import hash_of
+    from autotune.provenance.code.frozen import hash_of
 
     now = hash_of(Path(recipe.folder), recipe.files)
     return now is not None and now != recipe.source

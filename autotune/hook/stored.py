@@ -21,8 +21,8 @@ from autotune.session.answers import best_trials, stands
 from autotune.session.frozen import SOURCE
 from autotune.space.configuration import Configuration, plain
 from autotune.space.spec import MetricSpec
-from autotune.store.address import read_address
-from autotune.store.opening import EmptyStoreError
+from autotune.store.databases.address import read_address
+from autotune.store.databases.opening import EmptyStoreError
 from autotune.store.records import NewRecipe, StudyRecord
 from autotune.store.store import Store
 

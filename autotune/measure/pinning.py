@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from autotune.provenance.system import cpu_list
+from autotune.provenance.host.system import cpu_list
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from types import TracebackType
 
 from autotune.measure.clocks import perf_counter, process_time
 from autotune.measure.pace import Pace
-from autotune.provenance.pressure import pressure
+from autotune.provenance.host.pressure import pressure
 
 _GROWING = ("cpu_stall", "memory_stall", "io_stall", "steal", "own_switches")
 """Counters of which a reading's context holds the difference; one that stood still is left out."""

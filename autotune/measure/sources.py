@@ -10,9 +10,9 @@ from pathlib import Path
 
 from autotune.errors import InputError
 from autotune.measure.target import split_target, target_file
-from autotune.provenance.code import local_imports
-from autotune.provenance.files import is_file
-from autotune.provenance.imports import parsed
+from autotune.provenance.code.files import is_file
+from autotune.provenance.code.frozen import local_imports
+from autotune.provenance.code.imports import parsed
 from autotune.space.spec import (
     CallableObjective,
     CommandObjective,

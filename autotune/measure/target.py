@@ -7,7 +7,7 @@ from pathlib import Path
 
 from autotune.errors import InputError, Problem, nearest
 from autotune.paths import expanded
-from autotune.provenance.files import is_file
+from autotune.provenance.code.files import is_file
 from autotune.space.spec import PythonObjective
 
 EXAMPLE = "path/to/file.py:Name or package.module:Name"

@@ -15,12 +15,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from autotune.errors import InputError, Problem
-from autotune.provenance import cuda_query
-from autotune.provenance.cgroup import read_limits, whole_processors
-from autotune.provenance.machine import memory_bytes
-from autotune.provenance.processor import allowed_threads, core_groups, read_processor, vector_bytes
+from autotune.provenance.host import cuda_query
+from autotune.provenance.host.cgroup import read_limits, whole_processors
+from autotune.provenance.host.machine import memory_bytes
+from autotune.provenance.host.processor import allowed_threads, core_groups, read_processor, vector_bytes
+from autotune.provenance.host.system import System
 from autotune.provenance.profiles import complete, profile
-from autotune.provenance.system import System
 from autotune.space.configuration import FrozenMap, Value
 
 GENERIC = "generic-cpu"
@@ -109,7 +109,7 @@ def query_gpus() -> tuple[Mapping[str, object], ...]:
 
 
 def ask_driver() -> tuple[Mapping[str, object], ...]:
-    """Run :mod:`autotune.provenance.cuda_query` in a child process, for at most some seconds."""
+    """Run :mod:`autotune.provenance.host.cuda_query` in a child process, for at most some seconds."""
     try:
         done = subprocess.run(
             [sys.executable, "-I", "-S", cuda_query.__file__],

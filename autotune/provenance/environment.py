@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from autotune.provenance.container import Container, read_container
+from autotune.provenance.code.repository import Commit, read_commit
 from autotune.provenance.document import Difference, Document, Documented, differences, digest, plain
-from autotune.provenance.gpus import Gpus, GpuState, read_gpus
-from autotune.provenance.machine import Machine, read_machine
-from autotune.provenance.pressure import pressure
-from autotune.provenance.repository import Commit, read_commit
+from autotune.provenance.host.container import Container, read_container
+from autotune.provenance.host.gpus import Gpus, GpuState, read_gpus
+from autotune.provenance.host.machine import Machine, read_machine
+from autotune.provenance.host.pressure import pressure
+from autotune.provenance.host.system import System, as_bytes
 from autotune.provenance.software import (
     OperatingSystem,
     Python,
@@ -27,7 +28,6 @@ from autotune.provenance.software import (
     read_packages,
     read_python,
 )
-from autotune.provenance.system import System, as_bytes
 from autotune.provenance.variables import relevant
 
 __all__ = ["Difference", "Environment", "State", "capture", "compare"]
@@ -40,7 +40,7 @@ class State(Documented):
     at: float
     """Seconds since the epoch."""
     pressure: Mapping[str, float] = field(default_factory=dict)
-    """See :func:`autotune.provenance.pressure.pressure`."""
+    """See :func:`autotune.provenance.host.pressure.pressure`."""
     memory_available_bytes: int | None = None
     gpus: tuple[GpuState, ...] = ()
 

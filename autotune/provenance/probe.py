@@ -24,11 +24,11 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 from autotune.provenance import asking
-from autotune.provenance.cgroup import Group, find_group
 from autotune.provenance.compiler import NoCompilerError, c_compiler
 from autotune.provenance.document import Documented
+from autotune.provenance.host.cgroup import Group, find_group
+from autotune.provenance.host.system import System
 from autotune.provenance.software import version_line
-from autotune.provenance.system import System
 
 _SECONDS = 20.0
 """No single program is waited for longer."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from autotune.errors import InputError, Location, Problem, nearest
-from autotune.provenance.files import is_file
+from autotune.provenance.code.files import is_file
 from autotune.space.configuration import FrozenMap, freeze
 
 SHIPPED = Path(__file__).with_name("profiles.yaml")

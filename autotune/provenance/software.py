@@ -18,7 +18,7 @@ from subprocess import Popen
 
 from autotune.provenance import asking
 from autotune.provenance.document import Documented
-from autotune.provenance.system import System, key_values
+from autotune.provenance.host.system import System, key_values
 
 COMPILERS = ("cc", "gcc", "g++", "clang", "clang++", "nvcc", "hipcc", "icx", "ld")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from autotune.errors import InputError, Problem
 from autotune.ready import ready_root
-from autotune.store.address import VARIABLE, read_address
+from autotune.store.databases.address import VARIABLE, read_address
 
 
 def notebooks_in(folder: Path) -> list[Path]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from autotune.errors import InputError, Problem
 from autotune.ready import ready_root
-from autotune.store.address import VARIABLE
+from autotune.store.databases.address import VARIABLE
 from autotune.store.schema import VERSION
 
 RECORDED = "recorded.db.gz"

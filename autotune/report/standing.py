@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from autotune.report.evidence import Evidence
-from autotune.search.pareto import non_dominated
+from autotune.search.acquisition.pareto import non_dominated
 from autotune.status import Status
 
 if TYPE_CHECKING:

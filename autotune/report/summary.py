@@ -15,7 +15,7 @@ from autotune.session.same_failure import MISTAKEN
 from autotune.space.configuration import Value, plain
 from autotune.space.spec import Budget, ratio_title
 from autotune.status import Status
-from autotune.store.address import IN_MEMORY
+from autotune.store.databases.address import IN_MEMORY
 from autotune.store.records import TrialRecord
 
 

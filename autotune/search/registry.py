@@ -68,7 +68,8 @@ def strategy_class(name: str) -> type[Strategy]:
         raise InputError(
             Fault(f"the strategy {name!r} needs a package that is missing", hint=f"pip install {install}")
         )
-    found: type[Strategy] = getattr(importlib.import_module(f"autotune.search.{entry.module}"), entry.name)
+    module = importlib.import_module(f"autotune.search.strategies.{entry.module}")
+    found: type[Strategy] = getattr(module, entry.name)
     return found
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from autotune.measure.pinning import this_machine
 from autotune.measure.rules.statistics import student_quantile
 from autotune.measure.sources import source_files
-from autotune.provenance.code import snapshot
+from autotune.provenance.code.frozen import snapshot
 from autotune.provenance.environment import capture
 from autotune.session.execution.crew import MOST_PREPARERS
 from autotune.session.identity import describe_objective, identify

@@ -36,7 +36,7 @@ from autotune.space.configuration import Configuration
 from autotune.space.spec import StudySpec
 from autotune.status import Status
 from autotune.store.records import NewAsk, NewTrial, ResultRecord, TrialRecord
-from autotune.store.room import Counted, Room
+from autotune.store.statements.room import Counted, Room
 from autotune.store.store import LEASE_SECONDS, Store
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from autotune.errors import Location, NothingFeasibleError
 from autotune.errors import Problem as Fault
 from autotune.measure.sources import source_files
-from autotune.provenance.code import SourceSnapshot, snapshot
+from autotune.provenance.code.frozen import SourceSnapshot, snapshot
 from autotune.provenance.environment import Environment
 from autotune.search.contract import Problem
 from autotune.search.registry import make_strategy

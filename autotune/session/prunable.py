@@ -13,8 +13,8 @@ from typing import Any
 from autotune.session.searches import VERIFIED
 from autotune.session.sources import SETTING
 from autotune.status import Status
-from autotune.store.pruning import Loose
 from autotune.store.records import StudyRecord
+from autotune.store.statements.pruning import Loose
 from autotune.store.store import Store
 
 

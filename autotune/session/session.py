@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 from autotune.measure.outcome import Outcome
-from autotune.provenance.code import Signature, signature
+from autotune.provenance.code.frozen import Signature, signature
 from autotune.provenance.environment import Environment
 from autotune.session.answers import load_result, space_of
 from autotune.session.budget import limit_reached, out_of_time, overdue
@@ -27,7 +27,7 @@ from autotune.session.same_failure import MISTAKEN
 from autotune.space.spec import StudySpec
 from autotune.status import Status
 from autotune.store.records import TrialRecord
-from autotune.store.room import Room
+from autotune.store.statements.room import Room
 from autotune.store.store import Store
 
 POLL_SECONDS = 0.25

@@ -8,21 +8,11 @@ from typing import Any
 from autotune.measure.outcome import Reading
 from autotune.space.configuration import Configuration
 from autotune.status import Status
-from autotune.store import (
-    asks,
-    brief,
-    contents,
-    integrity,
-    lookup,
-    portable,
-    pruning,
-    recipes,
-    reports,
-    studies,
-)
+from autotune.store import brief, portable
 from autotune.store.brief import BriefTrial
-from autotune.store.database import Database
-from autotune.store.patience import begins_again
+from autotune.store.databases import integrity
+from autotune.store.databases.database import Database
+from autotune.store.databases.patience import begins_again
 from autotune.store.records import (
     AskRecord,
     Purpose,
@@ -35,7 +25,8 @@ from autotune.store.records import (
     TrialRecord,
     VerdictRecord,
 )
-from autotune.store.reports import ReportRecord
+from autotune.store.statements import asks, contents, lookup, pruning, recipes, reports, studies
+from autotune.store.statements.reports import ReportRecord
 
 _TRIALS_AT_ONCE = 1000
 """How many trials, or the readings of how many, are fetched together."""

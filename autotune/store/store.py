@@ -24,22 +24,12 @@ from typing import Any, Self
 
 from autotune.measure.outcome import Outcome, Report
 from autotune.status import Status
-from autotune.store import (
-    asks,
-    contents,
-    portable,
-    pruning,
-    recipes,
-    reports,
-    studies,
-    trials,
-)
-from autotune.store.address import default_url, read_address
-from autotune.store.database import Database
+from autotune.store import portable
+from autotune.store.databases.address import default_url, read_address
+from autotune.store.databases.database import Database
+from autotune.store.databases.opening import open_engine
+from autotune.store.databases.patience import begins_again, harmless_twice
 from autotune.store.documents import content_hash
-from autotune.store.opening import open_engine
-from autotune.store.patience import begins_again, harmless_twice
-from autotune.store.prepared import Direct
 from autotune.store.reader import StoreReader
 from autotune.store.records import (
     NewAsk,
@@ -50,7 +40,9 @@ from autotune.store.records import (
     StudyRecord,
     TrialRecord,
 )
-from autotune.store.room import Room
+from autotune.store.statements import asks, contents, pruning, recipes, reports, studies, trials
+from autotune.store.statements.prepared import Direct
+from autotune.store.statements.room import Room
 
 __all__ = ["LEASE_SECONDS", "Store", "default_url"]
 

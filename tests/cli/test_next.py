@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from autotune.cli.options import same_store
-from autotune.store.address import VARIABLE, read_address
+from autotune.store.databases.address import VARIABLE, read_address
 from tests.cli.conftest import autotune
 
 FILES = [

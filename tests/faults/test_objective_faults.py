@@ -13,8 +13,8 @@ import pytest
 from autotune.measure.outcome import Outcome
 from autotune.measure.ownership import owned_name
 from autotune.measure.workers.limits import GroupCap, make_cap
-from autotune.provenance.cgroup import find_group
-from autotune.provenance.system import System
+from autotune.provenance.host.cgroup import find_group
+from autotune.provenance.host.system import System
 from autotune.session.execution.workers import WorkerExecutor
 from tests.faults.conftest import run, spec_of
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from autotune.errors import StoreError
-from autotune.store import connect
+from autotune.store.databases import connect
 from autotune.store.store import Store
 from tests.faults.storing import finished, python
 from tests.store.build import bench, outcome, results

@@ -7,7 +7,7 @@ from typing import Any
 
 from autotune.hook.here import this_device
 from autotune.measure.outcome import Estimate, Outcome, Reading
-from autotune.provenance.code import snapshot
+from autotune.provenance.code.frozen import snapshot
 from autotune.space.configuration import Configuration
 from autotune.space.knobs import Choice, OrderedValues
 from autotune.space.space import Space

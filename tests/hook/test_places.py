@@ -9,7 +9,7 @@ import pytest
 from autotune.errors import InputError, StoreError
 from autotune.hook.places import Places
 from autotune.hook.stored import import_known, known_in
-from autotune.store.address import read_address
+from autotune.store.databases.address import read_address
 from autotune.store.store import Store
 from tests.hook.asking import ELSEWHERE, ask, filed
 from tests.hook.stores import add_study

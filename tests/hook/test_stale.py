@@ -9,7 +9,7 @@ from autotune.hook.case import Case
 from autotune.hook.here import Here, device_of, this_device
 from autotune.hook.recipes import Recipe
 from autotune.hook.stale import DRIVER, changes, versions_of
-from autotune.provenance.code import snapshot
+from autotune.provenance.code.frozen import snapshot
 
 ENVIRONMENT = {
     "machine": {"processor": {"name": "AMD EPYC"}},

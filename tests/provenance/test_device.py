@@ -9,8 +9,8 @@ import pytest
 
 from autotune.errors import InputError
 from autotune.provenance.device import ask_driver, cpu_facts, device_facts, device_names, gpu_facts
+from autotune.provenance.host.system import System
 from autotune.provenance.profiles import FACTS
-from autotune.provenance.system import System
 from autotune.space.configuration import FrozenMap
 from tests.provenance.libraries import compile_library
 from tests.provenance.trees import CPU, arm, build, desktop

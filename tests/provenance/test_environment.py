@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from autotune.provenance.document import Json, differences, digest, plain
 from autotune.provenance.environment import Environment, State, capture, compare, nominal_memory
-from autotune.provenance.gpus import Gpu, Gpus
-from autotune.provenance.system import System
+from autotune.provenance.host.gpus import Gpu, Gpus
+from autotune.provenance.host.system import System
 from tests.provenance.trees import CPU, arm, build, desktop
 
 
@@ -131,8 +131,8 @@ def test_variables_that_are_no_text(tmp_path: Path) -> None:
 def test_importing_loads_nothing_heavy() -> None:
     code = """
 import sys
-import autotune.provenance.environment, autotune.provenance.code
-import autotune.provenance.noise, autotune.provenance.probe
+import autotune.provenance.environment, autotune.provenance.code.frozen
+import autotune.provenance.host.noise, autotune.provenance.probe
 heavy = {"pynvml", "numpy", "psutil", "ruamel.yaml", "torch"} & set(sys.modules)
 assert not heavy, heavy
 """

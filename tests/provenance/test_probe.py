@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from autotune.provenance import probe
-from autotune.provenance.cgroup import Group, find_group
+from autotune.provenance.host.cgroup import Group, find_group
+from autotune.provenance.host.system import System
 from autotune.provenance.probe import Capability
-from autotune.provenance.system import System
 
 
 @pytest.fixture(scope="module")

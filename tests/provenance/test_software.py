@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from autotune.provenance.host.system import System
 from autotune.provenance.software import (
     VersionQueries,
     read_operating_system,
@@ -17,7 +18,6 @@ from autotune.provenance.software import (
     read_python,
     version_line,
 )
-from autotune.provenance.system import System
 from tests.provenance.trees import build, desktop
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from autotune.provenance.system import System
+from autotune.provenance.host.system import System
 
 CPU = "/sys/devices/system/cpu"
 

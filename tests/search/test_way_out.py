@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from autotune.search.ambition import PATIENCE, WAY_OUT
+from autotune.search.acquisition.ambition import PATIENCE, WAY_OUT
 from autotune.search.contract import Proposal
 from autotune.search.registry import make_strategy
 from autotune.space.knobs import FloatRange, OrderedValues

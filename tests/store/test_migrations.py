@@ -19,9 +19,9 @@ from alembic.script import ScriptDirectory
 
 from autotune.errors import InputError, StoreError
 from autotune.status import Status
-from autotune.store.address import read_address
-from autotune.store.connect import make_engine, writer
-from autotune.store.migrate import MIGRATIONS, upgrade, version_of
+from autotune.store.databases.address import read_address
+from autotune.store.databases.connect import make_engine, writer
+from autotune.store.databases.migrate import MIGRATIONS, upgrade, version_of
 from autotune.store.schema import VERSION, VERSION_TABLE, metadata
 from autotune.store.store import Store
 from tests.store.build import bench, outcome

@@ -12,7 +12,7 @@ from autotune.errors import InputError
 from autotune.measure.outcome import Estimate, Reading, Report
 from autotune.status import Status
 from autotune.store.portable import PARTS, Told
-from autotune.store.pruning import WRITTEN
+from autotune.store.statements.pruning import WRITTEN
 from autotune.store.store import Store
 from tests.store.build import Bench, bench, new_trial, outcome
 

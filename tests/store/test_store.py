@@ -13,9 +13,9 @@ import sqlalchemy as sa
 
 from autotune.errors import StoreError
 from autotune.status import Status
-from autotune.store import failures
-from autotune.store.address import read_address
-from autotune.store.connect import begin_writing
+from autotune.store.databases import failures
+from autotune.store.databases.address import read_address
+from autotune.store.databases.connect import begin_writing
 from autotune.store.schema import VERSION_TABLE
 from autotune.store.store import Store
 from tests.store import postgres
@@ -78,7 +78,7 @@ class TestUse:
 
         with Store.open(tmp_path / "a.db") as store:
             with monkeypatch.context() as patched:
-                patched.setattr("autotune.store.database.begin_writing", begin_and_be_interrupted)
+                patched.setattr("autotune.store.databases.database.begin_writing", begin_and_be_interrupted)
                 with pytest.raises(KeyboardInterrupt):
                     store.put_artifact(b"one", "text")
             store.put_artifact(b"two", "text")

@@ -23,7 +23,7 @@ from autotune.interop.archives.rows import check_row
 from autotune.interop.archives.verifying import Manifest, altered_members, read_manifest
 from autotune.interop.archives.zipped import Archive
 from autotune.store.portable import MAY_LACK, PARTS, Document, Told
-from autotune.store.pruning import TAKEN_IN, WRITTEN
+from autotune.store.statements.pruning import TAKEN_IN, WRITTEN
 from autotune.store.store import Store
 
 

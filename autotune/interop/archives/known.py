@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autotune.errors import AutotuneError
-from autotune.store.pruning import WRITTEN
+from autotune.store.statements.pruning import WRITTEN
 from autotune.store.store import Store
 
 

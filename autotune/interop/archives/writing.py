@@ -33,8 +33,8 @@ from autotune.interop.archives.format import (
 )
 from autotune.interop.archives.hashed import HashedZip
 from autotune.store.portable import MAY_LACK, PARTS
-from autotune.store.pruning import WRITTEN
 from autotune.store.records import StudyRecord
+from autotune.store.statements.pruning import WRITTEN
 from autotune.store.store import Store
 
 

@@ -13,10 +13,10 @@ from autotune.errors import InputError, Problem
 from autotune.interop.arguments import Engine
 from autotune.interop.for_optuna.translation import Translation
 from autotune.interop.for_optuna.trials import Watch, observation, steps
+from autotune.search.candidates.project import project
 from autotune.search.contract import Observation, Reason
 from autotune.search.contract import Problem as SearchProblem
 from autotune.search.loss import signed
-from autotune.search.project import project
 from autotune.search.registry import make_strategy
 from autotune.space.configuration import Configuration, Value, plain
 from autotune.space.knobs import Assignment, Choice, FloatRange, IntegerRange, OrderedValues

@@ -16,7 +16,7 @@ from pathlib import Path
 from autotune.measure.commands.run_listener import RunListener
 from autotune.measure.outcome import UNREACHED
 from autotune.measure.sources import source_files
-from autotune.provenance.files import is_file
+from autotune.provenance.code.files import is_file
 from autotune.space.configuration import Configuration
 from autotune.space.placeholders import names
 from autotune.space.spec import CommandObjective

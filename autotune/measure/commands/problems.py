@@ -9,7 +9,7 @@ from pathlib import Path
 
 from autotune.errors import Problem, nearest
 from autotune.measure.commands.handing import hands_nothing
-from autotune.provenance.files import is_file
+from autotune.provenance.code.files import is_file
 from autotune.space.placeholders import fill, names
 from autotune.space.spec import CommandObjective, MetricSpec
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from autotune.measure.gpu import probing
 from autotune.measure.gpu.cuda_compiler import CompilerRefusal, CudaCompiler, find_compiler, options
 from autotune.provenance.device import query_gpus
-from autotune.provenance.gpus import Gpus, GpuState, read_gpus
+from autotune.provenance.host.gpus import Gpus, GpuState, read_gpus
 from autotune.provenance.probe import Capability
 
 SECONDS = 120.0

@@ -28,8 +28,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autotune.measure.ownership import PREFIX, is_abandoned, owned_name
-from autotune.provenance.cgroup import find_group
-from autotune.provenance.system import System
+from autotune.provenance.host.cgroup import find_group
+from autotune.provenance.host.system import System
 
 
 @dataclass(frozen=True)

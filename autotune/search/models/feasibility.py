@@ -20,13 +20,13 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri
 
+from autotune.search.candidates.pool import Pool
 from autotune.search.contract import Observation
 from autotune.search.models.censored import CensoredProcess, Known
 from autotune.search.models.demand import Fitted, Scale, likelier
 from autotune.search.models.features import Features
 from autotune.search.models.gaussian_process import Floats, GaussianProcess, Inputs, Integers, Prior
 from autotune.search.models.trend import OF_SIZES, Trend
-from autotune.search.pool import Pool
 from autotune.status import Status
 
 DEMAND = Prior(smooth_weight=0.1, code_weight=0.2, smooth_variance=2.0, code_variance=0.05, noise=1e-3)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from autotune.search.candidates.pool import Pool
 from autotune.search.contract import Observation, Problem
 from autotune.search.models.bounds import Bounds, past_bound
 from autotune.search.models.feasibility import Feasibility
@@ -15,7 +16,6 @@ from autotune.search.models.gaussian_process import Floats, GaussianProcess, Inp
 from autotune.search.models.history import History, Targets, chosen
 from autotune.search.models.law import law_of
 from autotune.search.models.posterior import TINY, Points, Posterior
-from autotune.search.pool import Pool
 from autotune.space.configuration import Configuration
 
 REFITS = 10

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.optimize import nnls
 
-from autotune.search.assemble import assemble
+from autotune.search.candidates.assemble import assemble
 from autotune.search.contract import Observation, Problem, Reason, Source
 from autotune.search.models.features import Features
 from autotune.search.models.gaussian_process import Floats, GaussianProcess, Inputs

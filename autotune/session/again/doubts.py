@@ -7,9 +7,9 @@ import platform
 from collections.abc import Iterator, Sequence
 
 from autotune.measure.rules.statistics import estimate
-from autotune.provenance.processor import read_processor
+from autotune.provenance.host.processor import read_processor
+from autotune.provenance.host.system import System
 from autotune.provenance.software import read_packages
-from autotune.provenance.system import System
 from autotune.session.again.engine import engine
 from autotune.space.configuration import Configuration
 from autotune.store.records import Document, StudyRecord, TrialRecord

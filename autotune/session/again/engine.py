@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import autotune
+from autotune.provenance.code.files import freeze, named
 from autotune.provenance.document import Document, digest
-from autotune.provenance.files import freeze, named
 
 PARTS = ("space", "search", "session/observing.py")
 """Of the package: what a proposal follows from."""

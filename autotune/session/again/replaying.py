@@ -17,7 +17,7 @@ from typing import Any
 from autotune.errors import InputError, Problem
 from autotune.measure.outcome import SAME_CODE_AS, Reading
 from autotune.measure.sources import source_files
-from autotune.provenance.code import snapshot
+from autotune.provenance.code.frozen import snapshot
 from autotune.provenance.environment import capture
 from autotune.session.again.agreement import UNMEASURABLE, Claim, Verification
 from autotune.session.again.causes import common_shift, environments, pressures, state_of

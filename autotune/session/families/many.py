@@ -38,7 +38,7 @@ from autotune.session.session import Session
 from autotune.space.spec import Budget, Family, SearchSettings, StudySpec
 from autotune.status import Status
 from autotune.store.records import VerdictRecord
-from autotune.store.room import Room
+from autotune.store.statements.room import Room
 from autotune.store.store import Store
 
 

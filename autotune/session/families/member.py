@@ -11,7 +11,7 @@ from autotune.session.families.standing import Follower
 from autotune.session.opening import open_study
 from autotune.space.spec import Family, StudySpec
 from autotune.store.records import StudyRecord, TrialRecord
-from autotune.store.room import Counted
+from autotune.store.statements.room import Counted
 from autotune.store.store import Store
 
 

@@ -13,7 +13,7 @@ from autotune.session.searches import seconds_searched
 from autotune.space.spec import StudySpec
 from autotune.status import Status
 from autotune.store.records import ResultRecord
-from autotune.store.room import Counted
+from autotune.store.statements.room import Counted
 from autotune.store.store import Store
 
 

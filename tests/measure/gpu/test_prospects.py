@@ -10,7 +10,7 @@ import pytest
 
 from autotune.cli.doctor import prospect
 from autotune.measure.gpu import probing, prospects
-from autotune.provenance.gpus import Gpu, Gpus, GpuState
+from autotune.provenance.host.gpus import Gpu, Gpus, GpuState
 
 
 def gpu(index: int = 0) -> Gpu:

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from autotune.search.candidates.pool import Pools
 from autotune.search.contract import Observation, Problem
 from autotune.search.models.bounds import Bounds, past_bound
 from autotune.search.models.features import Features
-from autotune.search.pool import Pools
 from autotune.search.registry import make_strategy
 from autotune.space.configuration import Configuration
 from autotune.space.knobs import IntegerRange

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from autotune.search.bayes import Bayes
 from autotune.search.contract import Observation, Problem
 from autotune.search.loss import signed, signed_at_full
 from autotune.search.models.fidelity import at_full
 from autotune.search.models.history import History
+from autotune.search.strategies.bayes import Bayes
 from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_spec
 from autotune.status import Status

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from autotune.search.bayes import Bayes
+from autotune.search.candidates.pool import Pools
 from autotune.search.contract import Observation, Problem, Proposal
 from autotune.search.models.features import Features
 from autotune.search.models.history import History, Targets
 from autotune.search.models.surrogate import Leader, Prediction, Surrogate
-from autotune.search.pool import Pools
+from autotune.search.strategies.bayes import Bayes
 from autotune.space.configuration import Configuration
 from autotune.space.knobs import OrderedValues
 from autotune.space.reading.reader import parse_spec

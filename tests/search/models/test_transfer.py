@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from autotune.search.bayes import Bayes
 from autotune.search.contract import Observation, Problem, Proposal, Source
 from autotune.search.models.features import Features
 from autotune.search.models.source_model import CONSISTENT, SourceModel
 from autotune.search.models.transfer import TAUGHT, Transfer
+from autotune.search.strategies.bayes import Bayes
 from autotune.space.configuration import Configuration
 from autotune.space.knobs import Flag, IntegerRange
 from autotune.space.space import Space

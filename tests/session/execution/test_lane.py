@@ -9,7 +9,7 @@ import pytest
 
 from autotune.measure.gpu.claims import GpuClaim
 from autotune.measure.turns import Place, find_place
-from autotune.provenance.gpus import GpuState
+from autotune.provenance.host.gpus import GpuState
 from autotune.session.execution import lane as executor_lane
 from autotune.session.execution.lane import Lane, cores_of, find_lanes, remark_on, strangers
 from autotune.session.execution.workers import WorkerExecutor

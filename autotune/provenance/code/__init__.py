@@ -1,0 +1,1 @@
+"""Which code: sources frozen by content, and the repository around them."""

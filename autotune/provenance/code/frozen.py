@@ -1,0 +1,111 @@
+"""The code behind a number: an objective's source frozen by content, with the state of its repository.
+
+Two hashes tell two questions apart. ``source_hash`` covers the objective's own files: another one makes
+another study. ``tree_hash`` covers the commit, the diff and the untracked code around them as well:
+another one begins a new segment of the same study.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from autotune.provenance.code.files import FrozenFile, Signature, freeze, named, signature
+from autotune.provenance.code.imports import local_imports
+from autotune.provenance.code.repository import Repository, read_repository
+from autotune.provenance.document import Difference, Document, Documented, Json, differences, digest, plain
+
+__all__ = ["Difference", "Signature", "SourceSnapshot", "changed", "local_imports", "signature", "snapshot"]
+
+
+@dataclass(frozen=True)
+class SourceSnapshot(Documented):
+    """An objective's source as it was at one moment."""
+
+    folder: str
+    """The folder that the files' names are relative to; in neither hash."""
+    files: tuple[FrozenFile, ...]
+    """The objective's own files, by name."""
+    repository: Repository | None
+    problem: str
+    """Why there is no repository; empty where there is one."""
+    contents: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    """The contents of the objective's own files, by name."""
+
+    @cached_property
+    def source_hash(self) -> str:
+        """Over names and contents of the objective's own files, wherever they lie: 16 hexadecimal digits."""
+        return digest(_by_name(self.files))
+
+    @cached_property
+    def tree_hash(self) -> str:
+        """Over the objective's own files, the commit, the diff and the untracked code around them."""
+        return digest(self._comparable()) if self.repository else self.source_hash
+
+    @property
+    def artifacts(self) -> Mapping[str, bytes]:
+        """What to store by content, by role: ``source/NAME``, ``diff``, ``untracked/NAME``."""
+        own = {f"source/{name}": content for name, content in self.contents.items()}
+        return {**own, **(self.repository.artifacts if self.repository else {})}
+
+    def to_document(self) -> Document:
+        """The JSON form, without the contents, with both hashes."""
+        repository: Json = None
+        if self.repository is not None:
+            fields = self.repository.to_document()
+            repository = {name: value for name, value in fields.items() if name != "artifacts"}
+        return {
+            "source_hash": self.source_hash,
+            "tree_hash": self.tree_hash,
+            "folder": self.folder,
+            "files": plain(self.files),
+            "repository": repository,
+            "problem": self.problem,
+        }
+
+    def _comparable(self) -> Document:
+        """What counts as a change, under names that a reader understands."""
+        repository = self.repository
+        if repository is None:
+            return {"source": _by_name(self.files), "commit": None, "diff": None, "untracked": {}}
+        return {
+            "source": _by_name(self.files),
+            "commit": repository.head.commit,
+            "diff": repository.diff.sha256 if repository.diff else None,
+            "untracked": {file.name: file.sha256 for file in repository.untracked if file.sha256},
+        }
+
+
+def snapshot(paths: Iterable[Path | str]) -> SourceSnapshot:
+    """Freeze the files of an objective (folders: all files in them) and the state of their repository.
+
+    A missing file is part of the answer, as one without a hash. Works without git and outside a repository.
+    """
+    files = named(paths)
+    frozen, contents = [], {}
+    for name, path in files.items():
+        file, content = freeze(path, name)
+        frozen.append(file)
+        if content is not None:
+            contents[name] = content
+    repository, problem = read_repository(list(files.values()))
+    name, path = next(iter(files.items()), ("", Path()))
+    folder = str(path)[: -len(name)].rstrip("/") if name else ""
+    return SourceSnapshot(folder, tuple(frozen), repository, problem, contents)
+
+
+def hash_of(folder: Path, names: Iterable[str]) -> str | None:
+    """The ``source_hash`` that a snapshot of these files has now; ``None`` where one of them is not there."""
+    frozen = [freeze(folder / name, name)[0] for name in names]
+    return digest(_by_name(frozen)) if frozen and all(file.sha256 for file in frozen) else None
+
+
+def changed(before: SourceSnapshot, paths: Iterable[Path | str]) -> tuple[Difference, ...]:
+    """What differs between a snapshot and the same files now: own files, commit, diff, untracked code."""
+    return tuple(differences(before._comparable(), snapshot(paths)._comparable()))
+
+
+def _by_name(files: Iterable[FrozenFile]) -> dict[str, Json]:
+    return {file.name: file.sha256 for file in files}

@@ -1,0 +1,1 @@
+"""Where to look: configurations made, moved, drawn and listed."""

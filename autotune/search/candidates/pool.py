@@ -1,0 +1,215 @@
+"""Where an acquisition function is evaluated: a sample of the space, and around the best.
+
+A uniform sample alone misses the optimum's neighbourhood in a large space; the neighbourhoods alone would
+make the search local. The sample stays for a number of asks, so that what a surrogate knows of it has only
+to be updated.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from autotune.search.candidates.nearby import Nearby, Scales, Surroundings
+from autotune.search.models.features import Features
+from autotune.search.models.gaussian_process import Inputs, Integers
+from autotune.space.configuration import Configuration
+
+LISTED = 100_000
+"""Feasible sets up to this size are held as a matrix: whole neighbourhoods are found at once."""
+REACH = 2
+"""Knobs in which a neighbour there may differ from an incumbent."""
+DRAWN = 500
+"""Random candidates at most where each has to be made by itself ..."""
+GROWN = 1.25
+"""... and by what factor the observations grow until others are drawn."""
+KEPT = 16
+"""Configurations whose surroundings are kept, where they have to be found: the best, and some before."""
+
+
+class Pool(ABC):
+    """Candidates in columns that a surrogate watches, and some that are made for one ask only.
+
+    They may hold configurations that were tried already.
+    """
+
+    fresh: Nearby
+    """What was made for this ask only."""
+
+    @abstractmethod
+    def near(self, incumbents: Sequence[Configuration], rng: np.random.Generator) -> Integers:
+        """The columns to choose from: the sample and what is near an incumbent, new columns last.
+
+        Where what is near has to be made, it is in :attr:`fresh` until the next call.
+        """
+
+    def inputs(self, first: int) -> Inputs:
+        """The inputs of the columns from ``first`` on."""
+        return self.inputs_at(np.arange(first, len(self)))
+
+    @abstractmethod
+    def inputs_at(self, columns: Integers) -> Inputs:
+        """The inputs of these columns."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many columns there are."""
+
+    @abstractmethod
+    def __getitem__(self, column: int) -> Configuration: ...
+
+    def candidate(self, columns: Integers, index: int) -> Configuration | None:
+        """By its place among the ``columns`` and then what is fresh; ``None`` where that is not feasible."""
+        return self[columns[index]] if index < len(columns) else self.fresh[index - len(columns)]
+
+
+class Neighbourhoods:
+    """Of configurations in a feasible set that is held as a ``matrix``: found once, kept."""
+
+    def __init__(self, features: Features, matrix: Integers) -> None:
+        self.matrix = matrix
+        self._features = features
+        self._found: dict[str, Integers] = {}
+
+    def of(self, centre: Configuration) -> Integers:
+        """The rows that differ from ``centre`` in at most :data:`REACH` knobs."""
+        if centre.hash not in self._found:
+            differing = np.count_nonzero(self.matrix != self._features.row(centre), axis=1)
+            self._found[centre.hash] = np.flatnonzero(differing <= REACH)
+        return self._found[centre.hash]
+
+
+class Listed(Pool):
+    """Over a feasible set that is held as a matrix of cell indices."""
+
+    def __init__(
+        self,
+        features: Features,
+        scales: Scales,
+        around: Neighbourhoods,
+        rng: np.random.Generator,
+        count: int,
+    ) -> None:
+        self._features = features
+        self._around = around
+        self._matrix = matrix = around.matrix
+        self._column_of = np.full(len(matrix), -1)
+        self._numbers = np.zeros(0, dtype=int)
+        self.fresh = Nearby(scales, features.of([]))
+        self._sample = self._columns(np.unique(rng.integers(len(matrix), size=min(count, 2 * len(matrix)))))
+
+    def near(self, incumbents: Sequence[Configuration], rng: np.random.Generator) -> Integers:
+        near = [self._columns(self._around.of(incumbent)) for incumbent in incumbents]
+        wanted = np.zeros(len(self), dtype=bool)
+        for columns in (self._sample, *near):
+            wanted[columns] = True
+        return np.flatnonzero(wanted)
+
+    def inputs_at(self, columns: Integers) -> Inputs:
+        return self._features.of_cells(self._matrix[self._numbers[columns]])
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, column: int) -> Configuration:
+        space, number = self._features.space, self._numbers[column]
+        (values,) = space.feasible.configurations(self._matrix[[number]])
+        return space.configuration(values)
+
+    def _columns(self, numbers: Integers) -> Integers:
+        """The columns of these rows of the matrix; they get one where they have none."""
+        new = numbers[self._column_of[numbers] < 0]
+        self._column_of[new] = np.arange(len(new)) + len(self._numbers)
+        self._numbers = np.concatenate([self._numbers, new])
+        return self._column_of[numbers]
+
+
+class Drawn(Pool):
+    """Over a space that cannot be listed: a sample, and what is near the best, made for each ask."""
+
+    def __init__(
+        self,
+        features: Features,
+        scales: Scales,
+        known: dict[str, Surroundings],
+        sample: Sequence[Configuration],
+    ) -> None:
+        """``known``: surroundings that were found already, by the hash of their centre; added to."""
+        self._features = features
+        self._scales = scales
+        self._known = known
+        self._sample = sample
+        self.fresh = Nearby(scales, features.of([]))
+
+    def near(self, incumbents: Sequence[Configuration], rng: np.random.Generator) -> Integers:
+        around = [self._around(incumbent) for incumbent in incumbents]
+        self.fresh = Nearby.around(self._features, self._scales, around, rng)
+        return np.arange(len(self._sample))
+
+    def inputs_at(self, columns: Integers) -> Inputs:
+        return self._inputs.taken(columns)
+
+    @cached_property
+    def _inputs(self) -> Inputs:
+        return self._features.of(self._sample)
+
+    def __len__(self) -> int:
+        return len(self._sample)
+
+    def __getitem__(self, column: int) -> Configuration:
+        return self._sample[column]
+
+    def _around(self, centre: Configuration) -> Surroundings:
+        """Kept for the latest."""
+        found = self._known.pop(centre.hash, None) or Surroundings.of(self._features, self._scales, centre)
+        self._known[centre.hash] = found
+        if len(self._known) > KEPT:
+            del self._known[next(iter(self._known))]
+        return found
+
+
+class Pools:
+    """Makes a pool whenever the surrogate is fitted anew."""
+
+    def __init__(self, features: Features, seed: int, count: int) -> None:
+        """With samples of about ``count``."""
+        self._features = features
+        self._seed = seed
+        self._count = count
+        self._surroundings: dict[str, Surroundings] = {}
+        self._sample: tuple[int, list[Configuration]] = (-1, [])
+
+    def draw(self, features: Features, due: int) -> Pool:
+        """That of a surrogate fitted to ``due`` observations, seen through ``features`` of the same space."""
+        if self._listable:
+            rng = np.random.default_rng((self._seed, due))
+            return Listed(features, self._scales, self._neighbourhoods, rng, self._count)
+        return Drawn(features, self._scales, self._surroundings, self._drawn(due))
+
+    def _drawn(self, due: int) -> list[Configuration]:
+        """Made anew when :data:`GROWN` times as much is known: to make them takes longer than a fit."""
+        age = int(math.log(due + 1) / math.log(GROWN))
+        if self._sample[0] != age:
+            rng = np.random.default_rng((self._seed, age))
+            self._sample = age, self._features.space.sample(rng, min(self._count, DRAWN))
+        return self._sample[1]
+
+    @property
+    def _listable(self) -> bool:
+        size = self._features.space.feasible.size
+        return self._features.enumerable and size is not None and 0 < size <= LISTED
+
+    @cached_property
+    def _scales(self) -> Scales:
+        return Scales(self._features)
+
+    @cached_property
+    def _neighbourhoods(self) -> Neighbourhoods:
+        matrix = self._features.space.feasible.matrix()
+        # Comparing all rows with one is what costs, and small integers cost less.
+        small = matrix.size and matrix.max() < 2**15
+        return Neighbourhoods(self._features, matrix.astype(np.int16) if small else matrix)

@@ -1,0 +1,1 @@
+"""What proposes: one strategy a file, and what only one of them needs."""

@@ -1,0 +1,265 @@
+"""Bayesian optimisation over the feasible set, with a Gaussian process of our own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from autotune.search.acquisition.ambition import Ambition
+from autotune.search.acquisition.improvement import log_expected_improvement
+from autotune.search.acquisition.likely import likely_enough
+from autotune.search.acquisition.promises import overrated
+from autotune.search.acquisition.several import Several
+from autotune.search.candidates.pool import Pool, Pools
+from autotune.search.candidates.untried import untried
+from autotune.search.contract import Observation, Option, Problem, Proposal, Strategy
+from autotune.search.models.cost import Cost, emphasis
+from autotune.search.models.features import Features
+from autotune.search.models.gaussian_process import Floats, Inputs, Integers
+from autotune.search.models.history import History, Targets
+from autotune.search.models.surrogate import Surrogate, fit_due
+from autotune.search.models.transfer import Belief, Transfer
+from autotune.search.threads import one_thread
+
+INCUMBENTS = 4
+"""The best configurations, all of whose neighbours are candidates."""
+CAUTION = 1.0
+"""How much more often than once a probability counts that something measured stays within its limit. The
+plain product is right for one try; but a limit to something measured is foreseen from successes too, so that
+there is little to learn from a failure."""
+DRAWS = 64
+"""Of so many random configurations the first tries take the one that is expected to be best beforehand."""
+TIE = 1e-7
+"""Differences in the logarithm of the gain that are rounding's: the first candidate is taken."""
+
+
+class Bayes(Strategy):
+    """Expected improvement under a Gaussian process, over a sample of the feasible set and around the best.
+
+    The first tries are random among the configurations whose numbers are powers of two
+    (:data:`~autotune.search.models.features.IRREGULAR` says why), where the space offers both. Then each
+    proposal maximises the expected improvement (Jones et al., 1998) over ``candidates`` random configurations
+    and all that differ from one of the best in one or two knobs.
+
+    To be improved on is the lowest value that the process expects of what was tried: where results are noisy
+    the lowest of them was luck, and who asks for more than luck is sent to wherever little is known (Picheny,
+    Wagner and Ginsbourger, Structural and Multidisciplinary Optimization 48, 2013, section 3.2). That value
+    is not known for sure either, but what is near it is wrong by as much. So the spread that counts is that
+    of the *difference* (Letham et al., Bayesian Analysis 14, 2019, have the same from draws of both); else a
+    search of noisy trainings tries the best it has again and again, a little to the side.
+
+    How large an improvement is asked for changes as the search goes on
+    (:mod:`~autotune.search.acquisition.ambition`).
+
+    With ``cost``, the improvement expected is divided by the seconds expected, less and less as the budget is
+    spent (:mod:`~autotune.search.models.cost`). ``rebuild`` asks for the same and names the knobs that need a
+    new build, separated by commas. ``benchmarks/results/cost.md`` says what they save. Of trainings that may
+    be stopped early cost always counts: a step may take ten times as long with one batch size as with
+    another.
+
+    Failures multiply the improvement expected nearby by the probability of success, and so do the bounds of
+    metrics; less is believed of it where the latest tries failed more often than that had said
+    (:mod:`~autotune.search.acquisition.promises`). With several goals it is the hypervolume of their front
+    that is to grow (:class:`~autotune.search.acquisition.several.Several`); earlier studies only suggest the
+    first tries.
+    """
+
+    name: ClassVar[str] = "bayes"
+    hears_paused: ClassVar[bool] = True
+    learns_from_sources: ClassVar[bool] = True
+    defaults: ClassVar[dict[str, Option]] = {"initial": 3, "candidates": 1500, "cost": False, "rebuild": ""}
+
+    def __init__(self, problem: Problem, seed: int = 0) -> None:
+        super().__init__(problem, seed)
+        self.features = Features(problem.space)
+        self._pools = Pools(self.features, seed, int(self.options["candidates"]))
+        rebuild = str(self.options["rebuild"]).replace(",", " ").split()
+        self._cost = Cost(self.features, rebuild) if self.options["cost"] or rebuild else None
+        self._history = History(problem)
+        self._surrogate: Surrogate | None = None
+        self._pool: Pool | None = None
+        self._transfer = Transfer(problem, self.features)
+        self._belief: Belief | None = None
+        self._several: Several | None = None
+        if len(problem.goals) > 1:
+            self._several = Several(problem, self.features, self._pools)
+        self._fitted = -1
+        """How many observations the surrogate was fitted to."""
+        self._ambition = Ambition(problem, self.features)
+
+    def ask(self, n: int = 1) -> list[Proposal]:
+        with one_thread():
+            return super().ask(n)
+
+    def learn(self, observations: Sequence[Observation]) -> None:
+        self._history.learn(observations)
+        if self._cost is not None:
+            self._cost.learn(observations)
+        elif self._history.stopped:
+            self._cost = Cost(self.features)
+            self._cost.learn(self._history.told)
+        if self._several is not None:
+            self._several.learn(observations)
+
+    def expected(self) -> Mapping[str, float]:
+        targets = self._history.targets()
+        if targets is None or self._several is not None:
+            return {}
+        with one_thread():
+            try:
+                surrogate, _ = self._taught(targets)
+            except np.linalg.LinAlgError:
+                self._fitted = -1
+                return {}
+            leading = [self._history.configurations[i] for i in surrogate.leading(targets)]
+            values = surrogate.expected(surrogate.features.of(leading))
+        return {one.hash: float(value) for one, value in zip(leading, values, strict=True)}
+
+    def propose(self, n: int, rng: np.random.Generator) -> Iterator[Proposal]:
+        targets = self._history.targets()
+        for _ in range(n):
+            chosen: Proposal | None
+            taught = self._transfer.opening(self.usable, self.known, self.taken) if self._transfer else None
+            if taught is not None:
+                chosen = Proposal(taught[0], {"strategy": self.name, **taught[1]})
+            elif targets is None or len(self.taken) < self._at_random():
+                chosen = self._newcomer("initial", rng)
+            elif self._several is not None:
+                chosen = self._for_the_front(targets, rng) or self._newcomer("newcomer", rng)
+            else:
+                chosen = self._modelled(targets, rng) or self._newcomer("newcomer", rng)
+            if chosen is None:
+                return
+            yield chosen
+
+    def _at_random(self) -> int:
+        """How many tries are made before a model is asked.
+
+        Where trials are stopped early, in a space too large to be listed, at least one for each knob: what
+        was stopped says little of how it would have ended before some have, and who believes it meanwhile
+        stays where it was led.
+        """
+        initial = int(self.options["initial"])
+        large = self._history.stopped and not self.features.enumerable
+        return max(initial, len(self.space.knobs)) if large else initial
+
+    def _newcomer(
+        self, kind: str, rng: np.random.Generator, likely: Callable[[Inputs], Floats] | None = None
+    ) -> Proposal | None:
+        """Of some that were not tried, drawn at random, the first of those expected to be best."""
+        drawn = untried(self.space, rng, self.taken, self.known)
+        left = [configuration for _, configuration in zip(range(DRAWS), drawn, strict=False)]
+        if not left:
+            return None
+        inputs = self.features.of(left)
+        doubt = -likely(inputs) if likely else np.zeros(len(left))
+        best = int(np.lexsort((inputs.expected, doubt))[0])
+        return Proposal(left[best], {"strategy": self.name, "kind": kind})
+
+    # -- with a model
+
+    def _likely(self, surrogate: Surrogate, targets: Targets) -> Callable[[Inputs], Floats] | None:
+        """The probability of success as far as it matters, for proposals without regard to the goal."""
+        if not targets.failed.any():
+            return None
+        likely = likely_enough(targets, self._history.ran_out, surrogate)
+        return lambda inputs: np.minimum(surrogate.success_at(inputs), likely)
+
+    def _for_the_front(self, targets: Targets, rng: np.random.Generator) -> Proposal | None:
+        assert self._several is not None
+        found = self._several.choose(
+            list(self.pending.values()),
+            self.taken,
+            rng,
+            ambition=self._ambition.after(len(targets.values)),
+            likely=likely_enough(targets, self._history.ran_out),
+        )
+        return Proposal(found[0], {"strategy": self.name, **found[1]}) if found else None
+
+    def _modelled(self, targets: Targets, rng: np.random.Generator) -> Proposal | None:
+        """The candidate with the largest expected improvement that was not tried; ``None`` without one.
+
+        Also ``None`` where rounding defeats the process, so that a bad model never ends a search.
+        """
+        best = [self._history.configurations[i] for i in targets.best_first[:INCUMBENTS]]
+        try:
+            surrogate, pool = self._taught(targets)
+            leader = surrogate.leader(self._history, targets)
+            stuck = self._ambition.stuck(targets.since(leader.level), len(self.taken), len(self.pending))
+            modest = self._ambition.none_left(len(self.taken), surrogate.lawful)
+            if stuck and modest:
+                return self._newcomer("way out", rng, self._likely(surrogate, targets))
+            columns = pool.near(best, rng)
+            expected = surrogate.predict(columns, list(self.pending.values()), leader)
+        except np.linalg.LinAlgError:
+            self._fitted = -1
+            return None
+        goal = leader.level
+        if not modest:
+            trust = self._belief.trust if self._belief else 0.0
+            goal -= self._ambition.asked(len(targets.instructive), trust, stuck, self._history.stopped)
+        success = expected.success ** overrated(self.usable)
+        gain = log_expected_improvement(expected.mean, expected.apart, goal) + np.log(success)
+        gain += CAUTION * expected.log_room
+        seconds = self._seconds(pool, columns)
+        if self._cost is not None:
+            gain -= emphasis(self.problem, len(self._history), self._cost.seconds) * np.log(seconds)
+        gain = np.round(gain / TIE) * TIE
+        likely = likely_enough(targets, self._history.ran_out, surrogate)
+        for i in np.lexsort((-gain, -np.minimum(success, likely))):
+            configuration = pool.candidate(columns, i)
+            if configuration is not None and configuration.hash not in self.taken:
+                reason = {
+                    "strategy": self.name,
+                    "kind": "large improvement" if stuck else "expected improvement",
+                    **targets.predicted(float(expected.mean[i]), float(expected.spread[i])),
+                    "success": float(expected.success[i]),
+                    "log_gain": float(gain[i]),
+                    **({"seconds": float(seconds[i])} if self._cost else {}),
+                    **(self._belief.reason if self._belief else {}),
+                }
+                return Proposal(configuration, reason)
+        return None
+
+    def _seconds(self, pool: Pool, columns: Integers) -> Floats:
+        """What each candidate is expected to cost; all 1 where cost does not count."""
+        if self._cost is None:
+            return np.ones(len(columns) + len(pool.fresh))
+        inputs = pool.inputs_at(columns)
+        if pool.fresh:
+            inputs = inputs.joined(pool.fresh.inputs)
+        return np.exp(self._cost.predict(inputs))
+
+    def _taught(self, targets: Targets) -> tuple[Surrogate, Pool]:
+        """The surrogate with all that is known, and its candidates."""
+        surrogate, pool = self._current()
+        surrogate.learn(self._history, targets, self._transfer.shares(self._history.configurations))
+        return surrogate, pool
+
+    def _current(self) -> tuple[Surrogate, Pool]:
+        """The surrogate and its candidates, made anew when a fit is due."""
+        due = self._due()
+        if self._surrogate is None or self._pool is None or due != self._fitted:
+            # To the first ``due`` observations alone, so that a resumed search has the same process.
+            features = self._informed(due)
+            self._pool = self._pools.draw(features, due)
+            self._surrogate = Surrogate(self.problem, features, self._history.told[:due], self._pool)
+            self._fitted = due
+        return self._surrogate, self._pool
+
+    def _due(self) -> int:
+        """To how many observations the surrogate is fitted: to all, where the first ones have no success.
+
+        A process that was fitted to failures alone would take their place holders for values.
+        """
+        due = fit_due(len(self.usable))
+        if due == self._fitted or History.of(self.problem, self.usable[:due]).targets() is not None:
+            return due
+        return len(self.usable)
+
+    def _informed(self, due: int) -> Features:
+        """The features, with what is expected beforehand by the first ``due`` observations."""
+        self._belief = self._transfer.belief(self.usable[:due])
+        return self.features.informed(self._belief.expected) if self._belief else self.features

@@ -1,0 +1,110 @@
+"""CMA-ES over constrained mixed spaces, with the package behind Optuna's sampler."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import cmaes
+import numpy as np
+
+from autotune.search.candidates.assemble import assemble, completed
+from autotune.search.candidates.axes import Axes, Axis, from_unit, to_unit
+from autotune.search.candidates.project import project
+from autotune.search.candidates.untried import untried
+from autotune.search.contract import Observation, Option, Problem, Proposal, Strategy
+from autotune.search.loss import Floats, failures_as_worst, signed
+from autotune.space.configuration import Configuration
+
+
+class OptunaCmaEs(Strategy):
+    """Covariance matrix adaptation with margin (Hansen, 2016; for integers Hamano et al., GECCO 2022).
+
+    It uses ``cmaes``, the package of Optuna's authors that their ``CmaEsSampler`` calls, without the sampler
+    between: that one keeps its state in attributes of its trials, and what was tried elsewhere does not
+    reach it. Here every ``population`` trials told, in that order, are a generation, so that the
+    state follows from them alone. What is told is where the trial was in fact, not what was sampled
+    (injected solutions; Hansen, 2011): the two differ where a sample had to be projected to the nearest
+    feasible untried configuration.
+
+    Every axis is scaled to [0, 1]; choices are numbered, in the order of the space file. Failures rank
+    last in their generation; only ranks count. A generation that has converged starts a new search
+    around the best configuration so far.
+    """
+
+    name: ClassVar[str] = "optuna-cmaes"
+    defaults: ClassVar[dict[str, Option]] = {"initial": 1, "sigma": 0.25, "attempts": 4}
+
+    def __init__(self, problem: Problem, seed: int = 0) -> None:
+        super().__init__(problem, seed)
+        self.axes = Axes(problem.space)
+        self._best: tuple[float, Floats] | None = None
+        self._generation: list[tuple[Floats, float]] = []
+        self._optimizer = self._start(self._unit(problem.space.configuration({}))) if self.axes.all else None
+
+    def learn(self, observations: Sequence[Observation]) -> None:
+        for observation, loss in zip(observations, signed(self.problem, observations), strict=True):
+            point = self._unit(observation.configuration)
+            if not np.isnan(loss) and (self._best is None or loss < self._best[0]):
+                self._best = (float(loss), point)
+            self._generation.append((point, float(loss)))
+            self._evolve()
+
+    def propose(self, n: int, rng: np.random.Generator) -> list[Proposal]:
+        taken, known, proposals = set(self.taken), self.known, list[Proposal]()
+        for _ in range(n):
+            if self._optimizer is None or len(taken) < int(self.options["initial"]):
+                configuration, kind = next(untried(self.space, rng, taken, known), None), "initial"
+            else:
+                configuration, kind = self._sample(self._optimizer, taken, known, rng)
+            if configuration is None:
+                break
+            proposals.append(Proposal(configuration, {"strategy": self.name, "kind": kind}))
+            taken.add(configuration.hash)
+            known.append(configuration)
+        return proposals
+
+    def _sample(
+        self, optimizer: cmaes.CMAwM, taken: set[str], known: list[Configuration], rng: np.random.Generator
+    ) -> tuple[Configuration | None, str]:
+        optimizer.reseed_rng(int(rng.integers(2**31)))
+        for _ in range(int(self.options["attempts"])):
+            drawn, _ = optimizer.ask()
+            point = {
+                axis.name: from_unit(axis, float(x)) for axis, x in zip(self.axes.all, drawn, strict=True)
+            }
+            wish = self.axes.wish(point)
+            configuration = assemble(self.space, wish)
+            if configuration is not None and configuration.hash not in taken:
+                return configuration, "sampled"
+        return project(self.space, wish, rng, taken, known), "projected"
+
+    def _evolve(self) -> None:
+        if self._optimizer is None or len(self._generation) < self._optimizer.population_size:
+            return
+        points = [point for point, _ in self._generation]
+        values = failures_as_worst(np.array([loss for _, loss in self._generation]))
+        failed = np.isnan([loss for _, loss in self._generation])
+        ranks = np.lexsort((values, failed)).argsort()
+        self._optimizer.tell([(point, float(rank)) for point, rank in zip(points, ranks, strict=True)])
+        self._generation.clear()
+        if self._optimizer.should_stop():
+            self._optimizer = self._start(self._best[1] if self._best else points[-1])
+
+    def _start(self, mean: Floats) -> cmaes.CMAwM:
+        return cmaes.CMAwM(
+            mean=np.clip(mean, 0.01, 0.99),
+            sigma=float(self.options["sigma"]),
+            bounds=np.tile([0.0, 1.0], (len(mean), 1)),
+            steps=np.array([_step(axis) for axis in self.axes.all]),
+            seed=0,  # reseeded before each sample
+        )
+
+    def _unit(self, configuration: Configuration) -> Floats:
+        row = self.axes.row(completed(self.space, configuration))
+        return np.array([to_unit(axis, x) for axis, x in zip(self.axes.all, row, strict=True)])
+
+
+def _step(axis: Axis) -> float:
+    """The distance between neighbouring integers; 0 for a continuous axis or a log scale."""
+    return 0.0 if axis.kind == "float" or axis.log else 1.0 / (axis.high - axis.low)

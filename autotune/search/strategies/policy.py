@@ -1,0 +1,144 @@
+"""Policy gradient over distributions of the knobs' values."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from autotune.search.candidates.moves import repaired, stepped
+from autotune.search.candidates.untried import untried
+from autotune.search.contract import Observation, Option, Problem, Proposal, Strategy
+from autotune.search.loss import signed
+from autotune.search.strategies.policy_heads import head_of
+from autotune.space.configuration import Configuration
+
+BATCH = 16
+"""Configurations drawn from the policy at a time."""
+BATCHES = 2
+"""How many times, before what was drawn last is changed until it is new."""
+STEPS = 24
+"""Changes of it before a random newcomer takes its place."""
+STRONGEST = 4.0
+"""The largest share of a gradient: a policy that is sure of itself would otherwise jump."""
+
+
+class Policy(Strategy):
+    """REINFORCE with a baseline, an entropy bonus, and a memory of the best.
+
+    A configuration is drawn knob by knob from a distribution with parameters of its own
+    (:mod:`~autotune.search.strategies.policy_heads`): autoregressive categorical for assignments, as in
+    Mirhoseini et al., Device Placement Optimization with Reinforcement Learning, ICML 2017; Plackett-Luce for
+    permutations; categorical for what is listed; normal for ranges. Each trial moves the parameters along the
+    gradient of its log-probability, times its advantage (Williams, Simple statistical gradient-following
+    algorithms, Machine Learning 8, 1992). The advantage is the share of earlier trials that were worse,
+    less the share that were better: the baseline is their median, and no unit and no outlier matters.
+
+    A hundred tries are few for that alone. So each step also raises the probability of the best
+    ``elite`` of all trials, weighted by rank: self-imitation (Oh et al., ICML 2018), in the limit the
+    cross-entropy method (Rubinstein, 1999). The ``entropy`` bonus keeps the policy from closing in early.
+
+    What violates a constraint is repaired (:func:`~autotune.search.candidates.moves.repaired`). Where all
+    draws were tried before, the last is changed step by step until it is new.
+    """
+
+    name: ClassVar[str] = "policy"
+    defaults: ClassVar[Mapping[str, Option]] = {
+        "initial": 10,
+        "rate": 1.0,
+        "imitation": 0.5,
+        "elite": 0.15,
+        "entropy": 0.05,
+    }
+
+    def __init__(self, problem: Problem, seed: int = 0) -> None:
+        super().__init__(problem, seed)
+        self._heads = [head_of(knob) for knob in problem.space.knobs]
+        self._theta = [head.start for head in self._heads]
+        self._ranked: list[tuple[float, Configuration]] = []
+        """What was learned from, the best first; failures are not in it."""
+        self._learned = 0
+
+    # -- proposing
+
+    def propose(self, n: int, rng: np.random.Generator) -> Iterator[Proposal]:
+        for _ in range(n):
+            found = self._drawn(rng) if self._learned >= int(self.options["initial"]) else None
+            if found is not None:
+                configuration, kind = found
+                chance = {"log_probability": self._log_probability(configuration)}
+                yield Proposal(configuration, {"strategy": self.name, "kind": kind, **chance})
+            elif (newcomer := next(untried(self.space, rng, self.taken, self.known), None)) is not None:
+                yield Proposal(newcomer, {"strategy": self.name, "kind": "newcomer"})
+            else:
+                return
+
+    def _drawn(self, rng: np.random.Generator) -> tuple[Configuration, str] | None:
+        """A configuration of the policy that is new, and how it came about."""
+        last: Configuration | None = None
+        for _ in range(BATCHES):
+            columns = [head.draw(t, rng, BATCH) for head, t in zip(self._heads, self._theta, strict=True)]
+            for values in zip(*columns, strict=True):
+                wish = {head.knob.name: value for head, value in zip(self._heads, values, strict=True)}
+                last = repaired(self.space, wish, rng) or last
+                if last is not None and last.hash not in self.taken:
+                    return last, "drawn"
+        if last is None:
+            return None
+        for _ in range(STEPS):
+            names = list(last)
+            knob = self.space.knob(names[rng.integers(len(names))])
+            last = stepped(self.space, last, knob, rng) or last
+            if last.hash not in self.taken:
+                return last, "near"
+        return None
+
+    def _log_probability(self, configuration: Configuration) -> float:
+        """Of the values of ``configuration``, each drawn by its knob."""
+        return sum(
+            float(head.log_probability(theta, head.row(configuration[head.knob.name])[None])[0])
+            for head, theta in zip(self._heads, self._theta, strict=True)
+            if head.knob.name in configuration
+        )
+
+    # -- learning
+
+    def learn(self, observations: Sequence[Observation]) -> None:
+        for observation in observations:  # one by one: a resumed search is told all at once
+            loss = float(signed(self.problem, [observation])[0])
+            advantage = self._advantage(loss)
+            self._learned += 1
+            if not np.isnan(loss):
+                self._ranked.insert(
+                    bisect_right(self._ranked, loss, key=_loss), (loss, observation.configuration)
+                )
+            self._step(observation.configuration, advantage)
+
+    def _advantage(self, loss: float) -> float:
+        """The share of earlier trials that were worse, less the share that were better."""
+        if np.isnan(loss):
+            return -len(self._ranked) / max(self._learned, 1)
+        better = bisect_left(self._ranked, loss, key=_loss)
+        worse = self._learned - bisect_right(self._ranked, loss, key=_loss)
+        return (worse - better) / max(self._learned, 1)
+
+    def _step(self, configuration: Configuration, advantage: float) -> None:
+        count = max(1, round(float(self.options["elite"]) * len(self._ranked)))
+        best = [one for _, one in self._ranked[:count]]
+        weights = np.log(count + 0.5) - np.log(np.arange(1, len(best) + 1))
+        imitation = float(self.options["imitation"]) * weights / max(weights.sum(), 1e-12)
+        examples = [configuration, *best]
+        pull = np.append(float(self.options["rate"]) * advantage, imitation)
+        for number, head in enumerate(self._heads):
+            name, default = head.knob.name, head.knob.default
+            rows = np.stack([head.row(example.get(name, default)) for example in examples])
+            there = np.array([name in example for example in examples])
+            theta = self._theta[number]
+            slope = head.gradient(theta, rows, pull * there, float(self.options["entropy"]))
+            self._theta[number] = theta + head.pace * np.clip(slope, -STRONGEST, STRONGEST)
+
+
+def _loss(ranked: tuple[float, Configuration]) -> float:
+    return ranked[0]

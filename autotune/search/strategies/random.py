@@ -1,0 +1,23 @@
+"""Uniform random search: the control that every other strategy must beat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+import numpy as np
+
+from autotune.search.candidates.untried import untried
+from autotune.search.contract import Proposal, Strategy
+
+
+class Random(Strategy):
+    """Draws uniformly from the feasible configurations not tried yet, until none is left."""
+
+    name: ClassVar[str] = "random"
+
+    def propose(self, n: int, rng: np.random.Generator) -> Iterator[Proposal]:
+        # Listed when they are wanted, which is late in a small space and never in a large one.
+        known = (configuration for strategy in (self,) for configuration in strategy.known)
+        for configuration in untried(self.space, rng, self.taken, known):
+            yield Proposal(configuration, {"strategy": self.name, "kind": "uniform"})

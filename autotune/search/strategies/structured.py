@@ -1,0 +1,266 @@
+"""Bayesian optimisation of assignments, with a pipeline's arithmetic as what is expected beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.search.contract import Observation, Problem
+from autotune.search.loss import signed
+from autotune.search.models.bottleneck import BUSY_NOISE, Beliefs, Bottleneck, Data, Floats, Rows, Shape
+from autotune.search.models.features import Features
+from autotune.search.models.gaussian_process import GaussianProcess, Inputs, Integers
+from autotune.search.models.history import History, Targets
+from autotune.search.models.posterior import Posterior
+from autotune.search.models.surrogate import fit_due
+from autotune.search.strategies.bayes import Bayes
+from autotune.space.knobs import Assignment
+from autotune.space.space import Space
+
+MOST_ITEMS = 40
+"""Items beyond which there are too many pairs of them to learn a cost for each."""
+MOST_VALUES = 16
+"""Values of another knob up to which each has an effect of its own."""
+EVERY = 8
+"""Trials after which the model is tested again."""
+FOLDS = 4
+"""Parts of the trials in a test, each of which is foretold from the others."""
+DOUBT = 3.0
+"""Trials in which what the places work has to have foretold the goal before that is half believed."""
+
+
+class Structured(Bayes):
+    """:class:`~autotune.search.strategies.bayes.Bayes`, whose process starts from a model of what an
+    assignment costs.
+
+    The model (:mod:`~autotune.search.models.bottleneck`) is fitted to all trials before each fit of the
+    process, which then only has to learn what is left. So the arithmetic of a pipeline, whose few parameters
+    a handful of trials tell, leads early; and where it is wrong the process corrects it. Semi-parametric
+    models of this kind are those of Dalibard, Schaarschmidt and Yoneki, BOAT: Building Auto-Tuners with
+    Structured Bayesian Optimization (WWW 2017). Where the model foretells trials that it was not shown worse
+    than a process does, it is left aside: by cross-validation, every :data:`EVERY` trials.
+
+    Metrics that are called as the places of the assignment (``busy_gpu0`` and ``busy_gpu1`` for an assignment
+    to ``gpu0`` and ``gpu1``) are taken to be what each place works, in the unit of the goal. In a space
+    in which an assignment is not most of what there is to choose, or with another goal than to minimise one
+    positive number, it is :class:`~autotune.search.strategies.bayes.Bayes`.
+    """
+
+    name: ClassVar[str] = "structured"
+
+    def __init__(self, problem: Problem, seed: int = 0) -> None:
+        super().__init__(problem, seed)
+        self._layout = Layout.of(problem, self.features)
+        self._believed: dict[int, bool] = {}
+        """After how many trials the model was tested, and whether it stood the test."""
+        self._paced: tuple[int, Pace | None] = (-1, None)
+        """From how many trials it is known how the pace of the machine shows, and how."""
+        if self._layout is not None and "initial" not in problem.options:
+            self.options = {**self.options, "initial": 1}  # the model has something to say from then on
+
+    def learn(self, observations: Sequence[Observation]) -> None:
+        super().learn(observations)
+        if self._layout is not None and self._layout.busy:
+            due = fit_due(len(self.usable))
+            if due != self._paced[0]:
+                self._paced = due, self._layout.pace(self.problem, self.usable[:due])
+            self._history = History.of(self.problem, self._at_one_pace(self.usable))
+
+    def _at_one_pace(self, observations: Sequence[Observation]) -> Sequence[Observation]:
+        """As they would be had the machine been as fast in all of them."""
+        pace = self._paced[1]
+        return observations if self._layout is None or pace is None else pace(self._layout, observations)
+
+    def _informed(self, due: int) -> Features:
+        features = super()._informed(due)
+        if self._layout is None or self._belief is not None or not self._holds(due - due % EVERY):
+            return features
+        told = self.usable[:due]
+        expectation = self._layout.learn(self.problem, told, self._at_one_pace(told))
+        return features if expectation is None else features.informed(expectation.expected)
+
+    def _holds(self, count: int) -> bool:
+        """Whether the model foretells at least as well as a process, by the first ``count`` trials."""
+        if self._layout is None or count < EVERY:
+            return True
+        if count not in self._believed:
+            self._believed[count] = self._layout.holds(self.problem, self.usable[:count])
+        return self._believed[count]
+
+
+def assignment_of(space: Space) -> Assignment | None:
+    """The knob that assigns items to places; ``None`` without one, or where other knobs are as many."""
+    found = [knob for knob in space.knobs if isinstance(knob, Assignment) and knob.when is None]
+    if len(found) != 1 or len(found[0].options) < 2:
+        return None
+    return found[0] if max(2, len(space.knobs)) <= len(found[0].items) <= MOST_ITEMS else None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the rows of a space's features have what the model is about."""
+
+    features: Features
+    place: slice
+    """The columns of the assignment."""
+    others: tuple[tuple[int, int], ...]
+    """The column and the number of values of each other knob that is listed and short."""
+    shape: Shape
+    busy: tuple[str, ...]
+    """The metric of each place; empty where there are none."""
+
+    @classmethod
+    def of(cls, problem: Problem, features: Features) -> Layout | None:
+        knob = assignment_of(problem.space)
+        if knob is None or len(problem.goals) != 1 or problem.goals[0].goal != "minimize":
+            return None
+        ends = np.cumsum([len(k.cells) for k in features.discrete]).tolist()
+        begin = {k.name: end - len(k.cells) for k, end in zip(features.discrete, ends, strict=True)}
+        others = tuple(
+            (begin[k.name], len(k.cells[0].values))
+            for k in features.discrete
+            if len(k.cells) == 1 and len(k.cells[0].values) <= MOST_VALUES
+        )
+        shape = Shape(len(knob.items), len(knob.options), sum(count for _, count in others))
+        place = slice(begin[knob.name], begin[knob.name] + len(knob.items))
+        return cls(features, place, others, shape, _busy(problem, knob))
+
+    def rows(self, codes: Integers) -> Rows:
+        """Of the cell indices of configurations, as features have them."""
+        hot = [codes[:, [column]] == np.arange(count) for column, count in self.others]
+        others = np.hstack(hot).astype(float) if hot else np.zeros((len(codes), 0))
+        return Rows(codes[:, self.place], others)
+
+    def learn(
+        self, problem: Problem, observations: Sequence[Observation], levelled: Sequence[Observation]
+    ) -> Expectation | None:
+        """The model, as these trials teach it; ``None`` where no number is known, or one is not positive.
+
+        ``levelled``: the same as a process learns them.
+        """
+        history = History.of(problem, levelled)
+        targets = history.targets() if observations else None
+        if targets is None or not targets.logarithmic:
+            return None
+        data = self.data(*_with_number(problem, observations))
+        model = _model(self.shape, data)
+        return Expectation(self, model, model.fit(data, Beliefs.of(self.shape)), targets)
+
+    def pace(self, problem: Problem, observations: Sequence[Observation]) -> Pace | None:
+        """How the pace of the machine shows in these trials; ``None`` where nothing is known of it."""
+        targets = History.of(problem, observations).targets() if observations else None
+        if targets is None or not targets.logarithmic:
+            return None
+        data = self.data(*_with_number(problem, observations))
+        model = _model(self.shape, data)
+        parameters = model.fit(data, Beliefs.of(self.shape))
+        slower = model.slowness(parameters, data)
+        above = data.values - model.predict(parameters, data.rows)
+        doubt = DOUBT * BUSY_NOISE**2
+        share = float(slower @ above) / (float(slower @ slower) + doubt)
+        return Pace(problem, model, parameters, min(max(share, 0.0), 1.0))
+
+    def holds(self, problem: Problem, observations: Sequence[Observation]) -> bool:
+        """Whether the model errs no more than a process on trials that neither was shown."""
+        history = History.of(problem, observations)
+        targets = history.targets()
+        if targets is None or not targets.logarithmic:
+            return False
+        told, values = _with_number(problem, observations)
+        data = self.data(told, values)
+        inputs = self.features.of([o.configuration for o in told])
+        by_model, by_process = np.zeros(len(told)), np.zeros(len(told))
+        for fold in range(FOLDS):
+            out = np.arange(len(told)) % FOLDS == fold
+            if out.all() or not out.any():
+                return True
+            shown = data.taken(~out)
+            model = _model(self.shape, shown)
+            parameters = model.fit(shown, Beliefs.of(self.shape))
+            by_model[out] = model.predict(parameters, data.rows.taken(out)) - data.values[out]
+            by_process[out] = _foretold(self.features, inputs, data.values, out) - data.values[out]
+        return bool(np.square(by_model).sum() <= np.square(by_process).sum())
+
+    def data(self, told: Sequence[Observation], values: Floats) -> Data:
+        """What trials with these numbers say. Of one that was stopped it is not known what each place works
+        in the end."""
+        busy = np.full((len(told), self.shape.places), np.nan)
+        if self.busy:
+            ended = [o.metrics if o.fraction == 1.0 else {} for o in told]
+            busy = np.array([[metrics.get(name, np.nan) for name in self.busy] for metrics in ended])
+        codes = np.array([self.features.row(o.configuration) for o in told], dtype=np.int64)
+        logs = np.log(np.where(busy > 0.0, busy, np.nan))
+        return Data(self.rows(codes), np.log(values), logs)
+
+
+def _with_number(problem: Problem, observations: Sequence[Observation]) -> tuple[list[Observation], Floats]:
+    """The trials that say something about the goal, and what they came to, or would have come to."""
+    losses = signed(problem, observations)
+    known = ~np.isnan(losses)
+    return [o for o, number in zip(observations, known, strict=True) if number], losses[known]
+
+
+def _model(shape: Shape, data: Data) -> Bottleneck:
+    return Bottleneck(shape, float(np.median(data.values)))
+
+
+def _foretold(features: Features, inputs: Inputs, values: Floats, out: NDArray[np.bool_]) -> Floats:
+    """What a process that was shown the others says of the rows ``out``."""
+    shown, rest = np.flatnonzero(~out), np.flatnonzero(out)
+    middle, scale = float(values[shown].mean()), float(values[shown].std()) or 1.0
+    process = GaussianProcess(features.columns)
+    given, unknown = (values[shown] - middle) / scale, np.zeros(len(shown))
+    process.fit(inputs.taken(shown), given, unknown)
+    mean, _ = Posterior(process, inputs.taken(shown), unknown).predict_at(given[:, None], inputs.taken(rest))
+    return np.asarray(middle + scale * mean[:, 0])
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How fast the machine was in a trial: what its places worked there, beside what they work as a rule."""
+
+    problem: Problem
+    model: Bottleneck
+    parameters: Floats
+    share: float
+    """How much of it the goal shows, from 0 to 1, by the trials so far."""
+
+    def __call__(self, layout: Layout, observations: Sequence[Observation]) -> list[Observation]:
+        """The trials as they would be at the usual pace."""
+        goal = self.problem.goals[0].name
+        told, values = _with_number(self.problem, observations)
+        if not told:
+            return list(observations)
+        slower = self.share * self.model.slowness(self.parameters, layout.data(told, values))
+        level = {id(one): float(np.exp(-by)) for one, by in zip(told, slower, strict=True)}
+        return [
+            replace(o, metrics={**o.metrics, goal: o.metrics[goal] * level[id(o)]}) if id(o) in level else o
+            for o in observations
+        ]
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """A fitted model as the process takes it."""
+
+    layout: Layout
+    model: Bottleneck
+    parameters: Floats
+    targets: Targets
+
+    def expected(self, inputs: Inputs) -> Floats:
+        """In standardised targets, with the slow side cut as theirs is; shape (n,)."""
+        predicted = self.model.predict(self.parameters, self.layout.rows(inputs.codes))
+        standard = (predicted - self.targets.middle) / self.targets.scale
+        return np.asarray(np.minimum(standard, self.targets.values.max()))
+
+
+def _busy(problem: Problem, knob: Assignment) -> tuple[str, ...]:
+    """The metrics of what each place works; none where one is missing."""
+    names = {metric.name for metric in problem.metrics}
+    found = tuple(f"busy_{option}" for option in knob.options)
+    return found if names.issuperset(found) else ()

@@ -1,0 +1,1 @@
+"""Below the tables: addresses, connections, transactions, schema versions, and refusals in words."""

@@ -1,0 +1,91 @@
+"""Bringing a database's schema up to date.
+
+Whether there is anything to do is told by one cheap SELECT; alembic, which is slow to import, is loaded
+only where there is. The migrations say how tables come to be. An empty SQLite database is given at once the
+tables that they end with, to the letter, so that a first search need not wait for them.
+"""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from autotune.errors import StoreError
+from autotune.store.databases.address import Address
+from autotune.store.schema import VERSION, VERSION_TABLE, metadata
+
+MIGRATIONS = Path(__file__).parent.parent / "migrations"
+
+_LOCK = 0x61757475  # an arbitrary number that every autotune takes for its advisory lock ("autu")
+
+_ALEMBIC = threading.Lock()
+"""Held while alembic runs: its context is one for the whole process, so that of two threads one would migrate
+the other's database. Whoever waits for it has its database already, so no circle can come of it."""
+
+
+def version_of(connection: sa.Connection) -> str | None:
+    """The version of the schema, or ``None`` where there is none yet."""
+    if not sa.inspect(connection).has_table(VERSION_TABLE):
+        return None
+    version: str | None = connection.scalar(sa.text(f"SELECT version_num FROM {VERSION_TABLE}"))
+    return version
+
+
+def is_current(connection: sa.Connection, address: Address) -> bool:
+    """Whether the schema is as this program knows it; ``False`` where it is older or not there.
+
+    Raises :class:`StoreError` where the schema is newer, or the database belongs to another program.
+    """
+    version = version_of(connection)
+    if version is None:
+        _refuse_foreign(connection, address)
+    elif version > VERSION:
+        raise StoreError(
+            f"the store {address.where} was written by a newer autotune (schema {version}; this one "
+            f"knows {VERSION}). It was left as it is. Install a newer autotune, or choose another store."
+        )
+    return version == VERSION
+
+
+def upgrade(connection: sa.Connection, address: Address, *, migrations: Path = MIGRATIONS) -> None:
+    """Run the missing migrations inside the transaction that ``connection`` is in: all of them or none."""
+    if connection.dialect.name == "postgresql":  # SQLite's writer is alone anyway
+        connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
+    if migrations == MIGRATIONS and is_current(connection, address):
+        return  # another process was quicker
+    if migrations == MIGRATIONS and connection.dialect.name == "sqlite" and version_of(connection) is None:
+        _make(connection)
+        return
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(migrations).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    with _ALEMBIC:
+        command.upgrade(config, "head")
+
+
+def _make(connection: sa.Connection) -> None:
+    """The tables that all migrations end with, in an empty database."""
+    metadata.create_all(connection)
+    # As alembic makes it.
+    column = sa.Column("version_num", sa.String(32), nullable=False)
+    key = sa.PrimaryKeyConstraint("version_num", name=f"{VERSION_TABLE}_pkc")
+    table = sa.Table(VERSION_TABLE, sa.MetaData(), column, key)
+    table.create(connection)
+    connection.execute(table.insert().values(version_num=VERSION))
+
+
+def _refuse_foreign(connection: sa.Connection, address: Address) -> None:
+    """Refuse a database that another program keeps: any SQLite file with tables, or clashing names."""
+    there = set(sa.inspect(connection).get_table_names())
+    clash = there if connection.dialect.name == "sqlite" else there & set(metadata.tables)
+    if clash:
+        names = ", ".join(sorted(clash)[:4]) + (" ..." if len(clash) > 4 else "")
+        raise StoreError(
+            f"the store {address.where} holds the tables of another program ({names}). It was left as it is. "
+            "Choose another with --store."
+        )

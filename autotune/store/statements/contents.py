@@ -1,0 +1,139 @@
+"""What is stored once and named by its hash: artefacts (files' contents) and environments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Dialect
+
+from autotune.errors import InputError
+from autotune.store.documents import content_hash, pack, unpack
+from autotune.store.schema import artifacts, environments
+from autotune.store.statements.prepared import Direct, Prepared, insert_into
+
+
+@dataclass(frozen=True)
+class Packed:
+    """An artefact made ready outside of any transaction, so that compressing holds nobody up."""
+
+    hash: str
+    kind: str
+    size: int
+    encoding: str
+    content: bytes
+
+
+def prepare(content: bytes, kind: str) -> Packed:
+    encoding, stored = pack(content)
+    return Packed(content_hash(content), kind, len(content), encoding, stored)
+
+
+_PRUNING = int.from_bytes(b"autotune")
+"""What writers of contents share, and who deletes loose ones has alone: any number that nobody else takes.
+It comes before every other lock of a transaction, so that nobody waits for each other."""
+_LOOSE_STAYS = Prepared(sa.select(sa.func.pg_advisory_xact_lock_shared(sa.literal(_PRUNING, sa.BigInteger))))
+
+_KNOWN = Prepared(sa.select(artifacts.c.hash).where(artifacts.c.hash == sa.bindparam("hash")))
+
+
+def keep_loose(direct: Direct) -> None:
+    """Until the transaction ends nobody deletes what nothing refers to yet. On SQLite a writer is alone."""
+    if direct.dialect.name == "postgresql":
+        _LOOSE_STAYS.rows(direct, {})
+
+
+def delete_alone(connection: sa.Connection) -> None:
+    """Until the transaction ends nobody begins to refer to contents."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(sa.literal(_PRUNING, sa.BigInteger))))
+
+
+def missing(direct: Direct, hashes: Iterable[str]) -> list[str]:
+    """Those of ``hashes`` that the store does not hold yet."""
+    return [digest for digest in hashes if _KNOWN.row(direct, {"hash": digest}) is None]
+
+
+_INSERT_ARTIFACT = Prepared(
+    lambda dialect: _insert_once(dialect, artifacts), columns=[c.name for c in artifacts.c]
+)
+
+
+def insert_artifacts(direct: Direct, packed: Sequence[Packed], now: float) -> None:
+    """Store what is not there yet; sorted, so that two writers cannot wait for each other."""
+    if packed:
+        keep_loose(direct)
+        ordered = sorted(packed, key=lambda p: p.hash)
+        _INSERT_ARTIFACT.run_for_each(direct, [vars(p) | {"created_at": now} for p in ordered])
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files to be stored, by hash, those that the store lacked a moment ago already packed."""
+
+    plain: Mapping[str, tuple[bytes, str]]
+    """Content and kind."""
+    packed: Mapping[str, Packed]
+
+    @classmethod
+    def of(cls, files: Mapping[str, bytes], lacked: Callable[[Iterable[str]], Iterable[str]]) -> Self:
+        """``files`` by kind. ``lacked`` says which hashes the store does not hold."""
+        plain = {content_hash(content): (content, kind) for kind, content in files.items()}
+        return cls(plain, {digest: prepare(*plain[digest]) for digest in (lacked(plain) if plain else ())})
+
+    def insert(self, direct: Direct, now: float) -> None:
+        """Store them, as part of the transaction that refers to them.
+
+        One that was there when we looked may have been deleted since, because nothing referred to it.
+        """
+        if not self.plain:
+            return
+        keep_loose(direct)
+        gone = missing(direct, [digest for digest in self.plain if digest not in self.packed])
+        insert_artifacts(direct, [*self.packed.values(), *(prepare(*self.plain[d]) for d in gone)], now)
+
+
+def read_artifact(connection: sa.Connection, digest: str) -> bytes:
+    query = sa.select(artifacts.c.encoding, artifacts.c.content).where(artifacts.c.hash == digest)
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        raise InputError(f"the store holds no artefact {digest!r}")
+    return unpack(row.encoding, row.content)
+
+
+def kind_of(connection: sa.Connection, digest: str) -> str | None:
+    """Of the artefact with this hash; ``None`` where there is none."""
+    kind: str | None = connection.scalar(sa.select(artifacts.c.kind).where(artifacts.c.hash == digest))
+    return kind
+
+
+def insert_environment(
+    connection: sa.Connection, digest: str, document: Mapping[str, Any], now: float
+) -> None:
+    keep_loose(Direct.through(connection))
+    row = {"hash": digest, "document": document, "created_at": now}
+    connection.execute(_insert_once(connection.dialect, environments), row)
+
+
+def describe(
+    connection: sa.Connection, digest: str, environment: Mapping[str, Any] | None, now: float
+) -> None:
+    """Keep an environment, if it is given, as part of the transaction that refers to it: else it might be
+    deleted in between."""
+    if environment is not None:
+        insert_environment(connection, digest, environment, now)
+
+
+def read_environment(connection: sa.Connection, digest: str) -> Mapping[str, Any]:
+    """Empty where there is none of this hash."""
+    query = sa.select(environments.c.document).where(environments.c.hash == digest)
+    row = connection.execute(query).one_or_none()
+    return {} if row is None else row.document
+
+
+def _insert_once(dialect: Dialect, table: sa.Table) -> sa.Insert:
+    """An insert that leaves a row which is there already as it is."""
+    once: sa.Insert = insert_into(dialect, table).on_conflict_do_nothing()
+    return once
