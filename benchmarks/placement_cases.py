@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from autotune.provenance.host.pressure import pressure
-from autotune.session.again.paced import Series, slope_of
+from autotune.session.reproduction.paced import Series, slope_of
 from autotune.space.knobs import Assignment
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec, PythonObjective
@@ -155,7 +155,7 @@ class Readings:
         """Seconds a step by assignment, as they would be had the cores been as fast all the time.
 
         How far the time follows the pace is one slope for all, as a replay of a study finds it
-        (:mod:`autotune.session.again.paced`); the pace is that of the middle reading.
+        (:mod:`autotune.session.reproduction.paced`); the pace is that of the middle reading.
         """
         paces = self._paces()
         by_place: dict[Place, list[tuple[float, float]]] = {}

@@ -25,10 +25,10 @@ from pathlib import Path
 import autotune
 from autotune.hook import recipe as module
 from autotune.hook.case import Case
-from autotune.hook.here import this_device
 from autotune.hook.recipe_file import write_known
 from autotune.hook.recipes import Known, Metric, Recipe, Speedup
-from autotune.hook.stored import import_known
+from autotune.hook.stored_recipes import import_known
+from autotune.hook.this_device import this_device
 from autotune.store.store import Store
 from benchmarks.publishing import publish
 

@@ -28,8 +28,8 @@ import autotune
 from autotune.measure.turns import find_place
 from autotune.provenance.host.processor import read_processor
 from autotune.provenance.host.system import System
-from autotune.session.again.replaying import replay
-from autotune.session.again.replicates import apart
+from autotune.session.reproduction.replaying import replay
+from autotune.session.reproduction.replicates import apart
 from autotune.status import Status
 from autotune.store.store import Store
 

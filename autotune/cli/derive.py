@@ -11,7 +11,7 @@ from autotune.cli.main import DOES_NOT_HOLD, DONE
 from autotune.cli.options import echo, json_option, print_json, store_option, study_option
 
 if TYPE_CHECKING:
-    from autotune.session.again.derivation import Departure, Derivation
+    from autotune.session.reproduction.derivation import Departure, Derivation
 
 
 @click.command("derive")
@@ -24,7 +24,7 @@ def command(study: str | None, store: str | None, as_json: bool) -> int:
     The strategy is made anew, told what it had been told at each ask, and asked. Nothing is measured and
     nothing is written. The exit code is 4 where a proposal or its reason does not follow.
     """
-    from autotune.session.again.derivation import derive
+    from autotune.session.reproduction.derivation import derive
     from autotune.store.store import Store
 
     with Store.open(store, readonly=True) as opened:

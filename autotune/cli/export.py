@@ -58,7 +58,7 @@ def command(
     mlflow       a tracking server or database of MLflow, such as sqlite:///mlflow.db
     tensorboard  a folder of event files with hyper-parameters
     """
-    from autotune.interop.elsewhere import refuse_database
+    from autotune.interop.foreign_databases import refuse_database
     from autotune.store.store import Store
 
     if not where.strip():

@@ -32,7 +32,7 @@ def command(recording: Path, output: Path | None, force: bool, store: str | None
     a Kernel Tuner cache file or a T4 file (also .gz): its readings are served again, and labelled as a replay
     wherever they are shown.
     """
-    from autotune.interop.elsewhere import is_database
+    from autotune.interop.foreign_databases import is_database
 
     if recording.is_file() and (zipfile.is_zipfile(recording) or recording.suffix == ".zip"):
         if output is not None or force:
@@ -47,7 +47,7 @@ def _no_recording(database: Path) -> Problem:
     """What a database is in the place of a recording, and what it is good for."""
     from sqlalchemy import URL
 
-    from autotune.interop.elsewhere import is_store
+    from autotune.interop.foreign_databases import is_store
 
     if is_store(URL.create("sqlite", database=str(database))):
         hint = "to see it: autotune show --store FILE; to hand a study on: autotune export --to STUDY.zip"

@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 
 import click
 
+from autotune.measure.diagnostics import headline
 from autotune.measure.outcome import Outcome
-from autotune.measure.telling import headline
 from autotune.report.numbers import say_count, say_estimate, say_seconds
 from autotune.report.text import visible
 from autotune.session.budget import Spent

@@ -12,8 +12,8 @@ from autotune.cli.options import echo, json_option, print_json, store_option
 from autotune.errors import InputError, Location, Problem
 
 if TYPE_CHECKING:
-    from autotune.hook.here import Here
     from autotune.hook.recipes import Known, Recipe
+    from autotune.hook.this_device import Here
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -48,9 +48,9 @@ def command() -> None:
 @json_option
 def listed(file: Path | None, study: str | None, store: str | None, as_json: bool) -> int:
     """List the recipes that `autotune.recipe` finds: of files, then of the store."""
-    from autotune.hook.here import this_device
     from autotune.hook.recipe_document import to_document
-    from autotune.hook.stale import changes
+    from autotune.hook.staleness import changes
+    from autotune.hook.this_device import this_device
 
     here = this_device()
     recipes = _known(file, study, store).recipes
@@ -72,14 +72,14 @@ def listed(file: Path | None, study: str | None, store: str | None, as_json: boo
 
 def _known(file: Path | None, name: str | None, store: str | None) -> Known:
     """What the files know, then what the store knows; of one name, or all."""
-    from autotune.hook.places import Places
     from autotune.hook.recipe_file import place_in_file
+    from autotune.hook.recipe_places import Places
     from autotune.hook.recipes import Known, best_defended
 
     places = Places.of(file, store)
     known = places.filed()
     if places.has_store:
-        from autotune.hook.stored import known_in
+        from autotune.hook.stored_recipes import known_in
 
         known = known.and_then(known_in(places.store, name))
     if name is not None:
@@ -137,7 +137,7 @@ def export(file: Path, study: str | None, store: str | None, as_json: bool) -> i
     """
     from autotune.hook.recipe_file import write_known
     from autotune.hook.recipes import Known, best_defended
-    from autotune.hook.stored import read_known
+    from autotune.hook.stored_recipes import read_known
     from autotune.report.numbers import say_count
     from autotune.store.store import Store
 
@@ -175,7 +175,7 @@ def import_(file: Path, store: str | None, as_json: bool) -> int:
     they are, and count beside what is imported.
     """
     from autotune.hook.recipe_file import read_known
-    from autotune.hook.stored import import_known
+    from autotune.hook.stored_recipes import import_known
     from autotune.report.numbers import say_count
     from autotune.store.store import Store
 
@@ -195,7 +195,7 @@ def import_(file: Path, store: str | None, as_json: bool) -> int:
 
 def _refuse_unknown(name: str, store: str | None) -> None:
     from autotune.errors import nearest
-    from autotune.hook.stored import names_in
+    from autotune.hook.stored_recipes import names_in
 
     names, recordings = names_in(store)
     if name in recordings:

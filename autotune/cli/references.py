@@ -64,7 +64,7 @@ def find_recipes(word: str, store: str | None) -> tuple[Recipe, ...]:
     Raises :class:`InputError` where there is none.
     """
     from autotune.hook.recipes import best_defended
-    from autotune.hook.stored import known_in
+    from autotune.hook.stored_recipes import known_in
 
     name = word.removeprefix(RECIPE)
     found = tuple(best_defended(known_in(store, name).recipes))

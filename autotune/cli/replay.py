@@ -11,7 +11,7 @@ from autotune.cli.options import echo, json_option, print_json, store_option
 from autotune.cli.references import find_trial
 
 if TYPE_CHECKING:
-    from autotune.session.again.replaying import Replay
+    from autotune.session.reproduction.replaying import Replay
 
 MOST_CHANGES = 8
 """Lines of what has changed; all of it is in the JSON document."""
@@ -44,7 +44,7 @@ def command(
     'differs' (4), 'cannot be told' or 'cannot be measured here' (3). The readings are kept, where
     no search counts them. --frozen runs code from the store: do so only with a store that you trust.
     """
-    from autotune.session.again.replaying import replay
+    from autotune.session.reproduction.replaying import replay
     from autotune.store.store import Store
 
     with Store.open(store, readonly=True) as opened:

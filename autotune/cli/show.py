@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from autotune.cli.options import echo, json_option, print_json, same_store, store_option
-from autotune.measure.telling import headline
+from autotune.measure.diagnostics import headline
 
 if TYPE_CHECKING:
     from autotune.session.result import Result

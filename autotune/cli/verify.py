@@ -74,8 +74,8 @@ def command(
 
 
 def _verified(file: Path | None, study: str | None, store: str | None) -> Iterator[Verified]:
-    from autotune.hook.here import this_device
     from autotune.hook.recipe_file import read_known
+    from autotune.hook.this_device import this_device
     from autotune.hook.verifying import verify_file, verify_study
 
     if file is None:

@@ -12,7 +12,7 @@ def write_text(file: Path, text: str) -> None:
 
     Raises :class:`InputError` where it cannot be written.
     """
-    from autotune.interop.elsewhere import refuse_database
+    from autotune.interop.foreign_databases import refuse_database
 
     refuse_database(file)
     try:

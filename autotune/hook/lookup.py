@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autotune.errors import AutotuneError, InputError, Problem, nearest
-from autotune.hook.asked import Asked, complete
 from autotune.hook.best import Best, How
 from autotune.hook.choosing import default, nearest_recipe
-from autotune.hook.fixed import Fixed
-from autotune.hook.here import Here, this_device
-from autotune.hook.places import Places, Signature, signature
+from autotune.hook.frozen_dict import Fixed
+from autotune.hook.recipe_places import Places, Signature, signature
 from autotune.hook.recipes import Known, KnownSpace, Recipe
+from autotune.hook.requested_workload import Asked, complete
 from autotune.hook.say_how import say_default, say_recipe
-from autotune.hook.stale import changes
+from autotune.hook.staleness import changes
+from autotune.hook.this_device import Here, this_device
 
 if TYPE_CHECKING:
     from autotune.space.space import Space
@@ -182,7 +182,7 @@ def _stored(places: Places, name: str) -> Known:
     """What the store knows. One that fails does no harm to a run, unless it was named."""
     if not places.has_store:
         return Known()
-    from autotune.hook.stored import known_in
+    from autotune.hook.stored_recipes import known_in
 
     try:
         return known_in(places.store, name)
@@ -199,7 +199,7 @@ def _unknown(name: str, places: Places) -> Problem:
     names = dict.fromkeys([recipe.name for recipe in places.filed().recipes])
     recordings: set[str] = set()
     if places.has_store:
-        from autotune.hook.stored import names_in
+        from autotune.hook.stored_recipes import names_in
 
         stored, recordings = names_in(places.store)
         names |= dict.fromkeys(stored)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from autotune.hook.best import Best
 
 if TYPE_CHECKING:
-    from autotune.hook.places import Signature
+    from autotune.hook.recipe_places import Signature
 
 EVERY_SECONDS = 0.01
 MOST_KEPT = 65_536
@@ -82,9 +82,9 @@ def _answer(
     name: str, workload: Mapping[str, Any] | None, recipes: str | Path | None, store: str | Path | None
 ) -> Best:
     """The answer, kept for the next time."""
-    from autotune.hook.facts import read_facts
     from autotune.hook.lookup import look_up
-    from autotune.hook.places import signature
+    from autotune.hook.recipe_places import signature
+    from autotune.hook.workload_facts import read_facts
 
     _check(name, recipes, store)
     facts = read_facts(workload)

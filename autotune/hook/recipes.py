@@ -65,8 +65,8 @@ class Recipe:
     tuned: str = ""
     """The day, as ``2026-11-21``."""
     shares: Mapping[str, float] = field(default_factory=dict)
-    """What the machine did while it was measured, as :data:`autotune.session.again.causes.SHARES` has it;
-    empty where that is not known."""
+    """What the machine did while it was measured, as :data:`autotune.session.reproduction.causes.SHARES` has
+    it; empty where that is not known."""
 
     def replaces(self, other: Recipe) -> bool:
         """Whether it is for the same thing, device and case."""

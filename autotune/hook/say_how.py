@@ -6,12 +6,12 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
-from autotune.hook.asked import Asked
 from autotune.hook.recipes import Recipe, Speedup
+from autotune.hook.requested_workload import Asked
 
 if TYPE_CHECKING:
     from autotune.hook.best import How
-    from autotune.hook.here import Here
+    from autotune.hook.this_device import Here
 
 
 _READABLE = 1e6

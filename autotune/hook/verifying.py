@@ -9,16 +9,22 @@ from pathlib import Path
 from typing import Any
 
 from autotune.errors import InputError, Problem
-from autotune.hook.here import Here, this_device
 from autotune.hook.recipes import Known, Recipe
-from autotune.hook.stale import changes, source_changed
-from autotune.hook.stored import readings_behind, recipe_of
+from autotune.hook.staleness import changes, source_changed
+from autotune.hook.stored_recipes import readings_behind, recipe_of
+from autotune.hook.this_device import Here, this_device
 from autotune.provenance.environment import capture, compare
 from autotune.ready import ready_spaces
-from autotune.session.again.agreement import UNMEASURABLE, Claim, Verification
-from autotune.session.again.causes import State, state_of
-from autotune.session.again.replaying import causes_of, from_python, own_results, replicates, space_file
-from autotune.session.again.verification import Keeper, spec_for, verify
+from autotune.session.reproduction.agreement import UNMEASURABLE, Claim, Verification
+from autotune.session.reproduction.causes import State, state_of
+from autotune.session.reproduction.replaying import (
+    causes_of,
+    from_python,
+    own_results,
+    replicates,
+    space_file,
+)
+from autotune.session.reproduction.verification import Keeper, spec_for, verify
 from autotune.space.configuration import Configuration
 from autotune.space.reading.space_file import load_text
 from autotune.space.spec import StudySpec

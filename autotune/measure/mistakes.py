@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 
+from autotune.measure.diagnostics import text_of
 from autotune.measure.objective import Objective
 from autotune.measure.program import Finished
-from autotune.measure.telling import text_of
 from autotune.space.configuration import Configuration
 
 _KINDS = (NameError, ImportError, SyntaxError, KeyError, FileNotFoundError, PermissionError)

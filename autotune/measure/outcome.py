@@ -24,7 +24,7 @@ SAME_CODE_AS = "same_code_as"
 
 READY_THREADS = "ready_threads"
 """In the facts of a trial: how many threads of its program were ready to run at once, where that was more
-than the cores it was pinned to, and the machine has others (:mod:`autotune.measure.crowd`)."""
+than the cores it was pinned to, and the machine has others (:mod:`autotune.measure.oversubscription`)."""
 
 MISTAKE = "mistake"
 """In the facts of a failed trial: what was raised and where, if that is a mistake in the code that was run

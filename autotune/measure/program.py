@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
 
+from autotune.measure.diagnostics import signal_name, telling_line
 from autotune.measure.libc import dying_with_parent
-from autotune.measure.telling import signal_name, telling_line
 
 HEAD_BYTES = 1 << 16
 TAIL_BYTES = 1 << 20

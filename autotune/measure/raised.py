@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from types import MappingProxyType
 
+from autotune.measure.diagnostics import kept, text_of, writable
 from autotune.measure.gpu.failures import classify
 from autotune.measure.mistakes import mistake_in
 from autotune.measure.objective import Signal, WrongAnswer
 from autotune.measure.readings import named_values
-from autotune.measure.telling import kept, text_of, writable
 from autotune.status import Status
 
 _OURS = ("autotune.measure.gathering", "autotune.measure.meter", "autotune.measure.runner")

@@ -8,7 +8,7 @@ from typing import Any
 
 from autotune.errors import InputError
 from autotune.hook.recipes import Recipe
-from autotune.hook.stored import recipe_of
+from autotune.hook.stored_recipes import recipe_of
 from autotune.report.lineage_links import Family, Node, recipe_label, say_recipe
 from autotune.store.records import StudyRecord, TrialRecord
 from autotune.store.store import Store

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from autotune.hook.recipes import Recipe
-from autotune.hook.stored import recipe_of
+from autotune.hook.stored_recipes import recipe_of
 from autotune.measure.outcome import Estimate
 from autotune.report.numbers import say_count, say_estimate, say_ratio
 from autotune.session.identity import are_kin

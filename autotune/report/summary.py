@@ -9,7 +9,7 @@ from autotune.measure.outcome import MISTAKE, SAME_CODE_AS, SURE
 from autotune.report.numbers import say_count, say_estimate, say_gain, say_ratio, say_value
 from autotune.report.text import shown
 from autotune.report.throughput import disagreement
-from autotune.session.crowded import say_crowded
+from autotune.session.oversubscribed import say_oversubscribed
 from autotune.session.result import EXHAUSTED, INTERRUPTED, Comparison, Result
 from autotune.session.same_failure import MISTAKEN
 from autotune.space.configuration import Value, plain
@@ -169,7 +169,7 @@ def _why_failed(result: Result) -> list[str]:
 
 def _crowded(result: Result) -> list[str]:
     """Where something succeeded it is a remark on that."""
-    said = "" if result.best is not None else say_crowded({t.number: t.facts for t in result.trials})
+    said = "" if result.best is not None else say_oversubscribed({t.number: t.facts for t in result.trials})
     return [f"{'remark':14} {said}"] if said else []
 
 

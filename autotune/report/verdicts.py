@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from autotune.measure.outcome import Estimate
 from autotune.report.numbers import say_count, say_estimate, say_ratio
-from autotune.session.again.agreement import Verification
-from autotune.session.again.replicates import Interval
+from autotune.session.reproduction.agreement import Verification
+from autotune.session.reproduction.replicates import Interval
 from autotune.space.spec import ratio_title
 
 

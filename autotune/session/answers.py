@@ -9,7 +9,7 @@ from dataclasses import replace
 from autotune.errors import InputError
 from autotune.measure.outcome import Estimate
 from autotune.session.caveats import commonest_failure, fallen, nothing_found, unchecked
-from autotune.session.crowded import say_crowded
+from autotune.session.oversubscribed import say_oversubscribed
 from autotune.session.result import Comparison, Result, better
 from autotune.space.configuration import Configuration
 from autotune.space.from_document import space_from_document
@@ -26,7 +26,7 @@ def load_result(store: Store, study: StudyRecord, reason: str = "") -> Result:
     outside = 0 if space is None else sum(trial.configuration not in space for trial in trials)
     answer = load_answer(store, study, reason)
     whole = replace(answer, trials=trials, outside=outside)
-    crowded = say_crowded({t.number: t.facts for t in trials})
+    crowded = say_oversubscribed({t.number: t.facts for t in trials})
     if answer.best is None:
         return replace(whole, why_nothing="; ".join(filter(None, (commonest_failure(trials), crowded))))
     return replace(whole, remark="; ".join(filter(None, (answer.remark, crowded))))

@@ -4,7 +4,7 @@ Both loops write through it, the one that drives an executor (:mod:`autotune.ses
 the one that a caller drives by ask and tell (:mod:`autotune.session.asktell`). Each trial is on disk
 before it runs and after, and the strategy learns only what is on disk, in the order in which that was
 written. What it knew when it was asked is written beside what it proposed, so that
-:mod:`autotune.session.again.derivation` can ask it again.
+:mod:`autotune.session.reproduction.derivation` can ask it again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from autotune.measure.outcome import Outcome
 from autotune.provenance.environment import Environment
 from autotune.search.contract import Problem
 from autotune.search.registry import make_strategy
-from autotune.session.again.engine import engine
 from autotune.session.budget import Spent
 from autotune.session.incumbent import Incumbent
 from autotune.session.liveness import identity
@@ -28,6 +27,7 @@ from autotune.session.observing import observe_record
 from autotune.session.opening import OpenedStudy
 from autotune.session.progress import Best
 from autotune.session.raised_limits import say_raised
+from autotune.session.reproduction.engine import engine
 from autotune.session.same_code import Known, known_codes
 from autotune.session.same_failure import SameFailure
 from autotune.session.searches import close_dead, expire, seconds_searched

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from autotune.measure.outcome import UNREACHED, Outcome
-from autotune.session.crowded import say_crowded
+from autotune.session.oversubscribed import say_oversubscribed
 from autotune.space.space import Space
 from autotune.space.spec import StudySpec, is_speed
 from autotune.status import Status
@@ -30,7 +30,7 @@ class Remarks:
             yield text
         if text := self._unreached_knobs(outcome, spec.space):
             yield text
-        if not self._crowded and (text := say_crowded({number: outcome.facts})):
+        if not self._crowded and (text := say_oversubscribed({number: outcome.facts})):
             self._crowded = True
             yield text
         if not self._negative and (text := _below_zero(number, outcome, spec)):

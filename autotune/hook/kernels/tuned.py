@@ -156,7 +156,7 @@ class TunedKernel:
         return choose(case, [*filed, *_matching(self._stored, settings.name, device)], space, settings.source)
 
     def _from_store(self) -> tuple[Recipe, ...]:
-        from autotune.hook.stored import stored_recipes
+        from autotune.hook.stored_recipes import stored_recipes
 
         try:
             return stored_recipes(self.settings.name, self.settings.key, self.settings.budget.store)

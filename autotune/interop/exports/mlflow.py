@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autotune.errors import InputError, Problem
-from autotune.interop.elsewhere import refuse_store
+from autotune.interop.foreign_databases import refuse_store
 from autotune.measure.outcome import Report
 from autotune.space.configuration import Value, plain
 from autotune.status import Status

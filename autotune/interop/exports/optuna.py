@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autotune.errors import InputError, Problem
-from autotune.interop.elsewhere import refuse_store
 from autotune.interop.for_optuna.trials import STATUS_ATTR
+from autotune.interop.foreign_databases import refuse_store
 from autotune.space.configuration import FrozenMap, Value, plain
 from autotune.space.from_document import space_from_document
 from autotune.space.knobs import FloatRange, IntegerRange

@@ -13,7 +13,7 @@ from autotune.errors import InputError, Problem
 from autotune.interop.arguments import Engine
 from autotune.interop.for_optuna.translation import Translation
 from autotune.interop.for_optuna.trials import Watch, observation, steps
-from autotune.search.candidates.project import project
+from autotune.search.candidates.projection import project
 from autotune.search.contract import Observation, Reason
 from autotune.search.contract import Problem as SearchProblem
 from autotune.search.loss import signed

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from autotune.errors import AutotuneError
+from autotune.measure.diagnostics import text_of
 from autotune.measure.gpu.events import CudaEvents, EventSource, HostEvents
 from autotune.measure.gpu.timing import Apparatus, CannotCapture
-from autotune.measure.telling import text_of
 
 FLUSHES = 2
 """The buffer that is written to flush a cache is so many times as large as the cache."""

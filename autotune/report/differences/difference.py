@@ -3,8 +3,8 @@
 Outcomes are compared by what was really measured. Where two configurations were read in the same rounds of a
 finale, the ratio of those rounds decides (:func:`autotune.measure.rules.significance.speedup`). Otherwise two
 results of separate runs stand against each other, each as wide as runs of the same thing differ
-(:mod:`autotune.session.again.replicates`). Where a comparison would mean nothing it is not made, and it is
-said why.
+(:mod:`autotune.session.reproduction.replicates`). Where a comparison would mean nothing it is not made, and
+it is said why.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from autotune.session.again.replicates import Interval, Spread, apart, widened
+from autotune.session.reproduction.replicates import Interval, Spread, apart, widened
 
 Pair = tuple[object, object]
 """Of one and of the other; ``None`` on the side that has no such thing."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from autotune.hook.recipes import Metric, Recipe, Speedup
 from autotune.report.differences.difference import Contrast, Differences, by_runs, incomparable, pairs_of
 from autotune.report.story import differing
-from autotune.session.again.replicates import Interval
+from autotune.session.reproduction.replicates import Interval
 from autotune.space.configuration import Configuration
 from autotune.space.spec import ratio_title
 

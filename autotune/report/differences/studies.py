@@ -10,9 +10,9 @@ from autotune.measure.rules.significance import paired_shift
 from autotune.report.differences.difference import Contrast, Differences, by_runs, incomparable, pairs_of
 from autotune.report.differences.trials import code_pairs, environment_pairs
 from autotune.report.story import differing
-from autotune.session.again.replaying import own_results, replicates
-from autotune.session.again.replicates import Interval, spread_of
 from autotune.session.answers import load_result
+from autotune.session.reproduction.replaying import own_results, replicates
+from autotune.session.reproduction.replicates import Interval, spread_of
 from autotune.session.result import Result
 from autotune.space.configuration import Configuration, plain
 from autotune.space.spec import MetricSpec, ratio_title

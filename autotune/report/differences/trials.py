@@ -18,9 +18,9 @@ from autotune.report.differences.difference import (
     pairs_of,
 )
 from autotune.report.story import differing
-from autotune.session.again.replaying import environment_of, own_results, replicates
-from autotune.session.again.replicates import Interval, spread_of
 from autotune.session.frozen import SOURCE
+from autotune.session.reproduction.replaying import environment_of, own_results, replicates
+from autotune.session.reproduction.replicates import Interval, spread_of
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
 from autotune.store.records import SegmentRecord, StudyRecord, TrialRecord

@@ -12,8 +12,8 @@ from autotune.report.numbers import say_seconds, say_value
 from autotune.report.pages.page import Commands, Paragraph, Part, Section, Table, Text
 from autotune.report.pages.subject import Subject, say_time
 from autotune.report.rows import rows_of
-from autotune.session.again.replaying import from_python
 from autotune.session.identity import CALLABLE
+from autotune.session.reproduction.replaying import from_python
 
 MOST_TRIALS = 20
 """Of the best trials that are listed."""

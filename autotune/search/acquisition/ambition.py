@@ -53,7 +53,7 @@ class Ambition:
     def none_left(self, taken: int, lawful: bool) -> bool:
         """Whether no more than an improvement is asked for once so many tries are ``taken``.
 
-        So where the goal is ``lawful`` (:mod:`~autotune.search.models.law`): it is known what is to be
+        So where the goal is ``lawful`` (:mod:`~autotune.search.models.power_law`): it is known what is to be
         gained.
         """
         return not self._most or lawful or self._ending(taken)

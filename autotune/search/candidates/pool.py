@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from autotune.search.candidates.nearby import Nearby, Scales, Surroundings
+from autotune.search.candidates.neighbourhood import Nearby, Scales, Surroundings
 from autotune.search.models.features import Features
 from autotune.search.models.gaussian_process import Inputs, Integers
 from autotune.space.configuration import Configuration

@@ -14,8 +14,8 @@ from autotune.search.models.feasibility import Feasibility
 from autotune.search.models.features import Features
 from autotune.search.models.gaussian_process import Floats, GaussianProcess, Inputs, Integers, Prior
 from autotune.search.models.history import History, Targets, chosen
-from autotune.search.models.law import law_of
 from autotune.search.models.posterior import TINY, Points, Posterior
+from autotune.search.models.power_law import law_of
 from autotune.space.configuration import Configuration
 
 REFITS = 10

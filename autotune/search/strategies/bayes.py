@@ -8,10 +8,10 @@ from typing import ClassVar
 import numpy as np
 
 from autotune.search.acquisition.ambition import Ambition
-from autotune.search.acquisition.improvement import log_expected_improvement
-from autotune.search.acquisition.likely import likely_enough
-from autotune.search.acquisition.promises import overrated
-from autotune.search.acquisition.several import Several
+from autotune.search.acquisition.calibration import overconfidence
+from autotune.search.acquisition.expected_hypervolume import SeveralGoals
+from autotune.search.acquisition.expected_improvement import log_expected_improvement
+from autotune.search.acquisition.feasibility_threshold import feasibility_threshold
 from autotune.search.candidates.pool import Pool, Pools
 from autotune.search.candidates.untried import untried
 from autotune.search.contract import Observation, Option, Problem, Proposal, Strategy
@@ -61,9 +61,9 @@ class Bayes(Strategy):
 
     Failures multiply the improvement expected nearby by the probability of success, and so do the bounds of
     metrics; less is believed of it where the latest tries failed more often than that had said
-    (:mod:`~autotune.search.acquisition.promises`). With several goals it is the hypervolume of their front
-    that is to grow (:class:`~autotune.search.acquisition.several.Several`); earlier studies only suggest the
-    first tries.
+    (:mod:`~autotune.search.acquisition.calibration`). With several goals it is the hypervolume of their front
+    that is to grow (:class:`~autotune.search.acquisition.expected_hypervolume.SeveralGoals`); earlier studies
+    only suggest the first tries.
     """
 
     name: ClassVar[str] = "bayes"
@@ -82,9 +82,9 @@ class Bayes(Strategy):
         self._pool: Pool | None = None
         self._transfer = Transfer(problem, self.features)
         self._belief: Belief | None = None
-        self._several: Several | None = None
+        self._several: SeveralGoals | None = None
         if len(problem.goals) > 1:
-            self._several = Several(problem, self.features, self._pools)
+            self._several = SeveralGoals(problem, self.features, self._pools)
         self._fitted = -1
         """How many observations the surrogate was fitted to."""
         self._ambition = Ambition(problem, self.features)
@@ -164,7 +164,7 @@ class Bayes(Strategy):
         """The probability of success as far as it matters, for proposals without regard to the goal."""
         if not targets.failed.any():
             return None
-        likely = likely_enough(targets, self._history.ran_out, surrogate)
+        likely = feasibility_threshold(targets, self._history.ran_out, surrogate)
         return lambda inputs: np.minimum(surrogate.success_at(inputs), likely)
 
     def _for_the_front(self, targets: Targets, rng: np.random.Generator) -> Proposal | None:
@@ -174,7 +174,7 @@ class Bayes(Strategy):
             self.taken,
             rng,
             ambition=self._ambition.after(len(targets.values)),
-            likely=likely_enough(targets, self._history.ran_out),
+            likely=feasibility_threshold(targets, self._history.ran_out),
         )
         return Proposal(found[0], {"strategy": self.name, **found[1]}) if found else None
 
@@ -200,14 +200,14 @@ class Bayes(Strategy):
         if not modest:
             trust = self._belief.trust if self._belief else 0.0
             goal -= self._ambition.asked(len(targets.instructive), trust, stuck, self._history.stopped)
-        success = expected.success ** overrated(self.usable)
+        success = expected.success ** overconfidence(self.usable)
         gain = log_expected_improvement(expected.mean, expected.apart, goal) + np.log(success)
         gain += CAUTION * expected.log_room
         seconds = self._seconds(pool, columns)
         if self._cost is not None:
             gain -= emphasis(self.problem, len(self._history), self._cost.seconds) * np.log(seconds)
         gain = np.round(gain / TIE) * TIE
-        likely = likely_enough(targets, self._history.ran_out, surrogate)
+        likely = feasibility_threshold(targets, self._history.ran_out, surrogate)
         for i in np.lexsort((-gain, -np.minimum(success, likely))):
             configuration = pool.candidate(columns, i)
             if configuration is not None and configuration.hash not in self.taken:

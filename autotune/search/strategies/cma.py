@@ -10,7 +10,7 @@ import numpy as np
 
 from autotune.search.candidates.assemble import assemble, completed
 from autotune.search.candidates.axes import Axes, Axis, from_unit, to_unit
-from autotune.search.candidates.project import project
+from autotune.search.candidates.projection import project
 from autotune.search.candidates.untried import untried
 from autotune.search.contract import Observation, Option, Problem, Proposal, Strategy
 from autotune.search.loss import Floats, failures_as_worst, signed

@@ -16,7 +16,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from autotune.search.candidates.assemble import assemble, completed
 from autotune.search.candidates.axes import Axes, Axis, Coordinate
-from autotune.search.candidates.project import project
+from autotune.search.candidates.projection import project
 from autotune.search.candidates.untried import untried
 from autotune.search.contract import Observation, Option, Problem, Proposal, Strategy
 from autotune.search.loss import failures_as_worst, flattened, losses, signed

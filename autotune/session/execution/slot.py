@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from autotune.errors import AutotuneError
-from autotune.measure.crowd import Crowd
+from autotune.measure.oversubscription import ReadyThreads
 from autotune.measure.pinning import Cores
 from autotune.measure.workers.limits import make_cap
 from autotune.measure.workers.messages import Answer, Ready, Request, Setup
@@ -75,7 +75,7 @@ class Slot(Generic[Job]):
         self.ends_when_idle = False
         self.failed_starts = 0
         """In a row."""
-        self.crowd: Crowd | None = None
+        self.crowd: ReadyThreads | None = None
         """Counts the threads of the worker at its job, where it measures and is kept from other cores."""
         self._factory = factory
 
@@ -112,7 +112,7 @@ class Slot(Generic[Job]):
         assert self.worker is not None and self.job is None
         self.job, self.began = job, time.time()
         more = self.role == MEASURE and self.cores and self._factory.has_others(self.cores)
-        self.crowd = Crowd(self.cores) if more else None
+        self.crowd = ReadyThreads(self.cores) if more else None
         self.worker.ask(request, seconds)
 
     def attend(self) -> Answer | Ready | Death | None:

@@ -12,9 +12,9 @@ import pytest
 
 import autotune
 from autotune.measure.reports import Reporter
-from autotune.session.again.derivation import derive
 from autotune.session.observing import observe_record
 from autotune.session.progress import Progress
+from autotune.session.reproduction.derivation import derive
 from autotune.status import Status
 from autotune.store.records import TrialRecord
 from autotune.store.store import Store

@@ -15,11 +15,11 @@ from autotune.errors import InputError, NothingFeasibleError
 from autotune.measure.outcome import Outcome
 from autotune.report.rules.rule import make_rule
 from autotune.report.shapes import summarize_many
-from autotune.session.again.derivation import derive
 from autotune.session.api import open_many
 from autotune.session.families.matrix import NOT_ALLOWED, NOT_MEASURED, family_of, load_matrix
 from autotune.session.families.result import ManyResult
 from autotune.session.progress import Best, Opening, Progress
+from autotune.session.reproduction.derivation import derive
 from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_family
 from autotune.space.spec import Budget, Family

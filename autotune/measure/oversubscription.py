@@ -1,0 +1,91 @@
+"""Whether what is measured has more threads that could run than it has cores to run them on.
+
+A measurement is pinned to as many cores as its space file says, one by default. A program that starts more
+threads than that gains nothing by them there, and the search would call them useless. Nothing that the
+program prints shows it. So the session looks at the measuring worker, from a core of its own, while it is
+at a trial: what counts is how many of its threads, and of those of its descendants, are ready to run at
+once. A thread that waits for a file or for another one needs no core.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence, Set
+from contextlib import suppress
+from pathlib import Path
+from statistics import median_low
+
+from autotune.measure.outcome import READY_THREADS
+
+FIRST_SECONDS = 0.004
+"""After the start. Before that a thread that makes another one and then waits for it may still be ready."""
+
+LONGER = 1.5
+"""By how much each wait is longer than the one before, so that short trials are seen as well, up to ..."""
+
+LONGEST_SECONDS = 0.05
+"""... so long: what a trial does most of the time counts, and it begins with loading and checking."""
+
+MOST_LOOKS = 100
+"""The last one is five seconds after the start. Each takes some tens of microseconds of a core."""
+
+FEWEST_LOOKS = 5
+"""A trial that ended sooner, in its first 50 ms, is not judged."""
+
+MOST_TASKS = 1000
+"""So many threads are looked at; that there are more cores than that to be had is not likely."""
+
+
+class ReadyThreads:
+    """Counts the ready threads of a worker that is pinned to ``cores``, when :meth:`look` is called."""
+
+    def __init__(self, cores: Sequence[int]) -> None:
+        self._cores = frozenset(cores)
+        self._counts: list[int] = []
+        self._wait = FIRST_SECONDS
+        self._due = time.monotonic() + self._wait
+
+    def timeout(self) -> float | None:
+        """Seconds until the next look; ``None``: there is none."""
+        return None if len(self._counts) >= MOST_LOOKS else max(self._due - time.monotonic(), 0.0)
+
+    def look(self, pid: int) -> None:
+        """Count now, if it is time to; ``pid`` is the worker's, whose descendants count as well."""
+        if self.timeout() == 0.0:
+            self._counts.append(ready_threads(pid, self._cores))
+            self._wait = min(self._wait * LONGER, LONGEST_SECONDS)
+            self._due = time.monotonic() + self._wait
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """What a trial is to say: how many were ready most of the time, where that is more than the cores."""
+        usual = median_low(self._counts) if len(self._counts) >= FEWEST_LOOKS else 0
+        return {READY_THREADS: usual} if usual > len(self._cores) else {}
+
+
+def ready_threads(pid: int, cores: Set[int]) -> int:
+    """How many threads of a process and its descendants run on ``cores`` or wait for one of them.
+
+    One that has others to run on, since its program has chosen them itself, does not wait for these.
+    """
+    ready = seen = 0
+    processes = [pid]
+    for process in processes:  # grows while it is gone through
+        for task in _tasks(process):
+            seen += 1
+            with suppress(OSError, IndexError):  # it has ended
+                # The name in parentheses may hold blanks and parentheses itself.
+                if (task / "stat").read_bytes().rsplit(b")", 1)[1].split()[0] == b"R":
+                    ready += os.sched_getaffinity(int(task.name)) <= cores
+                processes += map(int, (task / "children").read_bytes().split())
+        if seen > MOST_TASKS:
+            break
+    return ready
+
+
+def _tasks(pid: int) -> list[Path]:
+    try:
+        return list(Path(f"/proc/{pid}/task").iterdir())
+    except OSError:
+        return []

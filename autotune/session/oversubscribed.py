@@ -1,0 +1,30 @@
+"""Whether trials had too few cores for their threads: then no knob that chooses how many can help."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from autotune.measure.outcome import READY_THREADS
+
+
+def say_oversubscribed(trials: Mapping[int, Mapping[str, object]]) -> str:
+    """What to tell the user of trials, facts by number, that had more threads ready to run than cores.
+
+    Empty where there are none. One that was not pinned had all the cores there are.
+    """
+    found = {n: facts for n, facts in trials.items() if READY_THREADS in facts and _cores(facts)}
+    if not found:
+        return ""
+    first = min(found)
+    cores = _cores(found[first])
+    others = f" (one of {len(found)} such trials)" if len(found) > 1 else ""
+    return (
+        f"trial {first}{others} had {found[first][READY_THREADS]} threads ready to run on the"
+        f" {cores} {'core' if cores == 1 else 'cores'} that it was measured on, where more threads cannot"
+        " help: measure: {cores: N} in the space file gives it N, 0 all"
+    )
+
+
+def _cores(facts: Mapping[str, object]) -> int:
+    cores = facts.get("cores")
+    return len(cores) if isinstance(cores, list) else 0

@@ -1,0 +1,84 @@
+"""Why proposals may not follow from a record: it was edited, or other software derives them."""
+
+from __future__ import annotations
+
+import math
+import platform
+from collections.abc import Iterator, Sequence
+
+from autotune.measure.rules.statistics import estimate
+from autotune.provenance.host.processor import read_processor
+from autotune.provenance.host.system import System
+from autotune.provenance.software import read_packages
+from autotune.session.reproduction.engine import engine
+from autotune.space.configuration import Configuration
+from autotune.store.records import Document, StudyRecord, TrialRecord
+from autotune.store.store import Store
+
+NUMERIC = ("numpy", "scipy", "scikit-learn", "scikit-optimize", "optuna", "cmaes", "torch")
+"""The packages that strategies compute with."""
+
+
+def doubts(
+    store: Store, study: StudyRecord, trials: Sequence[TrialRecord], session_id: int, number: int
+) -> tuple[str, ...]:
+    """What speaks against the record up to trial ``number``, then what has changed since that session."""
+    earlier = [trial for trial in trials if trial.number <= number]
+    session = next(s for s in store.sessions(study.id) if s.id == session_id)
+    environment = store.environment(session.environment_hash)
+    found = (
+        *_missing(store, study, number),
+        *(f"the store was edited: {said}" for trial in earlier for said in _inconsistent(store, trial)),
+        *_changed_code(session.settings.get("engine", {})),
+        *_changed_software(environment),
+    )
+    nothing = "nothing speaks against the record, and the software is the same: please report it"
+    return found or (nothing,)
+
+
+def _missing(store: Store, study: StudyRecord, number: int) -> Iterator[str]:
+    # Not every gap: a number that no ask has was of a trial measured again, which may have been pruned.
+    proposed = {named for ask in store.asks(study.id) for named in ask.trials if named is not None}
+    there = {trial.number for trial in store.trials(study.id)}
+    for gap in sorted(named for named in proposed - there if named <= number):
+        yield f"the store was edited: there is no trial {gap}"
+
+
+def _inconsistent(store: Store, trial: TrialRecord) -> Iterator[str]:
+    """Where what stands in a trial's row contradicts itself or the trial's readings."""
+    if Configuration(dict(trial.configuration)).hash != trial.hash:
+        yield f"the configuration of trial {trial.number} is not the one that its hash stands for"
+    if trial.told is None:
+        return
+    readings = [r for r in store.readings(trial.id) if not r.discarded]
+    for name, recorded in trial.metrics.items():
+        values = [r.value for r in readings if r.metric == name]
+        if values and not math.isclose(value := estimate(values).value, recorded.value, rel_tol=1e-9):
+            yield (
+                f"{name} of trial {trial.number} is {recorded.value:.6g}, but the median of its"
+                f" {len(values)} readings is {value:.6g}"
+            )
+
+
+def _changed_code(recorded: Document) -> Iterator[str]:
+    now = engine()
+    if recorded.get("version") != now["version"]:
+        yield f"autotune {recorded.get('version', '?')} proposed, and this is {now['version']}"
+    elif recorded.get("code") != now["code"]:
+        yield "the code of autotune's strategies or spaces has changed since, though its version has not"
+
+
+def _changed_software(environment: Document) -> Iterator[str]:
+    if not environment:
+        yield "the environment of the search is not in the store"
+        return
+    before, now = environment.get("packages") or {}, read_packages()
+    for name in NUMERIC:
+        if before.get(name) != now.get(name):
+            yield f"{name} was {before.get(name, 'not there')} and is {now.get(name, 'not there')}"
+    python = (environment.get("python") or {}).get("version")
+    if python != platform.python_version():
+        yield f"Python was {python} and is {platform.python_version()}"
+    processor = ((environment.get("machine") or {}).get("processor") or {}).get("name")
+    if processor != (here := read_processor(System()).name):
+        yield f"the processor was {processor} and is {here}, whose linear algebra may round differently"

@@ -1,0 +1,250 @@
+"""A trial measured again, here and now: does it come to what was stored of it, and if not, why?
+
+The readings become trials of the study, deliberate replicates in a session of their own: no strategy is told
+of them, and no budget counts them. They do not count as replicates either when the spread of runs is worked
+out: a machine that was slow for a while would else be forgiven the next time.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, closing, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from autotune.errors import InputError, Problem
+from autotune.measure.outcome import SAME_CODE_AS, Reading
+from autotune.measure.sources import source_files
+from autotune.provenance.code.frozen import snapshot
+from autotune.provenance.environment import capture
+from autotune.session.frozen import laid_out
+from autotune.session.identity import CALLABLE
+from autotune.session.reproduction.agreement import UNMEASURABLE, Claim, Verification
+from autotune.session.reproduction.causes import common_shift, environments, pressures, state_of
+from autotune.session.reproduction.paced import Past, series_of
+from autotune.session.reproduction.replicates import Interval
+from autotune.session.reproduction.verification import Keeper, spec_for, verify
+from autotune.session.searches import repeats_of
+from autotune.space.configuration import Configuration
+from autotune.space.spec import StudySpec
+from autotune.status import Status
+from autotune.store.records import SegmentRecord, StudyRecord, TrialRecord
+from autotune.store.store import Store
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What came of measuring a trial again."""
+
+    study: StudyRecord
+    trial: TrialRecord
+    result: Verification
+    causes: tuple[str, ...] = ()
+    """What may be the reason of a difference: what the machine did otherwise while it was read."""
+    changed: tuple[str, ...] = ()
+    """What else is not as it was: the source, the environment."""
+    kept: str = ""
+    """Where the readings are, or why they are nowhere."""
+
+    def to_document(self) -> dict[str, Any]:
+        return {
+            "study": self.study.name,
+            "study_id": self.study.id,
+            "trial": self.trial.number,
+            "id": self.trial.id,
+            "status": str(self.trial.status),
+            **self.result.to_document(),
+            "causes": list(self.causes),
+            "changed": list(self.changed),
+            "kept": self.kept,
+        }
+
+
+def replay(
+    url: str | None, trial_id: int, *, frozen: bool = False, keep: bool = True, runs: int | None = None
+) -> Replay:
+    """Measure the configuration of a trial and the default again, and compare with what was stored.
+
+    ``frozen``: with the objective's source as the store keeps it, not as it lies now. ``keep``: whether the
+    readings are written to the store. ``runs``: see
+    :func:`autotune.session.reproduction.verification.verify`.
+
+    Raises :class:`InputError` for a trial that is not there or has no result.
+    """
+    with ExitStack() as stack:
+        store = stack.enter_context(Store.open(url, readonly=True))
+        trial = store.trial(trial_id)
+        study = store.study(trial.study_id)
+        reason = unmeasurable(study, trial)
+        if reason:
+            return Replay(study, trial, Verification(UNMEASURABLE, reason))
+        segment = store.segment(trial.segment_id)
+        try:
+            path = stack.enter_context(laid_out(store, study, segment)) if frozen else space_file(study)
+            spec = spec_for(study.spec_text, path, study.workload)
+        except InputError as error:
+            return Replay(study, trial, Verification(UNMEASURABLE, str(error)))
+        code = "" if frozen else _changed_source(spec, segment)
+        if code == MISSING:
+            return Replay(study, trial, Verification(UNMEASURABLE, f"{MISSING}; --frozen {FROZEN}"))
+        claim = claim_of(store, study, trial, spec)
+        now = capture(None if frozen else path.parent)
+        environment, here = environment_of(store, trial), now.to_document()
+        if comparable_paces(environment, here):
+            claim = replace(claim, past=past_of(store, trial, spec.goals[0].name))
+        # A result of another source is no replicate of this trial.
+        keeper = None if code or not keep else Keeper(url, study, segment, now, {"of": trial.number})
+        with nullcontext() if keeper is None else closing(keeper):
+            result = verify(spec, claim, keeper, runs)
+        changed = (*([code] if code else []), *environments(environment, here))
+        causes = causes_of(store.readings(trial.id), result, spec)
+    why = "not kept: they are of another source" if code else "not kept"
+    return Replay(study, trial, result, causes, changed, why if keeper is None else keeper.kept)
+
+
+MISSING = "the files of its objective no longer lie where they did"
+FROZEN = "measures with those that the store has kept"
+
+
+def unmeasurable(study: StudyRecord, trial: TrialRecord) -> str:
+    """Why a trial cannot be measured again on any machine; empty where it can."""
+    if study.replayed:
+        return "its readings come from a recording"
+    if from_python(study):
+        return from_python(study)
+    if not trial.status.finished:
+        raise InputError(
+            Problem(f"trial {trial.number} of {study.label} has no result: it is {trial.status}")
+        )
+    if trial.purpose == "baseline":
+        return "it is of a baseline, not of a configuration"
+    if trial.status is Status.PRUNED and trial.facts.get("step") is not None:
+        return f"it was stopped after step {trial.facts['step']}, so what it would have come to is not known"
+    return ""
+
+
+def from_python(study: StudyRecord) -> str:
+    """Why no space file says with what a study was measured; empty where one does."""
+    if study.objective.startswith(CALLABLE):
+        return f"study {study.label} was searched from Python: only the program that did so can measure it"
+    if not study.spec_text.strip():
+        return f"study {study.label} was searched from Python: there is no space file that says with what"
+    return ""
+
+
+def space_file(study: StudyRecord) -> Path:
+    """Where the space file of a study lies, or would lie."""
+    return Path(str(study.document.get("source", "")) or "space.yaml")
+
+
+def claim_of(store: Store, study: StudyRecord, trial: TrialRecord, spec: StudySpec) -> Claim:
+    """What the store says of a trial, with what else it knows of the default and of repeated runs.
+
+    The runs of the trial's own configuration are left out: its result is what is doubted.
+    """
+    goal = study.goals[0]
+    repeats = own_results(store, study.id)
+    estimate = trial.metrics.get(goal.name)
+    return Claim(
+        Configuration(dict(trial.configuration)),
+        metric=None if estimate is None else (estimate.value, estimate.low, estimate.high),
+        label=f"trial {trial.number}",
+        by="metric",
+        status=trial.status if trial.status.failed else Status.OK,
+        default=_default(repeats, trial, spec, goal.name),
+        replicates=replicates([t for t in repeats if t.hash != trial.hash], goal.name),
+        state=state_of(store.readings(trial.id)),
+    )
+
+
+def comparable_paces(then: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Whether the fixed piece of work is the same in two environments: its processor, Python and NumPy."""
+
+    def work(environment: Mapping[str, Any]) -> list[Any]:
+        processor = environment.get("machine", {}).get("processor")
+        return [processor, environment.get("python"), environment.get("packages", {}).get("numpy")]
+
+    return None not in work(then) and work(then) == work(now)
+
+
+def past_of(store: Store, trial: TrialRecord, metric: str) -> Past | None:
+    """The readings of a trial and of repeated runs of others, with the pace of the machine.
+
+    ``None`` where it was not recorded beside each reading of the trial.
+    """
+    then = series_of(store.readings(trial.id), metric)
+    if then is None:
+        return None
+    others = [t for t in own_results(store, trial.study_id) if t.hash != trial.hash]
+    again = [[t.id for t in group] for group in runs_of_each(others)]
+    found = store.readings_in([number for group in again for number in group])
+    known = {number: series for number, readings in found if (series := series_of(readings, metric))}
+    return Past(then, [[known[number] for number in group if number in known] for group in again])
+
+
+def own_results(store: Store, study_id: int) -> list[TrialRecord]:
+    """The trials of a study that were measured, each by itself, by its searches: no baselines, no replays."""
+    again = repeats_of(store, study_id)
+    return [
+        trial
+        for trial in store.trials(study_id, status=Status.OK)
+        if trial.purpose != "baseline" and trial.session_id not in again and SAME_CODE_AS not in trial.facts
+    ]
+
+
+def replicates(trials: Sequence[TrialRecord], metric: str) -> list[list[float]]:
+    """The metric in each run of each configuration that had several."""
+    measured = [trial for trial in trials if metric in trial.metrics]
+    return [[trial.metrics[metric].value for trial in group] for group in runs_of_each(measured)]
+
+
+def runs_of_each(trials: Sequence[TrialRecord]) -> list[list[TrialRecord]]:
+    """The trials of each configuration that had several of the same source."""
+    groups: defaultdict[tuple[str, int], list[TrialRecord]] = defaultdict(list)
+    for trial in trials:
+        groups[trial.hash, trial.segment_id].append(trial)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def _default(
+    trials: Sequence[TrialRecord], trial: TrialRecord, spec: StudySpec, metric: str
+) -> Interval | None:
+    """What the default came to, in the run that is nearest in time."""
+    try:
+        digest = spec.space.default().hash
+    except InputError:
+        return None
+    own = [t for t in trials if t.hash == digest and metric in t.metrics]
+    at = trial.finished_at or 0.0
+    nearest = min(own, key=lambda t: abs((t.finished_at or 0.0) - at), default=None)
+    if nearest is None or digest == trial.hash:
+        return None
+    estimate = nearest.metrics[metric]
+    return estimate.value, estimate.low, estimate.high
+
+
+def environment_of(store: Store, trial: TrialRecord) -> Mapping[str, Any]:
+    """That of a trial, else of its session."""
+    session = next((s for s in store.sessions(trial.study_id) if s.id == trial.session_id), None)
+    return store.environment(trial.environment_hash or (session.environment_hash if session else ""))
+
+
+def _changed_source(spec: StudySpec, segment: SegmentRecord) -> str:
+    """A sentence where the objective's files are missing or differ from the segment's; else empty."""
+    recorded = str(segment.document.get("source_hash", ""))
+    now = snapshot(source_files(spec.objective))
+    if now.source_hash == recorded:
+        return ""
+    if not now.files or any(file.sha256 is None for file in now.files):
+        return MISSING
+    return f"the objective's source has changed: {recorded} -> {now.source_hash}"
+
+
+def causes_of(then: Sequence[Reading], result: Verification, spec: StudySpec) -> tuple[str, ...]:
+    """What the machine did otherwise than while the readings ``then`` were taken; not where they agree."""
+    if result.verdict not in ("differs", "cannot be told"):
+        return ()
+    moved = common_shift(result.then, result.now, spec.measure.precision)
+    return (*moved, *pressures(state_of(then), state_of(result.taken)))
