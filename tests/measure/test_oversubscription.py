@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from autotune.measure import crowd
+from autotune.measure import oversubscription
 from autotune.measure.outcome import READY_THREADS
 from autotune.measure.oversubscription import (
     FEWEST_LOOKS,
@@ -68,7 +68,7 @@ def test_a_process_that_is_gone_has_none() -> None:
 
 def said(counts: list[int], cores: int, monkeypatch: pytest.MonkeyPatch) -> int:
     """What is said of a trial on so many cores that was seen with ``counts``; it is never early."""
-    monkeypatch.setattr(crowd, "ready_threads", lambda *_: counts.pop(0))
+    monkeypatch.setattr(oversubscription, "ready_threads", lambda *_: counts.pop(0))
     monkeypatch.setattr(ReadyThreads, "timeout", lambda self: 0.0)
     seen = ReadyThreads(range(cores))
     while counts:
@@ -85,8 +85,8 @@ def test_what_was_ready_most_of_the_time_counts(monkeypatch: pytest.MonkeyPatch)
 
 def test_it_looks_at_growing_intervals_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(crowd.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(crowd, "ready_threads", lambda *_: 1)
+    monkeypatch.setattr(oversubscription.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(oversubscription, "ready_threads", lambda *_: 1)
     waited = []
     watching = ReadyThreads((0,))
     while (seconds := watching.timeout()) is not None:

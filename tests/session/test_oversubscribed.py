@@ -20,7 +20,7 @@ from autotune.session.execution import slot as executor_slot
 from autotune.session.oversubscribed import say_oversubscribed
 from autotune.session.progress import Progress
 from autotune.space.reading.reader import parse_spec
-from tests.measure.test_crowd import SPIN, settle
+from tests.measure.test_oversubscription import SPIN, settle
 
 SPACE = """
 autotune: 1

@@ -70,8 +70,11 @@ class Knob(ABC):
 
     def __post_init__(self) -> None:
         check_name(self.name)
-        self._check()
-        default = self._first() if self.default is None else self._canonical_default()
+        try:
+            self._check()
+            default = self._first() if self.default is None else self._canonical_default()
+        except ValueError as error:
+            raise ValueError(f"knob {self.name!r}: {error}") from None
         object.__setattr__(self, "default", default)
 
     def _canonical_default(self) -> Value:

@@ -208,7 +208,7 @@ class _KnobReader:
         try:
             return makers[kind](fields)
         except ValueError as error:  # from the knob itself: what is not checked with a place above
-            raise InputError(Problem(f"{self.title}: {error}", fields.entries[kind].value.where)) from None
+            raise InputError(Problem(str(error), fields.entries[kind].value.where)) from None
 
     def values(self, fields: Fields) -> Knob:
         listed, values = self.listed(fields, "values", scalar)
