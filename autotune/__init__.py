@@ -37,11 +37,12 @@ if TYPE_CHECKING:
     from autotune.session.api import ask_tell, search, search_many
     from autotune.session.asktell import AskTell
     from autotune.session.families.result import ManyResult
+    from autotune.session.progress import Progress
     from autotune.session.result import Result
     from autotune.space.configuration import Configuration
     from autotune.space.reading.reader import read_spec
     from autotune.space.space import Space
-    from autotune.space.spec import EarlyStopping, MeasureSettings, MetricSpec, SearchSettings, StudySpec
+    from autotune.space.spec import Budget, EarlyStopping, MeasureSettings, MetricSpec, SearchSettings, StudySpec
     from autotune.status import Status
 
 __version__ = "0.1.0"
@@ -69,9 +70,11 @@ _HOME = {
     "AskTell": "autotune.session.asktell",
     "ManyResult": "autotune.session.families.result",
     "Result": "autotune.session.result",
+    "Progress": "autotune.session.progress",
     "Configuration": "autotune.space.configuration",
     "read_spec": "autotune.space.reading.reader",
     "Space": "autotune.space.space",
+    "Budget": "autotune.space.spec",
     "EarlyStopping": "autotune.space.spec",
     "MeasureSettings": "autotune.space.spec",
     "MetricSpec": "autotune.space.spec",

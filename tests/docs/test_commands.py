@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+import autotune
+import autotune.space
+
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(console|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -61,3 +64,9 @@ def test_every_link_to_a_file_leads_somewhere() -> None:
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_reference_of_the_python_interface_has_every_public_name() -> None:
+    text = (ROOT / "docs" / "reference" / "python.md").read_text()
+    public = {*autotune.space.__all__, *dir(autotune)} - {"__version__", "space"}
+    assert {name for name in public if not re.search(rf"\b{name}\b", text)} == set()
