@@ -42,7 +42,14 @@ if TYPE_CHECKING:
     from autotune.space.configuration import Configuration
     from autotune.space.reading.reader import read_spec
     from autotune.space.space import Space
-    from autotune.space.spec import Budget, EarlyStopping, MeasureSettings, MetricSpec, SearchSettings, StudySpec
+    from autotune.space.spec import (
+        Budget,
+        EarlyStopping,
+        MeasureSettings,
+        MetricSpec,
+        SearchSettings,
+        StudySpec,
+    )
     from autotune.status import Status
 
 __version__ = "0.1.0"
@@ -119,6 +126,7 @@ __all__ = [
     "AskTell",
     "AutotuneError",
     "Baseline",
+    "Budget",
     "Code",
     "Configuration",
     "Context",
@@ -131,6 +139,7 @@ __all__ = [
     "MetricSpec",
     "Objective",
     "OutOfMemory",
+    "Progress",
     "Reporter",
     "Result",
     "SearchSettings",

@@ -211,7 +211,7 @@ def test_what_makes_no_knob_is_refused(make, message):
 
 
 def test_of_many_knobs_the_wrong_one_is_named():
-    with pytest.raises(ValueError, match="^knob 'tile': low must not be above high, but 2 > 1$"):
+    with pytest.raises(ValueError, match=r"^knob 'tile': low must not be above high, but 2 > 1$"):
         [IntegerRange("unroll", 1, 8), IntegerRange("tile", 2, 1)]
 
 
