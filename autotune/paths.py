@@ -1,8 +1,12 @@
-"""Paths as people write them, to places that may not be there or not be looked at."""
+"""Paths as people write them, to places that may not be there, or not take what is written."""
 
 from __future__ import annotations
 
 import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from autotune.errors import InputError, Problem
@@ -30,3 +34,25 @@ def may_be_there(file: Path) -> bool:
         return file.exists()
     except OSError:
         return True
+
+
+@contextmanager
+def written_whole(file: Path) -> Iterator[Path]:
+    """Where to write what is to stand in ``file``: beside it, and it takes its place when the block ends.
+
+    Where writing fails, on a full disk say, nothing is left of it, and what was in ``file`` is as it was. It
+    keeps its permissions. What is no regular file (a pipe, ``/dev/stdout``), or lies where no file can be
+    made, is written to directly. Raises what writing raises.
+    """
+    target = Path(os.path.realpath(file))  # resolve() has no words for links that lead in a circle
+    if target.exists() and not (target.is_file() and os.access(target.parent, os.W_OK)):
+        yield target
+        return
+    draft = target.with_name(f".part-{os.getpid()}-{secrets.token_hex(4)}{target.suffix}")
+    try:
+        yield draft
+        if target.exists():
+            shutil.copymode(target, draft)
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)

@@ -12,6 +12,7 @@ import click
 
 from autotune.cli.options import echo, json_option, print_json, store_option, study_option
 from autotune.errors import InputError, Problem
+from autotune.paths import written_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -143,7 +144,8 @@ def _rows(store: Store, study: StudyRecord, form: str, file: Path, readings: boo
     if form == "t4":
         return {"trials": _write_t4(store, study, file)}
     frame = _readings_frame(store, study) if readings else _frame(store, study)
-    WRITERS[form](frame, file)
+    with written_whole(file) as draft:
+        WRITERS[form](frame, draft)
     if not readings:
         return {"trials": len(frame)}
     searched = frame["purpose"] == "search"

@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from autotune.errors import InputError, Problem
+from autotune.paths import written_whole
 
 
 def write_text(file: Path, text: str) -> None:
     """Write ``text`` to ``file``, with its folder where that is missing; over what is there, but no database.
+
+    What is there stays as it is where the whole text cannot be written.
 
     Raises :class:`InputError` where it cannot be written.
     """
@@ -17,7 +20,8 @@ def write_text(file: Path, text: str) -> None:
     refuse_database(file)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+        with written_whole(file) as draft:
+            draft.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError(Problem(f"cannot write {file}: {error.strerror or error}")) from error
 

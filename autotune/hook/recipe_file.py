@@ -15,6 +15,7 @@ from typing import Any
 from autotune.errors import InputError, Location, Problem
 from autotune.hook.recipe_document import FORMAT, MARK, read_document, to_document
 from autotune.hook.recipes import Known, KnownSpace, Recipe
+from autotune.paths import written_whole
 from autotune.ready import ready_root
 
 MAX_BYTES = 64 << 20
@@ -138,12 +139,8 @@ def _plain(value: Any) -> Any:
 
 
 def _write(file: Path, known: Known) -> None:
-    draft = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
+    with written_whole(file) as draft:
         draft.write_text(render(known, file.absolute().parent), "utf-8")
-        draft.replace(file)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 @contextmanager

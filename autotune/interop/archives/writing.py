@@ -6,7 +6,6 @@ refer to: environments, sources, diffs. The same study gives the same bytes, whi
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -32,6 +31,7 @@ from autotune.interop.archives.format import (
     part_name,
 )
 from autotune.interop.archives.hashed import HashedZip
+from autotune.paths import written_whole
 from autotune.store.portable import MAY_LACK, PARTS
 from autotune.store.records import StudyRecord
 from autotune.store.statements.pruning import WRITTEN
@@ -57,14 +57,10 @@ class Written:
 def write_archive(store: Store, study: StudyRecord, file: Path, licence: str = "") -> Written:
     """Write ``study`` to ``file``, which is replaced at once or stays as it is. Raises ``OSError``."""
     family = _with_sources(store, study)
-    draft = file.with_name(f"{file.name}.{os.getpid()}.part")
-    try:
+    with written_whole(file) as draft:
         with HashedZip(draft) as writer:
             manifest, told = _write(store, family, writer, licence)
         size = draft.stat().st_size
-        draft.replace(file)
-    finally:
-        draft.unlink(missing_ok=True)
     return Written(
         digest=digest_of(manifest),
         studies=tuple(one.label for one in family),

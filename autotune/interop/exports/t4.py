@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -20,6 +19,7 @@ from typing import Any
 
 from autotune.measure.outcome import Reading
 from autotune.measure.recordings.formats import seconds_in
+from autotune.paths import written_whole
 from autotune.space.configuration import Configuration, plain
 from autotune.status import Status
 from autotune.store.records import StudyRecord, TrialRecord
@@ -91,12 +91,8 @@ def write_trials(
     }
     rows = (_from_record(trial, readings.get(trial.id, ()), goals, units) for trial in trials)
     text = json.dumps(document(rows, goals, metadata), indent=1)
-    draft = file.with_name(f"{file.name}.{os.getpid()}.part")
-    try:
+    with written_whole(file) as draft:
         draft.write_text(text + "\n")
-        draft.replace(file)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _result(trial: Trial, objectives: Sequence[str]) -> dict[str, Any]:
