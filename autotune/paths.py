@@ -45,8 +45,8 @@ def written_whole(file: Path) -> Iterator[Path]:
     made, is written to directly. Raises what writing raises.
     """
     target = Path(os.path.realpath(file))  # resolve() has no words for links that lead in a circle
-    if target.exists() and not (target.is_file() and os.access(target.parent, os.W_OK)):
-        yield target
+    if file.exists() and (not file.is_file() or _is_device(file) or not os.access(target.parent, os.W_OK)):
+        yield file
         return
     draft = target.with_name(f".part-{os.getpid()}-{secrets.token_hex(4)}{target.suffix}")
     try:
@@ -56,3 +56,8 @@ def written_whole(file: Path) -> Iterator[Path]:
         draft.replace(target)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def _is_device(file: Path) -> bool:
+    """Whether it stands for something that is open already, whatever that is: ``/dev/stdout``."""
+    return file.absolute().is_relative_to("/dev") or file.absolute().is_relative_to("/proc")

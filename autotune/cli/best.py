@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from autotune.cli.main import NOTHING_SUCCEEDED
-from autotune.cli.options import json_option, print_json, store_option, study_option
+from autotune.cli.options import json_option, print_json, store_option, study_argument
 from autotune.errors import InputError, Problem
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     " set (--set knob=value, for a script with autotune.run).",
 )
 @click.option("--front", is_flag=True, help="With several goals: every configuration that none other beats.")
-@study_option
+@study_argument()
 @store_option
 @json_option
 def command(form: str, front: bool, study: str | None, store: str | None, as_json: bool) -> int:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from autotune.cli.main import DOES_NOT_HOLD, DONE
-from autotune.cli.options import echo, json_option, print_json, store_option, study_option
+from autotune.cli.options import echo, json_option, print_json, store_option, study_argument
 
 if TYPE_CHECKING:
     from autotune.session.reproduction.derivation import Departure, Derivation
 
 
 @click.command("derive")
-@study_option
+@study_argument()
 @store_option
 @json_option
 def command(study: str | None, store: str | None, as_json: bool) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from autotune.cli.options import echo, json_option, print_json, store_option, study_option
+from autotune.cli.options import echo, json_option, print_json, store_option, study_argument
 from autotune.errors import InputError, Problem
 from autotune.paths import written_whole
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from autotune.store.records import StudyRecord
     from autotune.store.store import Store
 
+TEXTS = ("csv", "json")
+"""What may go to stdout."""
 ENDINGS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".json": "json", ".zip": "archive"}
 
 
@@ -31,11 +33,15 @@ ENDINGS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".json": "jso
     help="[default: by the ending of WHERE]",
 )
 @click.option(
-    "--to", "where", metavar="WHERE", required=True, help="A file; for other tools their address or folder."
+    "--to",
+    "where",
+    metavar="WHERE",
+    required=True,
+    help="A file, - for stdout; for other tools their address or folder.",
 )
 @click.option("--readings", is_flag=True, help="One row a reading. CSV, Parquet and JSON.")
 @click.option("--licence", metavar="TEXT", default="", help="Of an archive: an address, or a sentence.")
-@study_option
+@study_argument()
 @store_option
 @json_option
 def command(
@@ -66,6 +72,9 @@ def command(
         raise InputError(
             Problem("--to is empty", expected="a file, or the address or folder of another tool")
         )
+    if where == "-" and (form not in TEXTS or as_json):
+        expected = f"--format {' or '.join(TEXTS)}, without --json"
+        raise InputError(Problem("stdout takes rows alone", expected=expected))
     form = form or _by_ending(where)
     if readings and form not in WRITERS:
         raise InputError(Problem(f"--readings is of CSV, Parquet and JSON, not of {form}"))
@@ -81,13 +90,14 @@ def command(
             elif form in FOREIGN:
                 written = FOREIGN[form](opened, record, where)
             else:
-                written = _rows(opened, record, form, Path(where), readings)
+                file = Path("/dev/stdout" if where == "-" else where)
+                written = _rows(opened, record, form, file, readings)
         except OSError as error:
             raise InputError(Problem(f"cannot write {where}: {error.strerror or error}")) from error
     what = {"study": record.name, "study_id": record.id, "format": form, "file": where}
     if as_json:
         print_json(what | written)
-    else:
+    elif where != "-":
         echo(say(what | written))
     return 0
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from autotune.cli.options import echo, json_option, print_json, store_option, study_option
+from autotune.cli.options import echo, json_option, print_json, store_option, study_argument
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 @click.command("importance")
-@study_option
+@study_argument()
 @click.option("--seed", type=click.IntRange(0), default=0, help="Of the forest and the shuffles.")
 @store_option
 @json_option

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import re
@@ -44,9 +45,28 @@ def same_store(store: str | None) -> str:
 
 
 def study_option(command: Command) -> Command:
-    return click.option(
-        "--study", metavar="NAME", help="Name of a study, or NAME#ID.  [default: the latest]"
-    )(command)
+    return click.option("--study", metavar="NAME", help=STUDY_HELP.format("the latest"))(command)
+
+
+def study_argument(default: str = "the latest") -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """The study that a verb is about, as an argument or as ``--study``; the verb is handed it as
+    ``study``."""
+
+    def decorated(command: Callable[..., int]) -> Callable[..., int]:
+        @functools.wraps(command)
+        def with_study(named: str | None, study: str | None, **others: Any) -> int:
+            if named is not None and study is not None:
+                message = f"the study is {named}, and --study {study}"
+                raise InputError(Problem(message, expected="one study at a time"))
+            return command(study=study if named is None else named, **others)
+
+        option = click.option("--study", metavar="NAME", help=STUDY_HELP.format(default))(with_study)
+        return click.argument("named", metavar="[STUDY]", required=False)(option)
+
+    return decorated
+
+
+STUDY_HELP = "Name of a study, or NAME#ID.  [default: {}]"
 
 
 def json_option(command: Command) -> Command:

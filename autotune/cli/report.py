@@ -8,12 +8,11 @@ from pathlib import Path
 
 import click
 
-from autotune.cli.options import json_option, print_json, store_option, study_option
+from autotune.cli.options import json_option, print_json, store_option, study_argument
 from autotune.cli.writing import write_text
 
 
 @click.command("report")
-@click.argument("label", metavar="[STUDY]", required=False)
 @click.option("-o", "--output", metavar="FILE", help="Where to write it; - is stdout.  [default: STUDY.html]")
 @click.option(
     "--format",
@@ -22,11 +21,10 @@ from autotune.cli.writing import write_text
     help="html: one file for a browser. md: for a pull request, on stdout.  [default: by the file's ending]",
 )
 @click.option("--open", "open_browser", is_flag=True, help="Open it in a browser.")
-@study_option
+@study_argument()
 @store_option
 @json_option
 def command(
-    label: str | None,
     output: str | None,
     form: str | None,
     open_browser: bool,
@@ -34,7 +32,7 @@ def command(
     store: str | None,
     as_json: bool,
 ) -> int:
-    """Write a report of STUDY (a name or NAME#ID, as --study takes; by default the latest of the store).
+    """Write a report of STUDY (a name or NAME#ID; by default the latest of the store).
 
     The HTML is a single file that needs no network: it can be mailed, put on a server or printed.
     """
@@ -47,12 +45,9 @@ def command(
     if as_json and output == "-":
         message = "the report and its JSON document cannot both go to stdout"
         raise InputError(Problem(message, hint="give -o a file, or leave --json out"))
-    if label is not None and study is not None:
-        message = f"a report of {label}, and --study {study}"
-        raise InputError(Problem(message, expected="one study at a time"))
     form = form or ("md" if output and output.endswith((".md", ".markdown")) else "html")
     with Store.open(store, readonly=True) as opened:
-        page = study_page(opened, label or study, time.time())
+        page = study_page(opened, study, time.time())
     text = markdown(page) if form == "md" else html_page(page)
     place = output or ("-" if form == "md" and not as_json else f"{_file_name(page.title)}.{form}")
     if place == "-":

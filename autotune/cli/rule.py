@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from autotune.cli.options import json_option, print_json, store_option, study_option
+from autotune.cli.options import json_option, print_json, store_option, study_argument
 from autotune.cli.writing import write_text
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ FORMS = (".py", ".json")
 @click.option(
     "--leaves", type=click.IntRange(1), default=8, help="The most configurations to choose between."
 )
-@study_option
+@study_argument()
 @store_option
 @json_option
 def command(output: str | None, leaves: int, study: str | None, store: str | None, as_json: bool) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from autotune.cli.options import echo, json_option, print_json, same_store, store_option
+from autotune.cli.options import echo, json_option, print_json, same_store, store_option, study_argument
 from autotune.measure.diagnostics import headline
 
 if TYPE_CHECKING:
@@ -18,13 +18,13 @@ TOP = 10
 
 
 @click.command("show")
-@click.option("--study", metavar="NAME", help="Name of a study, or NAME#ID.  [default: all are listed]")
+@study_argument("all are listed")
 @click.option("--top", type=click.IntRange(1), metavar="N", help="How many of the best trials to list.  [10]")
 @click.option("--failures", is_flag=True, help="List every failed trial with its message.")
 @store_option
 @json_option
 def command(study: str | None, top: int | None, failures: bool, store: str | None, as_json: bool) -> int:
-    """Show the studies of a store; with --study, one study: its best trials, failures and history.
+    """Show the studies of a store; with STUDY, one study: its best trials, failures and history.
 
     --top and --failures are of the latest study where none is named.
     """

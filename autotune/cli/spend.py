@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from autotune.cli.options import echo, json_option, print_json, store_option, study_option
+from autotune.cli.options import echo, json_option, print_json, store_option, study_argument
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 @click.command("spend")
-@study_option
+@study_argument()
 @store_option
 @json_option
 def command(study: str | None, store: str | None, as_json: bool) -> int:

@@ -18,8 +18,10 @@ SQLITE = b"SQLite format 3\0"
 
 
 def is_database(file: Path) -> bool:
-    """Whether it is a database of SQLite; what cannot be read is for others to say."""
+    """Whether it is a database of SQLite. What cannot be read is for others to say; a pipe is not read."""
     try:
+        if not file.is_file():
+            return False
         with file.open("rb") as opened:
             return opened.read(len(SQLITE)) == SQLITE
     except OSError:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -27,6 +29,20 @@ def test_parquet_holds_a_knob_of_several_kinds_as_json(tmp_path: Path) -> None:
     lists = json.dumps("[1, 2]")  # which is text in the other forms too
     assert {'"row"', lists, "true", "1.5"} <= set(frame["knob.layout"])
     assert set(frame["knob.tile"]) == {1.0, 2.5}
+
+
+def test_rows_of_a_named_study_go_through_a_pipe(tmp_path: Path) -> None:
+    make_mixed(tmp_path / "mixed.db").close()
+    verb = [sys.executable, "-m", "autotune", "export", "mixed", "--store", str(tmp_path / "mixed.db")]
+    for where in (["--to", "-"], ["--to", "/dev/stdout"]):
+        done = subprocess.run(
+            [*verb, *where, "--format", "csv"], capture_output=True, text=True, check=True, timeout=60
+        )
+        assert done.stdout.startswith("study,trial,status,")
+    done = subprocess.run(
+        [*verb, "--to", "-", "--format", "json"], capture_output=True, text=True, check=True
+    )
+    assert {row["study"] for row in json.loads(done.stdout)} == {"mixed"}
 
 
 @pytest.mark.parametrize("form", ["csv", "json", "t4", "archive", "optuna"])

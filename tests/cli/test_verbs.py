@@ -302,6 +302,9 @@ def test_a_misspelt_verb_is_named_with_the_nearest(tmp_path: Path) -> None:
         (["verify", "small", "--recipes", "r.json"], "one of them at a time"),
         (["verify", "--digest", "00"], "--digest is of an archive"),
         (["report", "small", "--study", "small"], "one study at a time"),
+        (["show", "small", "--study", "other"], "the study is small, and --study other"),
+        (["export", "--to", "-"], "stdout takes rows alone"),
+        (["export", "--to", "-", "--format", "csv", "--json"], "without --json"),
         (["export", "--to", "a.csv", "--licence", "MIT"], "--licence is of an archive, not of csv"),
     ],
 )

@@ -81,7 +81,7 @@ def _draw(figure: Figure) -> str:
     stream = io.StringIO()
     with _ONE_AT_A_TIME, matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
         # The browser draws the text, and has other fonts.
-        warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
+        warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
         figure.savefig(
             stream, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
         )

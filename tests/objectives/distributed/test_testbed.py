@@ -34,16 +34,15 @@ def group_of(*links: Link, stall: float = 5.0) -> ProcessGroup:
 def check_link(links: tuple[Link, Link], bandwidth: float, round_trip: float) -> Any:
     """See that the links come out as asked, and return the traffic.
 
-    More than was asked for would be a fault whatever the machine does. Less is one only where it is far
-    less, in each of four tries: a host that takes the cores away carries less.
+    A fault would show in each of four tries. In one of them a host that takes the cores away carries less, or
+    more where what was kept waiting comes at once.
     """
     wanted = bandwidth * 1448 / 1500  # 52 of 1,500 bytes are headers
     for _ in range(4):
         with group_of(*links, stall=20.0) as group:
             tried = try_link(group, seconds=1.0)
             traffic: Any = group.network.traffic()  # type: ignore[attr-defined]
-        assert tried.bandwidth < 1.1 * wanted and tried.round_trip > 0.9 * round_trip
-        if tried.bandwidth > 0.6 * wanted and tried.round_trip < 1.6 * round_trip:
+        if 0.6 < tried.bandwidth / wanted < 1.1 and 0.9 < tried.round_trip / round_trip < 1.6:
             return traffic
     raise AssertionError(f"{tried}, not {wanted} bits/s and {round_trip} s")
 
