@@ -150,6 +150,14 @@ def test_processes_left_behind_end_with_their_trial(nothing_left: Left, fault: s
         assert run(executor, spec, ["none"])["none"].status == "ok"
 
 
+def test_threads_at_work_end_with_their_trial(nothing_left: Left) -> None:
+    faults = ["leave a thread at work", "leave a thread that waits"]
+    outcomes = one_after_another(FUNCTION, faults, nothing_left)
+    assert [outcome.status for outcome in outcomes.values()] == ["ok", "ok"]
+    assert "threads that it left running" in str(outcomes[faults[0]].facts["leftovers"])
+    assert "leftovers" not in outcomes[faults[1]].facts, "a pool is kept from trial to trial"
+
+
 def test_megabytes_of_output_neither_block_nor_stay(nothing_left: Left) -> None:
     outcome = one_after_another(FUNCTION, ["print megabytes"], nothing_left)["print megabytes"]
     assert outcome.status == "ok"
@@ -161,6 +169,7 @@ def test_what_one_leaves_behind_does_not_reach_the_next(nothing_left: Left) -> N
     faults = ["set an alarm", "set a timer", "change the folder", "close its output"]
     faults += ["close the descriptor of its output", "have no output", "have an output of its own"]
     faults += ["limit its memory", "forbid files", "allow no depth", "collect no garbage"]
+    faults += ["set a variable", "empty a variable", "delete a variable"]
     outcomes = one_after_another(FUNCTION, faults, nothing_left)
     assert {fault: outcomes[fault].message for fault in faults} == dict.fromkeys(faults, "")
 

@@ -26,6 +26,7 @@ class Surroundings:
         self._folder = os.open(".", os.O_PATH | os.O_CLOEXEC)  # it may be removed, or get another name
         self._mask = os.umask(0)
         os.umask(self._mask)
+        self._variables = os.environ.copy()
         self._limits = {number: resource.getrlimit(number)[0] for number in _LIMITS}
         self._collects = gc.isenabled()
         self._depth = sys.getrecursionlimit()
@@ -49,6 +50,9 @@ class Surroundings:
             if _is_lower(soft, before):
                 with suppress(OSError, ValueError):  # who has lowered what is allowed cannot raise it again
                     resource.setrlimit(number, (before, hard))
+        for name in os.environ.keys() - self._variables.keys():
+            del os.environ[name]
+        os.environ.update(self._variables)
         os.umask(self._mask)
         os.fchdir(self._folder)
         pin(self._cores)

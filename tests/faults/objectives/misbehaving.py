@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -115,6 +116,17 @@ def leave_open(count: int) -> None:
             OPEN.append(os.open("/dev/null", os.O_RDONLY))
 
 
+def leave_a_thread(*, while_: bool) -> None:
+    """One that computes without end, or waits for work as those of a pool do."""
+
+    def work() -> None:
+        while while_:
+            sum(range(1000))
+        threading.Event().wait()
+
+    threading.Thread(target=work, daemon=True).start()
+
+
 class Half:
     """It can be written to, and that is all."""
 
@@ -125,6 +137,7 @@ class Half:
 def use_surroundings() -> None:
     """What a configuration may count on, whichever was measured before it."""
     assert gc.isenabled()
+    assert "LEFT_BEHIND" not in os.environ and os.environ["PATH"]
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "inside").mkdir()
         (Path(folder) / "inside" / "file").write_bytes(bytes(10_000_000))
@@ -186,6 +199,11 @@ FAULTS = {
     "allow no depth": lambda: sys.setrecursionlimit(len(inspect.stack()) + 30),
     "collect no garbage": gc.disable,
     "change the folder": lambda: os.chdir("/"),
+    "set a variable": lambda: os.environ.update(LEFT_BEHIND="1"),
+    "empty a variable": lambda: os.environ.update(PATH=""),
+    "delete a variable": lambda: os.environ.pop("PATH", None),
+    "leave a thread at work": lambda: leave_a_thread(while_=True),
+    "leave a thread that waits": lambda: leave_a_thread(while_=False),
     "close its output": lambda: sys.stdout.close(),
     "close the descriptor of its output": close_output,
     "have no output": lambda: setattr(sys, "stdout", None),
