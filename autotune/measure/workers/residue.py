@@ -16,7 +16,6 @@ from autotune.measure.libc import trim_heap
 from autotune.measure.workers.descendants import descendants, reap
 from autotune.measure.workers.memory import resident
 
-
 WATCHED_SECONDS = 0.02
 """How long threads that were left are watched. Those of a pool that waits for work cost trials no more."""
 
