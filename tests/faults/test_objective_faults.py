@@ -150,6 +150,25 @@ def test_processes_left_behind_end_with_their_trial(nothing_left: Left, fault: s
         assert run(executor, spec, ["none"])["none"].status == "ok"
 
 
+@pytest.mark.parametrize("fault", ["leave a daemon", "work in a pool"])
+def test_what_an_entrant_leaves_behind_stands_still_while_others_are_read(
+    nothing_left: Left, fault: str
+) -> None:
+    spec = spec_of(FUNCTION, [fault])
+    with closing(WorkerExecutor(spec, DEVICE)) as executor:
+        before = set(nothing_left())
+        entrant = executor.entrant(spec.space.configuration({"fault": fault, "number": 0}), "trial 0")
+        own = set(nothing_left()) - before  # its guardian and its worker
+        for seed in range(3):
+            assert entrant.read(seed) and entrant.failure is None
+            left = set(nothing_left()) - before - own
+            assert left and {state_of(pid) for pid in left} == {"T"}
+
+
+def state_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+
+
 def test_threads_at_work_end_with_their_trial(nothing_left: Left) -> None:
     faults = ["leave a thread at work", "leave a thread that waits"]
     outcomes = one_after_another(FUNCTION, faults, nothing_left)

@@ -6,6 +6,7 @@ import gc
 import math
 import os
 import resource
+import signal
 import sys
 import threading
 import time
@@ -13,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from autotune.measure.libc import trim_heap
-from autotune.measure.workers.descendants import descendants, reap
+from autotune.measure.workers.descendants import descendants, reap, signal_all
 from autotune.measure.workers.memory import resident
 
 WATCHED_SECONDS = 0.02
@@ -29,6 +30,7 @@ class Residue:
     def __init__(self, cap: int | None = None) -> None:
         self._standing = frozenset(descendants(os.getpid()))
         """Processes that the objective started when it was made, to serve all configurations."""
+        self._stopped: frozenset[int] = frozenset()
         self._threads = frozenset(threading.enumerate())
         self._files = _open_files()
         self._cap = cap
@@ -41,9 +43,7 @@ class Residue:
 
         ``standing``: processes that the objective keeps. All others below this one are killed.
         """
-        # Orphans come to this process while it lives: no child means that nobody was left behind.
-        kept = self._standing | standing | _helpers_of_python()
-        if reap(lambda *_: None) and set(descendants(os.getpid())) - kept:
+        if self._left(standing):
             return "processes that it left behind were killed"
         if self._works_on():
             return "threads that it left running were ended, with their process"
@@ -53,6 +53,26 @@ class Residue:
         if self._cap is not None and self._fills_up(work, self._cap):
             return "so much memory was left in use, by it and those before, that the next trials lack it"
         return ""
+
+    def stop(self, standing: frozenset[int]) -> None:
+        """Stop the processes that would be killed, until :meth:`go_on`.
+
+        Of what stands in a finale each has a process, on the same cores, and those of its readings to come may
+        be a pool of workers.
+        """
+        self._stopped = self._left(standing)
+        signal_all(self._stopped, signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        signal_all(self._stopped, signal.SIGCONT)
+        self._stopped = frozenset()
+
+    def _left(self, standing: frozenset[int]) -> frozenset[int]:
+        """The processes below this one that nobody keeps."""
+        # Orphans come to this process while it lives: no child means that nobody was left behind.
+        if not reap(lambda *_: None):
+            return frozenset()
+        return frozenset(descendants(os.getpid())) - self._standing - standing - _helpers_of_python()
 
     def _works_on(self) -> bool:
         """Whether threads of Python are at work that were not there when this was made.

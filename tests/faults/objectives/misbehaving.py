@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import gc
 import inspect
+import multiprocessing
 import os
 import resource
 import signal
@@ -14,6 +15,7 @@ import sys
 import tempfile
 import threading
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +75,16 @@ def leave_a_daemon() -> None:
                 signal.pause()
         os._exit(0)
     os.wait()
+
+
+POOL: list[ProcessPoolExecutor] = []
+
+
+def work_in_a_pool() -> None:
+    """One that is kept from reading to reading."""
+    if not POOL:
+        POOL.append(ProcessPoolExecutor(2, multiprocessing.get_context("fork")))
+    assert list(POOL[0].map(abs, [-1, -2])) == [1, 2]
 
 
 def print_megabytes() -> None:
@@ -168,6 +180,7 @@ FAULTS = {
     ),
     "fork children": fork_children,
     "leave a daemon": leave_a_daemon,
+    "work in a pool": work_in_a_pool,
     "leave a daemon and crash": leave_a_daemon_and_crash,
     "leave a daemon and hang": leave_a_daemon_and_hang,
     "eat memory": eat_memory,
