@@ -165,6 +165,7 @@ def test_a_module_on_the_path(tmp_path: Path) -> None:
             "measure",
             r"objective\.py:1: the objective needs the module 'not_a_mod",
         ),
+        ("from .b import c", "measure", r"relative import(.|\n)*module of its package, .+\.objective:NAME"),
         (
             "def measur(a): return 1",
             "measure",
@@ -280,10 +281,3 @@ def test_an_init_that_does_not_call_ours_leaves_no_objective_without_context(
     """Each trial crashed: there was no attribute 'context'."""
     context = Context({}, {}, tmp_path)
     assert make_objective(found, context).context is context
-
-
-def test_a_file_that_imports_relatively_is_to_be_named_as_a_module_of_its_package(tmp_path: Path) -> None:
-    (tmp_path / "kernels").mkdir()
-    (tmp_path / "kernels" / "one.py").write_text("from .helper import size\n")
-    with pytest.raises(InputError, match=r"relative import(.|\n)*module of its package, kernels\.one:NAME"):
-        load_objective(PythonObjective("kernels/one.py:f", tmp_path), Context(FrozenMap({}), {}, tmp_path))

@@ -57,8 +57,8 @@ class Residue:
     def stop(self, standing: frozenset[int]) -> None:
         """Stop the processes that would be killed, until :meth:`go_on`.
 
-        Of what stands in a finale each has a process, on the same cores, and those of its readings to come may
-        be a pool of workers.
+        All that stand in a finale have processes on the same cores, and what is left may be a pool of workers
+        that the next reading works with.
         """
         self._stopped = self._left(standing)
         signal_all(self._stopped, signal.SIGSTOP)
