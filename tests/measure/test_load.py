@@ -182,6 +182,11 @@ def test_a_module_on_the_path(tmp_path: Path) -> None:
             r"measure\(\) makes a coroutine, which measures nothing",
         ),
         (
+            "class Async:\n  async def __call__(self, a): return 1\nmeasure = Async()",
+            "measure",
+            r"Async\(\) makes a coroutine, which measures nothing",
+        ),
+        (
             "import autotune\nclass measure(autotune.Objective):\n  def measure(self, l, r): yield 1",
             "measure",
             r"measure\(\) makes a generator",
