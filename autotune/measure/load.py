@@ -86,7 +86,7 @@ def make_objective(
 
 def _require_numbers(function: Any, where: Location | None) -> None:
     """Raise :class:`InputError` for a function that is sure to return none, since calling does not run it."""
-    for called in (function, getattr(type(function), "__call__", None)):
+    for called in (function, inspect.getattr_static(type(function), "__call__", None)):
         made = "a coroutine" if inspect.iscoroutinefunction(called) else ""
         if inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called):
             made = "a generator"
