@@ -147,7 +147,9 @@ class Baseline:
 class Objective:
     """Base class of objectives written in Python. Only :meth:`measure` must be overridden.
 
-    One instance lives in each process that prepares or measures; ``__init__`` must be cheap.
+    One instance lives in each process that prepares or measures; ``__init__`` must be cheap. What a
+    configuration changes of its process (folder, environment variables, output, limits) is undone behind it;
+    what is to stay is set in ``__init__``, or where the module is loaded.
     """
 
     sources: ClassVar[tuple[str, ...]] = ()
