@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from autotune.errors import InputError
+from autotune.measure import program
 from autotune.measure.commands.command import CommandRunner
 from autotune.measure.commands.crashed import CommandCrashed
 from autotune.measure.commands.shared_folder import _beside_the_locks
@@ -355,6 +356,17 @@ run_program(["sh", "-c", script], Path({str(tmp_path)!r}), {{"PATH": "/bin:/usr/
     parent.wait()
     gone, _ = psutil.wait_procs([child], timeout=20)
     assert gone or child.status() == psutil.STATUS_ZOMBIE
+
+
+def test_what_comes_before_the_program_is_none_of_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To copy this process, which has loaded much, takes longer than many a program."""
+    slow = 0.2
+    monkeypatch.setattr(program, "dying_with_parent", lambda: lambda: time.sleep(slow))
+    began = time.perf_counter()
+    ran = run_program(["true"], tmp_path, os.environ)
+    assert 0 < ran.seconds <= time.perf_counter() - began - slow
 
 
 def test_an_interrupt_kills_it(tmp_path: Path) -> None:
