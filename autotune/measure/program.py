@@ -21,6 +21,7 @@ from typing import IO, Protocol
 
 from autotune.measure.libc import dying_with_parent
 from autotune.measure.telling import signal_name, telling_line
+from autotune.measure.workers.memory import note_program
 
 HEAD_BYTES = 1 << 16
 TAIL_BYTES = 1 << 20
@@ -100,11 +101,11 @@ def run_program(
     try:
         with process.stdout, process.stderr:
             _collect(process.pid, {process.stdout: out, process.stderr: err}, attendant)
-            code = process.wait()
+            code = _reaped(process)
             seconds = time.perf_counter() - began.at
     except BaseException:
         process.kill()
-        process.wait()
+        _reaped(process)
         raise
     return Finished(
         exit_code=code if code >= 0 else None,
@@ -113,6 +114,15 @@ def run_program(
         stderr=err.text,
         seconds=seconds,
     )
+
+
+def _reaped(process: subprocess.Popen[bytes]) -> int:
+    """Wait for its end, and note what memory it took; its exit code as :mod:`subprocess` has it."""
+    if process.returncode is None:
+        _, status, usage = os.wait4(process.pid, 0)
+        note_program(1024 * usage.ru_maxrss)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode
 
 
 class _Moment:
