@@ -172,6 +172,7 @@ def test_nan_is_passed_on(tmp_path: Path) -> None:
         ),
         ('{"time": "soon", "error": 0}', "'time' is 'soon', which is no number"),
         ('{"time": [1], "error": 0}', "no number"),
+        ('{"time": null, "error": 0}', "the metric 'time' is null in the JSON object it printed last"),
         ('{"time": "0.3", "error": 0}', "'time' is the text '0.3', not a number: write it without quotes"),
         ('{"time": 1}', "no metric 'error'"),
     ],
