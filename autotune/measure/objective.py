@@ -15,6 +15,7 @@ started and left behind are killed when its trial is over.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -100,6 +101,13 @@ class Context:
     def size(self, name: str, default: int | None = None, *, least: int = 1) -> int:
         """A size of the workload, as :func:`size_in` reads it."""
         return size_in(self.workload, name, default, least=least)
+
+    def amount(self, name: str, above: float = 0.0) -> float:
+        """A number of the workload that need not be whole. Raises :class:`Infeasible` for any other."""
+        value = self.workload.get(name)
+        if not isinstance(value, Real) or isinstance(value, bool) or not above < float(value) < math.inf:
+            raise Infeasible(f"{name} should be a number above {above:g}, and is {value!r}")
+        return float(value)
 
 
 def size_in(workload: Mapping[str, Any], name: str, default: int | None = None, *, least: int = 1) -> int:
