@@ -188,7 +188,13 @@ def test_what_one_leaves_behind_does_not_reach_the_next(nothing_left: Left) -> N
     faults = ["set an alarm", "set a timer", "change the folder", "close its output"]
     faults += ["close the descriptor of its output", "have no output", "have an output of its own"]
     faults += ["limit its memory", "forbid files", "allow no depth", "collect no garbage"]
-    faults += ["set a variable", "empty a variable", "delete a variable"]
+    faults += [
+        "ignore its children",
+        "block an alarm",
+        "set a variable",
+        "empty a variable",
+        "delete a variable",
+    ]
     outcomes = one_after_another(FUNCTION, faults, nothing_left)
     assert {fault: outcomes[fault].message for fault in faults} == dict.fromkeys(faults, "")
 

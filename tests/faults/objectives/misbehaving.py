@@ -149,7 +149,9 @@ class Half:
 def use_surroundings() -> None:
     """What a configuration may count on, whichever was measured before it."""
     assert gc.isenabled()
+    assert not signal.pthread_sigmask(signal.SIG_BLOCK, ())
     assert "LEFT_BEHIND" not in os.environ and os.environ["PATH"]
+    assert subprocess.run(["false"], check=False).returncode == 1
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "inside").mkdir()
         (Path(folder) / "inside" / "file").write_bytes(bytes(10_000_000))
@@ -207,6 +209,8 @@ FAULTS = {
     "leave files open": lambda: leave_open(1000),
     "leave all files open": lambda: leave_open(10**9),
     "set a timer": lambda: signal.setitimer(signal.ITIMER_VIRTUAL, 0.01),
+    "ignore its children": lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
+    "block an alarm": lambda: signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGPROF]),
     "limit its memory": lambda: resource.setrlimit(resource.RLIMIT_AS, (1, resource.RLIM_INFINITY)),
     "forbid files": lambda: os.umask(0o777),
     "allow no depth": lambda: sys.setrecursionlimit(len(inspect.stack()) + 30),
