@@ -150,19 +150,26 @@ def test_processes_left_behind_end_with_their_trial(nothing_left: Left, fault: s
         assert run(executor, spec, ["none"])["none"].status == "ok"
 
 
-@pytest.mark.parametrize("fault", ["leave a daemon", "work in a pool"])
-def test_what_an_entrant_leaves_behind_stands_still_while_others_are_read(
-    nothing_left: Left, fault: str
-) -> None:
+def states_of_what_an_entrant_leaves(left: Left, fault: str) -> set[str]:
+    """While others would be read, after each of some readings."""
     spec = spec_of(FUNCTION, [fault])
     with closing(WorkerExecutor(spec, DEVICE)) as executor:
-        before = set(nothing_left())
+        before = set(left())
         entrant = executor.entrant(spec.space.configuration({"fault": fault, "number": 0}), "trial 0")
-        own = set(nothing_left()) - before  # its guardian and its worker
+        own = set(left()) - before  # its guardian and its worker
+        states: set[str] = set()
         for seed in range(3):
             assert entrant.read(seed) and entrant.failure is None
-            left = set(nothing_left()) - before - own
-            assert left and {state_of(pid) for pid in left} == {"T"}
+            states |= {state_of(pid) for pid in set(left()) - before - own}
+    return states
+
+
+def test_what_an_entrant_leaves_at_work_stands_still_while_others_are_read(nothing_left: Left) -> None:
+    assert states_of_what_an_entrant_leaves(nothing_left, "leave a process at work") == {"T"}
+
+
+def test_what_waits_for_the_next_reading_is_left_alone(nothing_left: Left) -> None:
+    assert "S" in states_of_what_an_entrant_leaves(nothing_left, "work in a pool")
 
 
 def state_of(pid: int) -> str:

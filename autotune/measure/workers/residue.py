@@ -13,6 +13,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from autotune.measure.crowd import ready_threads
 from autotune.measure.libc import trim_heap
 from autotune.measure.workers.descendants import descendants, reap, signal_all
 from autotune.measure.workers.memory import resident
@@ -22,6 +23,8 @@ WATCHED_SECONDS = 0.01
 
 BUSY = 0.2
 """The part of a core from which on a thread is at work: a timer that looks up now and then takes less."""
+
+_ANY_CORE = frozenset(range(os.sysconf("SC_NPROCESSORS_CONF")))
 
 
 class Residue:
@@ -55,12 +58,13 @@ class Residue:
         return ""
 
     def stop(self, standing: frozenset[int]) -> None:
-        """Stop the processes that would be killed, until :meth:`go_on`.
+        """Stop those of the processes that would be killed that are at work, until :meth:`go_on`.
 
-        All that stand in a finale have processes on the same cores, and what is left may be a pool of workers
-        that the next reading works with.
+        All that stand in a finale have processes on the same cores. What waits is left alone: it may be a
+        pool that the next reading works with, or servers that look after each other.
         """
-        self._stopped = self._left(standing)
+        left = self._left(standing)
+        self._stopped = frozenset(pid for pid in left if ready_threads(pid, _ANY_CORE))
         signal_all(self._stopped, signal.SIGSTOP)
 
     def go_on(self) -> None:

@@ -77,6 +77,12 @@ def leave_a_daemon() -> None:
     os.wait()
 
 
+def leave_a_process_at_work() -> None:
+    if os.fork() == 0:
+        while True:
+            pass
+
+
 POOL: list[ProcessPoolExecutor] = []
 
 
@@ -182,6 +188,7 @@ FAULTS = {
     ),
     "fork children": fork_children,
     "leave a daemon": leave_a_daemon,
+    "leave a process at work": leave_a_process_at_work,
     "work in a pool": work_in_a_pool,
     "leave a daemon and crash": leave_a_daemon_and_crash,
     "leave a daemon and hang": leave_a_daemon_and_hang,
