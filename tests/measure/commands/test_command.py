@@ -23,7 +23,6 @@ from autotune.measure.commands.shared_folder import _beside_the_locks
 from autotune.measure.objective import Context, Infeasible, WrongAnswer
 from autotune.measure.program import Bounded, run_program
 from autotune.measure.turns import FileLock
-from autotune.measure.workers.memory import PeakMemory
 from autotune.space.configuration import Configuration
 from autotune.space.spec import CommandObjective, MetricSpec
 from autotune.status import Status
@@ -371,14 +370,26 @@ def test_what_comes_before_the_program_is_none_of_its_time(
     assert 0 < ran.seconds <= time.perf_counter() - began - slow
 
 
-def test_the_memory_of_a_program_is_its_own_also_where_one_before_took_more(tmp_path: Path) -> None:
-    def peak(megabytes: int) -> float:
-        memory = PeakMemory()
-        run_program([sys.executable, "-S", "-c", f"bytearray({megabytes} << 20)"], tmp_path, os.environ)
-        return memory.read() / 2**20
+PEAKS = """
+import os, sys
+from pathlib import Path
+from autotune.measure.program import run_program
+from autotune.measure.workers.memory import PeakMemory
 
-    base = peak(0)
-    assert base + 150 < peak(400) and base + 50 < peak(200) < base + 300
+def peak(megabytes):
+    memory = PeakMemory()
+    run_program([sys.executable, "-S", "-c", f"bytearray({megabytes} << 20)"], Path(), os.environ)
+    return memory.read() / 2**20
+
+print(peak(0), peak(400), peak(200))
+"""
+
+
+def test_the_memory_of_a_program_is_its_own_also_where_one_before_took_more() -> None:
+    """Measured by a process that is small itself, as a worker is."""
+    ran = subprocess.run([sys.executable, "-c", PEAKS], capture_output=True, text=True, check=True)
+    none, large, middle = map(float, ran.stdout.split())
+    assert none + 150 < large and none + 50 < middle < none + 300
 
 
 def test_an_interrupt_kills_it(tmp_path: Path) -> None:
