@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
+import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,11 +23,12 @@ _NOTHING = object()
 def describe_callable(given: Any) -> CallableObjective:
     """The identity of a class, an instance or a function.
 
-    It is its source, with the numbers and texts that are bound to it: defaults, what it encloses, the
-    arguments of a :class:`functools.partial`, those of its constructor that an instance keeps under their
-    names. A lambda, of which the source is only known with the line around it, counts by what Python made
-    of it. Not seen are other state of instances, which may change in use, lists and the like, and what is
-    global.
+    It is its source (of a class also that of the classes that it inherits from, but for installed ones; of a
+    decorated function also that of the decorators), with the numbers and texts that are bound to it:
+    defaults, what it encloses, the arguments of a :class:`functools.partial`, those of its constructor that
+    an instance keeps under their names. A lambda, of which the source is only known with the line around it,
+    counts by what Python made of it. Not seen are other state of instances, which may change in use, lists
+    and the like, and what is global.
     """
     kind = _kind(given)
     digest = hashlib.sha256("\n".join(_facts(given, DEEPEST)).encode()).hexdigest()[:16]
@@ -62,11 +64,14 @@ def _facts(given: Any, deep: int) -> Iterator[str]:
     elif callable(given) and deep:
         kind = _kind(given)
         yield _text(kind)
+        yield from map(_text, _own_bases(kind))
         yield from _facts(_arguments(given), deep - 1)
         if isinstance(kind, FunctionType):
             cells = tuple(_enclosed(cell) for cell in kind.__closure__ or ())
             named = tuple((kind.__kwdefaults__ or {}).items())
             yield from _facts((kind.__defaults__ or (), named, cells), deep - 1)
+        elif hasattr(given, "__wrapped__"):  # what functools.cache and its kind make
+            yield from _facts(given.__wrapped__, deep - 1)
     else:
         yield type(given).__qualname__
 
@@ -101,12 +106,25 @@ def _text(kind: Any) -> str:
     """Its source; what Python made of it where there is none, or only that of the line around it."""
     if getattr(kind, "__name__", "") != "<lambda>":
         try:
-            return textwrap.dedent(inspect.getsource(kind))
+            # By its code: of a function that stands around another one, Python would give the inner one's.
+            return textwrap.dedent(inspect.getsource(getattr(kind, "__code__", kind)))
         except (OSError, TypeError):  # typed in, or not of Python
             pass
     members = {"": kind} if isinstance(kind, FunctionType) else vars(kind)
     made = [(name, _code(m.__code__)) for name, m in sorted(members.items()) if isinstance(m, FunctionType)]
     return repr(made) if made else f"{kind.__module__}:{kind.__qualname__}"
+
+
+def _own_bases(kind: Any) -> Iterator[type]:
+    """The classes that ``kind`` inherits from: none of ours, of Python's or of an installed package."""
+    for base in kind.__mro__[1:] if isinstance(kind, type) else ():
+        file = getattr(sys.modules.get(base.__module__), "__file__", None) or ""
+        installed = {"site-packages", "dist-packages"} & set(Path(file).parts)
+        if base.__module__.partition(".")[0] not in _NOT_OWN and not installed:
+            yield base
+
+
+_NOT_OWN = sys.stdlib_module_names | {"autotune"}
 
 
 def _code(code: CodeType) -> tuple[object, ...]:

@@ -60,7 +60,7 @@ def text_of(error: BaseException) -> str:
     """What an exception says. Its ``__str__``, or that of what it holds, may raise in its turn."""
     try:
         return writable(str(error).strip()[:MOST_TEXT])
-    except Exception as second:  # noqa: BLE001 - whatever an objective's __str__ raises
+    except (Exception, SystemExit) as second:  # noqa: BLE001 - whatever an objective's __str__ raises
         return f"(its text cannot be shown: {type(second).__name__})"
 
 

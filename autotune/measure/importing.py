@@ -125,7 +125,15 @@ def _said_clearly(file: Path) -> Iterator[None]:
         ) from error
     except (Exception, SystemExit) as error:
         where = line_in(error, file) or Location(str(file))
-        raise InputError(Problem(f"{type(error).__name__} on import: {text_of(error)}", where)) from error
+        message = f"{type(error).__name__} on import: {text_of(error)}"
+        raise InputError(Problem(message, where, hint=_package_hint(error, file))) from error
+
+
+def _package_hint(error: BaseException, file: Path) -> str:
+    """A file is loaded as a module that belongs to no package."""
+    if not isinstance(error, ImportError) or "no known parent package" not in text_of(error):
+        return ""
+    return f"name it as a module of its package, {file.parent.name}.{file.stem}:NAME"
 
 
 def line_in(error: BaseException, file: Path) -> Location | None:

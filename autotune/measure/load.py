@@ -86,13 +86,14 @@ def make_objective(
 
 def _require_numbers(function: Any, where: Location | None) -> None:
     """Raise :class:`InputError` for a function that is sure to return none, since calling does not run it."""
-    made = "a coroutine" if inspect.iscoroutinefunction(function) else ""
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        made = "a generator"
-    if made:
-        name = getattr(function, "__name__", repr(function))
-        message = f"{name}() makes {made}, which measures nothing"
-        raise InputError(Problem(message, where, hint="run it inside: return asyncio.run(...), or next(...)"))
+    for called in (function, inspect.getattr_static(type(function), "__call__", None)):
+        made = "a coroutine" if inspect.iscoroutinefunction(called) else ""
+        if inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called):
+            made = "a generator"
+        if made:
+            name = getattr(function, "__name__", type(function).__name__)
+            hint = "run it inside: return asyncio.run(...), or next(...)"
+            raise InputError(Problem(f"{name}() makes {made}, which measures nothing", where, hint=hint))
 
 
 def _uncallable(kind: type[Objective]) -> Iterator[Problem]:

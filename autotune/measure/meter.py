@@ -51,6 +51,7 @@ class Meter:
             pass  # the reporter knows why
         finally:
             self._objective.report = SILENT
+            reporter.close()
         reported = dict(reporter.last.metrics) if reporter.last is not None else {}
         if reporter.ended is not None or (returned is None and reported):
             return Sample(reported, self.clock.context)

@@ -15,6 +15,7 @@ started and left behind are killed when its trial is over.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -101,6 +102,13 @@ class Context:
         """A size of the workload, as :func:`size_in` reads it."""
         return size_in(self.workload, name, default, least=least)
 
+    def amount(self, name: str, above: float = 0.0) -> float:
+        """A number of the workload that need not be whole. Raises :class:`Infeasible` for any other."""
+        value = self.workload.get(name)
+        if not isinstance(value, Real) or isinstance(value, bool) or not above < float(value) < math.inf:
+            raise Infeasible(f"{name} should be a number above {above:g}, and is {value!r}")
+        return float(value)
+
 
 def size_in(workload: Mapping[str, Any], name: str, default: int | None = None, *, least: int = 1) -> int:
     """A size of a workload: a whole number, ``least`` or more; ``default`` where the workload does not say.
@@ -147,7 +155,9 @@ class Baseline:
 class Objective:
     """Base class of objectives written in Python. Only :meth:`measure` must be overridden.
 
-    One instance lives in each process that prepares or measures; ``__init__`` must be cheap.
+    One instance lives in each process that prepares or measures; ``__init__`` must be cheap. What a
+    configuration changes of its process (folder, environment variables, output, limits) is undone behind it;
+    what is to stay is set in ``__init__``, or where the module is loaded.
     """
 
     sources: ClassVar[tuple[str, ...]] = ()

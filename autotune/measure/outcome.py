@@ -97,7 +97,7 @@ class Outcome:
     exit_code: int | None = None
     signal: int | None = None
     peak_memory: int | None = None
-    """Bytes, the largest resident size of the measuring process during the trial."""
+    """Bytes, the largest resident size in the trial of the measuring process, or of a program that it ran."""
     facts: Mapping[str, object] = field(default_factory=dict)
     """What else is known, as JSON: the bytes the compiler made, the cores pinned to, ``replayed`` ..."""
     artifacts: Mapping[str, bytes] = field(default_factory=dict)

@@ -38,10 +38,15 @@ MOST_TASKS = 1000
 
 
 class ReadyThreads:
-    """Counts the ready threads of a worker that is pinned to ``cores``, when :meth:`look` is called."""
+    """Counts the ready threads of a worker that is pinned to ``cores``, when :meth:`look` is called.
 
-    def __init__(self, cores: Sequence[int]) -> None:
+    ``below``: so many generations, from the process on that is looked at, do not count. A worker that runs
+    programs does nothing itself but read what they print, which may be much.
+    """
+
+    def __init__(self, cores: Sequence[int], below: int = 0) -> None:
         self._cores = frozenset(cores)
+        self._below = below
         self._counts: list[int] = []
         self._wait = FIRST_SECONDS
         self._due = time.monotonic() + self._wait
@@ -53,7 +58,7 @@ class ReadyThreads:
     def look(self, pid: int) -> None:
         """Count now, if it is time to; ``pid`` is the worker's, whose descendants count as well."""
         if self.timeout() == 0.0:
-            self._counts.append(ready_threads(pid, self._cores))
+            self._counts.append(ready_threads(pid, self._cores, self._below))
             self._wait = min(self._wait * LONGER, LONGEST_SECONDS)
             self._due = time.monotonic() + self._wait
 
@@ -64,13 +69,16 @@ class ReadyThreads:
         return {READY_THREADS: usual} if usual > len(self._cores) else {}
 
 
-def ready_threads(pid: int, cores: Set[int]) -> int:
+def ready_threads(pid: int, cores: Set[int], below: int = 0) -> int:
     """How many threads of a process and its descendants run on ``cores`` or wait for one of them.
 
-    One that has others to run on, since its program has chosen them itself, does not wait for these.
+    One that has others to run on, since its program has chosen them itself, does not wait for these. The
+    process itself and those ``below`` it do not count for as many generations as that says.
     """
     ready = seen = 0
     processes = [pid]
+    for _ in range(below):
+        processes = [child for process in processes for task in _tasks(process) for child in _children(task)]
     for process in processes:  # grows while it is gone through
         for task in _tasks(process):
             seen += 1
@@ -78,7 +86,7 @@ def ready_threads(pid: int, cores: Set[int]) -> int:
                 # The name in parentheses may hold blanks and parentheses itself.
                 if (task / "stat").read_bytes().rsplit(b")", 1)[1].split()[0] == b"R":
                     ready += os.sched_getaffinity(int(task.name)) <= cores
-                processes += map(int, (task / "children").read_bytes().split())
+            processes += _children(task)
         if seen > MOST_TASKS:
             break
     return ready
@@ -88,4 +96,11 @@ def _tasks(pid: int) -> list[Path]:
     try:
         return list(Path(f"/proc/{pid}/task").iterdir())
     except OSError:
+        return []
+
+
+def _children(task: Path) -> list[int]:
+    try:
+        return [int(pid) for pid in (task / "children").read_bytes().split()]
+    except OSError:  # it has ended
         return []

@@ -7,8 +7,10 @@ waited for by itself: a grandchild that keeps the pipes open does not hold up th
 
 from __future__ import annotations
 
+import mmap
 import os
 import selectors
+import struct
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +21,7 @@ from typing import IO, Protocol
 
 from autotune.measure.diagnostics import signal_name, telling_line
 from autotune.measure.libc import dying_with_parent
+from autotune.measure.workers.memory import note_program
 
 HEAD_BYTES = 1 << 16
 TAIL_BYTES = 1 << 20
@@ -37,7 +40,7 @@ class Finished:
     stdout: str
     stderr: str
     seconds: float
-    """Wall clock, from before the program was started to its end."""
+    """Wall clock, from when its process was to become the program to its end."""
 
     @property
     def succeeded(self) -> bool:
@@ -82,7 +85,7 @@ def run_program(
     ``on_line`` is given each line of stdout as it comes. What it raises ends the program. All that it prints
     goes to the stderr of this process too, as it comes: a worker's is kept with its trial, however that ends.
     """
-    start = time.perf_counter()
+    began = _Moment()
     process = subprocess.Popen(
         list(arguments),
         cwd=folder,
@@ -90,7 +93,7 @@ def run_program(
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        preexec_fn=dying_with_parent(),
+        preexec_fn=_becoming(began),
     )
     assert process.stdout is not None and process.stderr is not None
     out = Bounded() if on_line is None else Lines(on_line)
@@ -98,11 +101,11 @@ def run_program(
     try:
         with process.stdout, process.stderr:
             _collect(process.pid, {process.stdout: out, process.stderr: err}, attendant)
-            code = process.wait()
-            seconds = time.perf_counter() - start
+            code = _reaped(process)
+            seconds = time.perf_counter() - began.at
     except BaseException:
         process.kill()
-        process.wait()
+        _reaped(process)
         raise
     return Finished(
         exit_code=code if code >= 0 else None,
@@ -111,6 +114,47 @@ def run_program(
         stderr=err.text,
         seconds=seconds,
     )
+
+
+def _reaped(process: subprocess.Popen[bytes]) -> int:
+    """Wait for its end, and note what memory it took; its exit code as :mod:`subprocess` has it."""
+    if process.returncode is None:
+        _, status, usage = os.wait4(process.pid, 0)
+        note_program(1024 * usage.ru_maxrss)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode
+
+
+class _Moment:
+    """A time that a child notes, in memory that is shared with it."""
+
+    def __init__(self) -> None:
+        self._memory = mmap.mmap(-1, _TIME.size)
+
+    def note(self) -> None:
+        self._memory[:] = _TIME.pack(time.perf_counter())
+
+    @property
+    def at(self) -> float:
+        return float(_TIME.unpack_from(self._memory)[0])
+
+
+_TIME = struct.Struct("=d")
+
+
+def _becoming(began: _Moment) -> Callable[[], None]:
+    """What the child does before it becomes the program.
+
+    A copy of a process that has loaded large libraries is made first, which takes longer than many a program
+    and is none of its time.
+    """
+    die_with_us = dying_with_parent()
+
+    def become() -> None:
+        die_with_us()
+        began.note()
+
+    return become
 
 
 class Bounded:

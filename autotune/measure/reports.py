@@ -85,6 +85,7 @@ class Reporter:
         self.count = 0
         self.ended: Stopped | None = None
         """Set when the run was told to end, whether or not the objective let the exception pass."""
+        self._over = False
         self._folder = folder
         self._hear = hear
         self._pid = os.getpid()
@@ -127,11 +128,18 @@ class Reporter:
         with self._lock:
             if self.ended is not None:
                 raise self.ended
+            if self._over:
+                return
             try:
                 self._report(self.curve, operator.index(step), {**(metrics or {}), **named})
             except Stopped as stopped:
                 self.ended = stopped
                 raise
+
+    def close(self) -> None:
+        """The run is over. What a thread says that it has left behind would be taken for another trial's."""
+        with self._lock:
+            self._over = True
 
     def _report(self, curve: Curve, step: int, metrics: Mapping[str, float]) -> None:
         before = self.last.step if self.last is not None else -1

@@ -16,6 +16,7 @@ import numpy as np
 from autotune.measure.clocks import monotonic
 from autotune.measure.gathering import NoNotes, Notes, Trial
 from autotune.measure.meter import Meter
+from autotune.measure.mistakes import MissingMetricError
 from autotune.measure.objective import Baseline, Code, Objective
 from autotune.measure.outcome import CODE, RESOURCES, Estimate, Outcome, Reading
 from autotune.measure.pace import Pace
@@ -212,7 +213,7 @@ class Runner:
             stood = {name: Estimate.of_one(value) for name, value in sample.values.items()}
             return trial.outcome(ended.status, ended.message, metrics=trial.checked | stood)
         trial.keep(sample, meter.clock.at)
-        return self._judged(trial)
+        return self._whole(trial, self._judged(trial))
 
     def _repeat(
         self,
@@ -236,7 +237,7 @@ class Runner:
         trial.facts |= {"stopped": f"{decision.verdict}: {decision.reason}"}
         if suspicious := suspicions(trial.values(self._goal.name)):
             trial.facts["suspicions"] = list(suspicious)
-        return self._judged(trial, _ends_as(decision))
+        return self._whole(trial, self._judged(trial, _ends_as(decision)))
 
     def _warm_up(self, trial: Trial, loaded: Any, rng: np.random.Generator, meter: Meter) -> None:
         with trial.during("warmup"):
@@ -269,6 +270,17 @@ class Runner:
         metrics = trial.estimates(self._settings.confidence)
         status, message = beyond_bounds(self._metrics, metrics) or otherwise
         return trial.outcome(status, message, metrics=metrics)
+
+    def _whole(self, trial: Trial, outcome: Outcome) -> Outcome:
+        """``outcome``, unless it is ``ok`` without a number for one of several goals: that is a mistake."""
+        missing = [m.name for m in self._metrics if m.goal and m.name not in outcome.metrics]
+        if outcome.status is Status.OK and missing:
+            names, known = ", ".join(map(repr, missing)), ", ".join(outcome.metrics)
+            with trial.during("measure"):
+                raise MissingMetricError(
+                    f"measure() or check() must return the metric {names}; they returned {known}"
+                )
+        return outcome
 
     def _trial(self) -> Trial:
         return Trial(self._notes, self._own_process)

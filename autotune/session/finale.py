@@ -259,7 +259,7 @@ def _outcome(spec: StudySpec, contender: Contender) -> Outcome:
     if contender.failure is not None:
         return _failed(contender, contender.failure)
     metrics: dict[str, Estimate] = {}
-    for name in dict.fromkeys(r.metric for r in contender.readings):
+    for name in dict.fromkeys(r.metric for r in contender.readings if not r.discarded):
         metrics[name] = estimate(contender.values(name), spec.measure.confidence)
     status, message = beyond_bounds(spec.metrics, metrics) or (Status.OK, "")
     return Outcome(status, metrics, tuple(contender.readings), message=message)

@@ -49,9 +49,9 @@ class AsyncSgd(DistributedObjective):
         self.job = Job(
             context.size("width"),
             context.size("depth", least=0),
-            float(workload["target"]),
+            context.amount("target"),
             context.size("validate"),
-            float(workload["seconds"]),
+            context.amount("seconds"),
         )
         self._checked: dict[int, float] = {}
 

@@ -30,6 +30,9 @@ _LEAD_SECONDS = 0.004
 _CHECKED_ELEMENTS = 40_009
 """A prime: no piece of a round size fits."""
 
+_ELEMENT = 4e-6
+"""Megabytes of one."""
+
 _ROUNDS = 8
 
 _TOLERANCE = {"none": 1e-6, "fp16": 3e-5, "int8": 3e-4}
@@ -41,7 +44,7 @@ class Allreduce(DistributedObjective):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.elements = int(float(context.workload["megabytes"]) * 1e6 / 4)
+        self.elements = int(context.amount("megabytes", above=_ELEMENT) * 1e6 / 4)
         self.gemms = context.size("gemms", 0, least=0)
 
     @property

@@ -50,7 +50,7 @@ class Copies(Objective):
         if self.device.type == "cuda" and not torch.cuda.is_available():
             raise ValueError("PyTorch finds no GPU here")
         self.cuda = self.device.type == "cuda"
-        self.blocks = max(1, int(float(context.workload["megabytes"]) * 1e6 / 4 / BLOCK))
+        self.blocks = max(1, int(context.amount("megabytes") * 1e6 / 4 / BLOCK))
         self.products = context.size("products", 1, least=0)
 
     def load(self, prepared: Any) -> Plan:

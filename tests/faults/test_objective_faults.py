@@ -150,6 +150,40 @@ def test_processes_left_behind_end_with_their_trial(nothing_left: Left, fault: s
         assert run(executor, spec, ["none"])["none"].status == "ok"
 
 
+def states_of_what_an_entrant_leaves(left: Left, fault: str) -> set[str]:
+    """While others would be read, after each of some readings."""
+    spec = spec_of(FUNCTION, [fault])
+    with closing(WorkerExecutor(spec, DEVICE)) as executor:
+        before = set(left())
+        entrant = executor.entrant(spec.space.configuration({"fault": fault, "number": 0}), "trial 0")
+        own = set(left()) - before  # its guardian and its worker
+        states: set[str] = set()
+        for seed in range(3):
+            assert entrant.read(seed) and entrant.failure is None
+            states |= {state_of(pid) for pid in set(left()) - before - own}
+    return states
+
+
+def test_what_an_entrant_leaves_at_work_stands_still_while_others_are_read(nothing_left: Left) -> None:
+    assert states_of_what_an_entrant_leaves(nothing_left, "leave a process at work") == {"T"}
+
+
+def test_what_waits_for_the_next_reading_is_left_alone(nothing_left: Left) -> None:
+    assert "S" in states_of_what_an_entrant_leaves(nothing_left, "work in a pool")
+
+
+def state_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+
+
+def test_threads_at_work_end_with_their_trial(nothing_left: Left) -> None:
+    faults = ["leave a thread at work", "leave a thread that waits"]
+    outcomes = one_after_another(FUNCTION, faults, nothing_left)
+    assert [outcome.status for outcome in outcomes.values()] == ["ok", "ok"]
+    assert "threads that it left running" in str(outcomes[faults[0]].facts["leftovers"])
+    assert "leftovers" not in outcomes[faults[1]].facts, "a pool is kept from trial to trial"
+
+
 def test_megabytes_of_output_neither_block_nor_stay(nothing_left: Left) -> None:
     outcome = one_after_another(FUNCTION, ["print megabytes"], nothing_left)["print megabytes"]
     assert outcome.status == "ok"
@@ -161,6 +195,13 @@ def test_what_one_leaves_behind_does_not_reach_the_next(nothing_left: Left) -> N
     faults = ["set an alarm", "set a timer", "change the folder", "close its output"]
     faults += ["close the descriptor of its output", "have no output", "have an output of its own"]
     faults += ["limit its memory", "forbid files", "allow no depth", "collect no garbage"]
+    faults += [
+        "ignore its children",
+        "block an alarm",
+        "set a variable",
+        "empty a variable",
+        "delete a variable",
+    ]
     outcomes = one_after_another(FUNCTION, faults, nothing_left)
     assert {fault: outcomes[fault].message for fault in faults} == dict.fromkeys(faults, "")
 

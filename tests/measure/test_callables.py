@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import subprocess
 import sys
@@ -31,6 +32,40 @@ def wrapping(function: Callable[..., float]) -> Callable[..., float]:
         return function(x)
 
     return outer
+
+
+def decorated(function: Callable[..., float]) -> Callable[..., float]:
+    @functools.wraps(function)
+    def outer(x: float) -> float:
+        return function(x)
+
+    return outer
+
+
+def decorated_otherwise(function: Callable[..., float]) -> Callable[..., float]:
+    @functools.wraps(function)
+    def outer(x: float) -> float:
+        return 2 * function(x)
+
+    return outer
+
+
+class Slow:
+    def work(self, x: float) -> float:
+        return x
+
+
+class Quick:
+    def work(self, x: float) -> float:
+        return x / 2
+
+
+def made_below(base: type) -> type:
+    class Made(base):  # type: ignore[misc]
+        def __call__(self, x: float) -> float:
+            return self.work(x)  # type: ignore[no-any-return]
+
+    return Made
 
 
 class Kind(Objective):
@@ -104,6 +139,13 @@ def test_another_body_or_another_number_is_another() -> None:
         partial(scaled, by=3.0),
         wrapping(scaled),
         wrapping(enclosing(1.0)),
+        decorated(scaled),
+        decorated_otherwise(scaled),
+        decorated(enclosing(1.0)),
+        functools.cache(scaled),
+        functools.cache(enclosing(1.0)),
+        made_below(Slow)(),
+        made_below(Quick)(),
         Kind,
         Called(),
         Sized(1),

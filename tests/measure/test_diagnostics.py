@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autotune.measure.diagnostics import MOST_MESSAGE, headline, kept, telling_line
+from autotune.measure.diagnostics import MOST_MESSAGE, headline, kept, telling_line, text_of
 
 GCC = """kernel.c: In function 'main':
 kernel.c:6:15: error: 'undeclared' undeclared (first use in this function)
@@ -71,3 +71,12 @@ def test_a_long_message_is_cut_once_and_keeps_the_line_that_tells_why() -> None:
     assert before.startswith("... kernel.c:6:15: error:") and before.endswith(GCC.splitlines()[-1])
     for message in (behind, before, kept(f"{WARNINGS}{GCC}\n{WARNINGS}"), kept("y" * 9000)):
         assert len(message) <= MOST_MESSAGE and kept(message) == message
+
+
+@pytest.mark.parametrize("raised", [ValueError("no text"), SystemExit(1), RecursionError()])
+def test_a_text_that_cannot_be_made_is_no_end_of_anything(raised: BaseException) -> None:
+    class Unprintable(Exception):  # noqa: N818
+        def __str__(self) -> str:
+            raise raised
+
+    assert text_of(Unprintable()) == f"(its text cannot be shown: {type(raised).__name__})"

@@ -165,6 +165,7 @@ def test_a_module_on_the_path(tmp_path: Path) -> None:
             "measure",
             r"objective\.py:1: the objective needs the module 'not_a_mod",
         ),
+        ("from .b import c", "measure", r"relative import(.|\n)*module of its package, .+\.objective:NAME"),
         (
             "def measur(a): return 1",
             "measure",
@@ -179,6 +180,11 @@ def test_a_module_on_the_path(tmp_path: Path) -> None:
             "async def measure(a): return 1",
             "measure",
             r"measure\(\) makes a coroutine, which measures nothing",
+        ),
+        (
+            "class Async:\n  async def __call__(self, a): return 1\nmeasure = Async()",
+            "measure",
+            r"Async\(\) makes a coroutine, which measures nothing",
         ),
         (
             "import autotune\nclass measure(autotune.Objective):\n  def measure(self, l, r): yield 1",

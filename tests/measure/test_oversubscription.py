@@ -60,6 +60,12 @@ def test_threads_that_chose_other_cores_do_not_wait_for_these() -> None:
         assert ready_threads(busy, {min(usual)}) == 0
 
 
+def test_generations_that_are_not_the_programs_own_do_not_count() -> None:
+    with running(f"{SPIN} {SPIN} wait") as busy:
+        assert settle(busy, 2) == 2
+        assert [ready_threads(busy, ALL, below) for below in (0, 1, 2, 3)] == [2, 2, 0, 0]
+
+
 def test_a_process_that_is_gone_has_none() -> None:
     gone = subprocess.Popen(["true"])
     gone.wait()

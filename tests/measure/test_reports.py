@@ -323,3 +323,15 @@ def test_a_program_whose_report_lacks_the_metric_is_told(tmp_path: Path) -> None
 def test_without_a_policy_a_step_is_a_metric_like_any_other(tmp_path: Path) -> None:
     runner = command(tmp_path)
     assert runner.measure(runner.load(Configuration({})), np.random.default_rng(0))["loss"] == 0.5
+
+
+def test_what_a_thread_says_after_its_run_is_not_heard() -> None:
+    session, left = Session(), []
+
+    def run(report: Reporter) -> None:
+        report(1, loss=0.5)
+        left.append(report)
+
+    assert follow(Training(run), session).status is Status.OK
+    left[0](2, loss=-100.0)  # in whatever thread: the next trial would be given it
+    assert session.heard == [(1, True)]

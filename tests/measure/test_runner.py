@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from autotune.measure.objective import Baseline, Code, Context, Infeasible, Objective, WrongAnswer
-from autotune.measure.outcome import Estimate, Outcome
+from autotune.measure.outcome import MISTAKE, Estimate, Outcome
 from autotune.measure.readings import MOST_DISCARDED, Sample
 from autotune.measure.runner import Runner
 from autotune.measure.workers.channel import frame, loads_plain
@@ -378,3 +378,18 @@ def test_what_cuda_says_decides_what_came_of_a_trial() -> None:
     outcome = measure(Refused([]))
     assert outcome.status is Status.INFEASIBLE
     assert outcome.message == "OutOfResources (OutOfResources: shared memory)"
+
+
+def test_a_trial_without_one_of_several_goals_is_not_ok() -> None:
+    goals = (MetricSpec("time", "minimize", "s"), MetricSpec("energy", "minimize", "J"))
+
+    def outcome(reading: object, checked: object = None) -> Outcome:
+        runner = Runner(Tape([reading] * 10, checked), goals, SETTINGS)
+        return runner.measure(lambda: CONFIGURATION, 1)
+
+    missing = outcome({"time": 1.0, "enrgy": 2.0})
+    assert missing.status is Status.CRASHED and "must return the metric 'energy'" in missing.message
+    assert missing.facts[MISTAKE] and len(missing.readings) == 2 * 5, "what was read is kept"
+    assert outcome({"time": 1.0, "energy": 2.0}).status is Status.OK
+    assert outcome({"time": 1.0}, {"energy": 2.0}).status is Status.OK, "a check may give it"
+    assert outcome({"time": float("nan")}).status is Status.DIVERGED

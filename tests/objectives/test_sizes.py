@@ -51,6 +51,27 @@ def test_nor_is_it_cut_to_a_whole_number(tmp_path: Path, name: str, size: str) -
         load_objective(spec.objective, context)
 
 
+@pytest.mark.torch
+@needs_torch
+@pytest.mark.parametrize(
+    ("name", "amount"),
+    [
+        ("comm-allreduce", "megabytes"),
+        ("comm-copies", "megabytes"),
+        ("async-sgd", "target"),
+        ("async-sgd", "seconds"),
+    ],
+)
+@pytest.mark.parametrize("value", [0, -1, "x", True])
+def test_an_amount_of_nothing_is_refused(tmp_path: Path, name: str, amount: str, value: object) -> None:
+    """Each trial of it had crashed in the middle, or was never to come to its end."""
+    spec = ready(name, tmp_path).spec
+    device = {"device": "cpu"} if "device" in spec.workload else {}  # else a GPU is missing first
+    context = Context({**spec.workload, **device, amount: value}, {}, tmp_path)
+    with pytest.raises(InputError, match=f"refuses this workload: {amount} should be a number above"):
+        load_objective(spec.objective, context)
+
+
 READY = sorted(file.stem for file in SPACES.glob("*.yaml"))
 
 

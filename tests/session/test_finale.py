@@ -134,3 +134,19 @@ def test_without_a_feasible_default_the_best_is_measured_again(tmp_path: Path) -
     result = autotune.search(spec, objective=lambda x: 8.0 / x, store=tmp_path / "s.db", trials=3)
     assert result.defended and result.best == {"x": 4}
     assert result.remark == "the default is not feasible: there is nothing to compare with"
+
+
+def test_a_metric_that_only_comes_with_readings_that_do_not_count_has_no_value(tmp_path: Path) -> None:
+    class Sometimes(Late):
+        def measure(self, x: int) -> dict[str, float]:  # type: ignore[override]
+            self.left += 1  # since the last finale began: an odd call warms caches up, and an even one counts
+            return {"time": 8.0 / x} | ({"extra": 1.0} if self.left % 2 else {})
+
+        def defending(self, labels: tuple[str, ...], seconds: float) -> None:
+            self.left = -len(labels)  # each is warmed up once as it enters
+
+    result = search(tmp_path, Sometimes(0, lambda: None))
+    assert result.defended and result.best == {"x": 4} and "extra" in result.metrics
+    with Store.open(tmp_path / "s.db") as store:
+        final = store.trials(result.study.id, purpose="final")
+    assert final and all(set(trial.metrics) == {"time"} for trial in final)

@@ -46,6 +46,8 @@ def read_metrics(
         if spec.metrics_from == "pattern":
             why = f"the pattern of the metric {named} matches nothing that it printed"
             raise CommandCrashed(f"{why}{ended.last_words or ': it printed nothing'}", ended, why)
+        if nulls := [name for name in missing if name in found]:
+            raise CommandCrashed(f"the metric {', '.join(map(repr, nulls))} is null {where}", ended)
         why = f"no metric {named} {where}; there is {known}{_deeper(found, missing)}"
         raise CommandCrashed(why, ended, missing_metric(found, why))
     typed = spec.metrics_from != "pattern"

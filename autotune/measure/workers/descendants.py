@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 _ROUNDS = 50
@@ -23,8 +23,7 @@ def kill_descendants(buried: Buried) -> None:
     me = os.getpid()
     while True:
         _stop_all(me)
-        for pid in descendants(me):
-            _signal(pid, signal.SIGKILL)
+        signal_all(descendants(me), signal.SIGKILL)
         if not reap(buried, wait=True):
             return
 
@@ -64,11 +63,12 @@ def _stop_all(root: int) -> None:
         new = set(descendants(root)) - stopped
         if not new:
             return
-        for pid in new:
-            _signal(pid, signal.SIGSTOP)
+        signal_all(new, signal.SIGSTOP)
         stopped |= new
 
 
-def _signal(pid: int, number: signal.Signals) -> None:
-    with suppress(OSError):  # it was quicker
-        os.kill(pid, number)
+def signal_all(processes: Iterable[int], number: signal.Signals) -> None:
+    """Send a signal to each of them that is there."""
+    for pid in processes:
+        with suppress(OSError):  # it was quicker
+            os.kill(pid, number)

@@ -6,11 +6,25 @@ import gc
 import math
 import os
 import resource
+import signal
 import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
 
 from autotune.measure.libc import trim_heap
-from autotune.measure.workers.descendants import descendants, reap
+from autotune.measure.oversubscription import ready_threads
+from autotune.measure.workers.descendants import descendants, reap, signal_all
 from autotune.measure.workers.memory import resident
+
+WATCHED_SECONDS = 0.01
+"""How long threads that were left are watched. Those of a pool that waits for work cost trials no more."""
+
+BUSY = 0.2
+"""The part of a core from which on a thread is at work: a timer that looks up now and then takes less."""
+
+_ANY_CORE = frozenset(range(os.sysconf("SC_NPROCESSORS_CONF")))
 
 
 class Residue:
@@ -19,6 +33,8 @@ class Residue:
     def __init__(self, cap: int | None = None) -> None:
         self._standing = frozenset(descendants(os.getpid()))
         """Processes that the objective started when it was made, to serve all configurations."""
+        self._stopped: frozenset[int] = frozenset()
+        self._threads = frozenset(threading.enumerate())
         self._files = _open_files()
         self._cap = cap
         self._done: set[str] = set()
@@ -30,16 +46,50 @@ class Residue:
 
         ``standing``: processes that the objective keeps. All others below this one are killed.
         """
-        # Orphans come to this process while it lives: no child means that nobody was left behind.
-        kept = self._standing | standing | _helpers_of_python()
-        if reap(lambda *_: None) and set(descendants(os.getpid())) - kept:
+        if self._left(standing):
             return "processes that it left behind were killed"
+        if self._works_on():
+            return "threads that it left running were ended, with their process"
         limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         if limit != resource.RLIM_INFINITY and _open_files() - self._files > (limit - self._files) / 2:
             return "so many files were left open that the next trials would find too few"
         if self._cap is not None and self._fills_up(work, self._cap):
             return "so much memory was left in use, by it and those before, that the next trials lack it"
         return ""
+
+    def stop(self, standing: frozenset[int]) -> None:
+        """Stop those of the processes that would be killed that are at work, until :meth:`go_on`.
+
+        All that stand in a finale have processes on the same cores. What waits is left alone: it may be a
+        pool that the next reading works with, or servers that look after each other.
+        """
+        left = self._left(standing)
+        self._stopped = frozenset(pid for pid in left if ready_threads(pid, _ANY_CORE))
+        signal_all(self._stopped, signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        signal_all(self._stopped, signal.SIGCONT)
+        self._stopped = frozenset()
+
+    def _left(self, standing: frozenset[int]) -> frozenset[int]:
+        """The processes below this one that nobody keeps."""
+        # Orphans come to this process while it lives: no child means that nobody was left behind.
+        if not reap(lambda *_: None):
+            return frozenset()
+        return frozenset(descendants(os.getpid())) - self._standing - standing - _helpers_of_python()
+
+    def _works_on(self) -> bool:
+        """Whether threads of Python are at work that were not there when this was made.
+
+        They would take the core, and Python's lock, from what is measured next.
+        """
+        left = [t.native_id for t in threading.enumerate() if t not in self._threads and t.native_id]
+        if not left:
+            return False
+        before = [_ran(thread) for thread in left]
+        time.sleep(WATCHED_SECONDS)
+        used = (_ran(thread) - then for thread, then in zip(left, before, strict=True))
+        return sum(used) > BUSY * WATCHED_SECONDS
 
     def _fills_up(self, work: str, cap: int) -> bool:
         """Whether half of what was free after the first work of each kind is free no longer."""
@@ -52,6 +102,13 @@ class Residue:
         gc.collect()  # it takes long, so not after each trial
         trim_heap()
         return resident() > enough
+
+
+def _ran(thread: int) -> float:
+    """Seconds for which a thread of this process has had a core; 0 where it has ended, or nobody tells."""
+    with suppress(OSError, ValueError, IndexError):
+        return int(Path(f"/proc/self/task/{thread}/schedstat").read_text().split()[0]) / 1e9
+    return 0.0
 
 
 def _open_files() -> float:

@@ -101,6 +101,7 @@ class Server:
             case m.Enter(what, prepared, seed):
                 return m.Measured(runner.enter(what, lambda: _unseal(prepared, what), seed))
             case m.Read(seed):
+                self._residue.go_on()
                 return m.Measured(runner.read(seed))
 
     def _reporter(self, curve: Curve | None, configuration: Configuration) -> Reporter | None:
@@ -119,7 +120,11 @@ class Server:
     def tidy_up(self, request: m.Request) -> str:
         """Undo what one configuration could leave to the next; what cannot be undone but by a new process."""
         self._surroundings.restore()
-        return self._residue.found(type(request).__name__, self._runner.objective.standing())
+        standing = self._runner.objective.standing()
+        if isinstance(request, m.Enter | m.Read):  # to be read again, in this process, after others were
+            self._residue.stop(standing)
+            return ""
+        return self._residue.found(type(request).__name__, standing)
 
 
 def _seal(prepared: object) -> bytes:

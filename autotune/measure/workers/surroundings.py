@@ -26,7 +26,10 @@ class Surroundings:
         self._folder = os.open(".", os.O_PATH | os.O_CLOEXEC)  # it may be removed, or get another name
         self._mask = os.umask(0)
         os.umask(self._mask)
+        self._variables = os.environ.copy()
         self._limits = {number: resource.getrlimit(number)[0] for number in _LIMITS}
+        self._handlers = {number: signal.getsignal(number) for number in signal.valid_signals()}
+        self._blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
         self._collects = gc.isenabled()
         self._depth = sys.getrecursionlimit()
         self._trace, self._profile = sys.gettrace(), sys.getprofile()
@@ -34,7 +37,7 @@ class Surroundings:
     def restore(self) -> None:
         """Undo what the code of a configuration has done to them, as far as that can be.
 
-        Limits that it has raised stay: it may have done so once, for all configurations.
+        Limits that it has raised stay, and handlers of signals: that may have been done for all others.
         """
         sys.setrecursionlimit(max(self._depth, sys.getrecursionlimit()))  # first: all else may need it
         sys.settrace(self._trace)
@@ -44,14 +47,25 @@ class Surroundings:
         self._streams.restore()
         for timer in _TIMERS:
             signal.setitimer(timer, 0)
+        self._hear_signals()
         for number, before in self._limits.items():
             soft, hard = resource.getrlimit(number)
             if _is_lower(soft, before):
                 with suppress(OSError, ValueError):  # who has lowered what is allowed cannot raise it again
                     resource.setrlimit(number, (before, hard))
+        for name in os.environ.keys() - self._variables.keys():
+            del os.environ[name]
+        os.environ.update(self._variables)
         os.umask(self._mask)
         os.fchdir(self._folder)
         pin(self._cores)
+
+    def _hear_signals(self) -> None:
+        """Ignore and block none but those of before. Where a child's end is ignored, all seem to succeed."""
+        for number, before in self._handlers.items():
+            if signal.getsignal(number) is signal.SIG_IGN and before not in (signal.SIG_IGN, None):
+                signal.signal(number, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._blocked)
 
 
 def _is_lower(limit: int, before: int) -> bool:

@@ -16,6 +16,7 @@ from autotune.measure.workers.limits import make_cap
 from autotune.measure.workers.messages import Answer, Ready, Request, Setup
 from autotune.measure.workers.postmortem import Death, start_failure
 from autotune.measure.workers.process import Worker
+from autotune.space.spec import CommandObjective
 
 Job = TypeVar("Job")
 
@@ -43,6 +44,11 @@ class WorkerFactory:
     def has_others(self, cores: tuple[int, ...]) -> bool:
         """Whether the search was given cores beside these."""
         return not set(self._cores.preparing) <= set(cores)
+
+    @property
+    def own_generations(self) -> int:
+        """Of a worker's processes, from its guardian on, those in which no code of the objective's runs."""
+        return 2 if isinstance(self._setup.objective, CommandObjective) else 1
 
     def forget(self, scratch: Path) -> None:
         """Begin with an empty folder for compiled files; what uses the old one may finish."""
@@ -112,7 +118,7 @@ class Slot(Generic[Job]):
         assert self.worker is not None and self.job is None
         self.job, self.began = job, time.time()
         more = self.role == MEASURE and self.cores and self._factory.has_others(self.cores)
-        self.crowd = ReadyThreads(self.cores) if more else None
+        self.crowd = ReadyThreads(self.cores, self._factory.own_generations) if more else None
         self.worker.ask(request, seconds)
 
     def attend(self) -> Answer | Ready | Death | None:

@@ -6,13 +6,16 @@ import contextlib
 import ctypes
 import gc
 import inspect
+import multiprocessing
 import os
 import resource
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -74,6 +77,22 @@ def leave_a_daemon() -> None:
     os.wait()
 
 
+def leave_a_process_at_work() -> None:
+    if os.fork() == 0:
+        while True:
+            pass
+
+
+POOL: list[ProcessPoolExecutor] = []
+
+
+def work_in_a_pool() -> None:
+    """One that is kept from reading to reading."""
+    if not POOL:
+        POOL.append(ProcessPoolExecutor(2, multiprocessing.get_context("fork")))
+    assert list(POOL[0].map(abs, [-1, -2])) == [1, 2]
+
+
 def print_megabytes() -> None:
     for number in range(4000):
         print(f"{number} " + "x" * 1000)
@@ -115,6 +134,17 @@ def leave_open(count: int) -> None:
             OPEN.append(os.open("/dev/null", os.O_RDONLY))
 
 
+def leave_a_thread(*, while_: bool) -> None:
+    """One that computes without end, or waits for work as those of a pool do."""
+
+    def work() -> None:
+        while while_:
+            sum(range(1000))
+        threading.Event().wait()
+
+    threading.Thread(target=work, daemon=True).start()
+
+
 class Half:
     """It can be written to, and that is all."""
 
@@ -125,6 +155,9 @@ class Half:
 def use_surroundings() -> None:
     """What a configuration may count on, whichever was measured before it."""
     assert gc.isenabled()
+    assert not signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    assert "LEFT_BEHIND" not in os.environ and os.environ["PATH"]
+    assert subprocess.run(["false"], check=False).returncode == 1
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "inside").mkdir()
         (Path(folder) / "inside" / "file").write_bytes(bytes(10_000_000))
@@ -155,6 +188,8 @@ FAULTS = {
     ),
     "fork children": fork_children,
     "leave a daemon": leave_a_daemon,
+    "leave a process at work": leave_a_process_at_work,
+    "work in a pool": work_in_a_pool,
     "leave a daemon and crash": leave_a_daemon_and_crash,
     "leave a daemon and hang": leave_a_daemon_and_hang,
     "eat memory": eat_memory,
@@ -181,11 +216,18 @@ FAULTS = {
     "leave files open": lambda: leave_open(1000),
     "leave all files open": lambda: leave_open(10**9),
     "set a timer": lambda: signal.setitimer(signal.ITIMER_VIRTUAL, 0.01),
+    "ignore its children": lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
+    "block an alarm": lambda: signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGPROF]),
     "limit its memory": lambda: resource.setrlimit(resource.RLIMIT_AS, (1, resource.RLIM_INFINITY)),
     "forbid files": lambda: os.umask(0o777),
     "allow no depth": lambda: sys.setrecursionlimit(len(inspect.stack()) + 30),
     "collect no garbage": gc.disable,
     "change the folder": lambda: os.chdir("/"),
+    "set a variable": lambda: os.environ.update(LEFT_BEHIND="1"),
+    "empty a variable": lambda: os.environ.update(PATH=""),
+    "delete a variable": lambda: os.environ.pop("PATH", None),
+    "leave a thread at work": lambda: leave_a_thread(while_=True),
+    "leave a thread that waits": lambda: leave_a_thread(while_=False),
     "close its output": lambda: sys.stdout.close(),
     "close the descriptor of its output": close_output,
     "have no output": lambda: setattr(sys, "stdout", None),

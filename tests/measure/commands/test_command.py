@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from autotune.errors import InputError
+from autotune.measure import program
 from autotune.measure.commands.command import CommandRunner
 from autotune.measure.commands.crashed import CommandCrashed
 from autotune.measure.commands.shared_folder import _beside_the_locks
@@ -170,6 +171,7 @@ def test_nan_is_passed_on(tmp_path: Path) -> None:
         ),
         ('{"time": "soon", "error": 0}', "'time' is 'soon', which is no number"),
         ('{"time": [1], "error": 0}', "no number"),
+        ('{"time": null, "error": 0}', "the metric 'time' is null in the JSON object it printed last"),
         ('{"time": "0.3", "error": 0}', "'time' is the text '0.3', not a number: write it without quotes"),
         ('{"time": 1}', "no metric 'error'"),
     ],
@@ -355,6 +357,39 @@ run_program(["sh", "-c", script], Path({str(tmp_path)!r}), {{"PATH": "/bin:/usr/
     parent.wait()
     gone, _ = psutil.wait_procs([child], timeout=20)
     assert gone or child.status() == psutil.STATUS_ZOMBIE
+
+
+def test_what_comes_before_the_program_is_none_of_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To copy this process, which has loaded much, takes longer than many a program."""
+    slow = 0.2
+    monkeypatch.setattr(program, "dying_with_parent", lambda: lambda: time.sleep(slow))
+    began = time.perf_counter()
+    ran = run_program(["true"], tmp_path, os.environ)
+    assert 0 < ran.seconds <= time.perf_counter() - began - slow
+
+
+PEAKS = """
+import os, sys
+from pathlib import Path
+from autotune.measure.program import run_program
+from autotune.measure.workers.memory import PeakMemory
+
+def peak(megabytes):
+    memory = PeakMemory()
+    run_program([sys.executable, "-S", "-c", f"bytearray({megabytes} << 20)"], Path(), os.environ)
+    return memory.read() / 2**20
+
+print(peak(0), peak(400), peak(200))
+"""
+
+
+def test_the_memory_of_a_program_is_its_own_also_where_one_before_took_more() -> None:
+    """Measured by a process that is small itself, as a worker is."""
+    ran = subprocess.run([sys.executable, "-c", PEAKS], capture_output=True, text=True, check=True)
+    none, large, middle = map(float, ran.stdout.split())
+    assert none + 150 < large and none + 50 < middle < none + 300
 
 
 def test_an_interrupt_kills_it(tmp_path: Path) -> None:
