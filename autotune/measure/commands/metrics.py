@@ -76,15 +76,29 @@ def _from_last_line(ended: Finished, opened: bool, goal: str) -> Mapping[str, ob
 
 
 def _last_object(ended: Finished) -> Mapping[str, object] | None:
-    # Not by splitlines(): JSON may hold what that takes for the end of a line, U+2028 say.
-    for line in reversed(re.split(r"[\r\n]+", ended.stdout)):
-        if line.lstrip().startswith("{"):
-            try:
-                found = json.loads(line)
-            except (ValueError, RecursionError):
-                continue
-            return dict(found)
-    return None
+    """The last line that is a JSON object; else the last object that stands on several, as fio writes it."""
+    line: Mapping[str, object] | None = None
+    lines: Mapping[str, object] | None = None
+    text, place = ended.stdout, 0
+    while begins := _BEGINS.search(text, place):
+        place = begins.end()
+        try:
+            found, end = _DECODER.raw_decode(text, begins.start(1))
+        except (ValueError, RecursionError):
+            continue
+        if not _ENDS.match(text, end):
+            continue
+        if "\n" not in text[begins.start(1) : end]:
+            line, place = found, end
+        elif begins[0] == "{":  # parts of an object whose head was not kept stand further to the right
+            lines, place = found, end
+    return lines if line is None else line
+
+
+_DECODER = json.JSONDecoder()
+# Not by splitlines(): JSON may hold what that takes for the end of a line, U+2028 say.
+_BEGINS = re.compile(r"(?:^|(?<=[\r\n]))[^\S\r\n]*(\{)")
+_ENDS = re.compile(r"[^\S\r\n]*(?:[\r\n]|\Z)")
 
 
 def _from_file(file: Path) -> Mapping[str, object]:
@@ -115,13 +129,21 @@ def _by_patterns(patterns: Mapping[str, str], ended: Finished) -> Mapping[str, o
 
 
 def _look_up(found: Mapping[str, object], name: str) -> object:
-    """The entry of that name; ``latency.p99`` may also be ``p99`` inside ``latency``."""
+    """The entry of that name; ``jobs.0.p99`` may also be ``p99`` inside the first of the list ``jobs``."""
     if name in found:
         return found[name]
     part: object = found
     for key in name.split("."):
-        part = part.get(key) if isinstance(part, Mapping) else None
+        part = _inside(part, key)
     return part
+
+
+def _inside(part: object, key: str) -> object:
+    if isinstance(part, Mapping):
+        return part.get(key)
+    if isinstance(part, list) and key.isdecimal() and int(key) < len(part):
+        return part[int(key)]
+    return None
 
 
 def _deeper(found: Mapping[str, object], missing: Sequence[str]) -> str:

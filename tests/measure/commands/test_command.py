@@ -181,6 +181,34 @@ def test_missing_metrics_are_named(tmp_path: Path, output: str, message: str) ->
         measure(runner(tmp_path, *printing(output), metrics=(TIME, ERROR, NOTE)))
 
 
+@pytest.mark.parametrize(
+    "output",
+    [
+        '{\n  "time": 2\n}\n',  # as json.dumps(..., indent=2) and tools like fio write it
+        'starting {\n{\n  "jobs": [{"time": 1}],\n  "time": 2\n}\ndone in 3 s\n',
+        '{"time": 2}\n{\n  "time": 1\n}\n',  # a line is preferred: the other may be its settings
+        '{\n "time": 1\n}\n{\n "time": 2\n}',
+        '  "time": 1\n  {\n    "time": 1\n  }\n}\n{\n  "time": 2}\n',  # the head was not kept
+    ],
+)
+def test_an_object_on_several_lines(tmp_path: Path, output: str) -> None:
+    assert measure(runner(tmp_path, *printing(output))) == {"time": 2.0}
+
+
+def test_a_metric_inside_a_list(tmp_path: Path) -> None:
+    inside = MetricSpec("jobs.1.read.bw", "maximize")
+    output = '{"jobs": [{}, {"read": {"bw": 7}}]}'
+    assert measure(runner(tmp_path, *printing(output), metrics=(inside,))) == {"jobs.1.read.bw": 7.0}
+    with pytest.raises(CommandCrashed, match=r"no metric 'jobs\.2\.read\.bw'"):
+        wrong = replace(inside, name="jobs.2.read.bw")
+        measure(runner(tmp_path, *printing(output), metrics=(wrong,)))
+
+
+def test_a_wall_of_braces_is_read_in_time(tmp_path: Path) -> None:
+    code = "print('{\\n' * 200_000); print('[' * 100_000); print('{\"a\":' * 100_000); print('{\"time\": 2}')"
+    assert measure(runner(tmp_path, *python(code))) == {"time": 2.0}
+
+
 def test_megabytes_of_output_are_bounded(tmp_path: Path) -> None:
     code = """
 import sys
