@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -77,28 +78,38 @@ def _from_last_line(ended: Finished, opened: bool, goal: str) -> Mapping[str, ob
 
 def _last_object(ended: Finished) -> Mapping[str, object] | None:
     """The last line that is a JSON object; else the last object that stands on several, as fio writes it."""
-    line: Mapping[str, object] | None = None
-    lines: Mapping[str, object] | None = None
-    text, place = ended.stdout, 0
-    while begins := _BEGINS.search(text, place):
-        place = begins.end()
+    # Not by splitlines(): JSON may hold what that takes for the end of a line, U+2028 say.
+    for line in reversed(re.split(r"[\r\n]+", ended.stdout)):
+        if line.lstrip().startswith("{"):
+            try:
+                found = json.loads(line)
+            except (ValueError, RecursionError):
+                continue
+            return dict(found)
+    return _last_block(ended.stdout)
+
+
+def _last_block(text: str) -> Mapping[str, object] | None:
+    """The last JSON object that begins a line and ends another.
+
+    What stands further to the right is part of one, whose head may not have been kept.
+    """
+    last: Mapping[str, object] | None = None
+    decoder, place = json.JSONDecoder(), 0
+    for begins in deque(re.finditer(r"^\{", text, re.MULTILINE), MOST_BLOCKS):
+        if begins.start() < place:  # part of the one before
+            continue
         try:
-            found, end = _DECODER.raw_decode(text, begins.start(1))
+            found, end = decoder.raw_decode(text, begins.start())
         except (ValueError, RecursionError):
             continue
-        if not _ENDS.match(text, end):
-            continue
-        if "\n" not in text[begins.start(1) : end]:
-            line, place = found, end
-        elif begins[0] == "{":  # parts of an object whose head was not kept stand further to the right
-            lines, place = found, end
-    return lines if line is None else line
+        if not text[end:].partition("\n")[0].strip():
+            last, place = found, end
+    return last
 
 
-_DECODER = json.JSONDecoder()
-# Not by splitlines(): JSON may hold what that takes for the end of a line, U+2028 say.
-_BEGINS = re.compile(r"(?:^|(?<=[\r\n]))[^\S\r\n]*(\{)")
-_ENDS = re.compile(r"[^\S\r\n]*(?:[\r\n]|\Z)")
+MOST_BLOCKS = 1000
+"""Lines that begin with a brace, the last of all: to see that one begins no object takes a millisecond."""
 
 
 def _from_file(file: Path) -> Mapping[str, object]:
