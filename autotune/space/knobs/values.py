@@ -10,7 +10,9 @@ from autotune.space.configuration import Value, freeze, plain
 
 
 def key(value: Value) -> Hashable:
-    """What makes two values the same: ``4`` is ``4.0`` but neither ``True`` nor ``'4'``."""
+    """What makes two values the same, also in a tuple: ``4`` is ``4.0`` but neither ``True`` nor ``'4'``."""
+    if isinstance(value, tuple):
+        return tuple(map(key, value))
     return (isinstance(value, bool), value)
 
 
