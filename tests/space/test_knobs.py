@@ -176,6 +176,8 @@ def test_a_knob_can_be_copied_and_pickled(knob):
         (lambda: Choice("k", (np.array([1, 2]),)), r"cannot be set to array\(\[1, 2\]\)"),
         (lambda: Flag("k", when=lambda layout: layout == "row"), "when must be a rule such as"),
         (lambda: OrderedValues("k", (1, math.inf)), "must be finite"),
+        (lambda: OrderedValues("k", (1, 10**400)), "must be finite"),
+        (lambda: FloatRange("k", 0, 10**400), "high must be a finite number"),
         (lambda: OrderedValues("k", (1, 2), default=3), "default is not possible: 3 is not a value of 'k'"),
         (lambda: Choice("k", {"a": 1}), "choices must be a list"),
         (lambda: Flag("k", default=1), "expected true or false"),
