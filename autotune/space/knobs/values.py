@@ -8,7 +8,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from autotune.errors import listed
 from autotune.space.configuration import Value, freeze, plain
 
-
 SMALL = 2**63
 """Integers below this are looked at no further."""
 
@@ -54,7 +53,7 @@ def distinct(what: str, given: object) -> tuple[Value, ...]:
     seen: set[Hashable] = set()
     for value in values:
         if isinstance(value, (int, float)) and not _finite(value):
-            raise ValueError(f"{what} must be finite, as floats too, but one is {str(value):.40}")
+            raise ValueError(f"{what} must be finite, as floats too, but one is {value!s:.40}")
         if key(value) in seen:
             raise ValueError(f"{what} must differ, but {plain(value)!r} is there twice")
         seen.add(key(value))
