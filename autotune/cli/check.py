@@ -114,6 +114,7 @@ def describe(spec: StudySpec, forecast: Forecast | None = None) -> dict[str, Any
 
     strategy_class(spec.search.strategy)
     feasible = spec.space.feasible
+    removals = removed_by_each(spec.space)
     low, high = feasible.bounds
     try:
         default: dict[str, Any] = {"feasible": True, "configuration": plain(spec.space.default())}
@@ -137,8 +138,9 @@ def describe(spec: StudySpec, forecast: Forecast | None = None) -> dict[str, Any
                 "only_this_one": _number(r.only),
                 "only_this_one_between": _between(r.only),
             }
-            for r in removed_by_each(spec.space)
+            for r in removals or ()
         ],
+        "uncounted": len(spec.space.constraints) if removals is None else 0,
         "never": [
             {"knob": knob.name, "when": knob.when.text, "facts": plain(knob.when.facts)}
             for knob in spec.space.knobs
@@ -208,6 +210,8 @@ def say_space(document: dict[str, Any]) -> list[str]:
         removes = _count(row["removes"], row["removes_between"])
         alone = _count(row["only_this_one"], row["only_this_one_between"])
         lines.append(f"  removes {removes:>15}  (alone {alone})  {row['rule']}")
+    if document["uncounted"]:
+        lines.append(f"  its {document['uncounted']:,} constraints are too many to say what each removes")
     for row in document["never"]:
         facts = ", ".join(f"{name} is {value!r}" for name, value in row["facts"].items())
         lines.append(f"  {row['knob']} never exists here: {row['when']}, but {facts}")

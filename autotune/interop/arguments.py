@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from autotune.errors import InputError, Problem
-from autotune.search.contract import Option, checked_options
+from autotune.search.contract import Option
 from autotune.search.registry import strategy_class
 from autotune.session.loading import checked_seed, load_spec
 from autotune.space.language.rule import Rule
@@ -38,7 +38,7 @@ class Engine:
         given = {} if options is None else options
         if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
             raise InputError(Problem(f"the options cannot be {options!r}", expected="a dictionary by name"))
-        checked_options(made.name, made.defaults, given)
+        made.checked(given)
         if seed is None:
             seed = int(np.random.SeedSequence().generate_state(1)[0])
         return cls(strategy, checked_seed(seed), dict(given))

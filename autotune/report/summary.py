@@ -9,6 +9,7 @@ from autotune.measure.outcome import MISTAKE, SAME_CODE_AS, SURE
 from autotune.report.numbers import say_count, say_estimate, say_gain, say_ratio, say_value
 from autotune.report.text import shown
 from autotune.report.throughput import disagreement
+from autotune.session.budget import out_of_patience
 from autotune.session.oversubscribed import say_oversubscribed
 from autotune.session.result import EXHAUSTED, INTERRUPTED, Comparison, Result
 from autotune.session.same_failure import MISTAKEN
@@ -218,8 +219,12 @@ def say_next(commands: Sequence[tuple[str, str]], store: str) -> list[str]:
 def _more(result: Result, budget: Budget) -> str:
     """The options to go on with: the budget itself where something is left of it, else twice what was spent.
 
-    It counts for the study as a whole.
+    It counts for the study as a whole. What ran out of patience needs more of that: of the rest some is left.
     """
+    if budget.patience and result.reason == out_of_patience(budget.patience):
+        time = f" --time {budget.time:g}s" if budget.time else ""
+        trials = f" --trials {budget.trials}" if budget.trials else ""
+        return f"{time}{trials} --patience {2 * budget.patience}"
     tried = sum(result.statuses.values()) - result.outside
     interrupted = result.reason == INTERRUPTED
     options = f" --time {budget.time * (1 if interrupted else 2):g}s" if budget.time else ""

@@ -7,6 +7,7 @@ resumed or replayed session proposes the same.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -126,17 +127,19 @@ class Strategy(ABC):
     name: ClassVar[str]
     defaults: ClassVar[Mapping[str, Option]] = {}
     """The options that the strategy understands, with the value each has unless the user says otherwise."""
+    limits: ClassVar[Mapping[str, tuple[float, float]]] = {}
+    """The least and the largest value of those that are numbers; of the others that is 0 or more."""
     hears_paused: ClassVar[bool] = False
     """Whether it learns from trials that are paused; else it is told of them when they have ended."""
     learns_from_sources: ClassVar[bool] = False
     """Whether it makes use of :attr:`Problem.sources`."""
 
     def __init__(self, problem: Problem, seed: int = 0) -> None:
-        """Raises :class:`~autotune.errors.InputError` for an option that the strategy does not have."""
+        """Raises :class:`~autotune.errors.InputError` for options that :meth:`checked` refuses."""
         self.problem = problem
         self.space = problem.space
         self.seed = seed
-        self.options = checked_options(self.name, self.defaults, problem.options)
+        self.options = self.checked(problem.options)
         self.told: list[Observation] = []
         """What was learned so far, in the order in which it finished; never a ``lost`` trial."""
         self.usable: list[Observation] = []
@@ -146,6 +149,30 @@ class Strategy(ABC):
         self.pending: dict[str, Configuration] = {}
         """Proposed and not yet told, by hash, in the order of proposing."""
         self.asks = 0
+
+    @classmethod
+    def checked(cls, given: Mapping[str, Option]) -> Mapping[str, Option]:
+        """All options, as ``given`` or by default.
+
+        Raises :class:`~autotune.errors.InputError` for one that the strategy does not have, that has another
+        type than the default, or that is past its limits.
+        """
+        problems = []
+        for name, value in given.items():
+            if name not in cls.defaults:
+                known = ", ".join(sorted(cls.defaults)) or "no options"
+                message = f"the strategy {cls.name!r} has no option {name!r}"
+                problems.append(
+                    errors.Problem(message, expected=known, hint=errors.nearest(name, cls.defaults))
+                )
+                continue
+            default, (low, high) = cls.defaults[name], cls.limits.get(name, (0.0, math.inf))
+            if not _fits(value, default, low, high):
+                message = f"the option {name!r} of the strategy {cls.name!r} cannot be {value!r:.60}"
+                problems.append(errors.Problem(message, expected=_said(default, low, high)))
+        if problems:
+            raise errors.InputError(problems)
+        return {**cls.defaults, **given}
 
     def ask(self, n: int = 1) -> list[Proposal]:
         """Up to ``n`` configurations never proposed before; fewer where the space is exhausted."""
@@ -229,28 +256,22 @@ class Strategy(ABC):
         """Hook: new observations, each of a configuration in the space, have joined :attr:`usable`."""
 
 
-def checked_options(
-    strategy: str, defaults: Mapping[str, Option], given: Mapping[str, Option]
-) -> Mapping[str, Option]:
-    """The options to use. An unknown name, or a value of another type than the default's, is an error."""
-    problems = []
-    for name, value in given.items():
-        if name not in defaults:
-            known = ", ".join(sorted(defaults)) or "no options"
-            hint = errors.nearest(name, defaults)
-            message = f"the strategy {strategy!r} has no option {name!r}"
-            problems.append(errors.Problem(message, expected=known, hint=hint))
-        elif not _fits(value, defaults[name]):
-            kind = type(defaults[name]).__name__
-            message = f"the option {name!r} of the strategy {strategy!r} cannot be {value!r}"
-            problems.append(errors.Problem(message, expected=f"{kind}, such as {defaults[name]!r}"))
-    if problems:
-        raise errors.InputError(problems)
-    return {**defaults, **given}
-
-
-def _fits(value: Option, default: Option) -> bool:
-    """Whether ``value`` has the type of ``default``; an integer will do for a float."""
+def _fits(value: Option, default: Option, low: float, high: float) -> bool:
+    """Whether ``value`` has the type of ``default`` (an integer will do for a float) and is within limits."""
     if isinstance(value, bool) or isinstance(default, bool):
         return isinstance(value, bool) and isinstance(default, bool)
-    return isinstance(value, type(default)) or (isinstance(default, float) and isinstance(value, int))
+    if isinstance(value, str) or isinstance(default, str):
+        return isinstance(value, str) and isinstance(default, str)
+    whole = isinstance(value, int) or isinstance(default, float)
+    return whole and math.isfinite(value) and low <= value <= high
+
+
+def _said(default: Option, low: float, high: float) -> str:
+    """What such an option must be, for people."""
+    if isinstance(default, bool):
+        return "true or false"
+    if isinstance(default, str):
+        return f"a text, such as {default!r}"
+    kind = "a number" if isinstance(default, float) else "a whole number"
+    reach = f"{low:g} or more" if math.isinf(high) else f"from {low:g} to {high:g}"
+    return f"{kind}, {reach}, such as {default!r}"

@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.search.contract import Observation, Problem
-from autotune.search.models.fidelity import AtFull, at_full
+from autotune.search.models.fidelity import HUGE, AtFull, at_full
 from autotune.status import Status
 
-HUGE = 1e150
-"""What is larger counts as so large: the squares of larger numbers overflow."""
 FIRST = 5
 """Values from which a median says something."""
 
@@ -41,7 +39,7 @@ def signed_at_full(problem: Problem, observations: Sequence[Observation]) -> AtF
     heard = _last_heard(observations)
     # Past a bound it is no result, but as good as any to tell what an early loss has meant in the end.
     bounded = np.array([o.bounded.get(goal.name, math.nan) for o in observations])
-    finals = sign * np.where(np.isnan(values), bounded, values)
+    finals = sign * np.where(np.isnan(values), np.clip(bounded, -HUGE, HUGE), values)
     found = at_full([observations[i] for i in heard], finals[heard], sign)
     losses, doubts = np.full(len(values), math.nan), np.zeros(len(values))
     losses[heard], doubts[heard] = np.where(np.isnan(values[heard]), math.nan, found.losses), found.doubts

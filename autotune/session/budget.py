@@ -33,8 +33,13 @@ def limit_reached(budget: Budget, spent: Spent) -> str:
     if out_of_time(budget, spent):
         return f"{budget.time:g} s of searching"
     if budget.patience is not None and spent.since_improvement >= budget.patience:
-        return f"{say_trials(budget.patience)} without an improvement"
+        return out_of_patience(budget.patience)
     return ""
+
+
+def out_of_patience(patience: int) -> str:
+    """The reason of a search that ended so."""
+    return f"{say_trials(patience)} without an improvement"
 
 
 def out_of_time(budget: Budget, spent: Spent) -> bool:

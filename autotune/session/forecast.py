@@ -20,6 +20,8 @@ from autotune.store.store import Store
 
 CONFIDENCE = 0.95
 """Of the prediction interval."""
+ENDLESS = 10**6
+"""Configurations beyond which a space ends no search: nobody waits until all of them were tried."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,8 @@ def foresee(spec: StudySpec, store: Store) -> Forecast | None:
 def trials_to_go(spec: StudySpec, tried: int = 0) -> int | None:
     """How many more the budget and the space allow after ``tried``; ``None`` where neither bounds them."""
     size = None if spec.space.continuous else spec.space.feasible.size
+    if size is not None and size > ENDLESS:
+        size = None
     most = min((n for n in (spec.budget.trials, size) if n is not None), default=None)
     return None if most is None else max(most - tried, 0)
 

@@ -1,57 +1,106 @@
-"""What is wrong with a study that was written in Python; of a file the reader says it, with the place."""
+"""What is wrong with a study that was written in Python.
+
+Its parts are made into what a file would say of them, and the reader of space files says what is wrong.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
-from autotune.errors import Problem, nearest
-from autotune.space.reading.early_stopping import POLICIES
-from autotune.space.reading.metrics import NAME as METRIC_NAME
+import numpy as np
+
+from autotune.errors import Location, Problem
+from autotune.space.reading.fields import Problems
+from autotune.space.reading.metrics import read_metrics
 from autotune.space.reading.reader import NAME
-from autotune.space.spec import EarlyStopping, MetricSpec, StudySpec
+from autotune.space.reading.settings import read_budget, read_measure, read_search
+from autotune.space.reading.yaml_nodes import YamlEntry, YamlList, YamlMap, YamlNode, YamlScalar
+from autotune.space.spec import (
+    Budget,
+    EarlyStopping,
+    MeasureSettings,
+    MetricSpec,
+    SearchSettings,
+    StudySpec,
+)
 
-GOALS = ("minimize", "maximize")
+NOWHERE = Location("")
 
 
 def spec_problems(spec: StudySpec) -> Iterator[Problem]:
     """What the reader of space files would not have let pass."""
     if not isinstance(spec.name, str) or not NAME.fullmatch(spec.name):
         yield Problem(f"{spec.name!r:.60} cannot name a study", None, "letters, digits, _ . -, at most 100")
-    strange = [metric for metric in spec.metrics if not isinstance(metric, MetricSpec)]
-    if strange:
-        yield Problem(f"a metric is {strange[0]!r:.60}", None, "MetricSpec('loss', 'minimize'), say")
+    if strange := list(_of_another_kind(spec)):
+        yield from strange
         return
-    yield from _metric_problems(spec.metrics)
-    if spec.search.early_stopping is not None:
-        yield from _stopping_problems(spec.search.early_stopping, [metric.name for metric in spec.goals])
+    names = [metric.name for metric in spec.metrics]
+    for name in dict.fromkeys(name for place, name in enumerate(names) if name in names[:place]):
+        yield Problem(f"there are two metrics {name!r}", None, "one of each name")
+    found = Problems()
+    metrics = read_metrics(_node({metric.name: _metric(metric) for metric in spec.metrics}), found)
+    read_search(_node(_search(spec.search)), found, metrics)
+    read_measure(_node(_numbers("measure", spec.measure, found)), found)
+    read_budget(_node(_numbers("budget", spec.budget, found)), found)
+    yield from (replace(problem, where=None) for problem in found.found)
 
 
-def _metric_problems(metrics: tuple[MetricSpec, ...]) -> Iterator[Problem]:
-    names = [metric.name for metric in metrics]
-    for place, metric in enumerate(metrics):
-        if not METRIC_NAME.fullmatch(metric.name):
-            yield Problem(f"{metric.name!r:.60} cannot name a metric", None, "letters, digits, _ . -")
-        if metric.name in names[:place]:
-            yield Problem(f"there are two metrics {metric.name!r}", None, "one of each name")
-        if metric.goal not in (None, *GOALS):
-            hint = nearest(str(metric.goal), GOALS)
-            yield Problem(f"the goal of {metric.name} is {metric.goal!r:.60}", None, " or ".join(GOALS), hint)
-    if not any(metric.goal for metric in metrics):
-        yield Problem("no metric has a goal", None, "at least one, as MetricSpec('loss', 'minimize') has it")
+def _of_another_kind(spec: StudySpec) -> Iterator[Problem]:
+    """Parts of the study that are something else altogether."""
+    if not isinstance(spec.metrics, tuple | list):
+        yield Problem(f"the metrics are {spec.metrics!r:.60}", None, "a tuple of MetricSpec")
+        return
+    for metric in spec.metrics:
+        if not isinstance(metric, MetricSpec):
+            yield Problem(f"a metric is {metric!r:.60}", None, "MetricSpec('loss', 'minimize'), say")
+    kinds = {"search": SearchSettings, "measure": MeasureSettings, "budget": Budget, "workload": Mapping}
+    for name, kind in kinds.items():
+        if not isinstance(getattr(spec, name), kind):
+            yield Problem(f"{name} is {getattr(spec, name)!r:.60}", None, f"a {kind.__name__}")
+            return
+    if not isinstance(spec.search.options, Mapping):
+        yield Problem(f"search.options is {spec.search.options!r:.60}", None, "a mapping of names to values")
+    if not isinstance(spec.search.early_stopping, EarlyStopping | None):
+        said = f"search.early_stopping is {spec.search.early_stopping!r:.60}"
+        yield Problem(said, None, "EarlyStopping(max=27), say")
 
 
-def _stopping_problems(settings: EarlyStopping, goals: list[str]) -> Iterator[Problem]:
-    if settings.policy not in POLICIES:
-        hint = nearest(settings.policy, POLICIES)
-        yield Problem(
-            f"the policy of early stopping is {settings.policy!r:.60}", None, ", ".join(POLICIES), hint
-        )
-    if settings.metric and settings.metric not in goals:
-        hint = nearest(settings.metric, goals)
-        expected = f"a metric with a goal: {', '.join(goals)}"
-        yield Problem(f"early stopping judges by {settings.metric!r:.60}", None, expected, hint)
-    if not 1 <= settings.min < settings.max or settings.factor < 2:
-        said = f"min {settings.min}, max {settings.max}, factor {settings.factor}"
-        yield Problem(
-            f"early stopping has {said}", None, "1 or more, more than min, and a factor of 2 or more"
-        )
+def _metric(metric: MetricSpec) -> dict[str, object]:
+    said = {name: value for name, value in vars(metric).items() if name != "name"}
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def _search(settings: SearchSettings) -> dict[str, object]:
+    stopping = settings.early_stopping
+    return {**vars(settings), "early_stopping": None if stopping is None else _stopping(stopping)}
+
+
+def _stopping(settings: EarlyStopping) -> dict[str, object]:
+    """Without what is left empty, which a file does not say."""
+    said = vars(settings)
+    return {name: value for name, value in said.items() if value or name not in ("metric", "options")}
+
+
+def _numbers(title: str, settings: MeasureSettings | Budget, found: Problems) -> dict[str, object]:
+    """A text may say a duration or an amount of memory in a file; here nobody makes a number of it."""
+    numbers = dict[str, object]()
+    for name, value in vars(settings).items():
+        if isinstance(value, str):
+            found.add(f"{title}.{name} is the text {value!r:.60}", NOWHERE, "a number of seconds or bytes")
+        else:
+            numbers[name] = value
+    return numbers
+
+
+def _node(value: object) -> YamlNode:
+    """What a file would have in the place of ``value``."""
+    if isinstance(value, Mapping):
+        entries = (YamlEntry(str(name), NOWHERE, _node(each)) for name, each in value.items())
+        return YamlMap(tuple(entries), NOWHERE)
+    if isinstance(value, tuple | list):
+        return YamlList(tuple(map(_node, value)), NOWHERE)
+    plain = value.item() if isinstance(value, np.generic) else value
+    if plain is None or isinstance(plain, bool | int | float | str):
+        return YamlScalar(plain, NOWHERE, repr(plain))
+    return YamlScalar(repr(plain), NOWHERE, repr(plain))

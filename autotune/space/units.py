@@ -30,7 +30,7 @@ _SPELT_OUT = {
     **dict.fromkeys(("hr", "hrs", "hour", "hours"), "h"),
     **dict.fromkeys(("day", "days"), "d"),
 }
-_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-zµ]*)\s*")
+_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-zµμ]*)\s*")
 _MAX_LENGTH = 100
 
 
@@ -46,7 +46,7 @@ def seconds(text: str) -> float:
     total, last = 0.0, math.inf
     for number, written in parts:
         unit = _SPELT_OUT.get(written.lower(), written.lower())
-        unit = "us" if unit == "µs" else unit
+        unit = "us" if unit in ("µs", "μs") else unit  # the micro sign, or the letter mu
         if unit not in SECONDS:
             raise ValueError(_unknown(number, written, [*SECONDS, *_SPELT_OUT], SECONDS))
         if SECONDS[unit] >= last:

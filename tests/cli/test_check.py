@@ -190,3 +190,21 @@ def test_knobs_that_hang_on_a_continuous_one_are_said_not_to_be_counted(tmp_path
     said = check(tmp_path)
     assert said.startswith("hanging: 2 knobs, of continuous values: u\n")
     assert "not counted, since a continuous knob decides whether it is there: n\n" in said
+
+
+def test_a_space_that_nobody_tries_whole_has_no_worst_case(tmp_path: Path) -> None:
+    """An order of 200 items has more configurations than a float can say: it had ended in a traceback."""
+    items = ", ".join(f"i{number}" for number in range(200))
+    head = "autotune: 1\nname: long\ncommand: ['true']\n"
+    (tmp_path / "space.yaml").write_text(head + f"knobs: {{order: {{permutation: [{items}]}}}}\n")
+    assert times(tmp_path, "--store", str(tmp_path / "none.db"))["worst"] is None
+    assert "at worst" not in check(tmp_path, "--store", str(tmp_path / "none.db"))
+
+
+def test_of_very_many_constraints_it_is_not_said_what_each_removes(tmp_path: Path) -> None:
+    knobs = "".join(f"  k{number}: {{flag: false}}\n" for number in range(150))
+    rules = "".join(f"  - not k{number} or k{number + 1}\n" for number in range(149))
+    head = "autotune: 1\nname: chain\ncommand: ['true']\n"
+    (tmp_path / "space.yaml").write_text(f"{head}knobs:\n{knobs}constraints:\n{rules}")
+    said = check(tmp_path, "--store", str(tmp_path / "none.db"))
+    assert "151 feasible" in said and "its 149 constraints are too many to say what each removes" in said

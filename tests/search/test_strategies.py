@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+from autotune.errors import InputError
 from autotune.search.contract import Observation, Problem, Strategy
 from autotune.search.registry import make_strategy, missing_packages, strategy_class, strategy_names
 from autotune.space.configuration import Configuration
@@ -54,6 +55,33 @@ def make(name: str, case: str, seed: int = 0) -> Strategy:
 
 def tries(name: str, usual: int = 24) -> int:
     return 6 if name in SLOW else usual
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("bayes", {"candidates": -3}, "cannot be -3\n  expected: a whole number, from 1 to 1e[+]06"),
+        ("bayes", {"initial": 2.5}, "cannot be 2.5\n  expected: a whole number, 0 or more, such as 3"),
+        ("bayes", {"cost": 1}, "cannot be 1\n  expected: true or false"),
+        ("evolution", {"population": 0}, "cannot be 0\n  expected: a whole number, 1 or more"),
+        ("evolution", {"crossover": 2}, "cannot be 2\n  expected: a number, from 0 to 1"),
+        ("evolution", {"smaple": 4}, "has no option 'smaple'\n.*\n  did you mean 'sample'"),
+        ("policy", {"rate": float("nan")}, "cannot be nan"),
+        ("policy", {"elite": float("inf")}, "cannot be inf"),
+        ("bandit", {"arms": 3}, "cannot be 3\n  expected: a text"),
+        ("bandit", {"window": 0}, "cannot be 0"),
+        ("optuna-nsga2", {"population": 1}, "cannot be 1\n  expected: a whole number, 2 or more"),
+        ("optuna-cmaes", {"attempts": 0}, "cannot be 0"),
+        ("optuna-cmaes", {"sigma": 0}, "cannot be 0"),
+        ("skopt-forest", {"trees": "oak"}, "cannot be 'oak'\n  expected: ET or RF"),
+    ],
+    ids=str,
+)
+def test_an_option_that_means_nothing_is_refused(name, options, said) -> None:  # type: ignore[no-untyped-def]
+    if missing := missing_packages(name):
+        pytest.skip(f"{name} needs {', '.join(missing)}")
+    with pytest.raises(InputError, match=said):
+        make_strategy(name, Problem(CASES["kernel"]().space, (TIME,), options=options))
 
 
 @pytest.mark.parametrize(("name", "case"), _cases())

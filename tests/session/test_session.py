@@ -152,7 +152,11 @@ def test_to_go_on_with_an_interrupted_search_takes_the_budget_that_it_had(
 ) -> None:
     result = search(trials=4)
     interrupted = replace(result, reason="interrupted")
+    patient = replace(result, reason="3 trials without an improvement")
     for ended, budget, options in [
+        (patient, Budget(time=60.0, patience=3), " --time 60s --patience 6"),
+        (patient, Budget(trials=30, patience=3), " --trials 30 --patience 6"),
+        (result, Budget(trials=4, patience=3), " --trials 10"),
         (interrupted, Budget(trials=30), " --trials 30"),
         (interrupted, Budget(time=60.0), " --time 60s"),
         (interrupted, Budget(trials=30, time=60.0), " --time 60s --trials 30"),

@@ -21,6 +21,7 @@ from autotune.space import (
     OrderedValues,
     Permutation,
     Rule,
+    Space,
 )
 from autotune.space.configuration import plain
 
@@ -175,6 +176,8 @@ def test_a_knob_can_be_copied_and_pickled(knob):
         (lambda: Choice("k", (np.array([1, 2]),)), r"cannot be set to array\(\[1, 2\]\)"),
         (lambda: Flag("k", when=lambda layout: layout == "row"), "when must be a rule such as"),
         (lambda: OrderedValues("k", (1, math.inf)), "must be finite"),
+        (lambda: OrderedValues("k", (1, 10**400)), "must be finite"),
+        (lambda: FloatRange("k", 0, 10**400), "high must be a finite number"),
         (lambda: OrderedValues("k", (1, 2), default=3), "default is not possible: 3 is not a value of 'k'"),
         (lambda: Choice("k", {"a": 1}), "choices must be a list"),
         (lambda: Flag("k", default=1), "expected true or false"),
@@ -190,6 +193,7 @@ def test_a_knob_can_be_copied_and_pickled(knob):
         (lambda: IntegerRange("k", 0, 2**60), "within 2\\^53"),
         (lambda: FloatRange("k", 0, 1, scale="log"), "needs low above 0"),
         (lambda: FloatRange("k", 0, math.nan), "high must be a finite number"),
+        (lambda: FloatRange("k", -1.7e308, 1.7e308), "wider than the largest float"),
         (lambda: FloatRange("k", 0, 1, step=-1), "step must be above 0"),
         (lambda: FloatRange("k", 0, 1, step=1e-9), "leave it out"),
         (lambda: Permutation("k", ["i", "i"]), "'i' is there twice"),
@@ -281,6 +285,13 @@ def test_defaults_that_are_left_out():
     assert Assignment("k", ["a", "b"], ["x", "y"]).default == {"a": "x", "b": "x"}
 
 
+def test_one_and_true_are_told_apart_inside_lists():
+    knob = Choice("k", ((1, 0), (True, False)))
+    assert knob.split((True, False)) == (1,) and knob.canonical([1.0, 0]) == (1, 0)
+    space = Space([Permutation("k", (1, True))], rows=[{"k": (1, True)}, {"k": (True, 1)}])
+    assert len(space.feasible) == 2
+
+
 def test_the_values_of_ranges():
     assert list(IntegerRange("k", 1, 32, scale="log2").cells[0].values) == [1, 2, 4, 8, 16, 32]
     assert list(IntegerRange("k", -3, 5, 3).cells[0].values) == [-3, 0, 3]
@@ -327,10 +338,22 @@ def test_a_log_scale_draws_every_octave_alike():
         assert knob.position(32) == pytest.approx(0.5, abs=0.01)
 
 
-def test_a_range_as_wide_as_all_floats():
-    knob = FloatRange("k", -1.7e308, 1.7e308)
-    assert knob.position(0.0) == 0.5
+@pytest.mark.parametrize(
+    "knob",
+    [
+        FloatRange("k", 0.0, 5e-324),
+        FloatRange("k", 1e10, math.nextafter(1e10, 2e10), scale="log"),
+        FloatRange("k", 5e-324, 1.7e308, scale="log"),
+        FloatRange("k", -8e307, 8e307),
+    ],
+    ids=lambda knob: f"{knob.low}-{knob.high}",
+)
+def test_the_narrowest_and_the_widest_ranges_have_positions(knob):
+    ends = [knob.low, knob.high]
+    assert all(0.0 <= knob.position(end) <= 1.0 for end in ends)
+    assert knob.positions(ends).tolist() == [knob.position(end) for end in ends]
     assert knob.sample(np.random.default_rng(0)) in knob
+    assert all(near in knob for near in knob.neighbours(knob.low))
 
 
 def test_the_distance_of_permutations_counts_turned_pairs():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,15 @@ import pytest
 from autotune.space.knobs import IntegerRange
 from autotune.space.reading.reader import parse_spec
 from autotune.space.space import Space
-from autotune.space.spec import TIME, EarlyStopping, MetricSpec, SearchSettings, StudySpec
+from autotune.space.spec import (
+    TIME,
+    Budget,
+    EarlyStopping,
+    MeasureSettings,
+    MetricSpec,
+    SearchSettings,
+    StudySpec,
+)
 from autotune.space.spec_problems import spec_problems
 
 SPACE = Space([IntegerRange("x", 1, 4)], [])
@@ -51,7 +60,24 @@ search: {strategy: bayes, early_stopping: {max: 9, resource: epochs}}
         ({"metrics": (MetricSpec("loss"),)}, "no metric has a goal"),
         (stopping(max=9, policy="ascha"), "did you mean 'asha'?"),
         (stopping(max=9, metric="los"), "did you mean 'loss'?"),
-        (stopping(max=1), "max 1"),
+        (stopping(max=1), "early_stopping.max is 1"),
+        (stopping(max=9.5), "early_stopping.max is 9.5"),
+        (stopping(max=2), "which leaves no rung to stop at"),
+        (stopping(max=9, options={"x": 1}), "asha has no options"),
+        ({"search": SearchSettings(early_stopping={"max": 9})}, "EarlyStopping(max=27), say"),  # type: ignore[arg-type]
+        ({"search": SearchSettings(seed=-1)}, "search.seed is -1"),
+        ({"search": SearchSettings("baies")}, "did you mean 'bayes'?"),
+        ({"search": SearchSettings(options=None)}, "search.options is None"),  # type: ignore[arg-type]
+        ({"search": {"strategy": "bayes"}}, "expected: a SearchSettings"),
+        ({"metrics": LOSS}, "a tuple of MetricSpec"),
+        ({"metrics": (MetricSpec("loss", "minimize", at_most=1, at_least=2),)}, "can never hold"),
+        ({"metrics": (MetricSpec("loss", "minimize", at_most=math.nan),)}, "at_most is nan"),
+        ({"measure": MeasureSettings(confidence=95)}, "0.95 means 95 %"),
+        ({"measure": MeasureSettings(timeout="30s")}, "the text '30s'"),  # type: ignore[arg-type]
+        ({"measure": MeasureSettings(min_readings=10, max_readings=3)}, "max_readings (3) is below"),
+        ({"budget": Budget(trials=0)}, "budget.trials is 0"),
+        ({"budget": Budget(time=math.nan)}, "budget.time is nan"),
+        ({"workload": [1]}, "workload is [1]"),
     ],
 )
 def test_what_is_wrong_is_said(changed: dict[str, Any], said: str) -> None:

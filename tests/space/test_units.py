@@ -21,6 +21,7 @@ from autotune.space.units import BYTES, SECONDS, memory, seconds
         ("500ms", 0.5),
         ("20us", 2e-5),
         ("20µs", 2e-5),
+        ("20μs", 2e-5),
         ("10 minutes", 600.0),
         ("1hour 5min", 3900.0),
         ("42", 42.0),

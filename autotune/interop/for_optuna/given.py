@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import optuna
@@ -100,8 +100,22 @@ def _suggested(trial: optuna.Trial, knob: Knob) -> object:
 
 
 def _scalars(values: Any) -> list[Any]:
-    """Values as Optuna's storages can keep them: numbers, flags and texts; others by their text."""
-    return [v if isinstance(v, (bool, int, float, str)) else str(plain(v)) for v in values]
+    """Values as Optuna's storages can keep them: numbers, flags and texts; others by their text.
+
+    So is a flag beside the number that it equals, for which Optuna takes it.
+    """
+    others = [value for value in values if not isinstance(value, bool)]
+    return [_scalar(value, others) for value in values]
+
+
+def _scalar(value: Value, others: Sequence[Value]) -> object:
+    kept = value not in others if isinstance(value, bool) else isinstance(value, (int, float, str))
+    return value if kept else str(plain(value))
+
+
+def _by_text(value: Value) -> bool:
+    """Whether a study may hold the text of it in its place."""
+    return isinstance(value, bool) or not isinstance(value, (int, float, str))
 
 
 def _value(knob: Knob, param: object) -> Value:
@@ -123,7 +137,7 @@ def _index(values: Any, param: object) -> int:
 
 
 def _same(value: Value, param: object) -> bool:
-    if isinstance(param, str) and not isinstance(value, (bool, int, float, str)):
+    if isinstance(param, str) and _by_text(value):
         return param == str(plain(value))
     try:
         return key(value) == key(freeze(param))

@@ -16,9 +16,9 @@ from scipy.special import ndtr
 
 from autotune.search.candidates.pool import Pool
 from autotune.search.contract import Observation, Problem
-from autotune.search.loss import HUGE
 from autotune.search.models.demand import Fitted, Scale, likelier
 from autotune.search.models.features import Features
+from autotune.search.models.fidelity import HUGE
 from autotune.search.models.gaussian_process import Floats, GaussianProcess, Inputs, Integers
 from autotune.search.models.posterior import Posterior
 from autotune.space.spec import MetricSpec

@@ -14,6 +14,7 @@ from autotune.search.models.gaussian_process import Columns, Floats, Inputs, Int
 from autotune.space.configuration import Value
 from autotune.space.knobs import FloatRange, IntegerRange
 from autotune.space.knobs.knob import Knob
+from autotune.space.knobs.values import key
 from autotune.space.space import Space
 
 GONE = -1
@@ -122,10 +123,9 @@ class Features:
             if value is None:  # no value of a knob is
                 found += [GONE] * len(knob.cells)
                 continue
-            key = (type(value), value)
-            cells = known.get(key)
+            cells = known.get(key(value))
             if cells is None:
-                cells = known[key] = knob.split(value)
+                cells = known[key(value)] = knob.split(value)
             found += cells
         return found
 
@@ -243,9 +243,13 @@ def _is_power_of_two(knob: Knob, cells: Integers) -> Floats:
 
 
 def _places(values: Sequence[Value], rank: Floats) -> Floats:
-    """Where the values of an ordered list stand by themselves: on a log scale where all are positive."""
+    """Where the values of an ordered list stand by themselves: on a log scale where all are positive.
+
+    Where they are too near to each other for that, or too far apart, their ranks are all there is.
+    """
     numbers = [float(value) for value in values if isinstance(value, (int, float))]
-    if len(numbers) < len(values) or len(numbers) < 2:
+    if len(numbers) < len(values):
         return rank
     scaled = np.log(numbers) if min(numbers) > 0.0 else np.array(numbers)
-    return np.asarray((scaled - scaled.min()) / (scaled.max() - scaled.min()))
+    width = float(scaled.max()) - float(scaled.min())
+    return np.asarray((scaled - scaled.min()) / width) if 0.0 < width < math.inf else rank

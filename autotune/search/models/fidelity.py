@@ -18,6 +18,8 @@ from autotune.search.contract import Observation
 
 Floats = NDArray[np.float64]
 
+HUGE = 1e150
+"""What is larger counts as so large: the squares of larger numbers overflow."""
 LARGEST = 300.0
 """The largest logarithm of a loss that is told."""
 PRIOR = 1.0
@@ -51,7 +53,7 @@ def at_full(observations: Sequence[Observation], finals: Floats, sign: float) ->
     So is that of a trial which was stopped and has no curve to compare; it is as unsure as those that used
     the whole resource lie apart.
     """
-    curves = [dict(o.curve) for o in observations]
+    curves = [{at: min(max(value, -HUGE), HUGE) for at, value in o.curve} for o in observations]
     stopped = np.array([o.fraction < 1.0 for o in observations], dtype=bool)
     losses = np.where(stopped, math.nan, finals)
     doubts = np.zeros(len(losses))

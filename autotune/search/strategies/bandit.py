@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -81,6 +82,7 @@ class Bandit(Strategy):
         "inside": "evolution",
         "knob": "",
     }
+    limits: ClassVar[Mapping[str, tuple[float, float]]] = {"window": (1, math.inf)}
 
     def __init__(self, problem: Problem, seed: int = 0) -> None:
         super().__init__(problem, seed)

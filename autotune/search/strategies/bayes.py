@@ -31,6 +31,8 @@ plain product is right for one try; but a limit to something measured is foresee
 there is little to learn from a failure."""
 DRAWS = 64
 """Of so many random configurations the first tries take the one that is expected to be best beforehand."""
+MOST_CANDIDATES = 1_000_000
+"""That can be asked for."""
 TIE = 1e-7
 """Differences in the logarithm of the gain that are rounding's: the first candidate is taken."""
 
@@ -70,6 +72,7 @@ class Bayes(Strategy):
     hears_paused: ClassVar[bool] = True
     learns_from_sources: ClassVar[bool] = True
     defaults: ClassVar[dict[str, Option]] = {"initial": 3, "candidates": 1500, "cost": False, "rebuild": ""}
+    limits: ClassVar[dict[str, tuple[float, float]]] = {"candidates": (1, MOST_CANDIDATES)}
 
     def __init__(self, problem: Problem, seed: int = 0) -> None:
         super().__init__(problem, seed)

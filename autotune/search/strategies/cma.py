@@ -34,6 +34,7 @@ class OptunaCmaEs(Strategy):
 
     name: ClassVar[str] = "optuna-cmaes"
     defaults: ClassVar[dict[str, Option]] = {"initial": 1, "sigma": 0.25, "attempts": 4}
+    limits: ClassVar[dict[str, tuple[float, float]]] = {"sigma": (1e-3, 1), "attempts": (1, 1000)}
 
     def __init__(self, problem: Problem, seed: int = 0) -> None:
         super().__init__(problem, seed)

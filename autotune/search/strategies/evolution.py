@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
@@ -47,6 +48,13 @@ class Evolution(Strategy):
         "crossover": 0.3,
         "jump": 0.1,
     }
+    limits: ClassVar[Mapping[str, tuple[float, float]]] = {
+        "population": (1, math.inf),
+        "sample": (1, math.inf),
+        "initial": (1, math.inf),
+        "crossover": (0, 1),
+        "jump": (0, 1),
+    }
 
     def __init__(self, problem: Problem, seed: int = 0) -> None:
         super().__init__(problem, seed)
@@ -58,7 +66,7 @@ class Evolution(Strategy):
 
     def propose(self, n: int, rng: np.random.Generator) -> Iterator[Proposal]:
         window = self._window()
-        initial = max(1, int(self.options["initial"]))  # what breeds is one at least
+        initial = int(self.options["initial"])
         for _ in range(n):
             child = self._child(window, rng) if len(window) >= initial else None
             if child is not None:
@@ -93,7 +101,7 @@ class Evolution(Strategy):
         return None
 
     def _tournament(self, window: Sequence[Ranked], rng: np.random.Generator) -> Ranked:
-        size = min(max(1, int(self.options["sample"])), len(window))
+        size = min(int(self.options["sample"]), len(window))
         drawn = rng.choice(len(window), size=size, replace=False)
         return min((window[int(i)] for i in drawn), key=_loss)
 

@@ -205,6 +205,7 @@ class OptunaNsga2(OptunaStrategy):
 
     name: ClassVar[str] = "optuna-nsga2"
     defaults: ClassVar[dict[str, Option]] = {"initial": 10, "population": 50}
+    limits: ClassVar[dict[str, tuple[float, float]]] = {"population": (2, math.inf)}
 
     def __init__(self, problem: Problem, seed: int = 0) -> None:
         super().__init__(problem, seed)

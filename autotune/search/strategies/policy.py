@@ -52,6 +52,7 @@ class Policy(Strategy):
         "elite": 0.15,
         "entropy": 0.05,
     }
+    limits: ClassVar[Mapping[str, tuple[float, float]]] = {"elite": (0, 1)}
 
     def __init__(self, problem: Problem, seed: int = 0) -> None:
         super().__init__(problem, seed)

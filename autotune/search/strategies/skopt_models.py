@@ -10,6 +10,8 @@ import skopt.space
 from skopt.acquisition import gaussian_ei
 from skopt.utils import cook_estimator, normalize_dimensions
 
+from autotune.errors import InputError
+from autotune.errors import Problem as Fault
 from autotune.search.candidates.axes import Axes, Axis
 from autotune.search.candidates.sampled import candidates
 from autotune.search.candidates.untried import untried
@@ -20,6 +22,8 @@ from autotune.space.configuration import Configuration
 
 INCUMBENTS = 4
 """The best configurations whose neighbourhoods are candidates."""
+TREES = ("ET", "RF")
+"""Kinds of forest."""
 
 
 class SkoptStrategy(Strategy):
@@ -36,6 +40,7 @@ class SkoptStrategy(Strategy):
     """
 
     defaults: ClassVar[dict[str, Option]] = {"initial": 10, "candidates": 1000}
+    limits: ClassVar[dict[str, tuple[float, float]]] = {"candidates": (1, 1_000_000)}
 
     def __init__(self, problem: Problem, seed: int = 0) -> None:
         super().__init__(problem, seed)
@@ -116,6 +121,12 @@ class SkoptForest(SkoptStrategy):
 
     name: ClassVar[str] = "skopt-forest"
     defaults: ClassVar[dict[str, Option]] = {**SkoptStrategy.defaults, "trees": "ET"}
+
+    def __init__(self, problem: Problem, seed: int = 0) -> None:
+        super().__init__(problem, seed)
+        if self.options["trees"] not in TREES:
+            message = f"the option 'trees' of {self.name!r} cannot be {self.options['trees']!r:.60}"
+            raise InputError(Fault(message, expected=" or ".join(TREES)))
 
     def _estimator(self, seed: int) -> Any:
         return cook_estimator(str(self.options["trees"]), random_state=seed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from autotune.errors import InputError, Problem, nearest
 from autotune.space.configuration import Configuration, FrozenMap, Value, plain
 from autotune.space.knobs.knob import Knob
+from autotune.space.knobs.values import key
 from autotune.space.language.rule import NOTHING, Rule
 from autotune.space.wiring import bound_knobs, bound_rules, in_order
 
@@ -186,14 +187,13 @@ class Configurations:
         if self._riding:
             names = ", ".join(knob.name for knob in self._riding)
             raise InputError(f"a recorded space has no continuous knobs, but this one has {names}")
-        known: dict[tuple[str, type, Value], Value] = {}
+        known: dict[tuple[str, Hashable], Value] = {}
         found: dict[object, Configuration] = {}  # not by hash, which is slow for so many
         problems: list[Problem] = []
         for number, row in enumerate(rows, 1):
             try:
                 one = self._row(row, known)
-                values = tuple(one.values())
-                found.setdefault((tuple(one), values, tuple(map(type, values))), one)
+                found.setdefault((tuple(one), tuple(map(key, one.values()))), one)
             except InputError as error:
                 problems += [replace(p, message=f"row {number}: {p.message}") for p in error.problems]
                 if len(problems) >= 10:
@@ -202,7 +202,7 @@ class Configurations:
             raise InputError(problems or [Problem("a recorded space needs at least one row")])
         return tuple(found.values())
 
-    def _row(self, row: Mapping[str, Value], known: dict[tuple[str, type, Value], Value]) -> Configuration:
+    def _row(self, row: Mapping[str, Value], known: dict[tuple[str, Hashable], Value]) -> Configuration:
         """A row as a configuration. ``known`` keeps canonical values: a recording repeats few of them."""
         chosen: dict[str, Value] = {}
         for knob in self.knobs:
@@ -219,14 +219,14 @@ class Configurations:
         return Configuration(chosen)
 
 
-def _canonical(knob: Knob, value: Value, known: dict[tuple[str, type, Value], Value]) -> Value:
+def _canonical(knob: Knob, value: Value, known: dict[tuple[str, Hashable], Value]) -> Value:
     """The canonical form of ``value``, kept in ``known``."""
     if isinstance(value, (list, dict)):  # no key
         return knob.canonical(value)
-    key = (knob.name, type(value), value)
-    if key not in known:
-        known[key] = knob.canonical(value)
-    return known[key]
+    name = knob.name, key(value)
+    if name not in known:
+        known[name] = knob.canonical(value)
+    return known[name]
 
 
 def _with(rule: Rule, values: Mapping[str, Value]) -> str:

@@ -11,6 +11,10 @@ from autotune.space.feasible_set.layering import LIMIT
 from autotune.space.language.rule import Rule
 from autotune.space.space import Space
 
+MOST = 20_000
+"""Constraints times knobs beyond which nothing is counted: as often as there are constraints the whole set is
+made anew without one, which takes minutes."""
+
 
 @dataclass(frozen=True)
 class Removal:
@@ -28,11 +32,14 @@ def combinations(space: Space) -> Estimate:
     return _count(space, ())
 
 
-def removed_by_each(space: Space) -> tuple[Removal, ...]:
+def removed_by_each(space: Space) -> tuple[Removal, ...] | None:
     """The effect of each constraint over the discrete knobs, in the order of the space.
 
-    A constraint that mentions a continuous knob removes a share and not a number: both are ``None``.
+    A constraint that mentions a continuous knob removes a share and not a number: both are ``None``. So is
+    all of it past :data:`MOST`.
     """
+    if len(space.constraints) * len(space.knobs) > MOST:
+        return None
     discrete = space.feasible.constraints
     everything, feasible = combinations(space), space.feasible.estimate
     # A difference to what was not counted is a rough one, and not worth as much effort.

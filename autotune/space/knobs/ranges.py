@@ -39,22 +39,20 @@ class _Scaled(Ordered):
             raise ValueError(f"low must not be above high, but {self.low} > {self.high}")
         if self.scale != "linear" and self.low <= 0:
             raise ValueError(f"a {self.scale} scale needs low above 0, but low is {self.low}")
+        if math.isinf(self.high - self.low):
+            raise ValueError(f"a range from {self.low} to {self.high} is wider than the largest float")
 
     def _first(self) -> Value:
         return self.low
 
     def position(self, value: Value) -> float:
         number = _number(self.canonical(value))
-        if self.low == self.high:
-            return 0.0
         part = self._part(number if self.scale == "linear" else math.log(number))
         return min(max(part, 0.0), 1.0)
 
     def positions(self, values: Sequence[Value]) -> NDArray[np.float64]:
         """As :meth:`position`, for many at once. Shape (n,)."""
         numbers = np.array(values, dtype=np.float64)
-        if self.low == self.high:
-            return np.zeros(len(numbers))
         return np.clip(self._part(numbers if self.scale == "linear" else np.log(numbers)), 0.0, 1.0)
 
     def numbers(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -64,11 +62,9 @@ class _Scaled(Ordered):
 
     def _part(self, scaled: _Floats) -> _Floats:
         """How far along the range numbers on its scale are."""
-        low, high = self.low, self.high
-        if self.scale != "linear":
-            low, high = math.log(low), math.log(high)
-        # Halved so that a range as wide as all floats does not overflow.
-        return (scaled / 2 - low / 2) / (high / 2 - low / 2)
+        low, high = self._ends
+        # Two floats next to each other may have the same logarithm: then all stand at the beginning.
+        return (scaled - low) / ((high - low) or 1.0)
 
     def _at(self, position: float) -> float:
         """The number at a position; the inverse of :meth:`position` up to rounding."""
@@ -77,10 +73,15 @@ class _Scaled(Ordered):
 
     def _scaled(self, position: _Floats) -> _Floats:
         """The numbers on their scale that are so far along the range; the inverse of :meth:`_part`."""
-        low, high = self.low, self.high
-        if self.scale != "linear":
-            low, high = math.log(low), math.log(high)
+        low, high = self._ends
         return low * (1 - position) + high * position
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        """The bounds on the scale."""
+        if self.scale == "linear":
+            return self.low, self.high
+        return math.log(self.low), math.log(self.high)
 
 
 @dataclass(frozen=True)

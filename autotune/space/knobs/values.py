@@ -8,23 +8,36 @@ from collections.abc import Hashable, Mapping, Sequence
 from autotune.errors import listed
 from autotune.space.configuration import Value, freeze, plain
 
+SMALL = 2**63
+"""Integers below this are looked at no further."""
+
 
 def key(value: Value) -> Hashable:
-    """What makes two values the same: ``4`` is ``4.0`` but neither ``True`` nor ``'4'``."""
+    """What makes two values the same, also in a tuple: ``4`` is ``4.0`` but neither ``True`` nor ``'4'``."""
+    if isinstance(value, tuple):
+        return tuple(map(key, value))
     return (isinstance(value, bool), value)
 
 
 def as_number(value: object) -> float | int | None:
     """``value`` as a finite Python number; ``None`` where it is something else."""
-    if type(value) is int:  # nearly always
+    if type(value) is int and -SMALL < value < SMALL:  # nearly always
         return value
     try:
         frozen = freeze(value)
     except TypeError:
         return None
-    if isinstance(frozen, bool) or not isinstance(frozen, (int, float)) or not math.isfinite(frozen):
+    if isinstance(frozen, bool) or not isinstance(frozen, (int, float)) or not _finite(frozen):
         return None
     return frozen
+
+
+def _finite(number: float) -> bool:
+    """Also of an integer: one beyond the largest float is none."""
+    try:
+        return math.isfinite(number)
+    except OverflowError:
+        return False
 
 
 def distinct(what: str, given: object) -> tuple[Value, ...]:
@@ -39,8 +52,8 @@ def distinct(what: str, given: object) -> tuple[Value, ...]:
         raise ValueError(f"{what} must not be empty")
     seen: set[Hashable] = set()
     for value in values:
-        if isinstance(value, float) and not math.isfinite(value):
-            raise ValueError(f"{what} must be finite, but one is {value}")
+        if isinstance(value, (int, float)) and not _finite(value):
+            raise ValueError(f"{what} must be finite, as floats too, but one is {value!s:.40}")
         if key(value) in seen:
             raise ValueError(f"{what} must differ, but {plain(value)!r} is there twice")
         seen.add(key(value))

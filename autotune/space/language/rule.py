@@ -116,7 +116,7 @@ def compiled(tree: Node) -> Callable[[Mapping[str, Value]], object]:
     except RecursionError:
         raise InputError("a rule is nested too deep") from None
     names: dict[str, Any] = dict(compute.FUNCTION.items())
-    names |= {"power": compute.power, "__builtins__": {}}
+    names |= {"power": compute.power, "FrozenMap": FrozenMap, "__builtins__": {}}
     function: Callable[[Mapping[str, Value]], object] = eval(code, names)
     return function
 
@@ -169,6 +169,9 @@ def _subscript(of: ast.expr, key: int | str) -> ast.expr:
 def _constant(value: Value) -> ast.expr:
     if isinstance(value, tuple):
         return ast.Tuple([_constant(item) for item in value], ast.Load())
-    if isinstance(value, FrozenMap):
-        raise TypeError("a map has no place in a rule")
+    if isinstance(value, FrozenMap):  # a fact that is compared with choices
+        entries = ast.Dict(
+            [ast.Constant(name) for name in value], [_constant(item) for item in value.values()]
+        )
+        return ast.Call(ast.Name("FrozenMap", ast.Load()), [entries], [])
     return ast.Constant(value)

@@ -7,7 +7,7 @@ because here it can be said at which line and column.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from autotune.errors import InputError, Problem, nearest, shorten
@@ -21,6 +21,7 @@ from autotune.space.knobs import (
     Permutation,
 )
 from autotune.space.knobs.knob import Knob
+from autotune.space.knobs.values import key
 from autotune.space.language.syntax import check_name
 from autotune.space.reading.converters import boolean, choice, fact, items, scalar
 from autotune.space.reading.fields import Converter, Fields, Problems, as_map, wrong
@@ -176,13 +177,13 @@ class _KnobReader:
         if len(given) > 1:
             return None
         kind = given[0]
-        for key, entry in fields.entries.items():
-            owners = [owner for owner, keys in KINDS.items() if key in keys]
+        for name, entry in fields.entries.items():
+            owners = [owner for owner, keys in KINDS.items() if name in keys]
             if owners and kind not in owners:
                 self.problems.add(
-                    f"{self.title} has the key {key!r}, which does not go with {kind!r}",
+                    f"{self.title} has the key {name!r}, which does not go with {kind!r}",
                     entry.where,
-                    f"{key!r} only beside {owners[0]!r}",
+                    f"{name!r} only beside {owners[0]!r}",
                 )
         return kind
 
@@ -325,18 +326,17 @@ def _sort(value: Value) -> str:
 
 def _refuse_repeats(node: YamlList, values: Sequence[Value], title: str, problems: Problems) -> None:
     """``1`` and ``1.0`` are the same value; ``1`` and ``true`` are not."""
-    seen: dict[tuple[bool, Value], YamlNode] = {}
+    seen: dict[Hashable, YamlNode] = {}
     for item, value in zip(node.items, values, strict=True):
-        key = (isinstance(value, bool), value)
-        if key in seen:
-            first = seen[key].where
+        if key(value) in seen:
+            first = seen[key(value)].where
             problems.add(
                 f"{title} has {describe(item)} twice",
                 item.where,
                 "values that all differ",
                 f"the first is at line {first.line}, column {first.column}",
             )
-        seen.setdefault(key, item)
+        seen.setdefault(key(value), item)
 
 
 def _near_value(value: Value, knob: Knob) -> str:

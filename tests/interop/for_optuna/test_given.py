@@ -122,6 +122,18 @@ class TestGivenSpace:
         found.optimize(lambda trial: float(suggest(trial, space)["place"]["body"] == "cpu"), n_trials=5)
         assert [trial.value for trial in found.trials] == [1.0, 0.0], "and the study ends"
 
+    def test_a_flag_beside_the_number_that_it_equals(self) -> None:
+        space = Space([Permutation("order", (True, 1, "k")), Choice("c", (0, False))])
+        found = optuna.create_study(sampler=AutotuneSampler(seed=0, space=space, strategy="grid"))
+        given: list[dict[str, Any]] = []
+
+        def objective(trial: optuna.Trial) -> float:
+            given.append(suggest(trial, space))
+            return 1.0
+
+        found.optimize(objective, n_trials=30)
+        assert len({str(each) for each in given}) == len(given) == 12
+
     def test_what_is_enqueued_may_be_impossible(self) -> None:
         space = Space(
             [OrderedValues("tile", (1, 2, 4)), FloatRange("x", 0.0, 1.0)],

@@ -72,6 +72,14 @@ def test_one_that_blew_up_says_nothing_of_the_others() -> None:
     assert beside == pytest.approx(alone, rel=0.05)
 
 
+def test_a_loss_whose_square_overflows_is_one_of_the_worst() -> None:
+    """Squared among losses that are not all positive, it had ended the search in an error."""
+    found = losses(
+        [told(0, [1.0, 0.5], -0.1), told(1, [1e200]), told(2, [-1e200, 3.0]), told(3, [2.0, 1.0], 0.5)]
+    )
+    assert all(map(math.isfinite, found)) and max(found) == found[1]
+
+
 def test_where_first_losses_tell_all_it_stays_behind() -> None:
     complete = [told(n, [1.0 + n % 7], 0.1 * (1.0 + n % 7)) for n in range(77)]
     assert losses([*complete, told(100, [14.0])])[-1] == pytest.approx(1.4, rel=0.01)

@@ -184,6 +184,7 @@ class TestRegionsAsArms:
 
 SPACES = [
     (Choice("k", ("it's", 'a "b"', "c\\d")), 3),
+    (Choice("k", (1, (1, 2), {"a": 1}, {"a": (1, {})})), 4),
     (Flag("k"), 2),
     (OrderedValues("k", (1, 2, 4, 8)), 4),
     (OrderedValues("k", tuple(range(10))), 4),

@@ -96,15 +96,6 @@ def test_the_best_breeds_on_when_it_has_left_the_window() -> None:
     assert parents == [best.hash] * 8
 
 
-@pytest.mark.parametrize("option", ["initial", "sample", "population"])
-def test_an_option_of_nothing_ends_nothing(option: str) -> None:
-    case = CASES["tiny"]()
-    strategy = Evolution(problem(case, **{option: 0}), 0)
-    early = strategy.ask(3)
-    strategy.tell([observe(case, proposal) for proposal in early])
-    assert len(early) + len(search(strategy, case, 20)) == case.size
-
-
 def test_breeds_from_the_largest_where_it_is_to_be_maximised() -> None:
     space = Space([IntegerRange("n", 0, 30), IntegerRange("m", 0, 30)])
     rate = MetricSpec("rate", "maximize", "1/s")

@@ -19,6 +19,7 @@ from autotune.space import (
     IntegerRange,
     OrderedValues,
     Permutation,
+    Space,
 )
 from autotune.space.language.binding import bind_rule
 from autotune.space.language.syntax import Binary, Comparison, Item, ListOf, Literal, Name
@@ -282,6 +283,12 @@ def test_binding_again_changes_nothing():
         assert again.canonical == once.canonical and again.facts == once.facts
         assert pickle.loads(pickle.dumps(once)) == once
         assert pickle.loads(pickle.dumps(once)).holds(VALUES) == once.holds(VALUES)
+
+
+def test_a_choice_may_be_a_map_of_the_workload():
+    space = Space([Choice("mesh", ({"x": 1}, {"x": [1, 2]}))], ["mesh in [wide]"], {"wide": {"x": [1, 2]}})
+    assert list(space.feasible) == [{"mesh": FrozenMap({"x": [1, 2]})}]
+    assert not space.constraints[0].holds({"mesh": FrozenMap({"x": 1})})
 
 
 def test_a_rule_may_be_given_as_a_tree():
