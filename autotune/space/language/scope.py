@@ -102,7 +102,7 @@ class Scope:
             expected = f"one of {listed(known)}" if known else f"nothing: no {root} facts are known"
             hint = nearest(path, known)
             if root == "device" and known.get("kind") == "cpu" and "gpu_name" not in known:
-                hint = "no GPU was found here; for one that is elsewhere its profile is used: --device h100"
+                hint = "no GPU was found here; autotune check --device h100 takes one that is elsewhere"
             return self.fail(node, f"the {root} has no fact {path!r}", expected, hint)
         if name in self.texts():
             hint = f"to mean the text, write '{name}' in quotes"
