@@ -37,7 +37,7 @@ def summarize(
         "",
         _tried(result),
         *_why_failed(result),
-        *_crowded(result),
+        *_oversubscribed(result),
         f"stored in      {result.store}  (study {result.study.name}#{result.study.id})",
     ]
     lines += ["", *_next(result, space, program, store_option, budget or Budget())]
@@ -168,7 +168,7 @@ def _why_failed(result: Result) -> list[str]:
     return list(first.values())
 
 
-def _crowded(result: Result) -> list[str]:
+def _oversubscribed(result: Result) -> list[str]:
     """Where something succeeded it is a remark on that."""
     said = "" if result.best is not None else say_oversubscribed({t.number: t.facts for t in result.trials})
     return [f"{'remark':14} {said}"] if said else []

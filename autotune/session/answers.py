@@ -26,10 +26,12 @@ def load_result(store: Store, study: StudyRecord, reason: str = "") -> Result:
     outside = 0 if space is None else sum(trial.configuration not in space for trial in trials)
     answer = load_answer(store, study, reason)
     whole = replace(answer, trials=trials, outside=outside)
-    crowded = say_oversubscribed({t.number: t.facts for t in trials})
+    oversubscribed = say_oversubscribed({t.number: t.facts for t in trials})
     if answer.best is None:
-        return replace(whole, why_nothing="; ".join(filter(None, (commonest_failure(trials), crowded))))
-    return replace(whole, remark="; ".join(filter(None, (answer.remark, crowded))))
+        return replace(
+            whole, why_nothing="; ".join(filter(None, (commonest_failure(trials), oversubscribed)))
+        )
+    return replace(whole, remark="; ".join(filter(None, (answer.remark, oversubscribed))))
 
 
 def load_answer(store: Store, study: StudyRecord, reason: str = "") -> Result:

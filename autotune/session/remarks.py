@@ -18,7 +18,7 @@ class Remarks:
 
     _unreached: set[str] = field(default_factory=set)
     """The knobs that were named already."""
-    _crowded: bool = False
+    _oversubscribed: bool = False
     _silent: bool = False
     """Whether it was said that nothing is reported, or not all."""
     _negative: bool = False
@@ -30,8 +30,8 @@ class Remarks:
             yield text
         if text := self._unreached_knobs(outcome, spec.space):
             yield text
-        if not self._crowded and (text := say_oversubscribed({number: outcome.facts})):
-            self._crowded = True
+        if not self._oversubscribed and (text := say_oversubscribed({number: outcome.facts})):
+            self._oversubscribed = True
             yield text
         if not self._negative and (text := _below_zero(number, outcome, spec)):
             self._negative = True

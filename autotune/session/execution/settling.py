@@ -162,8 +162,8 @@ def _whole(
         facts["leftovers"] = leftovers
     if slot.cores:
         facts["cores"] = list(slot.cores)
-    if slot.crowd is not None:
-        facts |= slot.crowd.facts
+    if slot.ready_threads is not None:
+        facts |= slot.ready_threads.facts
     facts |= where or {}
     cap = slot.worker.setup.cap if slot.worker is not None else None
     if slot.worker is not None and cap is not None and outcome.status.failed and slot.worker.memory_kills():

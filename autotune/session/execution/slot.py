@@ -81,7 +81,7 @@ class Slot(Generic[Job]):
         self.ends_when_idle = False
         self.failed_starts = 0
         """In a row."""
-        self.crowd: ReadyThreads | None = None
+        self.ready_threads: ReadyThreads | None = None
         """Counts the threads of the worker at its job, where it measures and is kept from other cores."""
         self._factory = factory
 
@@ -118,7 +118,7 @@ class Slot(Generic[Job]):
         assert self.worker is not None and self.job is None
         self.job, self.began = job, time.time()
         more = self.role == MEASURE and self.cores and self._factory.has_others(self.cores)
-        self.crowd = ReadyThreads(self.cores, self._factory.own_generations) if more else None
+        self.ready_threads = ReadyThreads(self.cores, self._factory.own_generations) if more else None
         self.worker.ask(request, seconds)
 
     def attend(self) -> Answer | Ready | Death | None:
@@ -129,10 +129,10 @@ class Slot(Generic[Job]):
 
     def look(self) -> float | None:
         """Count the worker's threads, if it is time to; seconds until the next time, if there is one."""
-        if self.crowd is None or self.job is None or self.worker is None:
+        if self.ready_threads is None or self.job is None or self.worker is None:
             return None
-        self.crowd.look(self.worker.pid)
-        return self.crowd.timeout()
+        self.ready_threads.look(self.worker.pid)
+        return self.ready_threads.timeout()
 
     def take(self) -> Job:
         """Take the job out of the slot, which is free for another one then."""
