@@ -29,6 +29,7 @@ from autotune.measure.kernels.compile_cache import CompileCache
 from autotune.measure.prepared_data import PreparedData
 from autotune.measure.readings import Sample
 from autotune.measure.reports import SILENT, Reporter
+from autotune.measure.workers.memory import PeakMemory
 from autotune.space.configuration import Configuration
 from autotune.status import Status
 
@@ -174,6 +175,9 @@ class Objective:
     report: Reporter = SILENT
     """For early stopping: call ``self.report(step, loss=...)`` in :meth:`measure`, which may end the trial
     there. One call of :meth:`measure` is then the whole trial, and it may return nothing."""
+
+    memory: PeakMemory | None = None
+    """What is watching the memory of a trial: for an objective that runs programs, to note what each took."""
 
     final: bool = False
     """Whether this is the re-measurement that defends a winner. What a search must not see, a test split say,

@@ -21,7 +21,7 @@ from typing import IO, Protocol
 
 from autotune.measure.diagnostics import signal_name, telling_line
 from autotune.measure.libc import dying_with_parent
-from autotune.measure.workers.memory import note_program
+from autotune.measure.workers.memory import PeakMemory
 
 HEAD_BYTES = 1 << 16
 TAIL_BYTES = 1 << 20
@@ -79,11 +79,13 @@ def run_program(
     environment: Mapping[str, str],
     on_line: Callable[[str], None] | None = None,
     attendant: Attendant | None = None,
+    memory: PeakMemory | None = None,
 ) -> Finished:
     """Run ``arguments`` in ``folder`` and wait. Raises ``OSError`` where it cannot be started.
 
     ``on_line`` is given each line of stdout as it comes. What it raises ends the program. All that it prints
     goes to the stderr of this process too, as it comes: a worker's is kept with its trial, however that ends.
+    ``memory`` is told what it took, also where it was ended.
     """
     began = _Moment()
     process = subprocess.Popen(
@@ -101,11 +103,11 @@ def run_program(
     try:
         with process.stdout, process.stderr:
             _collect(process.pid, {process.stdout: out, process.stderr: err}, attendant)
-            code = _reaped(process)
+            code = _reaped(process, memory)
             seconds = time.perf_counter() - began.at
     except BaseException:
         process.kill()
-        _reaped(process)
+        _reaped(process, memory)
         raise
     return Finished(
         exit_code=code if code >= 0 else None,
@@ -116,11 +118,12 @@ def run_program(
     )
 
 
-def _reaped(process: subprocess.Popen[bytes]) -> int:
+def _reaped(process: subprocess.Popen[bytes], memory: PeakMemory | None) -> int:
     """Wait for its end, and note what memory it took; its exit code as :mod:`subprocess` has it."""
     if process.returncode is None:
         _, status, usage = os.wait4(process.pid, 0)
-        note_program(1024 * usage.ru_maxrss)
+        if memory is not None:
+            memory.note(1024 * usage.ru_maxrss)
         process.returncode = os.waitstatus_to_exitcode(status)
     return process.returncode
 

@@ -133,7 +133,7 @@ class Runner:
         self.objective.final = False
         trial = self._trial()
         trial.stand_by(checked or ())
-        memory = PeakMemory()
+        memory = self.objective.memory = PeakMemory()
         deadline = monotonic() + seconds
 
         def measure() -> Outcome:

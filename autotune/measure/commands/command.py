@@ -149,7 +149,7 @@ class CommandRunner(Objective):
             return Sample(metrics, facts=missed.facts) if missed.facts else metrics
 
     def _run(self, configuration: Configuration) -> CommandRun:
-        return CommandRun.of(self.spec, self.context, configuration)
+        return CommandRun.of(self.spec, self.context, configuration, self.memory)
 
     def _missed(self, run: CommandRun, listener: RunListener) -> Missed:
         return missed_knobs(self.spec, run.configuration, listener, run.read_before)

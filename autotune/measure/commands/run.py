@@ -20,6 +20,7 @@ from autotune.measure.mistakes import mistake_in
 from autotune.measure.objective import Context, Infeasible
 from autotune.measure.program import Finished, run_program
 from autotune.measure.reports import SILENT, Reporter
+from autotune.measure.workers.memory import PeakMemory
 from autotune.space.configuration import Configuration
 from autotune.space.placeholders import fill
 from autotune.space.spec import CommandObjective
@@ -43,13 +44,21 @@ class CommandRun:
     cache: Path
     folder: Path
     config: Path | None
+    memory: PeakMemory | None
+    """Is told what each program took."""
 
     @classmethod
-    def of(cls, spec: CommandObjective, context: Context, configuration: Configuration) -> CommandRun:
+    def of(
+        cls,
+        spec: CommandObjective,
+        context: Context,
+        configuration: Configuration,
+        memory: PeakMemory | None = None,
+    ) -> CommandRun:
         folder = (context.cache / "command" / configuration.hash).absolute()
         config = folder / Path(spec.config_file).name if spec.config_file else None
         values = placeholder_values(configuration, context.workload, str(config) if config else "")
-        return cls(spec, configuration, values, context.cache, folder, config)
+        return cls(spec, configuration, values, context.cache, folder, config, memory)
 
     @property
     def leftovers(self) -> Leftovers:
@@ -87,7 +96,7 @@ class CommandRun:
         reports = listener.report.steps is not None
         try:
             on_line = partial(_report_line, listener) if reports else None
-            ended = run_program(arguments, self.spec.base, environment, on_line, listener)
+            ended = run_program(arguments, self.spec.base, environment, on_line, listener, self.memory)
         except (OSError, ValueError) as error:  # ValueError: a NUL in an argument
             said = f"cannot run {arguments[0]!r} in {self.spec.base}: {error}"
             raise CommandCrashed(said, mistake=said if mistake_in(error) else "") from error

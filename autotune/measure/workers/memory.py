@@ -17,27 +17,22 @@ class PeakMemory:
     Of this process it is what a cap counts: files that are mapped, libraries among them, are left out, for
     their pages can be dropped; of a child they are included. The kernel's own high-water mark is set back at
     the start (Linux 4.0); where it cannot be, the answer is that of the process's whole life. Children count
-    where they set a new record of theirs, the programs of a command (:func:`note_program`) in any case.
+    where they set a new record of theirs, and those of which :meth:`note` is told in any case.
     """
 
     def __init__(self) -> None:
         self._children = _largest_child()
-        _programs.clear()
+        self._noted = 0
         forget_peak()
+
+    def note(self, peak: int) -> None:
+        """A child has ended that took so many bytes at most."""
+        self._noted = max(self._noted, peak)
 
     def read(self) -> int:
         """Bytes."""
         children = _largest_child()
-        return max(peak_resident(), children if children > self._children else 0, *_programs)
-
-
-_programs: list[int] = []
-"""What the programs took at most that have ended since the last :class:`PeakMemory` was made."""
-
-
-def note_program(peak: int) -> None:
-    """A program has ended that took so many bytes at most."""
-    _programs.append(peak)
+        return max(peak_resident(), children if children > self._children else 0, self._noted)
 
 
 def forget_peak() -> None:

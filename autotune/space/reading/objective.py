@@ -50,7 +50,7 @@ def read_objective(fields: Fields, base: Path, known: Known, problems: Problems)
 def _target(node: YamlNode, title: str) -> str:
     expected = "path.py:Name or package.module:Name"
     if not isinstance(node, YamlScalar) or not isinstance(node.value, str):
-        raise wrong(node, title, expected)
+        raise wrong(node, title, expected, "a program is named by command, in the place of objective")
     target = node.value.strip()
     if not _TARGET.fullmatch(target):
         hint = "add :Name, the class or function in that file" if ":" not in target else ""

@@ -406,7 +406,8 @@ from autotune.measure.workers.memory import PeakMemory
 
 def peak(megabytes):
     memory = PeakMemory()
-    run_program([sys.executable, "-S", "-c", f"bytearray({megabytes} << 20)"], Path(), os.environ)
+    program = [sys.executable, "-S", "-c", f"bytearray({megabytes} << 20)"]
+    run_program(program, Path(), os.environ, memory=memory)
     return memory.read() / 2**20
 
 print(peak(0), peak(400), peak(200))
