@@ -1,13 +1,16 @@
 """Texts with ``{placeholders}``: the arguments, environment and config file of a command objective.
 
-``{tile_m}`` is a knob, ``{workload.m}`` a fact of the workload, ``{config}`` the path of the config file;
-``{{`` and ``}}`` stand for the braces themselves.
+``{tile_m}`` is a knob, ``{workload.m}`` a fact of the workload, ``{folder}`` the path of a folder of the
+configuration's own, ``{config}`` that of the config file; ``{{`` and ``}}`` stand for the braces themselves.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+
+FOLDER = "folder"
+CONFIG = "config"
 
 _PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 

@@ -14,7 +14,7 @@ another, or a signal      ``crashed`` for the command itself; ``wrong`` for an e
 78 is what BSD's ``sysexits.h`` has for a configuration that cannot be used; shells, test harnesses and
 interpreters do not produce it by accident.
 
-Each configuration has a private folder, named to every command by the variable ``AUTOTUNE_FOLDER``. The
+Each configuration has a private folder, ``{folder}``, named to every command by ``AUTOTUNE_FOLDER`` too. The
 config file is written there, and ``AUTOTUNE_CONFIG`` is its path. ``AUTOTUNE_SEED`` is another number for
 each run, for fresh inputs.
 
@@ -56,6 +56,7 @@ from autotune.measure.objective import Context, Infeasible, Objective, WrongAnsw
 from autotune.measure.readings import Sample
 from autotune.measure.stopped import Stopped
 from autotune.space.configuration import Configuration
+from autotune.space.placeholders import FOLDER, names
 from autotune.space.spec import CommandObjective, MetricSpec
 
 
@@ -203,4 +204,4 @@ def _prepare(run: CommandRun) -> None:
 def _mentions_folder(spec: CommandObjective) -> bool:
     """Whether ``prepare`` is told where to keep what it makes."""
     texts = (*spec.prepare, *spec.environment.values())
-    return any(FOLDER_VARIABLE in text for text in texts)
+    return any(FOLDER_VARIABLE in text or FOLDER in dict(names(text)) for text in texts)

@@ -18,7 +18,7 @@ from autotune.measure.outcome import UNREACHED
 from autotune.measure.sources import source_files
 from autotune.provenance.code.files import is_file
 from autotune.space.configuration import Configuration
-from autotune.space.placeholders import names
+from autotune.space.placeholders import CONFIG, FOLDER, names
 from autotune.space.spec import CommandObjective
 
 _NONE_WRITTEN = (
@@ -110,4 +110,5 @@ def _written(spec: CommandObjective) -> set[str]:
 
 def _is_knob(spec: CommandObjective, name: str) -> bool:
     """Whether a placeholder stands for a knob, though perhaps for one that does not exist here."""
-    return not name.startswith("workload.") and not (name == "config" and spec.config_file)
+    paths = (FOLDER, CONFIG if spec.config_file else FOLDER)
+    return not name.startswith("workload.") and name not in paths

@@ -19,6 +19,7 @@ import json
 import shlex
 from collections.abc import Callable, Mapping
 
+from autotune.space import placeholders
 from autotune.space.configuration import FrozenMap, Value, freeze, plain
 
 _WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
@@ -36,11 +37,11 @@ def as_text(value: Value) -> str:
 
 
 def placeholder_values(
-    configuration: Mapping[str, Value], workload: Mapping[str, object], config: str = ""
+    configuration: Mapping[str, Value], workload: Mapping[str, object], folder: str, config: str = ""
 ) -> dict[str, str]:
-    """What each placeholder stands for: ``tile_m``, ``workload.m``, and ``config`` where there is a file."""
+    """What each placeholder stands for: ``tile_m``, ``workload.m``, ``folder``, ``config`` if it has one."""
     values = {f"workload.{name}": as_text(freeze(fact)) for name, fact in workload.items()}
-    values |= {"config": config} if config else {}
+    values |= {placeholders.FOLDER: folder} | ({placeholders.CONFIG: config} if config else {})
     return values | {name: as_text(value) for name, value in configuration.items()}
 
 

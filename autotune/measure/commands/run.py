@@ -57,7 +57,9 @@ class CommandRun:
     ) -> CommandRun:
         folder = (context.cache / "command" / configuration.hash).absolute()
         config = folder / Path(spec.config_file).name if spec.config_file else None
-        values = placeholder_values(configuration, context.workload, str(config) if config else "")
+        values = placeholder_values(
+            configuration, context.workload, str(folder), str(config) if config else ""
+        )
         return cls(spec, configuration, values, context.cache, folder, config, memory)
 
     @property

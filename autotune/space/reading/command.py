@@ -36,7 +36,14 @@ def read_command(node: YamlNode, base: Path, known: Known, problems: Problems) -
     """``command:`` as a list, a text, or a mapping with ``run`` and more."""
     section = node if isinstance(node, YamlMap) else None
     config = _section(section, "config")
-    check = _PlaceholderCheck(known, config is not None, problems)
+    paths = (placeholders.FOLDER,) if config is None else (placeholders.FOLDER, placeholders.CONFIG)
+    for name in set(paths) & set(known.knobs):
+        problems.add(
+            f"the knob {name!r} hides the path that {{{name}}} stands for",
+            node.where,
+            hint="rename the knob",
+        )
+    check = _PlaceholderCheck(known, paths, problems)
     if section is None:
         run = problems.attempt(lambda: _arguments(node, "command", check))
         return CommandObjective(run, base) if run else None
@@ -49,12 +56,6 @@ def read_command(node: YamlNode, base: Path, known: Known, problems: Problems) -
     run = fields.require("run", arguments, nothing, "the program and its arguments")
     config_file, config_text = _config(config, check, problems)
     source = MetricsSource(fields.node("metrics"), known.metrics, problems)
-    if config is not None and "config" in known.knobs:
-        problems.add(
-            "the knob 'config' hides the config file's {config}",
-            fields.entries["config"].where,
-            hint="rename the knob",
-        )
     return CommandObjective(
         arguments=run,
         base=base,
@@ -79,7 +80,7 @@ class _PlaceholderCheck:
     """Reports placeholders that stand for nothing."""
 
     known: Known
-    config: bool
+    paths: tuple[str, ...]
     problems: Problems
 
     def __call__(self, value: str, node: YamlNode) -> str:
@@ -89,20 +90,21 @@ class _PlaceholderCheck:
         except placeholders.PlaceholderError as error:
             self.problems.add(str(error), _at(node, inside, error.offset))
             return value
-        names = [*self.known.knobs, *(f"workload.{name}" for name in self.known.workload)]
-        names += ["config"] if self.config else []
+        facts = (f"workload.{name}" for name in self.known.workload)
+        names = [*self.known.knobs, *facts, *self.paths]
+        *most, last = "a knob", "workload.NAME", *self.paths
         for name, offset in found:
             if name not in names:
                 self.problems.add(
                     f"unknown placeholder {{{shorten(name)}}}",
                     _at(node, inside, offset),
-                    "a knob, workload.NAME" + (" or config" if self.config else ""),
+                    f"{', '.join(most)} or {last}",
                     self.advice(name, names),
                 )
         return value
 
     def advice(self, name: str, names: Sequence[str]) -> str:
-        if name == "config":
+        if name == placeholders.CONFIG:
             return "{config} is the path of the file that command.config writes; there is none"
         if f"workload.{name}" in names:
             return f"did you mean 'workload.{name}'?"

@@ -329,9 +329,10 @@ def test_no_other_search_is_at_a_metrics_file_while_the_command_runs(tmp_path: P
     assert FileLock(Path(lock)).take(), "and afterwards it is free"
 
 
-def test_private_results_are_prepared_once_and_ahead(tmp_path: Path) -> None:
-    build = 'echo {tile} > "$AUTOTUNE_FOLDER/built"; echo {tile} >> log'
-    show = 'echo "{{\\"time\\": $(cat "$AUTOTUNE_FOLDER/built")}}"'
+@pytest.mark.parametrize("folder", ["$AUTOTUNE_FOLDER", "{folder}"])
+def test_private_results_are_prepared_once_and_ahead(tmp_path: Path, folder: str) -> None:
+    build = f'echo {{tile}} > "{folder}/built"; echo {{tile}} >> log'
+    show = f'echo "{{{{\\"time\\": $(cat "{folder}/built")}}}}"'
     objective = runner(tmp_path, "sh", "-c", show, prepare=("sh", "-c", build))
     prepared = [objective.prepare(Configuration({"tile": tile})) for tile in (1, 2)]
     assert (tmp_path / "log").read_text() == "1\n2\n"

@@ -36,9 +36,11 @@ def test_as_text(value: Value, text: str) -> None:
 
 
 def test_placeholder_values() -> None:
-    values = placeholder_values({"tile": 8, "order": ("i", "j")}, {"m": 960, "shape": [2, 3]}, "/tmp/x.json")
-    line = "--tile={tile} {order} {workload.m} {workload.shape} {config} {{tile}} [{inactive}]"
-    assert fill(line, values) == "--tile=8 i,j 960 2,3 /tmp/x.json {tile} []"
+    values = placeholder_values(
+        {"tile": 8, "order": ("i", "j")}, {"m": 960, "shape": [2, 3]}, "/tmp", "/tmp/x.json"
+    )
+    line = "--tile={tile} {order} {workload.m} {workload.shape} {folder} {config} {{tile}} [{inactive}]"
+    assert fill(line, values) == "--tile=8 i,j 960 2,3 /tmp /tmp/x.json {tile} []"
 
 
 KNOBS = st.text("abcdefgh_", min_size=1, max_size=8) | st.sampled_from(

@@ -63,5 +63,7 @@ class TestCommand:
 
     def test_placeholders_are_found_inside_a_text(self) -> None:
         found = problems(f"{HEAD}command: ./bench --tile {{tile}} {{tyle}}\n{TILE}")
-        said = "unknown placeholder {tyle}\n  expected: a knob, workload.NAME\n  did you mean 'tile'?"
+        said = (
+            "unknown placeholder {tyle}\n  expected: a knob, workload.NAME or folder\n  did you mean 'tile'?"
+        )
         assert found == [f"space.yaml:3:32: {said}"]
