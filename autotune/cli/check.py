@@ -14,7 +14,12 @@ if TYPE_CHECKING:
     from autotune.errors import InputError
     from autotune.session.forecast import Forecast
     from autotune.space.feasible_set.factors import Estimate
+    from autotune.space.space import Space
     from autotune.space.spec import Family, StudySpec
+
+
+ENOUGH = 100
+"""Configurations that are drawn to see whether a search would find any."""
 
 
 @click.command("check")
@@ -26,7 +31,7 @@ def command(space: str, device: str | None, store: str | None, as_json: bool) ->
     """Read SPACE and say how many configurations there are, what each constraint removes, and the time.
 
     Nothing is compiled or measured: the time is judged by earlier trials in the store, if there are any.
-    Exit code 2 where the file is wrong, 3 where nothing is feasible.
+    Exit code 2 where the file is wrong, 3 where nothing is feasible, or next to nothing of continuous knobs.
     """
     from autotune.session.loading import load_family
     from autotune.session.opening import try_strategy
@@ -45,10 +50,14 @@ def command(space: str, device: str | None, store: str | None, as_json: bool) ->
         # What trials took on this machine says nothing of another device.
         document = describe(spec, None if device or missing else _forecast(spec, store))
         print_json(document) if as_json else echo(say(document))
-        feasible = document["feasible"] != 0
+        feasible = _is_feasible(document)
     if missing:  # the space can be counted all the same, before its objective is written
         raise missing
     return 0 if feasible else 3
+
+
+def _is_feasible(document: dict[str, Any]) -> bool:
+    return document["feasible"] != 0 and not document["too_rare"]
 
 
 def _missing_objective(spec: StudySpec) -> InputError | None:
@@ -82,7 +91,7 @@ def _check_many(family: Family, as_json: bool) -> bool:
         for document, held_out in zip(documents, family.held_out, strict=True):
             echo(f"{document['workload']}{' (held out)' if held_out else ''}")
             echo("\n".join(f"  {line}" for line in say_space(document)))
-    return all(document["feasible"] != 0 for document in documents)
+    return all(map(_is_feasible, documents))
 
 
 def _forecast(spec: StudySpec, url: str | None) -> Forecast | None:
@@ -137,9 +146,11 @@ def describe(spec: StudySpec, forecast: Forecast | None = None) -> dict[str, Any
                 "removes_between": _between(r.removes),
                 "only_this_one": _number(r.only),
                 "only_this_one_between": _between(r.only),
+                "share": r.share,
             }
             for r in removals or ()
         ],
+        "too_rare": _too_rare(spec.space),
         "uncounted": len(spec.space.constraints) if removals is None else 0,
         "never": [
             {"knob": knob.name, "when": knob.when.text, "facts": plain(knob.when.facts)}
@@ -149,6 +160,20 @@ def describe(spec: StudySpec, forecast: Forecast | None = None) -> dict[str, Any
         "default": default,
         "time": _time(spec, forecast),
     }
+
+
+def _too_rare(space: Space) -> str:
+    """Why a search would find no configuration by drawing the continuous knobs; empty where it would."""
+    import numpy as np
+
+    from autotune.errors import InputError
+
+    try:
+        if space.feasible:
+            space.sample(np.random.default_rng(0), ENOUGH)
+    except InputError as error:
+        return str(error)
+    return ""
 
 
 def _number(count: Estimate | None) -> int | None:
@@ -205,7 +230,8 @@ def say_space(document: dict[str, Any]) -> list[str]:
     )
     for row in document["constraints"]:
         if row["removes"] is None:
-            lines.append(f"  removes {'a share':>15}  of the continuous knobs  {row['rule']}")
+            share = "a share" if row["share"] is None else f"~{100 * row['share']:.3g} %"
+            lines.append(f"  removes {share:>15}  of random draws  {row['rule']}")
             continue
         removes = _count(row["removes"], row["removes_between"])
         alone = _count(row["only_this_one"], row["only_this_one_between"])
@@ -215,6 +241,8 @@ def say_space(document: dict[str, Any]) -> list[str]:
     for row in document["never"]:
         facts = ", ".join(f"{name} is {value!r}" for name, value in row["facts"].items())
         lines.append(f"  {row['knob']} never exists here: {row['when']}, but {facts}")
+    if document["too_rare"]:
+        lines += [f"  {line.strip()}" for line in document["too_rare"].splitlines()]
     default = document["default"]
     lines.append("  the default is feasible" if default["feasible"] else f"  {default['why']}")
     return lines

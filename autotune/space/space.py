@@ -88,6 +88,16 @@ class Space(Configurations):
             found.extend(kept)
         return found[:n]
 
+    def refused(self, rng: np.random.Generator, n: int) -> dict[Rule, float]:
+        """The share of ``n`` random draws that each constraint on a continuous knob refuses by itself.
+
+        They are drawn as for :meth:`sample`. Raises :class:`InputError` where nothing else is feasible.
+        """
+        if not self._riding_rules:
+            return {}
+        drawn = [self._ridden(values, rng) for values in self._discrete(rng, n)]
+        return {rule: sum(not rule.holds(one) for one in drawn) / n for rule in self._riding_rules}
+
     def draws(self, rng: np.random.Generator, n: int) -> Iterator[Configuration]:
         """What :meth:`sample` gives, each built when it is asked for: for who may not want them all."""
         if self._riding:

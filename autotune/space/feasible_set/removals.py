@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from autotune.space.feasible_set.factors import Estimate
 from autotune.space.feasible_set.feasible import FeasibleSet
 from autotune.space.feasible_set.layering import LIMIT
@@ -14,6 +16,8 @@ from autotune.space.space import Space
 MOST = 20_000
 """Constraints times knobs beyond which nothing is counted: as often as there are constraints the whole set is
 made anew without one, which takes minutes."""
+DRAWS = 5_000
+"""Random configurations, of which a constraint on a continuous knob refuses a share."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,8 @@ class Removal:
     """How many of all combinations it refuses."""
     only: Estimate | None
     """How many more would be feasible without it: those that no other constraint refuses."""
+    share: float | None = None
+    """Of random draws, where it has no number; ``None`` where nothing can be drawn."""
 
 
 def combinations(space: Space) -> Estimate:
@@ -36,7 +42,7 @@ def removed_by_each(space: Space) -> tuple[Removal, ...] | None:
     """The effect of each constraint over the discrete knobs, in the order of the space.
 
     A constraint that mentions a continuous knob removes a share and not a number: both are ``None``. So is
-    all of it past :data:`MOST`.
+    all of it past :data:`MOST`. Shares are those of :data:`DRAWS` draws, the same at each call.
     """
     if len(space.constraints) * len(space.knobs) > MOST:
         return None
@@ -44,10 +50,11 @@ def removed_by_each(space: Space) -> tuple[Removal, ...] | None:
     everything, feasible = combinations(space), space.feasible.estimate
     # A difference to what was not counted is a rough one, and not worth as much effort.
     limit = LIMIT if feasible.confidence == 1 else LIMIT // 10
+    shares = space.refused(np.random.default_rng(0), DRAWS) if space.feasible else {}
     removals = []
     for rule in space.constraints:
         if rule not in discrete:
-            removals.append(Removal(rule, None, None))
+            removals.append(Removal(rule, None, None, shares.get(rule)))
             continue
         others = tuple(other for other in discrete if other is not rule)
         alone, without = _count(space, (rule,)), _count(space, others, limit)

@@ -41,6 +41,15 @@ def test_a_constraint_on_a_continuous_knob_is_not_counted() -> None:
     ]
 
 
+def test_of_a_constraint_on_continuous_knobs_it_is_said_what_share_it_refuses() -> None:
+    space = Space(
+        [FloatRange("x", 0.0, 1.0), FloatRange("y", 0.0, 1.0)], constraints=["x + y <= 1", "x * y <= 0.25"]
+    )
+    half, corner = (removal.share for removal in removed_by_each(space) or ())
+    assert half == pytest.approx(0.5, abs=0.03)
+    assert corner == pytest.approx(0.75 - math.log(4) / 4, abs=0.03)
+
+
 def test_what_is_too_much_to_count_is_estimated() -> None:
     space = Space(
         [IntegerRange("a", 1, 10**6), IntegerRange("b", 1, 10**6)],
