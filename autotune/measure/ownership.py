@@ -18,9 +18,12 @@ _OWNED = re.compile(rf"{PREFIX}(\d+)-(\d+)-(\d+)-")
 
 
 def owned_name(suffix: str) -> str:
-    """A name that says it belongs to this process: ``autotune-NAMESPACE-PID-START-suffix``."""
-    pid = os.getpid()
-    return f"{PREFIX}{_namespace()}-{pid}-{_started(pid)}-{suffix}"
+    """A name that says it belongs to this process: ``autotune-NAMESPACE-PID-START-suffix``.
+
+    Of the suffix only what any file system and any locale has.
+    """
+    pid, plain = os.getpid(), re.sub(r"[^\w.-]", "_", suffix, flags=re.ASCII)
+    return f"{PREFIX}{_namespace()}-{pid}-{_started(pid)}-{plain}"
 
 
 def is_abandoned(name: str) -> bool:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from autotune.measure.ownership import is_abandoned, make_scratch, owned_name
 from autotune.measure.workers.limits import GroupCap, ProcessCap, make_cap, sweep_groups
 
 MIB = 1 << 20
@@ -79,26 +78,3 @@ def test_the_group_of_a_dead_session_is_swept() -> None:
     assert not folder.exists()
     assert own.folder.exists(), "a living session's group stays"
     own.remove()
-
-
-def test_the_scratch_folder_of_a_dead_session_is_swept() -> None:
-    code = "from autotune.measure.ownership import make_scratch\nprint(make_scratch('left'))"
-    left = Path(python(code).stdout.strip())
-    assert left.is_dir()
-    own = make_scratch("own")
-    assert not left.exists() and own.is_dir()
-    other = make_scratch("other")
-    assert own.is_dir()
-    own.rmdir()
-    other.rmdir()
-
-
-def test_names_tell_the_living_from_the_dead() -> None:
-    mine = owned_name("x")
-    assert not is_abandoned(mine)
-    prefix, namespace, pid, start, rest = mine.split("-")
-    assert is_abandoned(f"{prefix}-{namespace}-{pid}-{int(start) - 1}-{rest}"), (
-        "another process had this number"
-    )
-    assert not is_abandoned(f"{prefix}-1-{pid}-1-{rest}"), "another namespace cannot be judged"
-    assert not is_abandoned("autotune-notes") and not is_abandoned("something")
