@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,7 +29,7 @@ from autotune.interop.for_optuna.draws import SoFar, draw
 from autotune.interop.for_optuna.given import GivenSpace, suggest
 from autotune.interop.for_optuna.inference import DefineByRun, InferredSpace
 from autotune.interop.for_optuna.translation import Translation, UnplannedError
-from autotune.interop.for_optuna.trials import STATUS_ATTR, Watch, metrics_of
+from autotune.interop.for_optuna.trials import STATUS_ATTR, Watch, metrics_of, note_constraints
 from autotune.interop.names import doubtful
 from autotune.search.contract import Option
 from autotune.space.configuration import Configuration, Value
@@ -57,7 +57,8 @@ class AutotuneSampler(BaseSampler):
     violated.
 
     Complete and pruned trials teach their values, failed ones that they failed; ``STATUS_ATTR`` as a user
-    attribute can say how. Trials that violate a constraint of Optuna's are failures too. Running trials are
+    attribute can say how. Of Optuna's own constraints (``constraints_func``, as other samplers take it, or
+    ``trial.set_constraint``) it learns how far a trial is past them, or from them. Running trials are
     pending. A value outside of its range, which Optuna lets an enqueued trial have, teaches nothing.
     A configuration of a discrete space is not proposed twice; when all were tried, ``optimize``
     ends. Several directions are several metrics. What was planned, and why, is in each trial's
@@ -79,12 +80,14 @@ class AutotuneSampler(BaseSampler):
         space: Space | StudySpec | str | Path | None = None,
         constraints: Sequence[str] = (),
         options: Mapping[str, Option] | None = None,
+        constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
     ) -> None:
         if space is not None and constraints:
             raise InputError("both a space and constraints were given: put the constraints into the space")
         self._engine = Engine.of(strategy, seed, options)
         self._rules = rules_of(constraints)
         self._given = None if space is None else GivenSpace(_space(space))
+        self._constraints_func = constraints_func
         self._lock = threading.RLock()
         self._memory: _Memory | None = None
 
@@ -143,7 +146,9 @@ class AutotuneSampler(BaseSampler):
     def after_trial(
         self, study: optuna.Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
     ) -> None:
-        """End the study where everything was tried."""
+        """Note the trial's constraints, and end the study where everything was tried."""
+        if self._constraints_func is not None and state in (TrialState.COMPLETE, TrialState.PRUNED):
+            note_constraints(study, trial, self._constraints_func(trial))
         with self._lock:
             memory = self._remembered(study)
             memory.plans.pop(trial.number, None)

@@ -12,7 +12,7 @@ from optuna.trial import FrozenTrial, TrialState
 from autotune.errors import InputError, Problem
 from autotune.interop.arguments import Engine
 from autotune.interop.for_optuna.translation import Translation
-from autotune.interop.for_optuna.trials import Watch, observation, steps
+from autotune.interop.for_optuna.trials import Watch, bounds_of, constraints_of, observation, steps
 from autotune.search.candidates.projection import project
 from autotune.search.contract import Observation, Reason
 from autotune.search.contract import Problem as SearchProblem
@@ -60,10 +60,12 @@ class Advisor:
         self.metrics = tuple(metrics)
         self.engine = engine
         self._longest = 0
+        self._constraints: set[str] = set()
         self._restart()
 
     def _restart(self) -> None:
-        problem = SearchProblem(self.space, self.metrics, options=self.engine.options)
+        metrics = (*self.metrics, *bounds_of(self._constraints))
+        problem = SearchProblem(self.space, metrics, options=self.engine.options)
         self.strategy = make_strategy(self.engine.strategy, problem, self.engine.seed)
         self.watch = Watch()
         self._running: dict[int, Configuration] = {}
@@ -83,7 +85,8 @@ class Advisor:
     def _follow(self, trials: Sequence[FrozenTrial], number: int) -> bool:
         """Whether what is new could be added.
 
-        Else all must be told anew: a trial left its plan, or went on for longer than any before.
+        Else all must be told anew: a trial left its plan, went on for longer than any before, or is the first
+        with a constraint.
         """
         begun: list[Configuration] = []
         for trial in trials[self.watch.open :]:
@@ -94,9 +97,10 @@ class Advisor:
                     begun.append(configuration)
         told: list[Observation] = []
         news = self.watch.news(trials)
-        longest = max(map(steps, news), default=0)
-        if longest > self._longest:
-            self._longest = longest
+        longest = max([self._longest, *map(steps, news)])
+        constraints = self._constraints.union(*map(constraints_of, news))
+        if longest > self._longest or len(constraints) > len(self._constraints):
+            self._longest, self._constraints = longest, constraints
             return False
         for trial in news:
             found = self._observed(trial)

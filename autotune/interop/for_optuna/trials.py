@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import optuna
 from optuna.study import StudyDirection
@@ -20,6 +20,10 @@ from autotune.status import Status
 STATUS_ATTR = "autotune.status"
 """A user attribute that says how a trial ended, in the words of :class:`~autotune.status.Status`: for an
 objective that knows better than 'failed'. ``lost`` says that nothing was learned of the configuration."""
+
+
+_CONSTRAINTS = "constraints"
+"""The system attribute in which Optuna keeps what a sampler's ``constraints_func`` returned."""
 
 
 class Watch:
@@ -50,6 +54,15 @@ def metrics_of(study: optuna.Study) -> tuple[MetricSpec, ...]:
     )
 
 
+def bounds_of(names: Iterable[str]) -> tuple[MetricSpec, ...]:
+    """A metric for each of Optuna's constraints of these names, which holds at 0 and below."""
+    return tuple(MetricSpec(_metric(name), at_most=0.0) for name in sorted(names))
+
+
+def _metric(constraint: str) -> str:
+    return f"constraint {constraint}"
+
+
 def steps(trial: FrozenTrial) -> int:
     """How far the trial reported, counted from 1; 0 where it reported nothing."""
     return 0 if trial.last_step is None else trial.last_step + 1
@@ -63,9 +76,12 @@ def observation(
     How long it took is left out: it differs from run to run, and a seeded study shall not.
     """
     status = status_of(trial)
-    if status.failed or trial.values is None or len(trial.values) != len(metrics):
-        return Observation(configuration, status)
-    values = {metric.name: value for metric, value in zip(metrics, trial.values, strict=True)}
+    values = {_metric(name): value for name, value in constraints_of(trial).items()}
+    has_goals = trial.values is not None and len(trial.values) == len(metrics)
+    if has_goals:
+        values |= {metric.name: value for metric, value in zip(metrics, trial.values, strict=True)}
+    if status.failed or not has_goals:
+        return Observation(configuration, status, bounded=values if status is Status.WRONG else {})
     if not trial.intermediate_values:
         return Observation(configuration, status, values)
     early = status is Status.PRUNED and steps(trial) < longest
@@ -87,7 +103,7 @@ def status_of(trial: FrozenTrial) -> Status:
         return said
     if trial.state is TrialState.FAIL:
         return Status.CRASHED
-    if any(value > 0.0 for value in _constraints(trial)):
+    if any(value > 0.0 for value in constraints_of(trial).values()):
         return Status.WRONG
     if trial.values is not None and not all(map(math.isfinite, trial.values)):
         return Status.DIVERGED
@@ -107,8 +123,16 @@ def _said(trial: FrozenTrial) -> Status | None:
     return None
 
 
-def _constraints(trial: FrozenTrial) -> Sequence[float]:
-    """Optuna's constraints: violated above 0. Before version 5 they are only in an attribute."""
+def constraints_of(trial: FrozenTrial) -> dict[str, float]:
+    """Optuna's constraints by name: violated above 0. Before version 5 they are only in an attribute."""
     if hasattr(trial, "constraints"):
-        return tuple(trial.constraints.values())
-    return tuple(trial.system_attrs.get("constraints") or ())
+        return dict(trial.constraints)
+    return {str(i): value for i, value in enumerate(trial.system_attrs.get(_CONSTRAINTS) or ())}
+
+
+def note_constraints(study: optuna.Study, trial: FrozenTrial, values: Sequence[float]) -> None:
+    """Store them with the trial as Optuna's own samplers do. Raises ``ValueError`` for what is no number."""
+    numbers = tuple(map(float, values))
+    if any(map(math.isnan, numbers)):
+        raise ValueError(f"a constraint of trial {trial.number} is not a number: {numbers}")
+    study._storage.set_trial_system_attr(trial._trial_id, _CONSTRAINTS, numbers)

@@ -20,6 +20,7 @@ from autotune.search.acquisition.expected_improvement import log_expected_improv
 from autotune.search.acquisition.pareto import contributions, free_boxes, non_dominated
 from autotune.search.candidates.pool import Pool, Pools
 from autotune.search.contract import Observation, Problem
+from autotune.search.models.bounds import is_bounded
 from autotune.search.models.features import Features
 from autotune.search.models.gaussian_process import Floats, Integers
 from autotune.search.models.history import History, Targets
@@ -106,10 +107,11 @@ class SeveralGoals:
     """
 
     def __init__(self, problem: Problem, features: Features, pools: Pools) -> None:
-        others = [replace(problem, metrics=(goal,)) for goal in problem.goals[1:]]
+        bounds = tuple(replace(metric, goal=None) for metric in problem.metrics if is_bounded(metric))
+        others = [replace(problem, metrics=(goal, *bounds)) for goal in problem.goals[1:]]
         self._problems = [problem, *others]
         """A goal each; the first has all metrics, and so what there is of bounds."""
-        self._histories = [History(one) for one in self._problems]
+        self._histories = [History(one, past_bounds=True) for one in self._problems]
         self._features = features
         self._pools = pools
         self._told: list[Observation] = []
@@ -197,7 +199,7 @@ class SeveralGoals:
         spread = np.column_stack([one.spread for one in expected])
         points = front.thinned().points - ambition
         gain = log_hypervolume_improvement(mean, spread, points, front.reference)
-        gain += np.log(expected[0].success)
+        gain += expected[0].log_success
         return np.asarray(np.round(gain / TIE) * TIE)
 
     def _reason(

@@ -8,11 +8,12 @@ metric, and the probability that it is on the right side of a number.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import log_ndtr
 
 from autotune.search.candidates.pool import Pool
 from autotune.search.contract import Observation, Problem
@@ -29,9 +30,10 @@ FEWEST = 2
 MOST = 200
 """Trials that a model is fitted to; spread evenly over all where there are more."""
 FAR = 3.0
-"""Values are cut so many times as far beyond a bound as the farthest of them is inside it."""
-TINY = 1e-9
-"""The least probability."""
+"""Values are cut so many times as far beyond a bound as the farthest of them is inside it, or as half of
+all are from it: where few are inside, those outside tell where more may be."""
+LEAST = -1e6
+"""The least logarithm of a probability: far out there is still an order among the hopeless."""
 
 
 def is_bounded(metric: MetricSpec) -> bool:
@@ -78,6 +80,17 @@ class Bounds:
         for metric in self._metrics:
             metric.learn(new)
         self._seen = len(observations)
+
+    @contextmanager
+    def supposing(self, inputs: Inputs) -> Iterator[None]:
+        """While this lasts, what is at ``inputs`` counts as measured as predicted."""
+        for metric in self._metrics:
+            metric.suppose(inputs)
+        try:
+            yield
+        finally:
+            for metric in self._metrics:
+                metric.drop(len(inputs))
 
     def log_probability(self, columns: Integers) -> Floats:
         """Of all bounds together, at columns of the pool, and then at what is fresh in it."""
@@ -130,6 +143,17 @@ class _Bounded:
         self.posterior.add(inputs, np.zeros(len(known)))
         self._targets = np.concatenate([self._targets, self._scale(values)])
 
+    def suppose(self, inputs: Inputs) -> None:
+        """Take it for measured what is predicted at ``inputs``, until it is dropped."""
+        believed, _ = self.posterior.predict_at(self._targets[:, None], inputs)
+        self.posterior.add(inputs, np.zeros(len(inputs)))
+        self._targets = np.concatenate([self._targets, believed[:, 0]])
+
+    def drop(self, count: int) -> None:
+        """Forget the last ``count`` values."""
+        self.posterior.drop(count)
+        self._targets = self._targets[: len(self._targets) - count]
+
     def _values(self, observations: Sequence[Observation]) -> Floats:
         """What each has measured; of one whose square overflows, that it is large."""
         found = np.array([_value(o, self.metric.name) for o in observations], dtype=float)
@@ -144,9 +168,9 @@ class _Bounded:
     def _within(self, mean: Floats, spread: Floats) -> Floats:
         spread = np.sqrt(np.square(spread) + self._process.noise)
         high, low = self.metric.at_most, self.metric.at_least
-        below = 1.0 if high is None else ndtr((self._scale(high) - mean[:, 0]) / spread)
-        under = 0.0 if low is None else ndtr((self._scale(low) - mean[:, 0]) / spread)
-        return np.asarray(np.log(np.maximum(below - under, TINY)))
+        below = np.full(len(spread), np.inf) if high is None else (self._scale(high) - mean[:, 0]) / spread
+        under = np.full(len(spread), -np.inf) if low is None else (self._scale(low) - mean[:, 0]) / spread
+        return np.maximum(log_between(under, below), LEAST)
 
     def _fitted(self, values: Floats, inputs: Inputs) -> Fitted:
         """The model under which the values are the more probable; of equal ones the usual."""
@@ -174,9 +198,24 @@ class _Bounded:
         inside = raw[(raw >= low) & (raw <= high)]
         ends = [end for end in (low, high) if math.isfinite(end)]
         reach = FAR * max(
-            (float(np.abs(inside - end).max()) for end in ends if inside.size), default=math.inf
+            (
+                max(float(np.abs(inside - end).max()), float(np.median(np.abs(raw - end))))
+                for end in ends
+                if inside.size
+            ),
+            default=math.inf,
         )
         return (low - reach, high + reach) if reach > 0.0 else (-math.inf, math.inf)
+
+
+def log_between(low: Floats, high: Floats) -> Floats:
+    """The logarithm of the probability that a standard normal number is between them, far out as well."""
+    mirrored = low > 0.0  # where both probabilities below are nearly 1, those above are taken
+    low, high = np.where(mirrored, -high, low), np.where(mirrored, -low, high)
+    below, under = log_ndtr(high), log_ndtr(low)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        part = np.log1p(-np.exp(np.minimum(under - below, 0.0)))
+    return np.asarray(np.where(np.isneginf(under), below, below + part))
 
 
 def _known(metric: MetricSpec, observations: Sequence[Observation]) -> list[Observation]:

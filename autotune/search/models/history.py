@@ -10,7 +10,8 @@ import numpy as np
 
 from autotune.search.contract import Observation, Problem
 from autotune.search.loss import failures_as_worst, signed, signed_at_full
-from autotune.search.models.fidelity import AtFull
+from autotune.search.models.bounds import FAR, past_bound
+from autotune.search.models.fidelity import HUGE, AtFull
 from autotune.search.models.gaussian_process import Floats, Integers
 from autotune.space.configuration import Configuration
 from autotune.status import Status
@@ -24,11 +25,17 @@ class Targets:
     """One target a row, as a process learns it, and how to read its predictions."""
 
     values: Floats
-    """Shape (rows,): standardised losses with the slow side cut; failures stand at the worst success."""
+    """Shape (rows,): standardised losses, the slow side cut; failures stand at the worst that is known."""
     failed: Floats
     """Shape (rows,): 1 where the configuration failed (or had no number), else 0."""
     known: Floats
     """Shape (rows,): the variance that the readings of each leave, on the scale of ``values``."""
+    instructive: Integers
+    """The rows that say something about the goal: the successes, and what was measured past a bound.
+
+    Any other failure has no value. Were it told as a bad one, a whole region would look bad for it, and the
+    best often lies just below a limit.
+    """
     middle: float
     scale: float
     logarithmic: bool
@@ -45,18 +52,9 @@ class Targets:
         return len(self.values) - 1 - int(good[-1])
 
     @property
-    def instructive(self) -> Integers:
-        """The rows that say something about the goal: the successes.
-
-        A failure has no value. Were it told as a bad one, a whole region would look bad for it, and the best
-        often lies just below a limit.
-        """
-        return np.flatnonzero(self.failed == 0.0)
-
-    @property
     def likelihood(self) -> float:
         """How probable success is where nothing is known: the share that did, with one of each added."""
-        return float((len(self.instructive) + 1) / (len(self.values) + 2))
+        return float((np.count_nonzero(self.failed == 0.0) + 1) / (len(self.values) + 2))
 
     @property
     def best_first(self) -> Integers:
@@ -83,10 +81,14 @@ class History:
 
     Replicates are averaged. Losses are lower for better, and logarithms where every metric is positive, as
     times, rates and sizes are: what counts of those is the ratio.
+
+    ``past_bounds``: whether what a trial past a bound has measured of the goal is learned too. It is no
+    result, but tells what the goal is like there, and so what is to be gained on this side of the bound.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, *, past_bounds: bool = False) -> None:
         self.problem = problem
+        self._past_bounds = past_bounds
         self.configurations: list[Configuration] = []
         self._goal = problem.goals[0] if problem.goals else None
         self._sign = -1.0 if self._goal and self._goal.goal == "maximize" else 1.0
@@ -95,6 +97,8 @@ class History:
         """In the order in which they were told."""
         self._row_of: list[int] = []
         self._values: list[float] = []
+        self._beyond: list[float] = []
+        """As ``_values``, of the trials past a bound alone."""
         self._errors: list[float] = []
         self.stopped = False
         """Whether a trial was stopped before it had used its whole resource."""
@@ -106,8 +110,10 @@ class History:
         return len(self.configurations)
 
     @classmethod
-    def of(cls, problem: Problem, observations: Sequence[Observation]) -> History:
-        history = cls(problem)
+    def of(
+        cls, problem: Problem, observations: Sequence[Observation], *, past_bounds: bool = False
+    ) -> History:
+        history = cls(problem, past_bounds=past_bounds)
         history.learn(observations)
         return history
 
@@ -124,6 +130,7 @@ class History:
             self._row_of.append(row)
             error = observation.errors.get(self._goal.name, 0.0) if self._goal else 0.0
             self._errors.append(error if math.isfinite(error) else 0.0)
+            self._beyond.append(self._measured_beyond(observation) if self._past_bounds else math.nan)
         if not self.stopped:
             self._values.extend(signed(self.problem, observations).tolist())
 
@@ -151,7 +158,7 @@ class History:
         cut = self._cut(losses)
         if spared is not None and spared.size:
             cut = max(cut, float(values[spared].max()))
-        flat = np.minimum(values, cut)
+        flat = np.minimum(np.where(failed, self._beyond_by_row(values, logarithmic), values), cut)
         middle, scale = float(np.nanmean(flat)), float(np.nanstd(flat))
         if scale <= 1e-12 * max(1.0, abs(middle)):
             scale = 1.0
@@ -159,6 +166,7 @@ class History:
             values=(failures_as_worst(flat) - middle) / scale,
             failed=failed.astype(float),
             known=np.nan_to_num(self._by_row(variances)) / scale**2,
+            instructive=np.flatnonzero(~np.isnan(flat)),
             middle=middle,
             scale=scale,
             logarithmic=logarithmic,
@@ -169,6 +177,26 @@ class History:
         if self.stopped:
             return signed_at_full(self.problem, self.told)
         return AtFull(np.array(self._values), np.zeros(len(self._values)))
+
+    def _measured_beyond(self, observation: Observation) -> float:
+        """The goal, lower is better, of a whole trial that is past a bound; NaN of any other."""
+        if self._goal is None or observation.fraction < 1.0 or not past_bound(self.problem, observation):
+            return math.nan
+        value = observation.bounded.get(self._goal.name, math.nan)
+        return self._sign * value if abs(value) <= HUGE else math.nan
+
+    def _beyond_by_row(self, values: Floats, logarithmic: bool) -> Floats:
+        """What is known past the bounds, as the ``values`` (rows,) that count are given; NaN elsewhere.
+
+        What is absurdly good is cut: a kernel that does nothing is done at once.
+        """
+        beyond = self._sign * np.array(self._beyond)
+        if logarithmic:
+            beyond = np.log(np.where(beyond > 0.0, beyond, np.nan))
+        found = self._by_row(self._sign * beyond)
+        all_known = np.concatenate([values[~np.isnan(values)], found[~np.isnan(found)]])
+        middle = float(np.median(all_known))
+        return np.maximum(found, middle - FAR * float(np.median(np.abs(all_known - middle))))
 
     def _by_row(self, values: Floats) -> Floats:
         """The mean of each row's replicates that have a number; NaN where none has."""

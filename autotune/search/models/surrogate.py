@@ -49,10 +49,15 @@ class Prediction:
     apart: Floats
     """The standard deviation of the difference from the leader: next to nothing where both are alike, however
     little is known of how good they are. Where no leader is named, ``spread``."""
-    success: Floats
-    """The probability that the configuration does not fail."""
+    log_success: Floats
+    """The logarithm of the probability that the configuration does not fail."""
     log_room: Floats
-    """The logarithm of the probability that it is within all limits to what is measured: a part of that."""
+    """Of that it is within all limits to what is measured: a part of that."""
+
+    @property
+    def success(self) -> Floats:
+        """The probability that the configuration does not fail."""
+        return np.exp(self.log_success)
 
 
 @dataclass(frozen=True)
@@ -118,7 +123,7 @@ class Surrogate:
         unexplained = self._unexplained(first)
         self._feasibility = Feasibility(features, pool, unexplained, problem.memory) if success else None
         self._bounds = Bounds(problem, features, pool, first) if success else None
-        history = History.of(problem, first)
+        history = History.of(problem, first, past_bounds=True)
         fit = _fitted(history, features, self._at_a_limit)
         self.lawful = fit.lawful
         """Whether the goal follows a law, so that it is known what is to be gained."""
@@ -186,7 +191,7 @@ class Surrogate:
             apart = self._apart(leader, values, columns, fresh, spread) if leader else spread
         finally:
             self._posterior.drop(len(pending))
-        return Prediction(mean, spread, apart, *self._success(columns, len(mean)))
+        return Prediction(mean, spread, apart, *self._log_success(columns, len(mean)))
 
     def leader(self, history: History, targets: Targets) -> Leader:
         """Of what succeeded, among the best readings, the one with the lowest noiseless target expected."""
@@ -211,17 +216,22 @@ class Surrogate:
             return np.ones(len(inputs))
         return self._feasibility.success_at(inputs) * np.exp(self._bounds.log_probability_at(inputs))
 
-    def _success(self, columns: Integers, count: int) -> tuple[Floats, Floats]:
+    def _log_success(self, columns: Integers, count: int) -> tuple[Floats, Floats]:
         if not (self._feasibility and self._bounds):
-            return np.ones(count), np.zeros(count)
+            return np.zeros(count), np.zeros(count)
         total, measured = self._feasibility.log_success(columns)
         bounds = self._bounds.log_probability(columns)
-        return np.exp(total + bounds), measured + bounds
+        return total + bounds, measured + bounds
 
     @property
     def foresees_memory(self) -> bool:
         """Whether there is a limit to memory, and successes tell how much they used."""
         return self._feasibility is not None and self._feasibility.measured
+
+    @property
+    def models_bounds(self) -> bool:
+        """Whether it is known of a bounded metric how it depends on the knobs."""
+        return self._bounds is not None and self._bounds.modelled
 
     @property
     def knows_cap(self) -> bool:

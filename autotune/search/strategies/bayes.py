@@ -12,6 +12,7 @@ from autotune.search.acquisition.calibration import overconfidence
 from autotune.search.acquisition.expected_hypervolume import SeveralGoals
 from autotune.search.acquisition.expected_improvement import log_expected_improvement
 from autotune.search.acquisition.feasibility_threshold import feasibility_threshold
+from autotune.search.acquisition.first_success import likeliest
 from autotune.search.candidates.pool import Pool, Pools
 from autotune.search.candidates.untried import untried
 from autotune.search.contract import Observation, Option, Problem, Proposal, Strategy
@@ -19,7 +20,7 @@ from autotune.search.models.cost import Cost, emphasis
 from autotune.search.models.features import Features
 from autotune.search.models.gaussian_process import Floats, Inputs, Integers
 from autotune.search.models.history import History, Targets
-from autotune.search.models.surrogate import Surrogate, fit_due
+from autotune.search.models.surrogate import Prediction, Surrogate, fit_due
 from autotune.search.models.transfer import Belief, Transfer
 from autotune.search.threads import one_thread
 
@@ -33,6 +34,8 @@ DRAWS = 64
 """Of so many random configurations the first tries take the one that is expected to be best beforehand."""
 MOST_CANDIDATES = 1_000_000
 """That can be asked for."""
+ACROSS = "across a bound"
+"""The kind of a try that is a way out of a plateau, where bounds may be what keeps from the best."""
 TIE = 1e-7
 """Differences in the logarithm of the gain that are rounding's: the first candidate is taken."""
 
@@ -80,7 +83,7 @@ class Bayes(Strategy):
         self._pools = Pools(self.features, seed, int(self.options["candidates"]))
         rebuild = str(self.options["rebuild"]).replace(",", " ").split()
         self._cost = Cost(self.features, rebuild) if self.options["cost"] or rebuild else None
-        self._history = History(problem)
+        self._history = History(problem, past_bounds=True)
         self._surrogate: Surrogate | None = None
         self._pool: Pool | None = None
         self._transfer = Transfer(problem, self.features)
@@ -127,8 +130,10 @@ class Bayes(Strategy):
             taught = self._transfer.opening(self.usable, self.known, self.taken) if self._transfer else None
             if taught is not None:
                 chosen = Proposal(taught[0], {"strategy": self.name, **taught[1]})
-            elif targets is None or len(self.taken) < self._at_random():
+            elif len(self.taken) < self._at_random():
                 chosen = self._newcomer("initial", rng)
+            elif targets is None:
+                chosen = self._towards_success(rng) or self._newcomer("initial", rng)
             elif self._several is not None:
                 chosen = self._for_the_front(targets, rng) or self._newcomer("newcomer", rng)
             else:
@@ -163,6 +168,16 @@ class Bayes(Strategy):
 
     # -- with a model
 
+    def _towards_success(self, rng: np.random.Generator) -> Proposal | None:
+        """While nothing has succeeded, what is likeliest to; ``None`` where nobody can say."""
+        pool = self._pools.draw(self.features, len(self.usable))
+        pending = list(self.pending.values())
+        try:
+            found = likeliest(self.problem, self.features, pool, self.usable, pending, self.taken, rng)
+        except np.linalg.LinAlgError:
+            return None
+        return Proposal(found[0], {"strategy": self.name, **found[1]}) if found else None
+
     def _likely(self, surrogate: Surrogate, targets: Targets) -> Callable[[Inputs], Floats] | None:
         """The probability of success as far as it matters, for proposals without regard to the goal."""
         if not targets.failed.any():
@@ -192,7 +207,8 @@ class Bayes(Strategy):
             leader = surrogate.leader(self._history, targets)
             stuck = self._ambition.stuck(targets.since(leader.level), len(self.taken), len(self.pending))
             modest = self._ambition.none_left(len(self.taken), surrogate.lawful)
-            if stuck and modest:
+            across = stuck and surrogate.models_bounds
+            if stuck and modest and not across:
                 return self._newcomer("way out", rng, self._likely(surrogate, targets))
             columns = pool.near(best, rng)
             expected = surrogate.predict(columns, list(self.pending.values()), leader)
@@ -203,28 +219,33 @@ class Bayes(Strategy):
         if not modest:
             trust = self._belief.trust if self._belief else 0.0
             goal -= self._ambition.asked(len(targets.instructive), trust, stuck, self._history.stopped)
-        success = expected.success ** overconfidence(self.usable)
-        gain = log_expected_improvement(expected.mean, expected.apart, goal) + np.log(success)
+        log_success = overconfidence(self.usable) * expected.log_success
+        gain = log_expected_improvement(expected.mean, expected.apart, goal) + log_success
         gain += CAUTION * expected.log_room
         seconds = self._seconds(pool, columns)
         if self._cost is not None:
             gain -= emphasis(self.problem, len(self._history), self._cost.seconds) * np.log(seconds)
         gain = np.round(gain / TIE) * TIE
         likely = feasibility_threshold(targets, self._history.ran_out, surrogate)
-        for i in np.lexsort((-gain, -np.minimum(success, likely))):
+        if across:  # the best may lie beyond what is past a bound: that is weighed by the gain alone
+            log_success = np.minimum(log_success - expected.log_room, 0.0)
+        for i in np.lexsort((-gain, -np.minimum(np.exp(log_success), likely))):
             configuration = pool.candidate(columns, i)
             if configuration is not None and configuration.hash not in self.taken:
-                reason = {
-                    "strategy": self.name,
-                    "kind": "large improvement" if stuck else "expected improvement",
-                    **targets.predicted(float(expected.mean[i]), float(expected.spread[i])),
-                    "success": float(expected.success[i]),
-                    "log_gain": float(gain[i]),
-                    **({"seconds": float(seconds[i])} if self._cost else {}),
-                    **(self._belief.reason if self._belief else {}),
-                }
-                return Proposal(configuration, reason)
+                kind = ACROSS if across else "large improvement" if stuck else "expected improvement"
+                known = {"log_gain": float(gain[i]), **({"seconds": float(seconds[i])} if self._cost else {})}
+                return Proposal(configuration, self._reason(kind, targets, expected, int(i)) | known)
         return None
+
+    def _reason(self, kind: str, targets: Targets, expected: Prediction, row: int) -> dict[str, object]:
+        """What was expected of a candidate by the model, and what earlier studies had to do with it."""
+        return {
+            "strategy": self.name,
+            "kind": kind,
+            **targets.predicted(float(expected.mean[row]), float(expected.spread[row])),
+            "success": float(expected.success[row]),
+            **(self._belief.reason if self._belief else {}),
+        }
 
     def _seconds(self, pool: Pool, columns: Integers) -> Floats:
         """What each candidate is expected to cost; all 1 where cost does not count."""

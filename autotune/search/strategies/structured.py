@@ -68,7 +68,7 @@ class Structured(Bayes):
             due = fit_due(len(self.usable))
             if due != self._paced[0]:
                 self._paced = due, self._layout.pace(self.problem, self.usable[:due])
-            self._history = History.of(self.problem, self._at_one_pace(self.usable))
+            self._history = History.of(self.problem, self._at_one_pace(self.usable), past_bounds=True)
 
     def _at_one_pace(self, observations: Sequence[Observation]) -> Sequence[Observation]:
         """As they would be had the machine been as fast in all of them."""

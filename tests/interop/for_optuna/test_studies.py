@@ -9,7 +9,7 @@ from typing import Any
 
 import optuna
 import pytest
-from optuna.trial import TrialState, create_trial
+from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from autotune.interop.optuna import AutotuneSampler, suggest
 from autotune.space.knobs import IntegerRange, Permutation
@@ -168,6 +168,21 @@ class TestStudies:
         found = study(bounded, trials=40, strategy="bayes")
         deep = [trial.params["depth"] > 3 for trial in found.trials]
         assert sum(deep[20:]) < sum(deep[:20])
+
+    def test_constraints_are_learned_by_how_far_they_are_violated(self) -> None:
+        """One configuration in 15,000 keeps them. They had been failures, of which nothing was measured."""
+
+        def far(trial: FrozenTrial) -> tuple[float, float]:
+            off = sum((trial.params[name] - 7.0) ** 2 for name in "abcd")
+            return off - 30.0, 20.0 - sum(trial.params.values())
+
+        def bounded(trial: optuna.Trial) -> float:
+            return float(sum(trial.suggest_int(name, 0, 60) for name in "abcd"))
+
+        found = optuna.create_study(sampler=AutotuneSampler(seed=0, constraints_func=far))
+        found.optimize(bounded, n_trials=40)
+        assert found.best_value < 26.0
+        assert found.trials[0].system_attrs["constraints"] == far(found.trials[0])
 
     def test_with_hyperband(self) -> None:
         def steps(trial: optuna.Trial) -> float:

@@ -6,10 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import ndtr
 
 from autotune.search.candidates.pool import Pools
 from autotune.search.contract import Observation, Problem
-from autotune.search.models.bounds import Bounds, past_bound
+from autotune.search.models.bounds import Bounds, log_between, past_bound
 from autotune.search.models.features import Features
 from autotune.search.registry import make_strategy
 from autotune.space.configuration import Configuration
@@ -150,3 +153,21 @@ def test_without_values_there_is_no_model() -> None:
     features = Features(SPACE)
     pool = Pools(features, seed=0, count=50).draw(features, due=0)
     assert not Bounds(problem(MetricSpec("error", at_most=1.0)), features, pool, []).modelled
+
+
+@given(st.floats(-8.0, 8.0), st.floats(-8.0, 8.0))
+def test_a_probability_between_two_numbers(one: float, other: float) -> None:
+    low, high = sorted((one, other))
+    plain = float(ndtr(high) - ndtr(low))
+    found = float(np.exp(log_between(np.array([low]), np.array([high])))[0])
+    assert found == pytest.approx(plain, abs=1e-12)
+
+
+def test_far_out_there_is_still_an_order() -> None:
+    """The logarithm of what a float cannot hold; the same on either side."""
+    edges = np.array([-60.0, -50.0, -40.0])
+    nothing = np.full(3, -np.inf)
+    below = log_between(nothing, edges)
+    assert (np.diff(below) > 100.0).all() and np.isfinite(below).all()
+    assert log_between(-edges, -nothing) == pytest.approx(below)
+    assert log_between(edges, edges + 1.0) == pytest.approx(log_between(-edges - 1.0, -edges))

@@ -1,0 +1,91 @@
+"""Bounds that leave next to nothing of a space: what is past them says in which direction they lie."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+
+from autotune.search.contract import Observation, Problem, Strategy
+from autotune.search.registry import make_strategy
+from autotune.space.configuration import Value
+from autotune.space.knobs import FloatRange, IntegerRange
+from autotune.space.space import Space
+from autotune.space.spec import MetricSpec
+from autotune.status import Status
+
+LISTED = Space([IntegerRange(name, 0, 20) for name in "abc"])
+DRAWN = Space([*(IntegerRange(name, 0, 60) for name in "abcd"), FloatRange("x", 0.0, 60.0)])
+BOUNDS = (MetricSpec("far", at_most=30.0), MetricSpec("sum", at_least=20.0))
+"""They leave one configuration in a hundred of the listed space, and one in 40,000 of the other."""
+
+
+def measured(configuration: Mapping[str, Value]) -> dict[str, float]:
+    values = np.array([float(str(value)) for value in configuration.values()])
+    return {
+        "time": 1.0 + float(values @ np.arange(len(values))),
+        "rate": 1.0 + float(values[0]),
+        "far": float(np.square(values - 7.0).sum()),
+        "sum": float(values.sum()),
+    }
+
+
+def observed(problem: Problem, configuration: Mapping[str, Value]) -> Observation:
+    metrics = measured(configuration)
+    given = problem.space.configuration(configuration)
+    if metrics["far"] > 30.0 or metrics["sum"] < 20.0:
+        return Observation(given, Status.WRONG, bounded=metrics)
+    return Observation(given, Status.OK, metrics)
+
+
+def tries_until_success(problem: Problem, seed: int, strategy: str, flight: int = 1) -> int:
+    """200 where there was none by then."""
+    searched: Strategy = make_strategy(strategy, problem, seed)
+    count = 0
+    while count < 200:
+        for proposal in searched.ask(flight):
+            count += 1
+            told = observed(problem, proposal.configuration)
+            searched.tell([told])
+            if not told.status.failed:
+                return count
+    return count
+
+
+def goals(*given: MetricSpec) -> tuple[MetricSpec, ...]:
+    return (*given, *BOUNDS)
+
+
+TIME, RATE = MetricSpec("time", "minimize", "s"), MetricSpec("rate", "maximize")
+
+
+@pytest.mark.parametrize("space", [LISTED, DRAWN], ids=["listed", "drawn"])
+@pytest.mark.parametrize("metrics", [goals(TIME), goals(TIME, RATE)], ids=["a goal", "two goals"])
+def test_the_first_success_is_found_in_few_tries(space: Space, metrics: Sequence[MetricSpec]) -> None:
+    problem = Problem(space, tuple(metrics))
+    found = [tries_until_success(problem, seed, "auto") for seed in range(3)]
+    drawn = [tries_until_success(problem, seed, "random") for seed in range(3)]
+    assert max(found) < 60 and max(found) < np.median(drawn)
+
+
+def test_proposals_in_flight_keep_apart() -> None:
+    problem = Problem(DRAWN, goals(TIME))
+    strategy = make_strategy("bayes", problem, 0)
+    for _ in range(6):
+        strategy.tell([observed(problem, strategy.ask(1)[0].configuration)])
+    proposed = strategy.ask(4)
+    assert {p.reason["kind"] for p in proposed} == {"towards the bounds"}
+    assert all(0.0 <= float(str(p.reason["success"])) <= 1.0 for p in proposed)
+    pairs = itertools.combinations([p.configuration for p in proposed], 2)
+    assert min(DRAWN.distance(one, other) for one, other in pairs) > 0.01
+
+
+def test_where_nothing_was_measured_of_what_is_bounded_tries_are_random() -> None:
+    problem = Problem(LISTED, goals(TIME))
+    strategy = make_strategy("bayes", problem, 0)
+    for _ in range(6):
+        [proposal] = strategy.ask(1)
+        strategy.tell([Observation(proposal.configuration, Status.CRASHED)])
+    assert strategy.ask(1)[0].reason["kind"] == "initial"

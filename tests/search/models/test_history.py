@@ -1,0 +1,68 @@
+"""What a surrogate learns of the goal: successes, and what was measured past a bound."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from autotune.search.contract import Observation, Problem
+from autotune.search.models.history import History, Targets
+from autotune.space.knobs import IntegerRange
+from autotune.space.space import Space
+from autotune.space.spec import MetricSpec
+from autotune.status import Status
+
+SPACE = Space([IntegerRange("x", 0, 40)])
+PROBLEM = Problem(SPACE, (MetricSpec("time", "minimize", "s"), MetricSpec("error", at_most=1.0)))
+
+
+def observed(x: int, time: float, error: float | None = 0.5) -> Observation:
+    """Past the bound with a larger error; ``None``: wrong for another reason."""
+    configuration = SPACE.configuration({"x": x})
+    metrics = {"time": time} | ({} if error is None else {"error": error})
+    if error is None or error > 1.0:
+        return Observation(configuration, Status.WRONG, bounded=metrics)
+    return Observation(configuration, Status.OK, metrics)
+
+
+def targets(*observations: Observation, past_bounds: bool = True) -> Targets:
+    found = History.of(PROBLEM, observations, past_bounds=past_bounds).targets()
+    assert found is not None
+    return found
+
+
+GOOD = [observed(x, time) for x, time in enumerate((4.0, 5.0, 6.0, 8.0))]
+
+
+def test_what_was_measured_past_a_bound_is_known_and_no_success() -> None:
+    found = targets(*GOOD, observed(10, 3.0, error=2.0))
+    assert found.instructive.tolist() == [0, 1, 2, 3, 4]
+    assert found.failed.tolist() == [0, 0, 0, 0, 1]
+    assert found.metric(float(found.values[4])) == pytest.approx(3.0)
+    assert found.metric(found.best) == pytest.approx(4.0), "the best is one that counts"
+    assert found.best_first.tolist()[-1] == 4
+
+
+def test_nothing_is_known_of_what_is_wrong_for_another_reason() -> None:
+    found = targets(*GOOD, observed(10, 3.0, error=None))
+    assert found.instructive.tolist() == [0, 1, 2, 3]
+
+
+def test_only_who_asks_for_it_learns_it() -> None:
+    plain, asked = (targets(*GOOD, observed(10, 3.0, error=2.0), past_bounds=asks) for asks in (False, True))
+    assert plain.instructive.tolist() == [0, 1, 2, 3]
+    assert plain.likelihood == asked.likelihood
+
+
+def test_what_does_nothing_and_is_done_at_once_does_not_stretch_the_scale() -> None:
+    absurd = targets(*GOOD, observed(10, 1e-9, error=2.0))
+    assert math.log(4.0) - 3.0 < math.log(absurd.metric(float(absurd.values[4]))) < math.log(4.0)
+
+
+@pytest.mark.parametrize("time", [0.0, -1.0, math.nan, math.inf, 1e200])
+def test_what_has_no_logarithm_or_no_square_past_a_bound_is_left_out(time: float) -> None:
+    found = targets(*GOOD, observed(10, time, error=2.0))
+    assert found.instructive.tolist() == [0, 1, 2, 3]
+    assert np.isfinite(found.values).all()
