@@ -54,7 +54,7 @@ def branin_disc(trial: optuna.Trial) -> Result:
 
 
 def pressure_vessel(trial: optuna.Trial) -> Result:
-    """The cost of a vessel of plates in sixteenths of an inch (Sandgren, J. of Mechanical Design 112, 1990)."""
+    """The cost of a vessel of plates in sixteenths of an inch (Sandgren, J. Mechanical Design 112, 1990)."""
     shell, head = 0.0625 * trial.suggest_int("shell", 1, 99), 0.0625 * trial.suggest_int("head", 1, 99)
     radius, length = trial.suggest_float("radius", 10, 200), trial.suggest_float("length", 10, 200)
     cost = 0.6224 * shell * radius * length + 1.7781 * head * radius**2

@@ -30,7 +30,7 @@ KINDS: Mapping[str, str] = {
     "uniform": "drawn at random from what was not tried yet",
     "newcomer": "drawn at random: too little was known, or nothing new could be made of it",
     "way out": "drawn at random: the last tries brought nothing better, so the model is not trusted alone",
-    "towards the bounds": "what is likeliest to keep the bounds, which nothing has yet",
+    "towards a success": "what is likeliest to succeed, as nothing has yet",
     "best elsewhere": "the best of what was tried in earlier studies",
     "switch turned": "one switch (a flag or a choice) turned around the best, as earlier studies suggest",
     "expected improvement": "the largest improvement that the model expects",

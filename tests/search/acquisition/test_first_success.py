@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from autotune.search.contract import Observation, Problem, Strategy
 from autotune.search.registry import make_strategy
 from autotune.space.configuration import Value
-from autotune.space.knobs import FloatRange, IntegerRange
+from autotune.space.knobs import FloatRange, IntegerRange, OrderedValues
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
@@ -76,16 +77,36 @@ def test_proposals_in_flight_keep_apart() -> None:
     for _ in range(6):
         strategy.tell([observed(problem, strategy.ask(1)[0].configuration)])
     proposed = strategy.ask(4)
-    assert {p.reason["kind"] for p in proposed} == {"towards the bounds"}
+    assert {p.reason["kind"] for p in proposed} == {"towards a success"}
     assert all(0.0 <= float(str(p.reason["success"])) <= 1.0 for p in proposed)
     pairs = itertools.combinations([p.configuration for p in proposed], 2)
     assert min(DRAWN.distance(one, other) for one, other in pairs) > 0.01
 
 
-def test_where_nothing_was_measured_of_what_is_bounded_tries_are_random() -> None:
-    problem = Problem(LISTED, goals(TIME))
-    strategy = make_strategy("bayes", problem, 0)
-    for _ in range(6):
+@pytest.mark.parametrize("status", [Status.INFEASIBLE, Status.OUT_OF_MEMORY])
+def test_what_fails_says_where_not_to_look(status: Status) -> None:
+    """Small tiles fit, one configuration in 300; what is larger fails without a word."""
+    space = Space([OrderedValues(name, (1, 2, 4, 8, 16, 32), default=32) for name in "abcd"])
+    found: dict[str, list[int]] = {"auto": [], "random": []}
+    for strategy, tries in found.items():
+        for seed in range(4):
+            searched = make_strategy(strategy, Problem(space, (TIME,)), seed)
+            count = 0
+            while count < 200:
+                [proposal] = searched.ask(1)
+                count += 1
+                if math.prod(int(str(value)) for value in proposal.configuration.values()) <= 4:
+                    break
+                searched.tell([Observation(proposal.configuration, status)])
+            tries.append(count)
+    assert np.mean(found["auto"]) < 0.5 * np.mean(found["random"])
+
+
+def test_where_nothing_was_measured_of_what_is_bounded_every_other_try_is_random() -> None:
+    strategy = make_strategy("bayes", Problem(LISTED, goals(TIME)), 0)
+    kinds = []
+    for _ in range(9):
         [proposal] = strategy.ask(1)
+        kinds.append(proposal.reason["kind"])
         strategy.tell([Observation(proposal.configuration, Status.CRASHED)])
-    assert strategy.ask(1)[0].reason["kind"] == "initial"
+    assert sorted(kinds[3:]) == ["initial"] * 3 + ["towards a success"] * 3
