@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.distributed_search import Knobs, best_of, make_objective
 from benchmarks.kept import Kept
 from benchmarks.publishing import publish
-from benchmarks.running import one_thread_each
+from benchmarks.running import at_least_one, one_thread_each, run_as_command
 
 if TYPE_CHECKING:
     from autotune.space.spec import StudySpec
@@ -188,10 +188,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--cases", nargs="*", default=list(CASES), choices=CASES)
-    parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--trials", type=int, default=30)
-    parser.add_argument("--rounds", type=int, default=15, help="of the final comparison")
+    parser.add_argument("--cases", nargs="+", default=list(CASES), choices=CASES)
+    parser.add_argument("--seeds", type=at_least_one, default=1)
+    parser.add_argument("--trials", type=at_least_one, default=30)
+    parser.add_argument("--rounds", type=at_least_one, default=15, help="of the final comparison")
     parser.add_argument("--kept", type=Path, default=Path("async_sgd.jsonl"), help="what there is so far")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
@@ -230,4 +230,4 @@ def page(lines: list[dict[str, Any]], options: argparse.Namespace) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    run_as_command(main)

@@ -30,8 +30,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.kept import add_line, kept_lines
 from benchmarks.publishing import publish
-from benchmarks.running import one_thread_each
+from benchmarks.running import at_least_one, one_thread_each, run_as_command
 
 if TYPE_CHECKING:
     from autotune.space.spec import StudySpec
@@ -226,21 +227,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--cases", nargs="*", default=[case.name for case in CASES])
+    parser.add_argument("--seeds", type=at_least_one, default=5)
+    names = [case.name for case in CASES]
+    parser.add_argument("--cases", nargs="+", default=names, choices=names)
     parser.add_argument(
         "--kept", type=Path, default=Path("batch_size.jsonl"), help="what was measured so far"
     )
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    lines = (
-        [json.loads(line) for line in options.kept.read_text().splitlines()] if options.kept.exists() else []
-    )
+    lines = kept_lines(options.kept)
 
     def keep(line: dict[str, object]) -> None:
         lines.append(line)
-        with options.kept.open("a") as file:
-            file.write(json.dumps(line) + "\n")
+        add_line(options.kept, line)
         print(json.dumps(line), flush=True)
 
     for case in (case for case in CASES if case.name in options.cases):
@@ -297,4 +296,4 @@ def _environment() -> str:
 
 
 if __name__ == "__main__":
-    main()
+    run_as_command(main)

@@ -30,6 +30,7 @@ from autotune.provenance.device import device_facts
 from autotune.session.result import Comparison, Result
 from autotune.space.reading.reader import read_spec
 from benchmarks.publishing import publish
+from benchmarks.running import run_as_command
 
 ROOT = Path(__file__).parents[1]
 NAMES = ("gemm-c", "convolution-c", "stencil-c", "nms-c")
@@ -123,7 +124,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--time", type=float, default=60, help="seconds of each search")
-    parser.add_argument("--names", nargs="+", default=list(NAMES))
+    parser.add_argument("--names", nargs="+", default=list(NAMES), choices=NAMES)
     parser.add_argument("--store", default="", help="where the studies are kept; default: nowhere")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
@@ -162,4 +163,4 @@ def _head(command: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    main()
+    run_as_command(main)

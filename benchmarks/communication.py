@@ -40,7 +40,7 @@ from benchmarks import horovod_procedure
 from benchmarks.distributed_search import FINALISTS, Knobs, best_of, make_objective
 from benchmarks.kept import Kept
 from benchmarks.publishing import publish
-from benchmarks.running import one_thread_each
+from benchmarks.running import at_least_one, one_thread_each, run_as_command
 
 if TYPE_CHECKING:
     from autotune.space.spec import StudySpec
@@ -288,15 +288,15 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--links", nargs="*", default=[case.name for case in CASES], help="of all: %(default)s"
+        "--links", nargs="+", default=[case.name for case in CASES], help="of all: %(default)s"
     )
-    parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--trials", type=int, default=30)
+    parser.add_argument("--seeds", type=at_least_one, default=1)
+    parser.add_argument("--trials", type=at_least_one, default=30)
     parser.add_argument(
-        "--samples", type=int, default=horovod_procedure.SAMPLES, help="of Horovod's procedure"
+        "--samples", type=at_least_one, default=horovod_procedure.SAMPLES, help="of Horovod's procedure"
     )
     parser.add_argument("--grid", type=float, default=1.0, help="share of the grid that is measured")
-    parser.add_argument("--rounds", type=int, default=18, help="of the final comparison")
+    parser.add_argument("--rounds", type=at_least_one, default=18, help="of the final comparison")
     parser.add_argument("--kept", type=Path, default=Path("communication.jsonl"), help="what there is so far")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
@@ -338,4 +338,4 @@ def page(lines: list[dict[str, Any]], options: argparse.Namespace) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    run_as_command(main)

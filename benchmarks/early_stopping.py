@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.publishing import publish
-from benchmarks.running import one_thread_each
+from benchmarks.running import at_least_one, one_thread_each, run_as_command
 
 EPOCHS = 27
 BUDGET = 60 * EPOCHS
@@ -199,7 +199,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--seeds", type=at_least_one, default=10)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     good = target()
@@ -237,4 +237,4 @@ def _environment() -> str:
 
 
 if __name__ == "__main__":
-    main()
+    run_as_command(main)

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.publishing import publish
+from benchmarks.running import at_least_one, run_as_command
 
 STEP_SECONDS = 1e-3
 STEPS_A_BLOCK = 5
@@ -272,8 +273,8 @@ def table(options: argparse.Namespace, started: dict[str, list[float]], cases: d
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--blocks", type=int, default=150, help="pairs of blocks of each case")
-    parser.add_argument("--runs", type=int, default=15, help="processes that only import")
+    parser.add_argument("--blocks", type=at_least_one, default=150, help="pairs of blocks of each case")
+    parser.add_argument("--runs", type=at_least_one, default=15, help="processes that only import")
     parser.add_argument(
         "--autogroup", type=int, default=0, help="nice value of the script's group of processes"
     )
@@ -293,4 +294,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_as_command(main)

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.publishing import publish
+from benchmarks.running import at_least_one, run_as_command
 
 RANKS = 2
 STEPS = 27
@@ -132,7 +133,7 @@ def table(options: argparse.Namespace, trials: list[dict[str, Any]], found: dict
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--trials", type=int, default=50)
+    parser.add_argument("--trials", type=at_least_one, default=50)
     parser.add_argument("--timeout", type=float, default=300, help="seconds a trial may take")
     parser.add_argument("--folder", type=Path, help="keep the study here, and go on with it")
     parser.add_argument("--out", type=Path)
@@ -149,4 +150,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_as_command(main)

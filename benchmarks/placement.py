@@ -50,7 +50,7 @@ from benchmarks.placement_cases import (
     read,
 )
 from benchmarks.publishing import publish
-from benchmarks.running import one_thread_each
+from benchmarks.running import at_least_one, one_thread_each, run_as_command
 
 STRATEGIES = ("auto", "bayes", "policy", "evolution", "random")
 BRUTE = "brute force"
@@ -252,9 +252,11 @@ def _stolen(readings: Readings) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--cases", type=int, nargs="*", default=list(range(len(CASES))))
+    parser.add_argument("--rounds", type=at_least_one, default=3)
+    parser.add_argument("--seeds", type=at_least_one, default=20)
+    parser.add_argument(
+        "--cases", type=int, nargs="+", default=list(range(len(CASES))), choices=range(len(CASES))
+    )
     parser.add_argument("--without-live", action="store_true", help="without the live search")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
@@ -289,4 +291,4 @@ def _head(options: Any) -> list[str]:
 
 
 if __name__ == "__main__":
-    main()
+    run_as_command(main)

@@ -9,4 +9,5 @@ def publish(page: str, out: Path | None) -> None:
     """Print the page, and write it where ``--out`` asks for it."""
     print(page)
     if out:
+        out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(page)

@@ -31,6 +31,7 @@ from autotune.hook.stored_recipes import import_known
 from autotune.hook.this_device import this_device
 from autotune.store.store import Store
 from benchmarks.publishing import publish
+from benchmarks.running import at_least_one, run_as_command
 
 CALLS = 200
 """In a batch: long enough for the clock, short enough that many batches are left alone by the scheduler."""
@@ -161,9 +162,11 @@ def _seconds_of_children() -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--recipes", type=int, default=100, help="how many the file and the store have")
-    parser.add_argument("--batches", type=int, default=500)
-    parser.add_argument("--runs", type=int, default=10, help="of whole processes")
+    parser.add_argument(
+        "--recipes", type=at_least_one, default=100, help="how many the file and the store have"
+    )
+    parser.add_argument("--batches", type=at_least_one, default=500)
+    parser.add_argument("--runs", type=at_least_one, default=10, help="of whole processes")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     here = this_device()
@@ -199,4 +202,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_as_command(main)

@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.publishing import publish
+from benchmarks.running import at_least_one, run_as_command
 
 SPACE = """
 autotune: 1
@@ -266,8 +267,10 @@ def _line(storage: str, crowd: str, parts: list[Costs]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--trials", type=int, default=400, help="of autotune a run; Optuna gets an eighth")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument(
+        "--trials", type=at_least_one, default=400, help="of autotune a run; Optuna gets an eighth"
+    )
+    parser.add_argument("--rounds", type=at_least_one, default=5)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     before = os.getloadavg()[0]
@@ -307,4 +310,4 @@ def _priority() -> str:
 
 
 if __name__ == "__main__":
-    main()
+    run_as_command(main)

@@ -21,7 +21,6 @@ import argparse
 import math
 import platform
 import statistics
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -43,7 +42,7 @@ from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
 from benchmarks.recorded_spaces import recorded_space, recordings
-from benchmarks.running import one_thread_each
+from benchmarks.running import at_least_one, one_thread_each, run_as_command
 
 AFTER = (50, 100, 200)
 """Tries after which the front is looked at."""
@@ -245,8 +244,8 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--spaces", type=Path, required=True, help="directory of recordings")
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--seeds", type=at_least_one, default=10)
+    parser.add_argument("--jobs", type=at_least_one, default=1)
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     # The compile times of the third kernel there are mostly those of a cache.
@@ -254,6 +253,7 @@ def main() -> int:
     spaces = {name: path for name, path in recordings(options.spaces) if name.startswith(kernels)}
     if not spaces:
         raise SystemExit(f"there is no recording of a convolution or a matrix product in {options.spaces}")
+    options.out.parent.mkdir(parents=True, exist_ok=True)
     todo = searches(spaces, options.seeds)
     found: dict[Search, Found] = {}
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
@@ -266,4 +266,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_as_command(main)

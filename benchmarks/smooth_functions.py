@@ -28,13 +28,13 @@ from platform import python_version
 import numpy as np
 
 from autotune.search.contract import Observation, Problem
-from autotune.search.registry import make_strategy
+from autotune.search.registry import make_strategy, strategy_class
 from autotune.space.knobs import FloatRange, IntegerRange
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
 from benchmarks.publishing import publish
-from benchmarks.running import one_thread_each
+from benchmarks.running import at_least_one, one_thread_each, run_as_command, split_names
 
 AFTER = (10, 20, 30)
 NOISE = 0.01
@@ -197,12 +197,14 @@ def main() -> None:
     one_thread_each()
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--strategies", default="auto,skopt-gp,optuna-gp,optuna-tpe,random")
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--seeds", type=at_least_one, default=10)
+    parser.add_argument("--jobs", type=at_least_one, default=1)
     parser.add_argument("--whole", action="store_true", help="knobs of integers from 0 to 1,000")
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
-    strategies = asked.strategies.split(",")
+    strategies = split_names(asked.strategies)
+    for strategy in strategies:
+        strategy_class(strategy)
     cases = [
         (name, strategy, seed) for name in FUNCTIONS for strategy in strategies for seed in range(asked.seeds)
     ]
@@ -234,4 +236,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_as_command(main)

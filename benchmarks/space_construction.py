@@ -211,14 +211,17 @@ def build_huge(space: Space) -> dict[str, Any]:
 
 def run(python: str, tool: str, space: Space) -> dict[str, Any]:
     """One construction in a fresh process."""
-    done = subprocess.run(
-        [python, str(Path(__file__).resolve()), "--worker", tool],
-        input=json.dumps(space),
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT)} if python == sys.executable else None,
-    )
+    try:
+        done = subprocess.run(
+            [python, str(Path(__file__).resolve()), "--worker", tool],
+            input=json.dumps(space),
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONPATH": str(ROOT)} if python == sys.executable else None,
+        )
+    except OSError as error:
+        raise SystemExit(f"cannot run {python}: {error.strerror}") from None
     if done.returncode:
         raise SystemExit(f"{tool} failed:\n{done.stderr[-2000:]}")
     answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -330,6 +333,8 @@ def main() -> int:
     if options.worker:
         print(json.dumps(work(options.worker, json.load(sys.stdin))))
         return 0
+    if options.rounds < 1:
+        parser.error(f"argument --rounds: {options.rounds} is not at least 1")
     if not options.spaces.exists():
         parser.error(f"there is no {options.spaces}: give --spaces, a JSON file of knobs and constraints")
     if options.peer_python is None:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from autotune.provenance.device import device_facts
 from benchmarks.publishing import publish
+from benchmarks.running import at_least_one, run_as_command
 
 COMMANDS = {
     "python -c pass": [sys.executable, "-c", "pass"],
@@ -35,7 +36,7 @@ def seconds(command: list[str]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--runs", type=at_least_one, default=20)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     facts, load = device_facts(), os.getloadavg()[0]
@@ -61,4 +62,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_as_command(main)
