@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from autotune.measure.recordings.recording import Entry, Recording
-from autotune.space.configuration import plain
+from autotune.space.configuration import Configuration, plain
 from autotune.space.space import Space
 from benchmarks.peers.client import Client, Found, PeerError, kept
 from benchmarks.peers.described import described
@@ -55,7 +55,7 @@ def _asked(
     shuffled = (recording.entries[place] for place in rng.permutation(len(recording.entries)))
     for _ in range(ASKS_A_TRY * tries):
         configuration = client.ask()
-        entry = recording.find(configuration)
+        entry = recording.find(Configuration(configuration))
         if replace and (entry is None or id(entry) in seen):
             entry = next(other for other in shuffled if id(other) not in seen)
             configuration = {name: plain(entry.configuration[name]) for name in configuration}
