@@ -21,7 +21,6 @@ from __future__ import annotations
 import argparse
 import math
 import os
-import platform
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -44,7 +43,7 @@ from autotune.space.spec import MetricSpec
 from autotune.status import Status
 from benchmarks.peers.client import Client, Found, PeerError, find
 from benchmarks.peers.described import described
-from benchmarks.publishing import publish
+from benchmarks.publishing import machine, publish, software
 from benchmarks.running import at_least_one, counts, run_as_command, split_names
 
 HISTORIES = (200, 1_000, 10_000)
@@ -283,18 +282,14 @@ def report(options: argparse.Namespace) -> tuple[list[str], list[str]]:
 
 
 def header(options: argparse.Namespace, on: list[str]) -> list[str]:
-    import autotune
-    from autotune.provenance.device import device_facts
-
-    facts, load, python = device_facts(), os.getloadavg()[0], platform.python_version()
     peers = "".join(f"; {versions}" for versions in dict.fromkeys(on))
     return [
         "# How long a strategy thinks",
         "",
-        "`python -m benchmarks.ask_latency --peer-python PEERS/bin/python`",
+        f"`python -m benchmarks.ask_latency --strategies {options.strategies} --peers {options.peers}"
+        f" --limit {options.limit:g}`",
         "",
-        f"autotune {autotune.__version__}, numpy {np.__version__}, Python {python}{peers}; "
-        f"{facts['name']}, {facts['cores']} cores, load average {load:.1f} at the end.",
+        f"{software('numpy')}{peers}; {machine()}, load average {os.getloadavg()[0]:.1f} at the end.",
         "",
         f"Processor time of one ask with its tell, one thread, median of {options.cycles} trials after a "
         "history of so many random ones (in brackets their mean, since some trials fit more than others, "

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import statistics
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -31,7 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.kept import add_line, kept_lines
-from benchmarks.publishing import publish
+from benchmarks.publishing import publish, software
 from benchmarks.running import at_least_one, one_thread_each, run_as_command
 
 if TYPE_CHECKING:
@@ -250,7 +249,7 @@ def main() -> None:
             "",
             f"`python -m benchmarks.batch_size --seeds {options.seeds} --cases {' '.join(options.cases)}`",
             "",
-            f"{_environment()} At most {MOST_TRIALS} trials each, {options.seeds} seeds. A batch that is"
+            f"{software('torch')}. At most {MOST_TRIALS} trials each, {options.seeds} seeds. A batch that is"
             " marked ✗ was killed at the cap, or measured past it. A trial of autotune is two readings."
             " *Fits* is the largest of which three tries in three fit; near it one may succeed where another"
             " does not, so that *found* can be past 1.",
@@ -286,13 +285,6 @@ def _run(
 
 def _plain(tries: list[Tried]) -> list[list[object]]:
     return [[t.batch, t.fits, t.status] for t in tries]
-
-
-def _environment() -> str:
-    from importlib.metadata import version
-
-    versions = ", ".join(f"{name} {version(name)}" for name in ("autotune", "torch"))
-    return f"{versions}, Python {platform.python_version()}."
 
 
 if __name__ == "__main__":

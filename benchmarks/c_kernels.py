@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import ctypes
 import os
-import platform
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,7 +28,7 @@ from autotune.measure.objective import Context
 from autotune.provenance.device import device_facts
 from autotune.session.result import Comparison, Result
 from autotune.space.reading.reader import read_spec
-from benchmarks.publishing import publish
+from benchmarks.publishing import machine, publish, software
 from benchmarks.running import run_as_command
 
 ROOT = Path(__file__).parents[1]
@@ -142,13 +141,10 @@ def main() -> None:
 
 
 def _head(command: str) -> list[str]:
-    facts = device_facts()
     return [
         "# Kernels in C",
         "",
-        f"`{command}`, autotune {autotune.__version__}, Python {platform.python_version()}, numpy"
-        f" {np.__version__}; {facts['name']}, {facts['cores']} cores, of which one measures; "
-        "strategy auto, seed 0.",
+        f"`{command}`, {software('numpy')}; {machine()}, of which one measures; strategy auto, seed 0.",
         "",
         "Speed-ups with 95 % intervals, from the interleaved re-measurement: over the default of the space,",
         "over the plain loops in C at -O3, over the strongest library that is installed. The peaks of one",

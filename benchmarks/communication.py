@@ -24,7 +24,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import platform
 import random
 import statistics
 import tempfile
@@ -32,14 +31,13 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks import horovod_procedure
 from benchmarks.distributed_search import FINALISTS, Knobs, best_of, make_objective
 from benchmarks.kept import Kept
-from benchmarks.publishing import publish
+from benchmarks.publishing import machine, publish, software
 from benchmarks.running import at_least_one, one_thread_each, run_as_command
 
 if TYPE_CHECKING:
@@ -311,7 +309,6 @@ def main() -> None:
 
 def page(lines: list[dict[str, Any]], options: argparse.Namespace) -> str:
     shaped = all(line["network"].get("network") == "shaped" for line in lines)
-    versions = ", ".join(f"{name} {version(name)}" for name in ("autotune", "torch"))
     return "\n".join(
         [
             "# Communication of a data-parallel step",
@@ -319,7 +316,7 @@ def page(lines: list[dict[str, Any]], options: argparse.Namespace) -> str:
             f"`python -m benchmarks.communication --trials {options.trials} --samples {options.samples}"
             f" --grid {options.grid:g} --rounds {options.rounds} --links {' '.join(options.links)}`",
             "",
-            f"{versions}, Python {platform.python_version()}, {platform.machine()}, two ranks on two cores. "
+            f"{software('torch')}; {machine()}, two ranks on two of them. "
             + (
                 "Links of the test bed. "
                 if shaped

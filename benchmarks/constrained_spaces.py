@@ -17,10 +17,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from importlib.metadata import version
 from itertools import product
 from multiprocessing import get_context
-from platform import python_version
 
 import numpy as np
 
@@ -29,6 +27,7 @@ from autotune.search.registry import make_strategy, strategy_class, strategy_nam
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
 from benchmarks.known_optima import FAMILIES, Instance
+from benchmarks.publishing import software
 from benchmarks.running import at_least_one, known_names, one_thread_each, run_as_command, split_names
 
 BUDGETS = (60, 120)
@@ -155,9 +154,8 @@ def main() -> None:
             runs.append(one)
             if one.search.seed == options.seeds - 1:
                 print(f"{len(runs)}/{len(todo)} {one.search}", file=sys.stderr, flush=True)
-    packages = ", ".join(f"{name} {version(name)}" for name in ("autotune", "numpy", "scipy", "optuna"))
     numbers = f"instances {options.first} to {options.first + options.instances - 1}"
-    print(f"{packages}, Python {python_version()}; {numbers}, {options.seeds} seeds\n")
+    print(f"{software('numpy', 'scipy', 'optuna')}; {numbers}, {options.seeds} seeds\n")
     print("\n".join(rows(runs, names)))
 
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 import argparse
 import math
 import os
-import platform
 import statistics
 import sys
 from collections.abc import Iterator, Sequence
@@ -36,7 +35,7 @@ from autotune.measure.recordings.recording import Entry
 from autotune.search.contract import Observation, Option, Problem
 from autotune.search.registry import make_strategy
 from autotune.space.spec import MetricSpec
-from benchmarks.publishing import publish
+from benchmarks.publishing import publish, software
 from benchmarks.recorded_spaces import opened, recordings, space_name
 from benchmarks.running import at_least_one, known_names, one_thread_each, run_as_command
 
@@ -102,7 +101,7 @@ def report(lines: Sequence[Line], command: str) -> str:
         "",
         f"`{command}`",
         "",
-        f"Python {platform.python_version()}, numpy {np.__version__},"
+        f"{software('numpy')},"
         f" seeds 0 to {max(x.seed for x in lines)}, recordings of GPUs; no GPU was used here."
         " Seconds, builds and tries until a configuration within 5 % of the optimum was found: medians over"
         " seeds, quartiles of the seconds in brackets. The ratio is of the seconds with the option to those"

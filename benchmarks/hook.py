@@ -15,7 +15,6 @@ import argparse
 import itertools
 import json
 import os
-import platform
 import random
 import statistics
 import subprocess
@@ -26,7 +25,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.publishing import publish
+from benchmarks.publishing import machine, publish, software
 from benchmarks.running import at_least_one, run_as_command
 
 STEP_SECONDS = 1e-3
@@ -228,15 +227,13 @@ def verdicts(started: Mapping[str, Sequence[float]], cases: Mapping[str, Found])
 
 
 def table(options: argparse.Namespace, started: dict[str, list[float]], cases: dict[str, Found]) -> str:
-    import autotune
-
     lines = [
         "# What the hook costs a training script",
         "",
         f"`python -m benchmarks.hook --blocks {options.blocks} --runs {options.runs}"
         f" --autogroup {options.autogroup}`",
         "",
-        f"autotune {autotune.__version__}, Python {platform.python_version()}, {os.cpu_count()} cores,"
+        f"{software()}; {machine()},"
         f" load average {os.getloadavg()[0]:.1f}. Steps of 1 ms, in"
         f" blocks of {STEPS_A_BLOCK}.",
         "",

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import shutil
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks.publishing import publish
+from benchmarks.publishing import machine, publish, software
 from benchmarks.running import at_least_one, run_as_command
 
 RANKS = 2
@@ -101,10 +100,6 @@ def compare(ledger: Path) -> dict[str, int]:
 
 
 def table(options: argparse.Namespace, trials: list[dict[str, Any]], found: dict[str, int]) -> str:
-    import torch
-
-    import autotune
-
     statuses: dict[str, int] = defaultdict(int)
     for trial in trials:
         statuses[trial["status"]] += 1
@@ -115,8 +110,7 @@ def table(options: argparse.Namespace, trials: list[dict[str, Any]], found: dict
             "",
             f"`python -m benchmarks.hook_ranks --trials {options.trials}`",
             "",
-            f"autotune {autotune.__version__}, PyTorch {torch.__version__}, gloo, {RANKS} ranks"
-            f" under torchrun, Python {platform.python_version()}, {os.cpu_count()} cores, load average"
+            f"{software('torch')}, gloo, {RANKS} ranks under torchrun; {machine()}, load average"
             f" {os.getloadavg()[0]:.1f}; asha over {STEPS} steps, random search with seed 0.",
             "",
             "| what | count |",

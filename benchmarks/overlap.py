@@ -25,7 +25,6 @@ from __future__ import annotations
 import argparse
 import math
 import os
-import platform
 import statistics
 import tempfile
 from collections.abc import Sequence
@@ -45,7 +44,7 @@ from autotune.space.spec import StudySpec
 from autotune.status import Status
 from autotune.store.records import TrialRecord
 from autotune.store.store import Store
-from benchmarks.publishing import publish
+from benchmarks.publishing import machine, publish, software
 from benchmarks.running import at_least_one, one_thread_each, run_as_command
 
 BAR = 0.65
@@ -182,15 +181,13 @@ def geometric_mean(ratios: Sequence[float]) -> tuple[float, float, float]:
 
 
 def report(found: dict[int, Searches], again: Search, options: argparse.Namespace, load: float) -> list[str]:
-    import autotune
-
     lines = [
         "# Preparing beside measuring",
         "",
         f"`python -m benchmarks.overlap --trials {options.trials} --repeats {options.repeats}"
         f" --sizes {' '.join(map(str, options.sizes))} --seed {options.seed}`",
         "",
-        f"autotune {autotune.__version__}, Python {platform.python_version()}, {os.cpu_count()} cores."
+        f"{software()}; {machine()}."
         f" gemm-c, {options.trials} random trials, {options.repeats} repeats, interleaved."
         f" Load average {load:.1f} before the run and {os.getloadavg()[0]:.1f} after it."
         f"{' ' + options.remark if options.remark else ''}",

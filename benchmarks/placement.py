@@ -29,7 +29,6 @@ from __future__ import annotations
 import argparse
 import math
 import os
-import platform
 import random
 import statistics
 import time
@@ -49,7 +48,7 @@ from benchmarks.placement_cases import (
     measuring,
     read,
 )
-from benchmarks.publishing import publish
+from benchmarks.publishing import machine, publish, software
 from benchmarks.running import at_least_one, one_thread_each, run_as_command
 
 STRATEGIES = ("auto", "bayes", "policy", "evolution", "random")
@@ -270,9 +269,6 @@ def main() -> None:
 
 
 def _head(options: Any) -> list[str]:
-    from importlib.metadata import version
-
-    versions = ", ".join(f"{name} {version(name)}" for name in ("autotune", "torch", "numpy"))
     load = os.getloadavg()[1]
     return [
         "# Placing a model on unequal devices",
@@ -280,7 +276,7 @@ def _head(options: Any) -> list[str]:
         f"`python -m benchmarks.placement --work DIR --rounds {options.rounds} --seeds {options.seeds}"
         f" --cases {' '.join(map(str, options.cases))}{' --without-live' if options.without_live else ''}`",
         "",
-        f"{versions}, Python {platform.python_version()}, {os.cpu_count()} cores, load {load:.0f}. Devices",
+        f"{software('torch', 'numpy')}; {machine()}, load {load:.0f}. Devices",
         "are processes with 0.5, 0.35, 0.25 and 0.2 of a core; links of 0.2 ms. 4 micro-batches, 1F1B. A",
         f"reading is the median of {CASES[0].steps} steps.",
         "",

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -25,14 +24,12 @@ from typing import Any
 
 import autotune
 from autotune.measure.turns import find_place
-from autotune.provenance.host.processor import read_processor
-from autotune.provenance.host.system import System
 from autotune.session.reproduction.replaying import replay
 from autotune.session.reproduction.replicates import apart
 from autotune.status import Status
 from autotune.store.store import Store
 from benchmarks.kept import add_line, kept_lines
-from benchmarks.publishing import publish
+from benchmarks.publishing import machine, publish, software
 from benchmarks.running import at_least_one, run_as_command
 
 SPACE = "searchspaces/gemm-c.yaml"
@@ -115,8 +112,7 @@ def table(lines: Sequence[Line], asked: argparse.Namespace) -> str:
         "",
         f"    OMP_NUM_THREADS=1 python -m benchmarks.replay_agreement {command}",
         "",
-        f"{read_processor(System()).name}, {os.cpu_count()} cores, Python {platform.python_version()},"
-        f" autotune {autotune.__version__}. {span(lines)}",
+        f"{machine()}, {software()}. {span(lines)}",
         "",
         "Trials of a short search of `gemm-c`, each measured again in five runs of up to twelve rounds."
         " *Intervals alone*: what the rule would say that takes the interval of a trial's own readings, and"

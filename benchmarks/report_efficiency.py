@@ -138,7 +138,7 @@ def main() -> None:
             "Spaces that others measured exhaustively on real GPUs: a replay, no GPU was used here. 0 is "
             "random search, 1 the optimum found at once (`benchmarks/score.py`; Willemsen et al. 2024). A "
             "cell is the mean over seeds, in brackets the tenth percentile. `seconds` is the processor time "
-            "of the strategy itself for a search.",
+            "of the strategy itself for a search: a peer's ends at the budget.",
             "",
             "Budgets in tries: "
             + ", ".join(f"{name} {judge.budget}" for name, judge in judges.items())

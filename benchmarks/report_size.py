@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
-import re
 import resource
 import subprocess
 import sys
@@ -19,8 +17,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from autotune import __version__
-from benchmarks.publishing import publish
+from benchmarks.publishing import machine, publish, software
 from benchmarks.running import at_least_one, run_as_command
 
 
@@ -92,7 +89,6 @@ def _megabytes(usage: resource.struct_rusage) -> float:
 
 def _table(trials: int, repeats: int, rows: list[tuple[str, Cost]]) -> list[str]:
     load = os.getloadavg()[0]
-    processor = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
     lines = [
         "# Reports of a long study",
         "",
@@ -107,11 +103,10 @@ def _table(trials: int, repeats: int, rows: list[tuple[str, Cost]]) -> list[str]
     for name, cost in rows:
         numbers = f"{cost.wall:.2f} | {cost.processor:.2f} | {cost.megabytes:.0f} | {cost.written / 1000:.1f}"
         lines.append(f"| `{name}` | {numbers} |")
-    name = processor[1] if processor else platform.machine()
     return [
         *lines,
         "",
-        f"autotune {__version__}, Python {platform.python_version()}, {os.cpu_count()} x {name}.",
+        f"{software()}; {machine()}.",
         f"The load was {load:.1f} at the end, of which this is 1.",
         "",
     ]

@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import os
-import platform
 import statistics
 import tempfile
 import time
@@ -29,7 +28,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from benchmarks.publishing import publish
+from benchmarks.publishing import machine, publish, software
 from benchmarks.running import at_least_one, run_as_command
 
 SPACE = """
@@ -280,19 +279,12 @@ def main() -> None:
 
 
 def header(options: argparse.Namespace, load_before: float) -> list[str]:
-    import optuna
-
-    import autotune
-    from autotune.provenance.device import device_facts
-
-    facts = device_facts()
     return [
         "# What the session and the store cost a trial",
         "",
         f"`python -m benchmarks.session_overhead --trials {options.trials} --rounds {options.rounds}`",
         "",
-        f"autotune {autotune.__version__}, optuna {optuna.__version__}, Python {platform.python_version()}, "
-        f"{facts['name']}, {facts['cores']} cores. Load average {load_before:.1f} before the run and "
+        f"{software('optuna')}; {machine()}. Load average {load_before:.1f} before the run and "
         f"{os.getloadavg()[0]:.1f} after it; {_priority()}.",
         "",
         "autotune-sqlite and optuna-sqlite-wal: SQLite in WAL with synchronous=NORMAL, durable against the "

@@ -19,14 +19,12 @@ from __future__ import annotations
 
 import argparse
 import math
-import platform
 import statistics
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -41,6 +39,7 @@ from autotune.space.configuration import Configuration
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
+from benchmarks.publishing import software
 from benchmarks.recorded_spaces import recorded_space, recordings
 from benchmarks.running import at_least_one, one_thread_each, run_as_command
 
@@ -229,7 +228,7 @@ def report(found: Mapping[Search, Found], spaces: Mapping[str, Path], seeds: int
         "",
         f"`python -m benchmarks.several_metrics --spaces DIR --seeds {seeds}`",
         "",
-        f"autotune {version('autotune')}, optuna {version('optuna')}, Python {platform.python_version()}. "
+        f"{software('optuna')}. "
         f"{seeds} seeds, {AFTER[-1]} tries. Optuna's sampler has its defaults (a population of 50).",
         "",
         *table_of_fronts(found, spaces),

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import platform
 import sys
 import tempfile
 import time
@@ -51,6 +50,7 @@ from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_family
 from autotune.space.spec import Budget, Family, StudySpec
 from autotune.store.store import Store
+from benchmarks.publishing import machine, software
 from benchmarks.running import at_least_one, counts, run_as_command
 
 SPACE = """
@@ -317,7 +317,7 @@ def main() -> None:
     said = " ".join(sys.argv[1:])
     if arguments.real:
         rows = real(arguments.real, arguments.tries)
-        print(f"`python -m benchmarks.shapes {said}`, Python {platform.python_version()}\n")
+        print(f"`python -m benchmarks.shapes {said}`, {software('numpy')}; {machine()}\n")
         print("\n".join(rows))
         return
     COMMON[0] = arguments.common
@@ -332,7 +332,7 @@ def main() -> None:
         lines += measure(seed, budgets, arguments.most, best)
         print(f"seed {seed}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
     print(f"`python -m benchmarks.shapes {said}`, {arguments.seeds} seeds, {len(best)} shapes,")
-    print(f"Python {platform.python_version()}, numpy {np.__version__}.\n")
+    print(f"{software('numpy')}.\n")
     print("\n".join(table(lines, budgets, arguments.most, len(best))))
 
 

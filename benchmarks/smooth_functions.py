@@ -20,10 +20,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
-from platform import python_version
 
 import numpy as np
 
@@ -33,7 +31,7 @@ from autotune.space.knobs import FloatRange, IntegerRange
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
-from benchmarks.publishing import publish
+from benchmarks.publishing import publish, software
 from benchmarks.running import at_least_one, one_thread_each, run_as_command, split_names
 
 AFTER = (10, 20, 30)
@@ -214,9 +212,6 @@ def main() -> None:
             cases, pool.map(partial(regrets, whole=asked.whole), *zip(*cases, strict=True)), strict=True
         ):
             runs.setdefault((name, strategy), []).append(found)
-    versions = ", ".join(
-        f"{package} {version(package)}" for package in ("autotune", "optuna", "scikit-optimize")
-    )
     text = "\n".join(
         [
             f"# Smooth functions of {'integer' if asked.whole else 'continuous'} knobs",
@@ -224,7 +219,7 @@ def main() -> None:
             f"`python -m benchmarks.smooth_functions --strategies {asked.strategies} --seeds {asked.seeds}"
             f"{' --whole' if asked.whole else ''}`",
             "",
-            f"{versions}, Python {python_version()}. Regret of the best configuration tried after"
+            f"{software('optuna', 'scikit-optimize')}. Regret of the best configuration tried after"
             f" {', '.join(map(str, AFTER))} tries, the median over {asked.seeds} seeds; readings are off by"
             f" {NOISE}. The constants of the prior were chosen on the functions marked as seen.",
             "",

@@ -25,7 +25,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import re
 import resource
 import statistics
@@ -300,11 +299,9 @@ def say(text: str) -> None:
 
 
 def versions(peer_python: str | None) -> str:
-    import numpy
+    from benchmarks.publishing import software
 
-    import autotune
-
-    own = f"autotune {autotune.__version__}, numpy {numpy.__version__}, Python {platform.python_version()}"
+    own = software("numpy")
     if peer_python is None:
         return own
     program = (
@@ -316,10 +313,9 @@ def versions(peer_python: str | None) -> str:
 
 
 def processor() -> str:
-    from autotune.provenance.device import device_facts
+    from benchmarks.publishing import machine
 
-    facts = device_facts()
-    return f"{facts['name']}, {facts['cores']} cores, load average {os.getloadavg()[0]:.1f} at the end"
+    return f"{machine()}, load average {os.getloadavg()[0]:.1f} at the end"
 
 
 def main() -> int:
@@ -362,10 +358,9 @@ def main() -> int:
         *(f"- MISSED: {problem}" for problem in (*wrong, *missed)),
     ]
     text = "\n".join(lines).rstrip() + "\n"
-    print(text)
-    if options.out:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(text)
+    from benchmarks.publishing import publish
+
+    publish(text, options.out)
     return 1 if wrong or missed else 0
 
 

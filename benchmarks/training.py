@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import platform
 import statistics
 import subprocess
 import sys
@@ -27,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.kept import add_line, kept_lines
-from benchmarks.publishing import publish
+from benchmarks.publishing import machine, publish, software
 from benchmarks.running import at_least_one, one_thread_each, run_as_command
 from benchmarks.training_chart import chart
 from benchmarks.training_ways import WAYS
@@ -168,7 +167,8 @@ def report(lines: Sequence[Line], seconds: float, seeds: int, first: int) -> str
             f"`python -m benchmarks.training --seeds {seeds} --first {first} --seconds {seconds:g}"
             + (" --ray`" if any(x["way"] == "ray" for x in lines) else "`"),
             "",
-            f"{_environment()} {seconds:g} s of wall time each, one training at a time, of one thread. Losses"
+            f"{software('torch', 'optuna', 'ray')}; {machine()}."
+            f" {seconds:g} s of wall time each, one training at a time, of one thread. Losses"
             " are on the validation part, the best that any training had reported; means over the seeds.",
             "",
             *overall(lines, seconds),
@@ -179,18 +179,6 @@ def report(lines: Sequence[Line], seconds: float, seeds: int, first: int) -> str
             "",
         ]
     )
-
-
-def _environment() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    names = []
-    for name in ("autotune", "torch", "optuna", "ray"):
-        try:
-            names.append(f"{name} {version(name)}")
-        except PackageNotFoundError:
-            continue
-    return f"{', '.join(names)}, Python {platform.python_version()}."
 
 
 if __name__ == "__main__":
