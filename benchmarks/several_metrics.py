@@ -131,8 +131,11 @@ def run(search: Search) -> Found:
     wrong, seconds = 0, 0.0
     while len(tried) < AFTER[-1]:
         began = time.process_time()
-        (proposal,) = strategy.ask(1)
+        proposals = strategy.ask(1)
         seconds += time.process_time() - began
+        if not proposals:  # all was tried
+            break
+        (proposal,) = proposals
         entry = here.find(proposal.configuration)
         found = here.metrics(entry)
         past = bool(found) and found[here.second] > bound

@@ -168,6 +168,30 @@ def test_only_new_recorded_configurations_are_tries(recording: Recording, replac
     assert all(recording.find(values) is not None for values in tried)
 
 
+def test_a_peer_that_finds_nothing_recorded_is_an_error(tmp_path: Path) -> None:
+    """Its search had been written down as one without a try, by which no judge can judge."""
+    knobs = [f"k{number}" for number in range(9)]
+    rows = [dict.fromkeys(knobs, value) for value in range(9)]
+    cache = {",".join(map(str, row.values())): {**row, "time": 1.0} for row in rows}
+    path = tmp_path / "diagonal.json"
+    path.write_text(json.dumps({"tune_params_keys": knobs, "tune_params": {}, "cache": cache}))
+    recording = read_recording(path)
+    with pytest.raises(PeerError, match="proposed nothing that is recorded in 30 asks"):
+        recorded.search(
+            find("optuna-tpe", (sys.executable,)), recording, recorded_space(recording), 0, 3, False
+        )
+
+
+def test_a_list_that_a_peer_proposes_is_found(tmp_path: Path) -> None:
+    cache = {str(n): {"tile": [n, 8 // n], "time": 1.0 + n} for n in (1, 2, 4, 8)}
+    path = tmp_path / "lists.json"
+    path.write_text(json.dumps({"tune_params_keys": ["tile"], "tune_params": {}, "cache": cache}))
+    recording = read_recording(path)
+    space = recorded_space(recording)
+    tried, _ = recorded.search(find("optuna-tpe", (sys.executable,)), recording, space, 0, 4, True)
+    assert sorted(values["tile"] for values in tried) == [[1, 8], [2, 4], [4, 2], [8, 1]]
+
+
 def test_a_peer_that_is_kept_ends_with_the_program_that_keeps_it() -> None:
     """Its process had been left to itself, which Python says of a subprocess that is still running."""
     program = (

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 
 import pytest
 
 from autotune.errors import InputError
 from benchmarks.kept import Kept, add_line, kept_lines, read_lines
-from benchmarks.publishing import publish
+from benchmarks.publishing import machine, publish, software
 from benchmarks.running import counts, known_names, run_as_command
 
 
@@ -67,3 +68,8 @@ def test_a_page_makes_its_folder(tmp_path: Path) -> None:
     """After an hour's run the missing folder had cost the page."""
     publish("# A page", tmp_path / "new" / "page.md")
     assert (tmp_path / "new" / "page.md").read_text() == "# A page"
+
+
+def test_what_a_page_was_made_on() -> None:
+    assert re.fullmatch(r"autotune \S+, numpy \S+, Python 3\.\d+\.\S+", software("numpy", "no-such-package"))
+    assert re.fullmatch(r".+, \d+ cores", machine())
