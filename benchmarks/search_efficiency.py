@@ -148,9 +148,11 @@ def strategies(text: str) -> list[str]:
     if not names:
         raise InputError("no strategy is named")
     for name in names:
-        strategy, _ = _in_flight(name)
+        strategy, flight = _in_flight(name)
         if not is_peer(recorded.split(strategy)[0]):
             strategy_class(strategy.removeprefix(OWN))
+        elif flight:
+            raise InputError(f"{strategy} is a peer, which has one trial in flight: expected {strategy!r}")
     return names
 
 
@@ -178,7 +180,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--tries", type=at_least_one, default=TRIES, help="of each search; OUT holds one number of them"
     )
-    parser.add_argument("--flight", type=at_least_one, default=1, help="trials in flight at a time")
+    parser.add_argument("--flight", type=at_least_one, default=1, help="trials of ours in flight at a time")
     parser.add_argument("--transfer", action="store_true", help="learn from other recordings of the kernel")
     parser.add_argument(
         "--source-tries", type=none_or_more, default=TRIES, help="of each source's search; 0: all"

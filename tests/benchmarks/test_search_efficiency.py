@@ -123,6 +123,10 @@ def test_strategies_are_named_once_and_known() -> None:
         strategies("auto,randm")
     with pytest.raises(InputError, match="how many trials are in flight"):
         strategies("auto@many")
+    with pytest.raises(InputError, match="optuna-tpe is a peer, which has one trial in flight"):
+        strategies("optuna-tpe@8")  # had been left out, with exit code 0
+    with pytest.raises(InputError, match="no strategy is named"):
+        strategies(",")
 
 
 def test_counts_are_at_least_one(tmp_path: Path) -> None:
