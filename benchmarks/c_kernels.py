@@ -33,6 +33,8 @@ from benchmarks.running import run_as_command
 
 ROOT = Path(__file__).parents[1]
 NAMES = ("gemm-c", "convolution-c", "stencil-c", "nms-c")
+PLAIN_C = "plain"
+"""What the kernels call the baseline of plain loops."""
 ELEMENTS = 1 << 20
 TRIES = 20
 
@@ -60,7 +62,8 @@ class Row:
             problem,
             f"{1e3 * self.seconds:.3f}",
             _ratio(result.speedup),
-            *(_ratio(self._over(name)) for name in (self._first, self._best)),
+            _ratio(self._over_plain_c),
+            _ratio(self._over_the_strongest_library),
             f"{self.work.operations / self.seconds / 1e9:.0f}",
             f"{self.peaks.operations['float32'] / 1e9:.0f}",
             f"{self.peaks.bandwidth / 1e9:.0f}",
@@ -70,23 +73,19 @@ class Row:
         return f"| {' | '.join(cells)} |"
 
     @property
-    def _first(self) -> str:
-        return "plain"
+    def _over_plain_c(self) -> Comparison | None:
+        return next((one for one in self.result.baselines if one.against == PLAIN_C), None)
 
     @property
-    def _best(self) -> str:
-        """The strongest baseline of a library."""
-        library = [one for one in self.result.baselines if one.against != self._first]
-        return min(library, key=lambda one: one.estimate).against if library else ""
-
-    def _over(self, name: str) -> Comparison | None:
-        return next((one for one in self.result.baselines if one.against == name), None)
+    def _over_the_strongest_library(self) -> Comparison | None:
+        libraries = [one for one in self.result.baselines if one.against != PLAIN_C]
+        return min(libraries, key=lambda one: one.estimate, default=None)
 
 
 def _ratio(one: Comparison | None) -> str:
     if one is None:
         return "-"
-    against = "" if one.against in ("the default", "plain") else f" {one.against}"
+    against = "" if one.against in ("the default", PLAIN_C) else f" {one.against}"
     return f"{one.estimate:.2f} [{one.low:.2f}, {one.high:.2f}]{against}"
 
 

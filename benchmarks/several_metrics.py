@@ -30,6 +30,7 @@ from pathlib import Path
 
 import numpy as np
 
+from autotune.errors import InputError
 from autotune.measure.recordings.read import read_recording
 from autotune.measure.recordings.recording import Entry, Recording
 from autotune.search.acquisition.pareto import hypervolume, non_dominated
@@ -90,7 +91,14 @@ def local_memory(knobs: Mapping[str, object]) -> float:
 def case(path: Path) -> Case:
     recording = read_recording(path)
     second = "local memory" if {"SA", "SB"} <= set(recording.knobs) else "compile time"
-    return Case(recorded_space(recording), recording, second)
+    made = Case(recorded_space(recording), recording, second)
+    for name in ("time", second):
+        values = {found[name] for found in map(made.metrics, recording.entries) if found}
+        if len(values) < 2 or min(values) <= 0:
+            raise InputError(
+                f"{path}: there is nothing to weigh where all that ran has the same {name}, or none"
+            )
+    return made
 
 
 def logarithms(found: Sequence[Mapping[str, float]]) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
