@@ -90,6 +90,11 @@ def test_a_peer_that_is_absent_is_named_with_what_it_lacks() -> None:
         find("kt-pso", ())
 
 
+def test_a_peer_that_does_not_exist_is_not_to_be_installed() -> None:
+    with pytest.raises(PeerError, match=r"there is no peer 'optuna-tp': expected kt-STRATEGY, optuna-tpe"):
+        find("optuna-tp", ())
+
+
 def test_a_python_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(PeerError, match=r"cannot run .*nowhere"):
         find("smac", (str(tmp_path / "nowhere"),))
