@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import platform
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,9 +54,14 @@ class Cell:
 def judges_of(lines: Iterable[Line], folder: Path, only: str = "") -> dict[str, Judge]:
     """The judges of the recordings in ``folder`` that the lines are about.
 
-    One by which nothing can be judged is said and left out; :class:`InputError` where there is no other.
+    One by which nothing can be judged is said and left out; :class:`InputError` where there is no other,
+    and for a search that is there twice, which would count as two seeds.
     """
-    spaces = {line["space"] for line in lines}
+    searches = [(line["space"], line["strategy"], line["seed"]) for line in lines]
+    for (space, strategy, seed), count in Counter(searches).items():
+        if count > 1:
+            raise InputError(f"the search of {space} by {strategy} with seed {seed} is there {count} times")
+    spaces = {space for space, _, _ in searches}
     judges = {}
     for name, path in recordings(folder, only):
         if name in spaces:

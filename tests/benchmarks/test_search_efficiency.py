@@ -115,6 +115,8 @@ def test_what_cannot_be_read_ends_no_other_search(tmp_path: Path) -> None:
     assert line["space"] == "sizes"
     assert sorted(c["a"] for c in line["configs"]) == [1, 2, 3]
     assert list(judges_of([line], folder)) == ["sizes"]
+    with pytest.raises(InputError, match="sizes by random with seed 0 is there 2 times"):
+        judges_of([line, line], folder)
 
 
 def test_strategies_are_named_once_and_known() -> None:
