@@ -21,7 +21,6 @@ from __future__ import annotations
 import argparse
 import math
 import os
-import platform
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -35,7 +34,6 @@ from threading import Event, Thread
 
 import numpy as np
 
-from autotune.errors import AutotuneError
 from autotune.search.contract import Observation, Problem, Strategy
 from autotune.search.registry import make_strategy
 from autotune.space.configuration import Configuration, Value, plain
@@ -45,7 +43,8 @@ from autotune.space.spec import MetricSpec
 from autotune.status import Status
 from benchmarks.peers.client import Client, Found, PeerError, find
 from benchmarks.peers.described import described
-from benchmarks.publishing import publish
+from benchmarks.publishing import machine, publish, software
+from benchmarks.running import at_least_one, counts, run_as_command, split_names
 
 HISTORIES = (200, 1_000, 10_000)
 REPLAY = 220
@@ -264,11 +263,11 @@ def say(text: str) -> None:
 def report(options: argparse.Namespace) -> tuple[list[str], list[str]]:
     """The lines of the table, and what to complain of."""
     rows, complaints, on = [], [], []
-    for name in filter(None, options.strategies.split(",")):
+    for name in split_names(options.strategies):
         cells, missed = own_row(name, options)
         rows.append([name, *cells])
         complaints += [f"MISSED: {problem}" for problem in missed]
-    for name in filter(None, options.peers.split(",")):
+    for name in split_names(options.peers):
         try:
             found = find(name, tuple(options.peer_python))
         except PeerError as error:
@@ -283,18 +282,14 @@ def report(options: argparse.Namespace) -> tuple[list[str], list[str]]:
 
 
 def header(options: argparse.Namespace, on: list[str]) -> list[str]:
-    import autotune
-    from autotune.provenance.device import device_facts
-
-    facts, load, python = device_facts(), os.getloadavg()[0], platform.python_version()
     peers = "".join(f"; {versions}" for versions in dict.fromkeys(on))
     return [
         "# How long a strategy thinks",
         "",
-        "`python -m benchmarks.ask_latency --peer-python PEERS/bin/python`",
+        f"`python -m benchmarks.ask_latency --strategies {options.strategies} --peers {options.peers}"
+        f" --limit {options.limit:g}`",
         "",
-        f"autotune {autotune.__version__}, numpy {np.__version__}, Python {python}{peers}; "
-        f"{facts['name']}, {facts['cores']} cores, load average {load:.1f} at the end.",
+        f"{software('numpy')}{peers}; {machine()}, load average {os.getloadavg()[0]:.1f} at the end.",
         "",
         f"Processor time of one ask with its tell, one thread, median of {options.cycles} trials after a "
         "history of so many random ones (in brackets their mean, since some trials fit more than others, "
@@ -314,8 +309,8 @@ def main() -> int:
     parser.add_argument("--strategies", default="auto,bayes,evolution,random,grid")
     parser.add_argument("--peers", default="optuna-tpe,optuna-gp,skopt-gp,skopt-et")
     parser.add_argument("--peer-python", action="append", default=[], help="an interpreter that has peers")
-    parser.add_argument("--histories", type=lambda text: [int(n) for n in text.split(",")], default=HISTORIES)
-    parser.add_argument("--cycles", type=int, default=20)
+    parser.add_argument("--histories", type=counts, default=HISTORIES, help="trials before, with commas")
+    parser.add_argument("--cycles", type=at_least_one, default=20)
     parser.add_argument("--limit", type=float, default=120.0, help="processor seconds for a peer's cell")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
@@ -326,7 +321,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except AutotuneError as error:
-        raise SystemExit(str(error)) from None
+    run_as_command(main)

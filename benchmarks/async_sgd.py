@@ -18,21 +18,19 @@ import argparse
 import itertools
 import json
 import math
-import platform
 import random
 import statistics
 import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.distributed_search import Knobs, best_of, make_objective
 from benchmarks.kept import Kept
-from benchmarks.publishing import publish
-from benchmarks.running import one_thread_each
+from benchmarks.publishing import machine, publish, software
+from benchmarks.running import at_least_one, one_thread_each, run_as_command
 
 if TYPE_CHECKING:
     from autotune.space.spec import StudySpec
@@ -188,10 +186,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--cases", nargs="*", default=list(CASES), choices=CASES)
-    parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--trials", type=int, default=30)
-    parser.add_argument("--rounds", type=int, default=15, help="of the final comparison")
+    parser.add_argument("--cases", nargs="+", default=list(CASES), choices=CASES)
+    parser.add_argument("--seeds", type=at_least_one, default=1)
+    parser.add_argument("--trials", type=at_least_one, default=30)
+    parser.add_argument("--rounds", type=at_least_one, default=15, help="of the final comparison")
     parser.add_argument("--kept", type=Path, default=Path("async_sgd.jsonl"), help="what there is so far")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
@@ -206,7 +204,6 @@ def main() -> None:
 
 def page(lines: list[dict[str, Any]], options: argparse.Namespace) -> str:
     shaped = all(line["network"].get("network") == "shaped" for line in lines)
-    versions = ", ".join(f"{name} {version(name)}" for name in ("autotune", "torch", "scikit-learn"))
     return "\n".join(
         [
             "# Synchronous and asynchronous training by the wall time to a loss",
@@ -214,7 +211,7 @@ def page(lines: list[dict[str, Any]], options: argparse.Namespace) -> str:
             f"`python -m benchmarks.async_sgd --cases {' '.join(options.cases)} --seeds {options.seeds}"
             f" --trials {options.trials} --rounds {options.rounds}`",
             "",
-            f"{versions}, Python {platform.python_version()}, {platform.machine()}."
+            f"{software('torch', 'scikit-learn')}; {machine()}."
             " A server and three workers on two cores, "
             + (
                 "links of the test bed. "
@@ -230,4 +227,4 @@ def page(lines: list[dict[str, Any]], options: argparse.Namespace) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    run_as_command(main)

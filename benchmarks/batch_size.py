@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import statistics
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -30,8 +29,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.publishing import publish
-from benchmarks.running import one_thread_each
+from benchmarks.kept import add_line, kept_lines
+from benchmarks.publishing import publish, software
+from benchmarks.running import at_least_one, one_thread_each, run_as_command
 
 if TYPE_CHECKING:
     from autotune.space.spec import StudySpec
@@ -226,21 +226,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--cases", nargs="*", default=[case.name for case in CASES])
+    parser.add_argument("--seeds", type=at_least_one, default=5)
+    names = [case.name for case in CASES]
+    parser.add_argument("--cases", nargs="+", default=names, choices=names)
     parser.add_argument(
         "--kept", type=Path, default=Path("batch_size.jsonl"), help="what was measured so far"
     )
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    lines = (
-        [json.loads(line) for line in options.kept.read_text().splitlines()] if options.kept.exists() else []
-    )
+    lines = kept_lines(options.kept)
 
     def keep(line: dict[str, object]) -> None:
         lines.append(line)
-        with options.kept.open("a") as file:
-            file.write(json.dumps(line) + "\n")
+        add_line(options.kept, line)
         print(json.dumps(line), flush=True)
 
     for case in (case for case in CASES if case.name in options.cases):
@@ -251,7 +249,7 @@ def main() -> None:
             "",
             f"`python -m benchmarks.batch_size --seeds {options.seeds} --cases {' '.join(options.cases)}`",
             "",
-            f"{_environment()} At most {MOST_TRIALS} trials each, {options.seeds} seeds. A batch that is"
+            f"{software('torch')}. At most {MOST_TRIALS} trials each, {options.seeds} seeds. A batch that is"
             " marked ✗ was killed at the cap, or measured past it. A trial of autotune is two readings."
             " *Fits* is the largest of which three tries in three fit; near it one may succeed where another"
             " does not, so that *found* can be past 1.",
@@ -289,12 +287,5 @@ def _plain(tries: list[Tried]) -> list[list[object]]:
     return [[t.batch, t.fits, t.status] for t in tries]
 
 
-def _environment() -> str:
-    from importlib.metadata import version
-
-    versions = ", ".join(f"{name} {version(name)}" for name in ("autotune", "torch"))
-    return f"{versions}, Python {platform.python_version()}."
-
-
 if __name__ == "__main__":
-    main()
+    run_as_command(main)

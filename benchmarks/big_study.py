@@ -17,11 +17,13 @@ from typing import Any
 
 import numpy as np
 
+from autotune.errors import InputError
 from autotune.measure.outcome import TIMELINE, Estimate, Outcome, Reading
 from autotune.space.configuration import Configuration
 from autotune.status import Status
 from autotune.store.records import NewStudy, NewTrial
 from autotune.store.store import Store
+from benchmarks.running import at_least_one, run_as_command
 
 AT_ONCE = 500
 """Trials that are proposed in one transaction."""
@@ -49,7 +51,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--trials", type=int, default=100_000)
+    parser.add_argument("--trials", type=at_least_one, default=100_000)
     parser.add_argument("--store", required=True)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
@@ -72,7 +74,7 @@ class Clock:
 def write(store: Store, trials: int, seed: int = 0) -> str:
     """Write the study and give its label. Fewer trials than there are configurations."""
     if trials > CARDINALITY:
-        raise ValueError(f"at most {CARDINALITY:,} trials: no configuration is searched twice")
+        raise InputError(f"at most {CARDINALITY:,} trials: no configuration is searched twice")
     clock = store._clock
     assert isinstance(clock, Clock)
     rng = np.random.default_rng(seed)
@@ -211,4 +213,4 @@ def _defend(store: Store, study: int, session: int, segment: int, rng: np.random
 
 
 if __name__ == "__main__":
-    main()
+    run_as_command(main)

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import ctypes
 import os
-import platform
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,10 +28,13 @@ from autotune.measure.objective import Context
 from autotune.provenance.device import device_facts
 from autotune.session.result import Comparison, Result
 from autotune.space.reading.reader import read_spec
-from benchmarks.publishing import publish
+from benchmarks.publishing import machine, publish, software
+from benchmarks.running import run_as_command
 
 ROOT = Path(__file__).parents[1]
 NAMES = ("gemm-c", "convolution-c", "stencil-c", "nms-c")
+PLAIN_C = "plain"
+"""What the kernels call the baseline of plain loops."""
 ELEMENTS = 1 << 20
 TRIES = 20
 
@@ -60,7 +62,8 @@ class Row:
             problem,
             f"{1e3 * self.seconds:.3f}",
             _ratio(result.speedup),
-            *(_ratio(self._over(name)) for name in (self._first, self._best)),
+            _ratio(self._over_plain_c),
+            _ratio(self._over_the_strongest_library),
             f"{self.work.operations / self.seconds / 1e9:.0f}",
             f"{self.peaks.operations['float32'] / 1e9:.0f}",
             f"{self.peaks.bandwidth / 1e9:.0f}",
@@ -70,23 +73,19 @@ class Row:
         return f"| {' | '.join(cells)} |"
 
     @property
-    def _first(self) -> str:
-        return "plain"
+    def _over_plain_c(self) -> Comparison | None:
+        return next((one for one in self.result.baselines if one.against == PLAIN_C), None)
 
     @property
-    def _best(self) -> str:
-        """The strongest baseline of a library."""
-        library = [one for one in self.result.baselines if one.against != self._first]
-        return min(library, key=lambda one: one.estimate).against if library else ""
-
-    def _over(self, name: str) -> Comparison | None:
-        return next((one for one in self.result.baselines if one.against == name), None)
+    def _over_the_strongest_library(self) -> Comparison | None:
+        libraries = [one for one in self.result.baselines if one.against != PLAIN_C]
+        return min(libraries, key=lambda one: one.estimate, default=None)
 
 
 def _ratio(one: Comparison | None) -> str:
     if one is None:
         return "-"
-    against = "" if one.against in ("the default", "plain") else f" {one.against}"
+    against = "" if one.against in ("the default", PLAIN_C) else f" {one.against}"
     return f"{one.estimate:.2f} [{one.low:.2f}, {one.high:.2f}]{against}"
 
 
@@ -123,7 +122,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--time", type=float, default=60, help="seconds of each search")
-    parser.add_argument("--names", nargs="+", default=list(NAMES))
+    parser.add_argument("--names", nargs="+", default=list(NAMES), choices=NAMES)
     parser.add_argument("--store", default="", help="where the studies are kept; default: nowhere")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
@@ -141,13 +140,10 @@ def main() -> None:
 
 
 def _head(command: str) -> list[str]:
-    facts = device_facts()
     return [
         "# Kernels in C",
         "",
-        f"`{command}`, autotune {autotune.__version__}, Python {platform.python_version()}, numpy"
-        f" {np.__version__}; {facts['name']}, {facts['cores']} cores, of which one measures; "
-        "strategy auto, seed 0.",
+        f"`{command}`, {software('numpy')}; {machine()}, of which one measures; strategy auto, seed 0.",
         "",
         "Speed-ups with 95 % intervals, from the interleaved re-measurement: over the default of the space,",
         "over the plain loops in C at -O3, over the strongest library that is installed. The peaks of one",
@@ -162,4 +158,4 @@ def _head(command: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    main()
+    run_as_command(main)

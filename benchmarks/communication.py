@@ -24,7 +24,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import platform
 import random
 import statistics
 import tempfile
@@ -32,15 +31,14 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks import horovod_procedure
 from benchmarks.distributed_search import FINALISTS, Knobs, best_of, make_objective
 from benchmarks.kept import Kept
-from benchmarks.publishing import publish
-from benchmarks.running import one_thread_each
+from benchmarks.publishing import machine, publish, software
+from benchmarks.running import at_least_one, one_thread_each, run_as_command
 
 if TYPE_CHECKING:
     from autotune.space.spec import StudySpec
@@ -288,15 +286,15 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--links", nargs="*", default=[case.name for case in CASES], help="of all: %(default)s"
+        "--links", nargs="+", default=[case.name for case in CASES], help="of all: %(default)s"
     )
-    parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--trials", type=int, default=30)
+    parser.add_argument("--seeds", type=at_least_one, default=1)
+    parser.add_argument("--trials", type=at_least_one, default=30)
     parser.add_argument(
-        "--samples", type=int, default=horovod_procedure.SAMPLES, help="of Horovod's procedure"
+        "--samples", type=at_least_one, default=horovod_procedure.SAMPLES, help="of Horovod's procedure"
     )
     parser.add_argument("--grid", type=float, default=1.0, help="share of the grid that is measured")
-    parser.add_argument("--rounds", type=int, default=18, help="of the final comparison")
+    parser.add_argument("--rounds", type=at_least_one, default=18, help="of the final comparison")
     parser.add_argument("--kept", type=Path, default=Path("communication.jsonl"), help="what there is so far")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
@@ -311,7 +309,6 @@ def main() -> None:
 
 def page(lines: list[dict[str, Any]], options: argparse.Namespace) -> str:
     shaped = all(line["network"].get("network") == "shaped" for line in lines)
-    versions = ", ".join(f"{name} {version(name)}" for name in ("autotune", "torch"))
     return "\n".join(
         [
             "# Communication of a data-parallel step",
@@ -319,7 +316,7 @@ def page(lines: list[dict[str, Any]], options: argparse.Namespace) -> str:
             f"`python -m benchmarks.communication --trials {options.trials} --samples {options.samples}"
             f" --grid {options.grid:g} --rounds {options.rounds} --links {' '.join(options.links)}`",
             "",
-            f"{versions}, Python {platform.python_version()}, {platform.machine()}, two ranks on two cores. "
+            f"{software('torch')}; {machine()}, two ranks on two of them. "
             + (
                 "Links of the test bed. "
                 if shaped
@@ -338,4 +335,4 @@ def page(lines: list[dict[str, Any]], options: argparse.Namespace) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    run_as_command(main)

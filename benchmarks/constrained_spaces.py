@@ -17,19 +17,18 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from importlib.metadata import version
 from itertools import product
 from multiprocessing import get_context
-from platform import python_version
 
 import numpy as np
 
 from autotune.search.contract import Observation, Problem
-from autotune.search.registry import make_strategy, strategy_names
+from autotune.search.registry import make_strategy, strategy_class, strategy_names
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
 from benchmarks.known_optima import FAMILIES, Instance
-from benchmarks.running import one_thread_each
+from benchmarks.publishing import software
+from benchmarks.running import at_least_one, known_names, one_thread_each, run_as_command, split_names
 
 BUDGETS = (60, 120)
 STRATEGIES = "auto,bayes,evolution,bandit,policy,optuna-tpe,grid,random"
@@ -133,13 +132,15 @@ def main() -> None:
     )
     parser.add_argument("--strategies", default=STRATEGIES, help=f"of {', '.join(strategy_names())}")
     parser.add_argument("--families", default=",".join(FAMILIES))
-    parser.add_argument("--instances", type=int, default=3, help="instances of each family")
+    parser.add_argument("--instances", type=at_least_one, default=3, help="instances of each family")
     parser.add_argument("--first", type=int, default=0, help="number of the first instance")
-    parser.add_argument("--seeds", type=int, default=20, help="seeds 0 to N-1")
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--seeds", type=at_least_one, default=20, help="seeds 0 to N-1")
+    parser.add_argument("--jobs", type=at_least_one, default=1)
     options = parser.parse_args()
-    names = [name for name in options.strategies.split(",") if name != CONTROL] + [CONTROL]
-    families = options.families.split(",")
+    names = [name for name in split_names(options.strategies) if name != CONTROL] + [CONTROL]
+    for name in names:
+        strategy_class(name)
+    families = known_names(options.families, "family", FAMILIES)
     # One instance after the other, so that a worker lists each only once.
     todo = [
         Search(family, instance, name, seed)
@@ -153,11 +154,10 @@ def main() -> None:
             runs.append(one)
             if one.search.seed == options.seeds - 1:
                 print(f"{len(runs)}/{len(todo)} {one.search}", file=sys.stderr, flush=True)
-    packages = ", ".join(f"{name} {version(name)}" for name in ("autotune", "numpy", "scipy", "optuna"))
     numbers = f"instances {options.first} to {options.first + options.instances - 1}"
-    print(f"{packages}, Python {python_version()}; {numbers}, {options.seeds} seeds\n")
+    print(f"{software('numpy', 'scipy', 'optuna')}; {numbers}, {options.seeds} seeds\n")
     print("\n".join(rows(runs, names)))
 
 
 if __name__ == "__main__":
-    main()
+    run_as_command(main)

@@ -19,7 +19,6 @@ from __future__ import annotations
 import argparse
 import math
 import os
-import platform
 import statistics
 import sys
 from collections.abc import Iterator, Sequence
@@ -31,13 +30,14 @@ from pathlib import Path
 
 import numpy as np
 
-from autotune.errors import AutotuneError
+from autotune.errors import InputError
 from autotune.measure.recordings.recording import Entry
 from autotune.search.contract import Observation, Option, Problem
 from autotune.search.registry import make_strategy
 from autotune.space.spec import MetricSpec
+from benchmarks.publishing import publish, software
 from benchmarks.recorded_spaces import opened, recordings, space_name
-from benchmarks.running import one_thread_each
+from benchmarks.running import at_least_one, known_names, one_thread_each, run_as_command
 
 TRIES = 220
 NEAR = 1.05
@@ -62,6 +62,9 @@ class Line:
 def run(path: Path, way: str, counted: bool, seed: int) -> Line | None:
     """One search; ``None`` where the space has no knobs of both kinds."""
     recording, space = opened(path)
+    times = [entry.time for entry in recording.entries if entry.time is not None]
+    if not times:
+        raise InputError(f"{path}: every configuration failed, so that there is no optimum to be found")
     building = [k.name for k in space.knobs if way == "anew" or not k.name.startswith(CHEAP)]
     if way == "launch" and len(building) in (0, len(space.knobs)):
         return None
@@ -70,7 +73,7 @@ def run(path: Path, way: str, counted: bool, seed: int) -> Line | None:
         options = {"cost": True} if way == "anew" else {"rebuild": ",".join(building)}
     problem = Problem(space, (MetricSpec("time", "minimize", "s"),), TRIES, options)
     strategy = make_strategy("bayes", problem, seed)
-    goal = NEAR * min(e.time for e in recording.entries if e.time is not None)
+    goal = NEAR * min(times)
     best, spent, tries, built = math.inf, 0.0, 0, set()
     while best > goal and tries < TRIES and (proposals := strategy.ask()):
         configuration = proposals[0].configuration
@@ -98,7 +101,7 @@ def report(lines: Sequence[Line], command: str) -> str:
         "",
         f"`{command}`",
         "",
-        f"Python {platform.python_version()}, numpy {np.__version__},"
+        f"{software('numpy')},"
         f" seeds 0 to {max(x.seed for x in lines)}, recordings of GPUs; no GPU was used here."
         " Seconds, builds and tries until a configuration within 5 % of the optimum was found: medians over"
         " seeds, quartiles of the seconds in brackets. The ratio is of the seconds with the option to those"
@@ -136,10 +139,10 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--spaces", type=Path, required=True, help="directory of recordings")
     parser.add_argument("--only", default="", help="names of recordings, separated by commas; default: all")
-    parser.add_argument("--ways", default=",".join(WAYS))
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--out", type=Path, help="the table; default: standard output")
+    parser.add_argument("--ways", default=",".join(WAYS), help="of %(default)s")
+    parser.add_argument("--seeds", type=at_least_one, default=10)
+    parser.add_argument("--jobs", type=at_least_one, default=os.cpu_count() or 1)
+    parser.add_argument("--out", type=Path, help="where to write the page, too")
     return parser.parse_args()
 
 
@@ -147,7 +150,8 @@ def main() -> int:
     one_thread_each()
     options = arguments()
     paths = [path for _, path in recordings(options.spaces, options.only)]
-    todo = list(product(paths, options.ways.split(","), (False, True), range(options.seeds)))
+    ways = known_names(options.ways, "way", WAYS)
+    todo = list(product(paths, ways, (False, True), range(options.seeds)))
     lines: list[Line] = []
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
         for line in pool.map(run, *zip(*todo, strict=True)):
@@ -155,15 +159,9 @@ def main() -> int:
             print(".", end="", flush=True, file=sys.stderr)
     only = f" --only {options.only}" if options.only else ""
     text = report(lines, f"python -m benchmarks.cost --spaces DIR{only} --seeds {options.seeds}")
-    if options.out:
-        options.out.write_text(text)
-    else:
-        print(text)
+    publish(text, options.out)
     return 0
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except AutotuneError as error:
-        raise SystemExit(str(error)) from None
+    run_as_command(main)

@@ -16,7 +16,6 @@ whole searches in equal time, with all trained for real.
 from __future__ import annotations
 
 import argparse
-import platform
 import statistics
 import tempfile
 import time
@@ -27,8 +26,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from benchmarks.publishing import publish
-from benchmarks.running import one_thread_each
+from benchmarks.publishing import publish, software
+from benchmarks.running import at_least_one, one_thread_each, run_as_command
 
 EPOCHS = 27
 BUDGET = 60 * EPOCHS
@@ -199,7 +198,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--seeds", type=at_least_one, default=10)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     good = target()
@@ -216,8 +215,9 @@ def main() -> None:
             "",
             f"`python -m benchmarks.early_stopping --seeds {options.seeds}`",
             "",
-            f"{_environment()} {options.seeds} seeds. Target: a complete trial with a loss of {good:.4f},"
-            f" which {DRAWN // ONE_IN} of {DRAWN} random configurations attain. At most {BUDGET} epochs; one"
+            f"{software('scikit-learn', 'optuna')}. {options.seeds} seeds."
+            f" Target: a complete trial with a loss of {good:.4f}, which {DRAWN // ONE_IN} of {DRAWN} random"
+            f" configurations attain. At most {BUDGET} epochs; one"
             " that did not get there counts as that many. Percentages are of `none` with `bayes`."
             " `optuna-successive-halving` has the rule of `asha`: what lies between the two is chance.",
             "",
@@ -228,13 +228,5 @@ def main() -> None:
     publish(text, options.out)
 
 
-def _environment() -> str:
-    from importlib.metadata import version
-
-    names = ("autotune", "scikit-learn", "optuna")
-    versions = ", ".join(f"{name} {version(name)}" for name in names)
-    return f"{versions}, Python {platform.python_version()}."
-
-
 if __name__ == "__main__":
-    main()
+    run_as_command(main)

@@ -3,24 +3,21 @@
     python -m benchmarks.efficiency_chart RUNS.jsonl ... --spaces DIR \\
         --out benchmarks/results/search_efficiency.svg
 
-Only strategies that were run on every space are shown, at most ``--rows``, the best first.
+Only strategies that were run on every space of RUNS.jsonl are shown, at most ``--rows``, the best first.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from statistics import mean
 
-from autotune.errors import AutotuneError
-from autotune.measure.recordings.read import read_recording
-from benchmarks.recorded_spaces import recordings
-from benchmarks.report_efficiency import Cell, judged
-from benchmarks.score import Judge
+from benchmarks.kept import read_lines
+from benchmarks.report_efficiency import Cell, judged, judges_of
+from benchmarks.running import at_least_one, run_as_command, split_names
 
 LEFT, RIGHT, TOP, ROW, WIDTH = 210, 60, 34, 24, 780
 LEAST = -0.6
@@ -94,19 +91,17 @@ def main() -> None:
     parser.add_argument("runs", type=Path, nargs="+")
     parser.add_argument("--spaces", type=Path, required=True, help="directory of recordings")
     parser.add_argument("--ours", default="auto", help="strategies to be coloured, separated by commas")
-    parser.add_argument("--rows", type=int, default=16)
+    parser.add_argument("--rows", type=at_least_one, default=16)
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
-    lines = [json.loads(text) for path in options.runs for text in path.read_text().splitlines()]
-    judges = {name: Judge(read_recording(path)) for name, path in recordings(options.spaces)}
+    lines = read_lines(*options.runs)
+    judges = judges_of(lines, options.spaces)
     shown = rows(judged(lines, judges), list(judges))[: options.rows]
     if not shown:
         raise SystemExit(f"no strategy was run on all of {', '.join(judges)}")
-    options.out.write_text(chart(shown, frozenset(options.ours.split(","))))
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(chart(shown, frozenset(split_names(options.ours))))
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except AutotuneError as error:
-        raise SystemExit(str(error)) from None
+    run_as_command(main)

@@ -18,7 +18,6 @@ misses a bar.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
 import time
@@ -31,11 +30,13 @@ from statistics import mean, median
 from typing import Any
 
 from autotune.search.contract import Observation, Problem
-from autotune.search.registry import make_strategy
+from autotune.search.registry import make_strategy, strategy_class
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
 from benchmarks.hidden_peers import PEERS, make_peer
 from benchmarks.hidden_spaces import NAMES, Limited, limited
+from benchmarks.kept import add_line, kept_lines, read_lines
+from benchmarks.running import at_least_one, known_names, run_as_command, split_names
 
 TRIES = 60
 """Of a search, where nothing else is said."""
@@ -102,7 +103,7 @@ def search(method: str, name: str, told: str, seed: int, tries: int) -> Line:
 def run(methods: Sequence[str], names: Sequence[str], seeds: Sequence[int], tries: int, out: Path) -> int:
     """Add the searches that ``out`` lacks."""
     keys = ("method", "space", "told", "seed")
-    there = {tuple(line[k] for k in keys) for line in read([out])} if out.exists() else set()
+    there = {tuple(line[k] for k in keys) for line in kept_lines(out)}
     missing = set()
     for seed, name, method, told in product(seeds, names, methods, TOLD):
         needless = told == TOLD[0] and method not in USES_MEMORY
@@ -114,13 +115,8 @@ def run(methods: Sequence[str], names: Sequence[str], seeds: Sequence[int], trie
             print(f"{method}: {error}", file=sys.stderr)
             missing.add(method)
             continue
-        with out.open("a") as file:
-            file.write(json.dumps(line) + "\n")
+        add_line(out, line)
     return 1 if missing else 0
-
-
-def read(paths: Sequence[Path]) -> list[Line]:
-    return [json.loads(text) for path in paths for text in path.read_text().splitlines() if text]
 
 
 def table(lines: Sequence[Line]) -> tuple[str, bool]:
@@ -177,23 +173,30 @@ def main() -> int:
     )
     parser.add_argument("--methods", default=",".join(("auto", *PEERS)))
     parser.add_argument("--spaces", default=",".join(NAMES))
-    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--seeds", type=at_least_one, default=20)
     parser.add_argument("--first", type=int, default=5, help="the first seed; 0 to 4 served development")
     parser.add_argument(
-        "--tries", type=int, default=TRIES, help="of each search; OUT holds one number of them"
+        "--tries", type=at_least_one, default=TRIES, help="of each search; OUT holds one number of them"
     )
     parser.add_argument("--out", type=Path)
     parser.add_argument("--table", type=Path, nargs="+", metavar="RUNS.jsonl")
     options = parser.parse_args()
     if options.table:
-        text, met = table(read(options.table))
+        lines = read_lines(*options.table)
+        if not lines:
+            parser.error("there is no search in these files")
+        text, met = table(lines)
         print(text)
         return 0 if met else 1
     if options.out is None:
         parser.error("--out is needed, or --table")
+    methods, spaces = split_names(options.methods), known_names(options.spaces, "space", NAMES)
+    for method in methods:
+        if method not in PEERS:
+            strategy_class(method)
     seeds = range(options.first, options.first + options.seeds)
-    return run(options.methods.split(","), options.spaces.split(","), seeds, options.tries, options.out)
+    return run(methods, spaces, seeds, options.tries, options.out)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_as_command(main)

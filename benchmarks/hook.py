@@ -15,7 +15,6 @@ import argparse
 import itertools
 import json
 import os
-import platform
 import random
 import statistics
 import subprocess
@@ -26,7 +25,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.publishing import publish
+from benchmarks.publishing import machine, publish, software
+from benchmarks.running import at_least_one, run_as_command
 
 STEP_SECONDS = 1e-3
 STEPS_A_BLOCK = 5
@@ -227,15 +227,13 @@ def verdicts(started: Mapping[str, Sequence[float]], cases: Mapping[str, Found])
 
 
 def table(options: argparse.Namespace, started: dict[str, list[float]], cases: dict[str, Found]) -> str:
-    import autotune
-
     lines = [
         "# What the hook costs a training script",
         "",
         f"`python -m benchmarks.hook --blocks {options.blocks} --runs {options.runs}"
         f" --autogroup {options.autogroup}`",
         "",
-        f"autotune {autotune.__version__}, Python {platform.python_version()}, {os.cpu_count()} cores,"
+        f"{software()}; {machine()},"
         f" load average {os.getloadavg()[0]:.1f}. Steps of 1 ms, in"
         f" blocks of {STEPS_A_BLOCK}.",
         "",
@@ -272,8 +270,8 @@ def table(options: argparse.Namespace, started: dict[str, list[float]], cases: d
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--blocks", type=int, default=150, help="pairs of blocks of each case")
-    parser.add_argument("--runs", type=int, default=15, help="processes that only import")
+    parser.add_argument("--blocks", type=at_least_one, default=150, help="pairs of blocks of each case")
+    parser.add_argument("--runs", type=at_least_one, default=15, help="processes that only import")
     parser.add_argument(
         "--autogroup", type=int, default=0, help="nice value of the script's group of processes"
     )
@@ -293,4 +291,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_as_command(main)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import shutil
 import subprocess
 import sys
@@ -21,7 +20,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks.publishing import publish
+from benchmarks.publishing import machine, publish, software
+from benchmarks.running import at_least_one, run_as_command
 
 RANKS = 2
 STEPS = 27
@@ -100,10 +100,6 @@ def compare(ledger: Path) -> dict[str, int]:
 
 
 def table(options: argparse.Namespace, trials: list[dict[str, Any]], found: dict[str, int]) -> str:
-    import torch
-
-    import autotune
-
     statuses: dict[str, int] = defaultdict(int)
     for trial in trials:
         statuses[trial["status"]] += 1
@@ -114,8 +110,7 @@ def table(options: argparse.Namespace, trials: list[dict[str, Any]], found: dict
             "",
             f"`python -m benchmarks.hook_ranks --trials {options.trials}`",
             "",
-            f"autotune {autotune.__version__}, PyTorch {torch.__version__}, gloo, {RANKS} ranks"
-            f" under torchrun, Python {platform.python_version()}, {os.cpu_count()} cores, load average"
+            f"{software('torch')}, gloo, {RANKS} ranks under torchrun; {machine()}, load average"
             f" {os.getloadavg()[0]:.1f}; asha over {STEPS} steps, random search with seed 0.",
             "",
             "| what | count |",
@@ -132,7 +127,7 @@ def table(options: argparse.Namespace, trials: list[dict[str, Any]], found: dict
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--trials", type=int, default=50)
+    parser.add_argument("--trials", type=at_least_one, default=50)
     parser.add_argument("--timeout", type=float, default=300, help="seconds a trial may take")
     parser.add_argument("--folder", type=Path, help="keep the study here, and go on with it")
     parser.add_argument("--out", type=Path)
@@ -149,4 +144,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_as_command(main)

@@ -3,9 +3,50 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from autotune.errors import InputError, Problem
+
+
+def read_lines(*paths: Path) -> list[dict[str, Any]]:
+    """The JSON objects in files of a line each. A line that a kill cut short is said, and left out.
+
+    :class:`InputError` for a file that cannot be read.
+    """
+    lines = []
+    for path in paths:
+        try:
+            texts = path.read_text().splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            expected = "a file with a JSON object a line, as a benchmark writes"
+            raise InputError(Problem(f"cannot read {path}: {error}", expected=expected)) from None
+        for number, text in enumerate(texts, 1):
+            if not text.strip():
+                continue
+            try:
+                lines.append(dict(json.loads(text)))
+            except (TypeError, ValueError):
+                print(f"{path}, line {number}: no JSON object, left out", file=sys.stderr)
+    return lines
+
+
+def kept_lines(path: Path) -> list[dict[str, Any]]:
+    """Those of an earlier run; none where there was none."""
+    return read_lines(path) if path.exists() else []
+
+
+def add_line(path: Path, line: object) -> None:
+    """Add one object, in one write, behind whatever a kill has left of the last one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+b", buffering=0) as file:
+        end = file.seek(0, os.SEEK_END)
+        file.seek(max(end - 1, 0))
+        begin = b"" if file.read(1) in (b"", b"\n") else b"\n"
+        file.write(begin + json.dumps(line).encode() + b"\n")
 
 
 class Kept:
@@ -13,17 +54,15 @@ class Kept:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        lines = path.read_text().splitlines() if path.exists() else []
-        self._values = {self._key(line["of"]): line["value"] for line in map(json.loads, lines)}
+        self._values = {self._key(line["of"]): line["value"] for line in kept_lines(path)}
 
     def get_or_make(self, make: Callable[[], Any], **of: Any) -> Any:
         """The value of ``of``: that of an earlier run, or what ``make`` makes now."""
         key = self._key(of)
         if key not in self._values:
-            line = json.dumps({"of": of, "value": make()})
-            with self._path.open("a") as file:
-                file.write(line + "\n")
-            self._values[key] = json.loads(line)["value"]
+            value = make()
+            add_line(self._path, {"of": of, "value": value})
+            self._values[key] = json.loads(json.dumps(value))
         return self._values[key]
 
     @staticmethod

@@ -20,7 +20,7 @@ from autotune.measure.recordings.read import read_recording
 from autotune.measure.recordings.recording import Recording
 from autotune.search.contract import Observation, Source
 from autotune.space.space import Space
-from benchmarks.recorded_spaces import recorded_space, space_name
+from benchmarks.recorded_spaces import kernel_of, recorded_space, space_name
 
 MISLEADING = ("", "negated", "shuffled")
 SEEDS = 20
@@ -43,17 +43,13 @@ class Elsewhere:
 
     def sources(self, search: Any, run: Callable[[Any], Mapping[str, Any]]) -> tuple[Source, ...]:
         """The sources of ``search``; ``run`` makes a search of their own."""
-        alike = [p for p in self.recordings if _kernel(p) == _kernel(search.recording)]
+        alike = [p for p in self.recordings if kernel_of(space_name(p)) == kernel_of(search.space)]
         others = [p for p in alike if p != search.recording]
         found = [_source(p, self.tries, search.seed % SEEDS, run, type(search)) for p in others]
         if self.misleading:
             told = found[0] if found else _source(search.recording, 0, 0, run, type(search))
             found.append(_misleading(told, self.misleading))
         return tuple(found)
-
-
-def _kernel(path: Path) -> str:
-    return path.name.split("-")[0]
 
 
 @cache

@@ -17,7 +17,6 @@ search's trials (a failed one counts as infinite; the default configuration is n
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import platform
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +29,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.kept import read_lines
 from benchmarks.publishing import publish
+from benchmarks.running import run_as_command
 
 GUESSER = "random"
 
@@ -150,9 +151,9 @@ def main() -> None:
     parser.add_argument("--command", default="", help="what made the lines, to be shown above the table")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    runs = [
-        Run.from_line(json.loads(text)) for path in options.runs for text in path.read_text().splitlines()
-    ]
+    runs = [Run.from_line(line) for line in read_lines(*options.runs)]
+    if not runs:
+        parser.error("there is no search in these files")
     trials = sorted({len(run.losses) for run in runs})
     text = "\n".join(
         [
@@ -176,4 +177,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_as_command(main)

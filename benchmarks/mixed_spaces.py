@@ -22,7 +22,6 @@ where the value of a knob that does not exist has no effect.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import time
@@ -34,17 +33,24 @@ from itertools import product
 from pathlib import Path
 from typing import cast
 
-from autotune.errors import AutotuneError
 from autotune.search.contract import Observation, Problem
-from autotune.search.registry import make_strategy
+from autotune.search.registry import make_strategy, strategy_class
 from autotune.space.configuration import Configuration, plain
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
+from benchmarks.kept import add_line, kept_lines
 from benchmarks.mixed_tasks import TASKS, Task
 from benchmarks.peers.client import Found, find_all, is_peer, kept
 from benchmarks.peers.described import described
-from benchmarks.running import append_lines, one_thread_each
+from benchmarks.running import (
+    append_lines,
+    at_least_one,
+    known_names,
+    one_thread_each,
+    run_as_command,
+    split_names,
+)
 
 METHODS = "auto,random,optuna-tpe,optuna-mtpe,optuna-gp,skopt-gp,smac,hebo"
 TRIALS = 60
@@ -59,12 +65,10 @@ class Losses:
     def __init__(self, task: Task, path: Path | None) -> None:
         self.task = task
         self._path = path
-        self._known: dict[str, float | None] = {}
-        if path is not None and path.exists():
-            for text in path.read_text().splitlines():
-                line = json.loads(text)
-                if line["task"] == task.name:
-                    self._known[line["configuration"]] = line["loss"]
+        lines = kept_lines(path) if path is not None else []
+        self._known: dict[str, float | None] = {
+            line["configuration"]: line["loss"] for line in lines if line["task"] == task.name
+        }
 
     def of(self, configuration: Configuration) -> float | None:
         key = configuration.hash
@@ -72,8 +76,7 @@ class Losses:
             self._known[key] = self.task.loss(configuration)
             if self._path is not None:
                 line = {"task": self.task.name, "configuration": key, "loss": self._known[key]}
-                with self._path.open("a") as file:
-                    file.write(json.dumps(line) + "\n")
+                add_line(self._path, line)
         return self._known[key]
 
 
@@ -153,10 +156,7 @@ def _effective(space: Space, values: dict[str, object]) -> Configuration:
 
 def searches(options: argparse.Namespace, peers: dict[str, Found]) -> Iterator[Search]:
     """Every search that the options ask for, that can run and that the output does not hold yet."""
-    done = set()
-    if options.out.exists():
-        lines = map(json.loads, options.out.read_text().splitlines())
-        done = {(line["task"], line["method"], line["seed"]) for line in lines}
+    done = {(line["task"], line["method"], line["seed"]) for line in kept_lines(options.out)}
     for method, task, seed in product(options.methods, options.tasks, range(options.seeds)):
         if (task, method, seed) in done or (is_peer(method) and method not in peers):
             continue
@@ -169,17 +169,20 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--methods", default=METHODS, help="autotune's strategies, and peers")
     parser.add_argument("--tasks", default=",".join(TASKS), help=f"of {', '.join(TASKS)}")
-    parser.add_argument("--seeds", type=int, default=10, help="seeds 0 to N-1")
-    parser.add_argument("--trials", type=int, default=TRIALS)
+    parser.add_argument("--seeds", type=at_least_one, default=10, help="seeds 0 to N-1")
+    parser.add_argument(
+        "--trials", type=at_least_one, default=TRIALS, help="of each search; OUT holds one number of them"
+    )
     parser.add_argument("--peer-python", action="append", default=[], help="an interpreter that has peers")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--jobs", type=at_least_one, default=os.cpu_count() or 1)
     parser.add_argument("--cache", type=Path, help="losses of configurations, read and added to")
     parser.add_argument("--out", type=Path, required=True, help="written to line by line, and added to")
     options = parser.parse_args()
-    options.methods = options.methods.split(",")
-    options.tasks = options.tasks.split(",")
-    if unknown := [name for name in options.tasks if name not in TASKS]:
-        parser.error(f"there is no task {', '.join(unknown)}: expected {', '.join(TASKS)}")
+    options.methods = split_names(options.methods)
+    for name in options.methods:
+        if not is_peer(name):
+            strategy_class(name)
+    options.tasks = known_names(options.tasks, "task", TASKS)
     return options
 
 
@@ -208,7 +211,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except AutotuneError as error:
-        raise SystemExit(str(error)) from None
+    run_as_command(main)

@@ -10,13 +10,14 @@ that is behind hundreds of others, no search can be told of it by that GPU.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from autotune.measure.recordings.read import read_recording
 from autotune.measure.recordings.recording import Recording
-from benchmarks.recorded_spaces import recordings
+from benchmarks.publishing import publish
+from benchmarks.recorded_spaces import kernel_of, recordings
+from benchmarks.running import run_as_command
 
 WITHIN = 1.05
 HEADER = """\
@@ -34,34 +35,31 @@ def times(recording: Recording) -> Times:
 def rows(found: dict[str, Times]) -> Iterator[str]:
     """A line for each pair of recordings of one kernel."""
     for name, own in found.items():
-        optimum = min(own.values())
+        optimum = min(own.values(), default=0.0)
         near = [one for one, time in own.items() if time <= WITHIN * optimum]
         for other, there in found.items():
-            if other == name or other.partition("-")[0] != name.partition("-")[0]:
+            if other == name or kernel_of(other) != kernel_of(name):
                 continue
             ordered = sorted(there.values())
             best = min(
                 (there[configuration] for configuration in near if configuration in there), default=None
             )
-            place = "failed" if best is None else f"{ordered.index(best) + 1:,}"
+            place = "none ran" if best is None else f"{ordered.index(best) + 1:,}"
             factor = "" if best is None else f"{best / ordered[0]:.2f}"
             yield f"| {name} | {len(own):,} | {len(near)} | {other} | {place} | {factor} |"
 
 
-def main() -> int:
+def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--spaces", type=Path, required=True, help="directory of recordings")
-    parser.add_argument("--out", type=Path, help="where to write the table; default: nowhere but the screen")
+    parser.add_argument("--out", type=Path, help="where to write the page, too")
     options = parser.parse_args()
     found = {name: times(read_recording(file)) for name, file in recordings(options.spaces)}
-    text = "\n".join([HEADER, *rows(found)])
-    print(text)
-    if options.out:
-        options.out.write_text(f"# The best of one GPU on others\n\n{__doc__}\n{text}\n")
-    return 0
+    table = "\n".join([HEADER, *rows(found)])
+    publish(f"# The best of one GPU on others\n\n{__doc__}\n{table}\n", options.out)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_as_command(main)

@@ -3,10 +3,10 @@
     python -m benchmarks.overlap --trials 60 --repeats 3 --out benchmarks/results/overlap.md
 
 Both search the ready space gemm-c by the same random proposals, from an empty store, and compile all anew.
-*In turn* has one trial at a time: prepared on its core, then measured on the other. *Overlapped* is what a
-search does. The two alternate, and which of them begins does too, so that a slow hour of the machine falls on
-both. *Again* is an overlapped search with a cache that another has filled. Each wall time runs from the first
-trial's beginning to the last one's end.
+*In turn* has one trial at a time: compiled and checked on its core, then measured on the other.
+*Overlapped* is what a search does. The two alternate, and which of them begins does too, so that a slow hour
+of the machine falls on both. *Again* is an overlapped search with a cache that another has filled. Each wall
+time runs from the first trial's beginning to the last one's end.
 
 Readings are compared configuration by configuration, with those that both have measured: the ratio of
 their medians, overlapped over in turn, and the geometric mean of it. The interval is Student's, over the
@@ -25,7 +25,6 @@ from __future__ import annotations
 import argparse
 import math
 import os
-import platform
 import statistics
 import tempfile
 from collections.abc import Sequence
@@ -45,7 +44,8 @@ from autotune.space.spec import StudySpec
 from autotune.status import Status
 from autotune.store.records import TrialRecord
 from autotune.store.store import Store
-from benchmarks.running import one_thread_each
+from benchmarks.publishing import machine, publish, software
+from benchmarks.running import at_least_one, one_thread_each, run_as_command
 
 BAR = 0.65
 SPACE = Path(__file__).parents[1] / "searchspaces" / "gemm-c.yaml"
@@ -55,14 +55,29 @@ AGAIN = "again, all compiled before"
 
 @dataclass(frozen=True)
 class Search:
-    """What one search took, in seconds, and what it read."""
+    """What one search did, and when; and what it read."""
 
-    wall: float
-    prepare: float
-    measure: float
     spans: Spans
     times: dict[str, float]
     """The median reading of each configuration that was measured, by its hash."""
+
+    @property
+    def wall(self) -> float:
+        """Seconds from the first trial's beginning to the last one's end."""
+        return self.spans.wall
+
+    @property
+    def preparing(self) -> float:
+        """Seconds of the core that compiles, and that checks what it compiled."""
+        return self.seconds("prepare") + self.seconds("check")
+
+    @property
+    def measuring(self) -> float:
+        """Seconds of the core that measures."""
+        return self.seconds("measure")
+
+    def seconds(self, stage: str) -> float:
+        return math.fsum(span.ended - span.began for span in self.spans.of(stage))
 
 
 Searches = dict[str, list[Search]]
@@ -71,9 +86,11 @@ Searches = dict[str, list[Search]]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--trials", type=int, default=60)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[960], help="m, n and k of the product")
+    parser.add_argument("--trials", type=at_least_one, default=60)
+    parser.add_argument("--repeats", type=at_least_one, default=3)
+    parser.add_argument(
+        "--sizes", type=at_least_one, nargs="+", default=[960], help="m, n and k of the product"
+    )
     parser.add_argument("--remark", default="", help="on the machine, for the table")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, help="the table, as Markdown; the timeline goes beside it")
@@ -82,13 +99,15 @@ def main() -> None:
     load = os.getloadavg()[0]
     found = {size: compare(options, size) for size in options.sizes}
     again = compiled_before(options, options.sizes[0])
-    lines = report(found, again, options, load)
-    print("\n".join(lines))
     first = found[options.sizes[0]]
+    lines = report(found, again, options, load)
     if options.out:
-        options.out.write_text("\n".join([*lines, "", "![timeline](overlap.svg)", ""]))
+        drawing = options.out.with_suffix(".svg")
+        lines += ["", f"![timeline]({drawing.name})"]
+    publish("\n".join([*lines, ""]), options.out)
+    if options.out:
         middle = sorted(first["overlapped"], key=lambda search: search.wall)[options.repeats // 2]
-        options.out.with_suffix(".svg").write_text(timeline_svg(middle.spans))
+        drawing.write_text(timeline_svg(middle.spans))
     print(f"{wall_ratio(first):.3f}")
 
 
@@ -131,10 +150,7 @@ def search(spec: StudySpec, environment: Environment, serial: bool, compiled: Pa
             executor.capacity = 1
         result = Session(spec, store, executor, environment).run()
         times = {t.hash: _median(store, t) for t in result.trials if t.status in (Status.OK, Status.PRUNED)}
-    spans = spans_of(result.trials)
-    phases = [trial.phases for trial in result.trials]
-    prepare = math.fsum(p.get("prepare", 0.0) for p in phases)
-    return Search(spans.wall, prepare, math.fsum(sum(p.values()) for p in phases) - prepare, spans, times)
+    return Search(spans_of(result.trials), times)
 
 
 def _median(store: Store, trial: TrialRecord) -> float:
@@ -165,31 +181,29 @@ def geometric_mean(ratios: Sequence[float]) -> tuple[float, float, float]:
 
 
 def report(found: dict[int, Searches], again: Search, options: argparse.Namespace, load: float) -> list[str]:
-    import autotune
-
     lines = [
         "# Preparing beside measuring",
         "",
         f"`python -m benchmarks.overlap --trials {options.trials} --repeats {options.repeats}"
         f" --sizes {' '.join(map(str, options.sizes))} --seed {options.seed}`",
         "",
-        f"autotune {autotune.__version__}, Python {platform.python_version()}, {os.cpu_count()} cores."
+        f"{software()}; {machine()}."
         f" gemm-c, {options.trials} random trials, {options.repeats} repeats, interleaved."
         f" Load average {load:.1f} before the run and {os.getloadavg()[0]:.1f} after it."
         f"{' ' + options.remark if options.remark else ''}",
         "",
-        "| size | | wall s | preparing s | measuring s | the measuring core is busy |",
+        "| size | | wall s | compiling and checking s | measuring s | the measuring core is busy |",
         "|---|---|---|---|---|---|",
     ]
     lines += [_row(size, mode, searches[mode]) for size, searches in found.items() for mode in MODES]
     lines.append(_row(options.sizes[0], AGAIN, [again]))
     for size, searches in found.items():
         lines += ["", *_ratios(size, searches)]
-    each = again.prepare / options.trials
+    each = again.seconds("prepare") / options.trials
     return [
         *lines,
         "",
-        f"Where all was compiled before, preparing takes {1e3 * each:.0f} ms a trial: to find out what the"
+        f"Where all was compiled before, compiling takes {1e3 * each:.0f} ms a trial: to find out what the"
         " compiler would see, and to fetch what it made of it.",
     ]
 
@@ -198,8 +212,8 @@ def _row(size: int, mode: str, found: Sequence[Search]) -> str:
     walls = sorted(s.wall for s in found)
     return (
         f"| {size} | {mode} | {statistics.median(walls):.1f} ({walls[0]:.1f} to {walls[-1]:.1f})"
-        f" | {statistics.median(s.prepare for s in found):.1f}"
-        f" | {statistics.median(s.measure for s in found):.1f}"
+        f" | {statistics.median(s.preparing for s in found):.1f}"
+        f" | {statistics.median(s.measuring for s in found):.1f}"
         f" | {statistics.median(busy(s.spans) for s in found):.0%} |"
     )
 
@@ -225,8 +239,8 @@ def _ratios(size: int, searches: Searches) -> list[str]:
 def _least(searches: Searches) -> float:
     """The ratio if the slower of the two stages never had to wait for the other."""
     found = searches["overlapped"]
-    return statistics.median(max(s.prepare, s.measure) / (s.prepare + s.measure) for s in found)
+    return statistics.median(max(s.preparing, s.measuring) / (s.preparing + s.measuring) for s in found)
 
 
 if __name__ == "__main__":
-    main()
+    run_as_command(main)

@@ -29,7 +29,6 @@ from __future__ import annotations
 import argparse
 import math
 import os
-import platform
 import random
 import statistics
 import time
@@ -49,8 +48,8 @@ from benchmarks.placement_cases import (
     measuring,
     read,
 )
-from benchmarks.publishing import publish
-from benchmarks.running import one_thread_each
+from benchmarks.publishing import machine, publish, software
+from benchmarks.running import at_least_one, one_thread_each, run_as_command
 
 STRATEGIES = ("auto", "bayes", "policy", "evolution", "random")
 BRUTE = "brute force"
@@ -252,9 +251,11 @@ def _stolen(readings: Readings) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--cases", type=int, nargs="*", default=list(range(len(CASES))))
+    parser.add_argument("--rounds", type=at_least_one, default=3)
+    parser.add_argument("--seeds", type=at_least_one, default=20)
+    parser.add_argument(
+        "--cases", type=int, nargs="+", default=list(range(len(CASES))), choices=range(len(CASES))
+    )
     parser.add_argument("--without-live", action="store_true", help="without the live search")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
@@ -268,9 +269,6 @@ def main() -> None:
 
 
 def _head(options: Any) -> list[str]:
-    from importlib.metadata import version
-
-    versions = ", ".join(f"{name} {version(name)}" for name in ("autotune", "torch", "numpy"))
     load = os.getloadavg()[1]
     return [
         "# Placing a model on unequal devices",
@@ -278,7 +276,7 @@ def _head(options: Any) -> list[str]:
         f"`python -m benchmarks.placement --work DIR --rounds {options.rounds} --seeds {options.seeds}"
         f" --cases {' '.join(map(str, options.cases))}{' --without-live' if options.without_live else ''}`",
         "",
-        f"{versions}, Python {platform.python_version()}, {os.cpu_count()} cores, load {load:.0f}. Devices",
+        f"{software('torch', 'numpy')}; {machine()}, load {load:.0f}. Devices",
         "are processes with 0.5, 0.35, 0.25 and 0.2 of a core; links of 0.2 ms. 4 micro-batches, 1F1B. A",
         f"reading is the median of {CASES[0].steps} steps.",
         "",
@@ -289,4 +287,4 @@ def _head(options: Any) -> list[str]:
 
 
 if __name__ == "__main__":
-    main()
+    run_as_command(main)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import random
@@ -22,6 +21,7 @@ from autotune.session.reproduction.paced import Series, slope_of
 from autotune.space.knobs import Assignment
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec, PythonObjective
+from benchmarks.kept import add_line, kept_lines
 
 ROOT = Path(__file__).parents[1]
 OBJECTIVE = PythonObjective("objectives/distributed/placement.py:Placement", ROOT)
@@ -135,18 +135,11 @@ class Readings:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self.all: list[Reading] = []
-        if file.exists():
-            for line in file.read_text().splitlines():
-                found = json.loads(line)
-                self.all.append(Reading(**{**found, "place": tuple(found["place"])}))
+        self.all = [Reading(**{**line, "place": tuple(line["place"])}) for line in kept_lines(file)]
 
     def add(self, reading: Reading) -> None:
         self.all.append(reading)
-        with self._file.open("a") as out:
-            out.write(json.dumps({**vars(reading), "metrics": dict(reading.metrics)}) + "\n")
-            out.flush()
-            os.fsync(out.fileno())
+        add_line(self._file, {**vars(reading), "metrics": dict(reading.metrics)})
 
     def of(self, place: Place) -> list[Reading]:
         return [reading for reading in self.all if reading.place == place]

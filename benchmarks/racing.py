@@ -33,15 +33,16 @@ from pathlib import Path
 
 import numpy as np
 
-from autotune.errors import AutotuneError
+from autotune.errors import InputError
 from autotune.measure.recordings.recording import Entry, Recording
 from autotune.search.contract import Observation, Problem
-from autotune.search.registry import make_strategy
+from autotune.search.registry import make_strategy, strategy_class
 from autotune.space.space import Space
+from benchmarks.publishing import publish
 from benchmarks.racing_report import Line, report
 from benchmarks.racing_rules import FIXED, METRICS, MOST, RULES, TRIES, Choice, Race
 from benchmarks.recorded_spaces import opened, recordings, space_name
-from benchmarks.running import one_thread_each
+from benchmarks.running import at_least_one, one_thread_each, run_as_command, split_names
 
 
 def race(path: Path, order: str, seed: int, shuffled: bool) -> Race:
@@ -67,6 +68,8 @@ def _tried(order: str, recording: Recording, space: Space, seed: int) -> Iterato
 def run(path: Path, order: str, seed: int, shuffled: bool) -> list[Line]:
     """Each rule on one race."""
     tried = race(path, order, seed, shuffled)
+    if min((len(entry.readings) for entry in tried.measured), default=0) < 2:
+        raise InputError(f"{path}: a rule needs two raw readings at least of each configuration that ran")
     choices = {name: rule(tried) for name, rule in RULES.items()}
     least = _mean(tried, choices[FIXED])
     return [
@@ -96,10 +99,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--spaces", type=Path, required=True, help="directory of recordings")
     parser.add_argument("--only", default="", help="names of recordings, separated by commas; default: all")
     parser.add_argument("--orders", default="random,auto", help="strategies that choose what is tried")
-    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--seeds", type=at_least_one, default=20)
     parser.add_argument("--shuffled", action="store_true", help="each tape in a random order")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--out", type=Path, help="the table; default: standard output")
+    parser.add_argument("--jobs", type=at_least_one, default=os.cpu_count() or 1)
+    parser.add_argument("--out", type=Path, help="where to write the page, too")
     return parser.parse_args()
 
 
@@ -107,7 +110,9 @@ def main() -> int:
     one_thread_each()
     options = arguments()
     paths = [path for _, path in recordings(options.spaces, options.only)]
-    orders = options.orders.split(",")
+    orders = split_names(options.orders)
+    for order in orders:
+        strategy_class(order)
     todo = [(*one, options.shuffled) for one in product(paths, orders, range(options.seeds))]
     lines: list[Line] = []
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
@@ -120,15 +125,9 @@ def main() -> int:
         paths,
         command + (" --shuffled" if options.shuffled else ""),
     )
-    if options.out:
-        options.out.write_text(text)
-    else:
-        print(text)
+    publish(text, options.out)
     return 0
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except AutotuneError as error:
-        raise SystemExit(str(error)) from None
+    run_as_command(main)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from autotune.measure.recordings.read import read_recording
+from benchmarks.publishing import software
 from benchmarks.racing_rules import RULES, TRIES
 from benchmarks.recorded_spaces import space_name
 
@@ -39,7 +39,7 @@ def report(lines: Sequence[Line], paths: Sequence[Path], command: str) -> str:
         "",
         f"`{command}`",
         "",
-        f"Python {platform.python_version()}, numpy {np.__version__}, {seeds} seeds,"
+        f"{software('numpy')}, {seeds} seeds,"
         f" searches of {TRIES} tries on recordings of GPUs; no GPU was used here."
         " What each rule is, the module says.",
         "",

@@ -162,7 +162,7 @@ def _defended(
     used: Mapping[str, int],
 ) -> tuple[Configuration, int]:
     """The verdict of the finale, and how many readings it took."""
-    default = race.space.default()
+    default = _inside(race.space, race.recording.entries[0])
     spec = StudySpec(
         name="racing",
         space=race.space,

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
 import random
 import resource
 import statistics
@@ -30,7 +29,8 @@ from autotune.hook.recipes import Known, Metric, Recipe, Speedup
 from autotune.hook.stored_recipes import import_known
 from autotune.hook.this_device import this_device
 from autotune.store.store import Store
-from benchmarks.publishing import publish
+from benchmarks.publishing import machine, publish, software
+from benchmarks.running import at_least_one, run_as_command
 
 CALLS = 200
 """In a batch: long enough for the clock, short enough that many batches are left alone by the scheduler."""
@@ -161,9 +161,11 @@ def _seconds_of_children() -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--recipes", type=int, default=100, help="how many the file and the store have")
-    parser.add_argument("--batches", type=int, default=500)
-    parser.add_argument("--runs", type=int, default=10, help="of whole processes")
+    parser.add_argument(
+        "--recipes", type=at_least_one, default=100, help="how many the file and the store have"
+    )
+    parser.add_argument("--batches", type=at_least_one, default=500)
+    parser.add_argument("--runs", type=at_least_one, default=10, help="of whole processes")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     here = this_device()
@@ -182,7 +184,7 @@ def main() -> None:
         "# What a recipe costs",
         "",
         f"`python -m benchmarks.recipe --recipes {options.recipes} --batches {options.batches}"
-        f" --runs {options.runs}`, Python {platform.python_version()}, {here}, {os.cpu_count()} cores, load"
+        f" --runs {options.runs}`, {software()}; {machine()}, load"
         f" {load:.1f} when it began. {options.recipes} recipes in the file and in the store. Batches of"
         f" {CALLS} calls, the questions in a new random order each round; the order is seeded."
         " Median and best are of batches that were left alone; the mean counts second looks, and what else"
@@ -199,4 +201,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_as_command(main)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
-from autotune.errors import InputError, Problem
+from autotune.errors import InputError, Problem, listed, nearest
 from autotune.measure.recordings.read import read_recording
 from autotune.measure.recordings.recording import Recording
 from autotune.space.configuration import Value
 from autotune.space.knobs import Choice, Flag, OrderedValues
 from autotune.space.space import Space
+from benchmarks.running import split_names
 
 ENDINGS = (".json.gz", ".json", ".t4.json.gz", ".t4.json")
 """Of recordings' files. Of several with the same name the first is taken: they are one space."""
@@ -21,23 +22,38 @@ def space_name(recording: Path) -> str:
     return recording.name.removesuffix(_ending(recording))
 
 
+def kernel_of(space: str) -> str:
+    """What was recorded, on whichever device: the recording's name up to the first ``-``."""
+    return space.partition("-")[0]
+
+
 def _ending(file: Path) -> str:
     """The longest of :data:`ENDINGS` that the file's name has; empty where it has none."""
     return max((ending for ending in ENDINGS if file.name.endswith(ending)), key=len, default="")
 
 
 def recordings(folder: Path, only: str = "") -> list[tuple[str, Path]]:
-    """The recordings in ``folder`` with their names; ``only`` those named, separated by commas."""
+    """The recordings in ``folder`` with their names; ``only`` those named, separated by commas.
+
+    :class:`InputError` where there is none, or not one that is named.
+    """
     if not folder.is_dir():
         raise InputError(Problem(f"there is no folder {folder}", expected="a directory of recordings"))
-    wanted = [name for name in only.split(",") if name]
     files = sorted(
         (file for file in folder.iterdir() if _ending(file)), key=lambda file: ENDINGS.index(_ending(file))
     )
     found: dict[str, Path] = {}
     for file in files:
         found.setdefault(space_name(file), file)
-    return [(name, found[name]) for name in sorted(found) if not wanted or name in wanted]
+    if not found:
+        expected = f"files that end in {', '.join(ENDINGS)}"
+        raise InputError(Problem(f"there is no recording in {folder}", expected=expected))
+    wanted = split_names(only) or list(found)
+    for name in wanted:
+        if name not in found:
+            message = f"there is no recording {name!r} in {folder}"
+            raise InputError(Problem(message, expected=listed(sorted(found)), hint=nearest(name, found)))
+    return [(name, found[name]) for name in sorted(wanted)]
 
 
 @lru_cache(maxsize=1)
@@ -51,7 +67,7 @@ def recorded_space(recording: Recording) -> Space:
     """The space in which exactly the recorded configurations exist.
 
     A knob with a single value carries no information and is left out, unless there are no others. Numbers
-    are taken to be ordered; texts, and flags written as true and false, are choices. Raises
+    are taken to be ordered, true and false are a flag; whatever else was recorded is a choice. Raises
     :class:`InputError` where a configuration lacks a knob, which not all tuners can do without.
     """
     for entry in recording.entries:
@@ -68,6 +84,5 @@ def recorded_space(recording: Recording) -> Space:
 def _knob(name: str, values: tuple[Value, ...]) -> Choice | Flag | OrderedValues:
     if all(isinstance(value, bool) for value in values):
         return Flag(name)
-    if any(isinstance(value, str) for value in values):
-        return Choice(name, values)
-    return OrderedValues(name, tuple(sorted(values)))  # type: ignore[type-var]
+    numbers = tuple(v for v in values if isinstance(v, (int, float)) and not isinstance(v, bool))
+    return OrderedValues(name, tuple(sorted(numbers))) if numbers == values else Choice(name, values)

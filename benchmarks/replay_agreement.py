@@ -11,9 +11,7 @@ done again: to begin anew, remove that folder.
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -26,12 +24,13 @@ from typing import Any
 
 import autotune
 from autotune.measure.turns import find_place
-from autotune.provenance.host.processor import read_processor
-from autotune.provenance.host.system import System
 from autotune.session.reproduction.replaying import replay
 from autotune.session.reproduction.replicates import apart
 from autotune.status import Status
 from autotune.store.store import Store
+from benchmarks.kept import add_line, kept_lines
+from benchmarks.publishing import machine, publish, software
+from benchmarks.running import at_least_one, run_as_command
 
 SPACE = "searchspaces/gemm-c.yaml"
 QUIET, SLOWED = "as it is", "slowed"
@@ -43,29 +42,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--repeats", type=int, default=20, help="replays with the machine as it is")
     parser.add_argument("--slowed", type=int, default=5, help="replays with a hog on the measuring core")
-    parser.add_argument("--trials", type=int, default=12, help="trials of the search")
+    parser.add_argument("--trials", type=at_least_one, default=12, help="trials of the search")
     parser.add_argument("--pause", type=float, default=0.0, help="seconds between two replays")
     parser.add_argument("--work", type=Path, default=Path("results/replay_agreement"))
-    parser.add_argument("--out", type=Path, help="the table; without it, it is printed")
+    parser.add_argument("--out", type=Path, help="where to write the page, too")
     asked = parser.parse_args()
     asked.work.mkdir(parents=True, exist_ok=True)
     store, done = asked.work / "study.db", asked.work / "replays.jsonl"
     autotune.search(SPACE, trials=asked.trials, store=store)
-    lines = [json.loads(text) for text in done.read_text().splitlines()] if done.exists() else []
+    lines: list[Line] = list(kept_lines(done))
     for state, wanted in ((QUIET, asked.repeats), (SLOWED, asked.slowed)):
         for number in range(sum(line["state"] == state for line in lines), wanted):
             with hogged(state == SLOWED):
                 line = one(store, state, number)
             lines.append(line)
-            with done.open("a") as file:
-                file.write(json.dumps(line) + "\n")
+            add_line(done, line)
             print(f"{state} {number + 1}/{wanted}: trial {line['trial']} {line['verdict']}", flush=True)
             time.sleep(asked.pause)
-    text = table(lines, asked)
-    if asked.out is None:
-        print(text)
-    else:
-        asked.out.write_text(text)
+    publish(table(lines, asked), asked.out)
 
 
 def one(store: Path, state: str, number: int) -> Line:
@@ -118,8 +112,7 @@ def table(lines: Sequence[Line], asked: argparse.Namespace) -> str:
         "",
         f"    OMP_NUM_THREADS=1 python -m benchmarks.replay_agreement {command}",
         "",
-        f"{read_processor(System()).name}, {os.cpu_count()} cores, Python {platform.python_version()},"
-        f" autotune {autotune.__version__}. {span(lines)}",
+        f"{machine()}, {software()}. {span(lines)}",
         "",
         "Trials of a short search of `gemm-c`, each measured again in five runs of up to twelve rounds."
         " *Intervals alone*: what the rule would say that takes the interval of a trial's own readings, and"
@@ -158,4 +151,4 @@ def span(lines: Sequence[Line]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    run_as_command(main)

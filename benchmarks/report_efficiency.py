@@ -9,9 +9,9 @@ the configurations in it and the recording in DIR, and by nothing else.
 from __future__ import annotations
 
 import argparse
-import json
 import platform
-from collections import defaultdict
+import sys
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,10 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from autotune.errors import AutotuneError
+from autotune.errors import InputError
 from autotune.measure.recordings.read import read_recording
+from benchmarks.kept import read_lines
 from benchmarks.publishing import publish
 from benchmarks.recorded_spaces import recordings
+from benchmarks.running import run_as_command
 from benchmarks.score import Judge
 
 Line = Mapping[str, Any]
@@ -47,6 +49,29 @@ class Cell:
     @property
     def p10(self) -> float:
         return float(np.percentile(self.scores, 10))
+
+
+def judges_of(lines: Iterable[Line], folder: Path, only: str = "") -> dict[str, Judge]:
+    """The judges of the recordings in ``folder`` that the lines are about.
+
+    One by which nothing can be judged is said and left out; :class:`InputError` where there is no other,
+    and for a search that is there twice, which would count as two seeds.
+    """
+    searches = [(line["space"], line["strategy"], line["seed"]) for line in lines]
+    for (space, strategy, seed), count in Counter(searches).items():
+        if count > 1:
+            raise InputError(f"the search of {space} by {strategy} with seed {seed} is there {count} times")
+    spaces = {space for space, _, _ in searches}
+    judges = {}
+    for name, path in recordings(folder, only):
+        if name in spaces:
+            try:
+                judges[name] = Judge(read_recording(path))
+            except InputError as error:
+                print(f"NOT JUDGED: {error}", file=sys.stderr)
+    if not judges:
+        raise InputError(f"no search was on a recording in {folder} by which it can be judged")
+    return judges
 
 
 def judged(lines: Iterable[Line], judges: Mapping[str, Judge]) -> dict[tuple[str, str], Cell]:
@@ -107,10 +132,9 @@ def main() -> None:
     parser.add_argument("--command", default="", help="what made the lines, to be shown above the table")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    lines = [json.loads(text) for path in options.runs for text in path.read_text().splitlines()]
-    judges = {name: Judge(read_recording(path)) for name, path in recordings(options.spaces, options.only)}
+    lines = read_lines(*options.runs)
+    judges = judges_of(lines, options.spaces, options.only)
     cells = judged(lines, judges)
-    tried = [name for name in judges if any(space == name for _, space in cells)]
     text = "\n".join(
         [
             "# Searching recorded GPU spaces",
@@ -119,13 +143,15 @@ def main() -> None:
             "Spaces that others measured exhaustively on real GPUs: a replay, no GPU was used here. 0 is "
             "random search, 1 the optimum found at once (`benchmarks/score.py`; Willemsen et al. 2024). A "
             "cell is the mean over seeds, in brackets the tenth percentile. `seconds` is the processor time "
-            "of the strategy itself for a search.",
+            "of the strategy itself for a search: a peer's ends at the budget.",
             "",
-            "Budgets in tries: " + ", ".join(f"{name} {judges[name].budget}" for name in tried) + ".",
+            "Budgets in tries: "
+            + ", ".join(f"{name} {judge.budget}" for name, judge in judges.items())
+            + ".",
             "",
             f"{versions(lines)}; Python {platform.python_version()}.",
             "",
-            *table(cells, tried),
+            *table(cells, judges),
             "",
         ]
     )
@@ -133,7 +159,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except AutotuneError as error:
-        raise SystemExit(str(error)) from None
+    run_as_command(main)

@@ -1,6 +1,6 @@
 """How long a report of a long study takes, how much memory, and how large it is; and ``autotune show`` of it.
 
-    python -m benchmarks.report_size --trials 100000 --output benchmarks/results/report_size.md
+    python -m benchmarks.report_size --trials 100000 --out benchmarks/results/report_size.md
 
 Each verb runs as a user runs it, in a process of its own, some times; the quickest counts.
 """
@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
-import re
 import resource
 import subprocess
 import sys
@@ -19,7 +17,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from autotune import __version__
+from benchmarks.publishing import machine, publish, software
+from benchmarks.running import at_least_one, run_as_command
 
 
 @dataclass(frozen=True)
@@ -36,10 +35,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--trials", type=int, default=100_000)
+    parser.add_argument("--trials", type=at_least_one, default=100_000)
     parser.add_argument("--store", help="a store that benchmarks.big_study wrote  [default: a new one]")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--output", type=Path)
+    parser.add_argument("--repeats", type=at_least_one, default=3)
+    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         place = options.store or f"{folder}/big.db"
@@ -51,10 +50,7 @@ def main() -> None:
         for name, words in _verbs(place).items():
             rows.append((name, _best(words, Path(folder), options.repeats)))
             print(name, rows[-1][1], file=sys.stderr)
-    text = "\n".join(_table(options.trials, options.repeats, rows))
-    print(text)
-    if options.output is not None:
-        options.output.write_text(text)
+    publish("\n".join(_table(options.trials, options.repeats, rows)), options.out)
 
 
 def _verbs(place: str) -> dict[str, list[str]]:
@@ -81,7 +77,7 @@ def _run(words: list[str], folder: Path) -> Cost:
     child.returncode = os.waitstatus_to_exitcode(status)
     wall = time.perf_counter() - began
     if child.returncode != 0:
-        raise RuntimeError(f"autotune {' '.join(words)} ended with {child.returncode}")
+        raise SystemExit(f"autotune {' '.join(words)} ended with {child.returncode}")
     files = [folder / word for word in words if word.startswith("report.")]
     written = sum(file.stat().st_size for file in files) or len(said)
     return Cost(wall, usage.ru_utime + usage.ru_stime, _megabytes(usage), written)
@@ -93,7 +89,6 @@ def _megabytes(usage: resource.struct_rusage) -> float:
 
 def _table(trials: int, repeats: int, rows: list[tuple[str, Cost]]) -> list[str]:
     load = os.getloadavg()[0]
-    processor = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
     lines = [
         "# Reports of a long study",
         "",
@@ -108,15 +103,14 @@ def _table(trials: int, repeats: int, rows: list[tuple[str, Cost]]) -> list[str]
     for name, cost in rows:
         numbers = f"{cost.wall:.2f} | {cost.processor:.2f} | {cost.megabytes:.0f} | {cost.written / 1000:.1f}"
         lines.append(f"| `{name}` | {numbers} |")
-    name = processor[1] if processor else platform.machine()
     return [
         *lines,
         "",
-        f"autotune {__version__}, Python {platform.python_version()}, {os.cpu_count()} x {name}.",
+        f"{software()}; {machine()}.",
         f"The load was {load:.1f} at the end, of which this is 1.",
         "",
     ]
 
 
 if __name__ == "__main__":
-    main()
+    run_as_command(main)

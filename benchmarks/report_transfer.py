@@ -10,7 +10,6 @@ search is judged by :mod:`benchmarks.score` and compared with the one of its see
 from __future__ import annotations
 
 import argparse
-import json
 import platform
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -18,11 +17,10 @@ from pathlib import Path
 from statistics import mean, median, stdev
 from typing import Any
 
-from autotune.errors import AutotuneError
-from autotune.measure.recordings.read import read_recording
+from benchmarks.kept import read_lines
 from benchmarks.publishing import publish
-from benchmarks.recorded_spaces import recordings
-from benchmarks.report_efficiency import versions
+from benchmarks.report_efficiency import judges_of, versions
+from benchmarks.running import run_as_command
 from benchmarks.score import Judge, Judgement
 
 Line = Mapping[str, Any]
@@ -41,13 +39,24 @@ SOURCES = {
 """What stands after the ``+``, in words and in the order of the rows."""
 
 
+def strategy_of(line: Line) -> str:
+    """Whose search it was, whatever its sources; with ``@8`` where so many trials were in flight."""
+    name, at, flight = str(line["strategy"]).partition("@")
+    return name.partition("+")[0] + at + flight
+
+
+def sources_of(line: Line) -> str:
+    """Where its sources came from, as it stands in :data:`SOURCES`; empty for none."""
+    return str(line["strategy"]).partition("@")[0].partition("+")[2]
+
+
 def judged(lines: Iterable[Line], judges: Mapping[str, Judge]) -> dict[tuple[str, str], dict[int, Judgement]]:
-    """The verdicts by space and sources."""
+    """The verdicts by space and sources, on the searches of one strategy."""
     found: dict[tuple[str, str], dict[int, Judgement]] = defaultdict(dict)
     for line in lines:
-        _, _, sources = line["strategy"].partition("+")
         if line["space"] in judges:
-            found[line["space"], sources][line["seed"]] = judges[line["space"]].judge(line["configs"])
+            key = line["space"], sources_of(line)
+            found[key][line["seed"]] = judges[line["space"]].judge(line["configs"])
     return found
 
 
@@ -87,11 +96,14 @@ def main() -> None:
     )
     parser.add_argument("runs", type=Path, nargs="+")
     parser.add_argument("--spaces", type=Path, required=True, help="directory of recordings")
+    parser.add_argument("--strategy", default="auto", help="whose searches; those of others are left out")
     parser.add_argument("--command", default="", help="what made the lines, to be shown above the table")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    lines = [json.loads(text) for path in options.runs for text in path.read_text().splitlines()]
-    judges = {name: Judge(read_recording(path)) for name, path in recordings(options.spaces)}
+    lines = [line for line in read_lines(*options.runs) if strategy_of(line) == options.strategy]
+    if not lines:
+        parser.error(f"no search was one of {options.strategy!r}")
+    judges = judges_of(lines, options.spaces)
     text = "\n".join(
         [
             "# Learning from studies of other GPUs",
@@ -114,7 +126,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except AutotuneError as error:
-        raise SystemExit(str(error)) from None
+    run_as_command(main)

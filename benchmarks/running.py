@@ -1,21 +1,30 @@
-"""What benchmarks of many searches share: workers of one thread each, lines kept as they come."""
+"""What benchmarks share: how they end, names and numbers of their options, workers of one thread."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
-from autotune.errors import AutotuneError
+from autotune.errors import AutotuneError, InputError, Problem, listed, nearest
+from benchmarks.kept import add_line
 from benchmarks.peers.client import PeerError
 
 Search = TypeVar("Search")
 Line = Mapping[str, object]
+
+
+def run_as_command(main: Callable[[], int | None]) -> NoReturn:
+    """End with the exit code of ``main``; an error in what it was given is said without a traceback."""
+    try:
+        sys.exit(main())
+    except AutotuneError as error:
+        raise SystemExit(str(error)) from None
 
 
 def one_thread_each() -> None:
@@ -35,6 +44,29 @@ def at_least_one(text: str) -> int:
     return number
 
 
+def counts(text: str) -> list[int]:
+    """Numbers separated by commas, each at least 1: what an option is read with."""
+    return [at_least_one(number) for number in text.split(",")]
+
+
+def split_names(text: str) -> list[str]:
+    """The names in an option, separated by commas, each once."""
+    return list(dict.fromkeys(filter(None, map(str.strip, text.split(",")))))
+
+
+def known_names(text: str, what: str, known: Iterable[str]) -> list[str]:
+    """As :func:`split_names`; :class:`InputError` where there is none, or one that is not ``known``."""
+    names, known = split_names(text), list(known)
+    for name in names:
+        if name not in known:
+            raise InputError(
+                Problem(f"there is no {what} {name!r}", expected=listed(known), hint=nearest(name, known))
+            )
+    if not names:
+        raise InputError(Problem(f"no {what} is named", expected=listed(known)))
+    return names
+
+
 def append_lines(
     run: Callable[[Search], Line],
     todo: Sequence[Search],
@@ -45,21 +77,22 @@ def append_lines(
 ) -> list[str]:
     """Run all of ``todo`` in ``jobs`` workers; append a JSON line for each to ``out`` as soon as it is there.
 
-    Returns what could not be run, a line each: a peer that gives up does not end the others, nor does a
-    file that cannot be read.
+    Returns what could not be run, a line for each reason: a peer that gives up does not end the others, nor
+    does a file that cannot be read.
     """
-    failures = []
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool, out.open("a") as file:
+    failures: dict[str, list[str]] = {}
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
         futures = {pool.submit(run, search): search for search in todo}
         for number, future in enumerate(as_completed(futures), 1):
             head = f"{number}/{len(todo)} {named(futures[future])}:"
             try:
                 line = future.result()
             except (PeerError, AutotuneError) as error:
-                failures.append(f"{head} {error}")
+                failures.setdefault(str(error), []).append(named(futures[future]))
                 continue
-            file.write(json.dumps(line) + "\n")
-            file.flush()
+            add_line(out, line)
             print(f"{head} {figure(line)}", flush=True)
-    return failures
+    return [
+        f"{heads[0]}{f' and {len(heads) - 1} more' if len(heads) > 1 else ''}: {error}"
+        for error, heads in failures.items()
+    ]

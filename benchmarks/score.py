@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from autotune.errors import InputError
 from autotune.measure.recordings.recording import Recording
-from autotune.space.configuration import Value
+from autotune.space.configuration import Configuration, Value
 
 LEAST, MOST = 50, 220
 """The bounds of the budget, in tries: fewer tell little, and nobody waits for more."""
@@ -43,12 +44,16 @@ class Judgement:
 
 
 class Judge:
-    """Judges searches on one recording."""
+    """Judges searches on one recording. :class:`InputError` where all of it failed."""
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
         times = [np.nan if e.time is None else e.time for e in recording.entries]
         self._times = np.array(times, dtype=float)
+        if np.isnan(self._times).all():
+            raise InputError(
+                f"{recording.path}: every configuration failed, so that nothing can be judged by it"
+            )
         self._place = {id(entry): place for place, entry in enumerate(recording.entries)}
         self._filled = np.where(np.isnan(self._times), np.nanmax(self._times), self._times)
 
@@ -82,7 +87,7 @@ class Judge:
 
     def judge(self, tried: Iterable[Mapping[str, Value]]) -> Judgement:
         """``ValueError`` where no configuration of the recording was tried."""
-        entries = filter(None, map(self.recording.find, tried))
+        entries = filter(None, (self.recording.find(Configuration(one)) for one in tried))
         places = list(dict.fromkeys(self._place[id(entry)] for entry in entries))[:MOST]
         if not places:
             raise ValueError("no configuration of the recording was tried")
@@ -91,8 +96,8 @@ class Judge:
         n = self.budget
         ahead = self.baseline[:n] - best[:n]
         possible = self.baseline[:n] - self.optimum
-        # Where random search is at the optimum too, there is nothing to be ahead of.
-        gain = np.divide(ahead, possible, out=np.zeros(n), where=possible > 0)
+        # Where random search is at the optimum too, but for rounding, there is nothing to be ahead of.
+        gain = np.divide(ahead, possible, out=np.zeros(n), where=possible > 1e-9 * self.optimum)
         return Judgement(
             score=float(np.maximum(gain, -1).mean()),
             tries=len(places),

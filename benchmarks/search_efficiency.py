@@ -31,7 +31,6 @@ to the first ``-``); :mod:`benchmarks.known_elsewhere` says how. The strategy is
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import time
@@ -41,17 +40,18 @@ from importlib.metadata import version
 from itertools import product
 from pathlib import Path
 
-from autotune.errors import AutotuneError, InputError
+from autotune.errors import InputError
 from autotune.measure.recordings.recording import Entry
 from autotune.search.contract import Observation, Problem, Proposal
 from autotune.search.registry import make_strategy, strategy_class, strategy_names
 from autotune.space.configuration import plain
 from autotune.space.spec import MetricSpec
+from benchmarks.kept import kept_lines
 from benchmarks.known_elsewhere import MISLEADING, Elsewhere
 from benchmarks.peers import recorded
 from benchmarks.peers.client import Found, find_all, is_peer
 from benchmarks.recorded_spaces import opened, recordings, space_name
-from benchmarks.running import append_lines, at_least_one, one_thread_each
+from benchmarks.running import append_lines, at_least_one, one_thread_each, run_as_command, split_names
 from benchmarks.score import Judge
 
 TRIES = 220
@@ -128,10 +128,7 @@ def _observation(proposal: Proposal, entry: Entry) -> Observation:
 
 def searches(options: argparse.Namespace, peers: Mapping[str, Found]) -> Iterator[Search]:
     """Every search that the options ask for, that can run and that the output does not hold yet."""
-    done = set()
-    if options.out.exists():
-        lines = map(json.loads, options.out.read_text().splitlines())
-        done = {(line["space"], line["strategy"], line["seed"]) for line in lines}
+    done = {(line["space"], line["strategy"], line["seed"]) for line in kept_lines(options.out)}
     for recording, wanted, seed in product(options.recordings, options.strategies, range(options.seeds)):
         strategy, flight = _in_flight(wanted)
         if is_peer(recorded.split(strategy)[0]):
@@ -147,12 +144,21 @@ def searches(options: argparse.Namespace, peers: Mapping[str, Found]) -> Iterato
 
 def strategies(text: str) -> list[str]:
     """The strategies and peers that are named in ``text``; :class:`InputError` where one is neither."""
-    names = list(dict.fromkeys(filter(None, map(str.strip, text.split(",")))))
+    names = split_names(text)
+    if not names:
+        raise InputError("no strategy is named")
     for name in names:
-        strategy, _ = _in_flight(name)
+        strategy, flight = _in_flight(name)
         if not is_peer(recorded.split(strategy)[0]):
             strategy_class(strategy.removeprefix(OWN))
+        elif flight:
+            raise InputError(f"{strategy} is a peer, which has one trial in flight: expected {strategy!r}")
     return names
+
+
+def none_or_more(text: str) -> int:
+    """What an option is read with that counts, or is 0."""
+    return 0 if text == "0" else at_least_one(text)
 
 
 def _in_flight(name: str) -> tuple[str, int]:
@@ -171,10 +177,14 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", default="", help="names of recordings, separated by commas; default: all")
     parser.add_argument("--strategies", default="auto", help=f"of {', '.join(strategy_names())}, and peers")
     parser.add_argument("--seeds", type=at_least_one, default=5, help="seeds 0 to N-1")
-    parser.add_argument("--tries", type=at_least_one, default=TRIES)
-    parser.add_argument("--flight", type=at_least_one, default=1, help="trials in flight at a time")
+    parser.add_argument(
+        "--tries", type=at_least_one, default=TRIES, help="of each search; OUT holds one number of them"
+    )
+    parser.add_argument("--flight", type=at_least_one, default=1, help="trials of ours in flight at a time")
     parser.add_argument("--transfer", action="store_true", help="learn from other recordings of the kernel")
-    parser.add_argument("--source-tries", type=int, default=TRIES, help="of each source's search; 0: all")
+    parser.add_argument(
+        "--source-tries", type=none_or_more, default=TRIES, help="of each source's search; 0: all"
+    )
     parser.add_argument("--misleading", default="", choices=MISLEADING, help="one more source: its times")
     parser.add_argument("--peer-python", action="append", default=[], help="an interpreter that has peers")
     parser.add_argument("--jobs", type=at_least_one, default=os.cpu_count() or 1)
@@ -192,8 +202,6 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     one_thread_each()
     options = arguments()
-    if not options.recordings:
-        raise SystemExit(f"there is no recording in {options.spaces}")
     bases = {name: recorded.split(name)[0] for name in options.strategies}
     needed = {name: base for name, base in bases.items() if is_peer(base)}
     peers, failures = find_all(needed, options.peer_python)
@@ -211,7 +219,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except AutotuneError as error:
-        raise SystemExit(str(error)) from None
+    run_as_command(main)

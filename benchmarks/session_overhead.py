@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import os
-import platform
 import statistics
 import tempfile
 import time
@@ -29,7 +28,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from benchmarks.publishing import publish
+from benchmarks.publishing import machine, publish, software
+from benchmarks.running import at_least_one, run_as_command
 
 SPACE = """
 autotune: 1
@@ -266,8 +266,10 @@ def _line(storage: str, crowd: str, parts: list[Costs]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--trials", type=int, default=400, help="of autotune a run; Optuna gets an eighth")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument(
+        "--trials", type=at_least_one, default=400, help="of autotune a run; Optuna gets an eighth"
+    )
+    parser.add_argument("--rounds", type=at_least_one, default=5)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     before = os.getloadavg()[0]
@@ -277,19 +279,12 @@ def main() -> None:
 
 
 def header(options: argparse.Namespace, load_before: float) -> list[str]:
-    import optuna
-
-    import autotune
-    from autotune.provenance.device import device_facts
-
-    facts = device_facts()
     return [
         "# What the session and the store cost a trial",
         "",
         f"`python -m benchmarks.session_overhead --trials {options.trials} --rounds {options.rounds}`",
         "",
-        f"autotune {autotune.__version__}, optuna {optuna.__version__}, Python {platform.python_version()}, "
-        f"{facts['name']}, {facts['cores']} cores. Load average {load_before:.1f} before the run and "
+        f"{software('optuna')}; {machine()}. Load average {load_before:.1f} before the run and "
         f"{os.getloadavg()[0]:.1f} after it; {_priority()}.",
         "",
         "autotune-sqlite and optuna-sqlite-wal: SQLite in WAL with synchronous=NORMAL, durable against the "
@@ -307,4 +302,4 @@ def _priority() -> str:
 
 
 if __name__ == "__main__":
-    main()
+    run_as_command(main)

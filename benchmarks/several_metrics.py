@@ -19,20 +19,18 @@ from __future__ import annotations
 
 import argparse
 import math
-import platform
 import statistics
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 
+from autotune.errors import InputError
 from autotune.measure.recordings.read import read_recording
 from autotune.measure.recordings.recording import Entry, Recording
 from autotune.search.acquisition.pareto import hypervolume, non_dominated
@@ -42,8 +40,9 @@ from autotune.space.configuration import Configuration
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
+from benchmarks.publishing import software
 from benchmarks.recorded_spaces import recorded_space, recordings
-from benchmarks.running import one_thread_each
+from benchmarks.running import at_least_one, one_thread_each, run_as_command
 
 AFTER = (50, 100, 200)
 """Tries after which the front is looked at."""
@@ -92,7 +91,14 @@ def local_memory(knobs: Mapping[str, object]) -> float:
 def case(path: Path) -> Case:
     recording = read_recording(path)
     second = "local memory" if {"SA", "SB"} <= set(recording.knobs) else "compile time"
-    return Case(recorded_space(recording), recording, second)
+    made = Case(recorded_space(recording), recording, second)
+    for name in ("time", second):
+        values = {found[name] for found in map(made.metrics, recording.entries) if found}
+        if len(values) < 2 or min(values) <= 0:
+            raise InputError(
+                f"{path}: there is nothing to weigh where all that ran has the same {name}, or none"
+            )
+    return made
 
 
 def logarithms(found: Sequence[Mapping[str, float]]) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
@@ -133,8 +139,11 @@ def run(search: Search) -> Found:
     wrong, seconds = 0, 0.0
     while len(tried) < AFTER[-1]:
         began = time.process_time()
-        (proposal,) = strategy.ask(1)
+        proposals = strategy.ask(1)
         seconds += time.process_time() - began
+        if not proposals:  # all was tried
+            break
+        (proposal,) = proposals
         entry = here.find(proposal.configuration)
         found = here.metrics(entry)
         past = bool(found) and found[here.second] > bound
@@ -230,7 +239,7 @@ def report(found: Mapping[Search, Found], spaces: Mapping[str, Path], seeds: int
         "",
         f"`python -m benchmarks.several_metrics --spaces DIR --seeds {seeds}`",
         "",
-        f"autotune {version('autotune')}, optuna {version('optuna')}, Python {platform.python_version()}. "
+        f"{software('optuna')}. "
         f"{seeds} seeds, {AFTER[-1]} tries. Optuna's sampler has its defaults (a population of 50).",
         "",
         *table_of_fronts(found, spaces),
@@ -245,8 +254,8 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--spaces", type=Path, required=True, help="directory of recordings")
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--seeds", type=at_least_one, default=10)
+    parser.add_argument("--jobs", type=at_least_one, default=1)
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     # The compile times of the third kernel there are mostly those of a cache.
@@ -254,6 +263,7 @@ def main() -> int:
     spaces = {name: path for name, path in recordings(options.spaces) if name.startswith(kernels)}
     if not spaces:
         raise SystemExit(f"there is no recording of a convolution or a matrix product in {options.spaces}")
+    options.out.parent.mkdir(parents=True, exist_ok=True)
     todo = searches(spaces, options.seeds)
     found: dict[Search, Found] = {}
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
@@ -266,4 +276,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_as_command(main)

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import platform
 import sys
 import tempfile
 import time
@@ -51,6 +50,8 @@ from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_family
 from autotune.space.spec import Budget, Family, StudySpec
 from autotune.store.store import Store
+from benchmarks.publishing import machine, software
+from benchmarks.running import at_least_one, counts, run_as_command
 
 SPACE = """
 autotune: 1
@@ -205,10 +206,15 @@ def measure(seed: int, budgets: Sequence[int], most: int, best: Sequence[float])
                 lines.append(Line("family, crossed", trials, seed, *crossed(results, best)))
     with tempfile.TemporaryDirectory() as folder:
         results = one_by_one(Path(folder), seed, most, transfer=False)
-        for trials in range(shapes * 5, most + 1, shapes * 5):
+        for trials in looks(shapes, most):
             found = regrets(results, best, trials // shapes)
             lines.append(Line("separate", trials, seed, *found))
     return lines
+
+
+def looks(shapes: int, most: int) -> list[int]:
+    """After how many tries in all separate searches are looked at: every five of each shape."""
+    return list(range(shapes * 5, most + 1, shapes * 5))
 
 
 def table(lines: Sequence[Line], budgets: Sequence[int], most: int, shapes: int) -> list[str]:
@@ -224,7 +230,7 @@ def table(lines: Sequence[Line], budgets: Sequence[int], most: int, shapes: int)
     for way in ("family", "family, crossed"):
         for trials in budgets:
             goal = float(np.median([x.regret for x in lines if (x.way, x.trials) == (way, trials)]))
-            enough = [t for t in range(shapes * 5, most + 1, shapes * 5) if _median(lines, t) <= goal]
+            enough = [t for t in looks(shapes, most) if _median(lines, t) <= goal]
             needed = f"{enough[0]} tries" if enough else f"more than {most} tries"
             rows.append(f"* {way}, {trials} tries: as good as {needed} of separate searches.")
     return rows
@@ -299,31 +305,36 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seeds", type=int, default=8)
-    parser.add_argument("--budgets", default="60,120", help="tries in all, with commas")
-    parser.add_argument("--most", type=int, default=300, help="tries of the separate searches in all")
+    parser.add_argument("--seeds", type=at_least_one, default=8)
+    parser.add_argument("--budgets", type=counts, default=[60, 120], help="tries in all, with commas")
+    parser.add_argument(
+        "--most", type=at_least_one, default=300, help="tries of the separate searches in all"
+    )
     parser.add_argument("--common", type=float, default=1.0, help="weight of what all shapes want alike")
     parser.add_argument("--real", metavar="SPACE", help="compare on this space, on this machine")
-    parser.add_argument("--tries", type=int, default=90, help="of the real searches, in all")
+    parser.add_argument("--tries", type=at_least_one, default=90, help="of the real searches, in all")
     arguments = parser.parse_args()
     said = " ".join(sys.argv[1:])
     if arguments.real:
         rows = real(arguments.real, arguments.tries)
-        print(f"`python -m benchmarks.shapes {said}`, Python {platform.python_version()}\n")
+        print(f"`python -m benchmarks.shapes {said}`, {software('numpy')}; {machine()}\n")
         print("\n".join(rows))
         return
     COMMON[0] = arguments.common
-    budgets = [int(number) for number in arguments.budgets.split(",")]
+    budgets = arguments.budgets
     begun = time.monotonic()
     best = optima()
+    looked_at = looks(len(best), arguments.most)
+    if unknown := [trials for trials in budgets if trials not in looked_at]:
+        parser.error(f"--budgets {unknown[0]}: separate searches are looked at after {looked_at} tries")
     lines: list[Line] = []
     for seed in range(arguments.seeds):
         lines += measure(seed, budgets, arguments.most, best)
         print(f"seed {seed}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
     print(f"`python -m benchmarks.shapes {said}`, {arguments.seeds} seeds, {len(best)} shapes,")
-    print(f"Python {platform.python_version()}, numpy {np.__version__}.\n")
+    print(f"{software('numpy')}.\n")
     print("\n".join(table(lines, budgets, arguments.most, len(best))))
 
 
 if __name__ == "__main__":
-    main()
+    run_as_command(main)

@@ -20,21 +20,19 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
-from platform import python_version
 
 import numpy as np
 
 from autotune.search.contract import Observation, Problem
-from autotune.search.registry import make_strategy
+from autotune.search.registry import make_strategy, strategy_class
 from autotune.space.knobs import FloatRange, IntegerRange
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
-from benchmarks.publishing import publish
-from benchmarks.running import one_thread_each
+from benchmarks.publishing import publish, software
+from benchmarks.running import at_least_one, one_thread_each, run_as_command, split_names
 
 AFTER = (10, 20, 30)
 NOISE = 0.01
@@ -197,12 +195,14 @@ def main() -> None:
     one_thread_each()
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--strategies", default="auto,skopt-gp,optuna-gp,optuna-tpe,random")
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--seeds", type=at_least_one, default=10)
+    parser.add_argument("--jobs", type=at_least_one, default=1)
     parser.add_argument("--whole", action="store_true", help="knobs of integers from 0 to 1,000")
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
-    strategies = asked.strategies.split(",")
+    strategies = split_names(asked.strategies)
+    for strategy in strategies:
+        strategy_class(strategy)
     cases = [
         (name, strategy, seed) for name in FUNCTIONS for strategy in strategies for seed in range(asked.seeds)
     ]
@@ -212,9 +212,6 @@ def main() -> None:
             cases, pool.map(partial(regrets, whole=asked.whole), *zip(*cases, strict=True)), strict=True
         ):
             runs.setdefault((name, strategy), []).append(found)
-    versions = ", ".join(
-        f"{package} {version(package)}" for package in ("autotune", "optuna", "scikit-optimize")
-    )
     text = "\n".join(
         [
             f"# Smooth functions of {'integer' if asked.whole else 'continuous'} knobs",
@@ -222,7 +219,7 @@ def main() -> None:
             f"`python -m benchmarks.smooth_functions --strategies {asked.strategies} --seeds {asked.seeds}"
             f"{' --whole' if asked.whole else ''}`",
             "",
-            f"{versions}, Python {python_version()}. Regret of the best configuration tried after"
+            f"{software('optuna', 'scikit-optimize')}. Regret of the best configuration tried after"
             f" {', '.join(map(str, AFTER))} tries, the median over {asked.seeds} seeds; readings are off by"
             f" {NOISE}. The constants of the prior were chosen on the functions marked as seen.",
             "",
@@ -234,4 +231,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_as_command(main)

@@ -25,7 +25,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import re
 import resource
 import statistics
@@ -211,14 +210,17 @@ def build_huge(space: Space) -> dict[str, Any]:
 
 def run(python: str, tool: str, space: Space) -> dict[str, Any]:
     """One construction in a fresh process."""
-    done = subprocess.run(
-        [python, str(Path(__file__).resolve()), "--worker", tool],
-        input=json.dumps(space),
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT)} if python == sys.executable else None,
-    )
+    try:
+        done = subprocess.run(
+            [python, str(Path(__file__).resolve()), "--worker", tool],
+            input=json.dumps(space),
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONPATH": str(ROOT)} if python == sys.executable else None,
+        )
+    except OSError as error:
+        raise SystemExit(f"cannot run {python}: {error.strerror}") from None
     if done.returncode:
         raise SystemExit(f"{tool} failed:\n{done.stderr[-2000:]}")
     answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -297,11 +299,9 @@ def say(text: str) -> None:
 
 
 def versions(peer_python: str | None) -> str:
-    import numpy
+    from benchmarks.publishing import software
 
-    import autotune
-
-    own = f"autotune {autotune.__version__}, numpy {numpy.__version__}, Python {platform.python_version()}"
+    own = software("numpy")
     if peer_python is None:
         return own
     program = (
@@ -313,10 +313,9 @@ def versions(peer_python: str | None) -> str:
 
 
 def processor() -> str:
-    from autotune.provenance.device import device_facts
+    from benchmarks.publishing import machine
 
-    facts = device_facts()
-    return f"{facts['name']}, {facts['cores']} cores, load average {os.getloadavg()[0]:.1f} at the end"
+    return f"{machine()}, load average {os.getloadavg()[0]:.1f} at the end"
 
 
 def main() -> int:
@@ -330,6 +329,8 @@ def main() -> int:
     if options.worker:
         print(json.dumps(work(options.worker, json.load(sys.stdin))))
         return 0
+    if options.rounds < 1:
+        parser.error(f"argument --rounds: {options.rounds} is not at least 1")
     if not options.spaces.exists():
         parser.error(f"there is no {options.spaces}: give --spaces, a JSON file of knobs and constraints")
     if options.peer_python is None:
@@ -357,10 +358,9 @@ def main() -> int:
         *(f"- MISSED: {problem}" for problem in (*wrong, *missed)),
     ]
     text = "\n".join(lines).rstrip() + "\n"
-    print(text)
-    if options.out:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(text)
+    from benchmarks.publishing import publish
+
+    publish(text, options.out)
     return 1 if wrong or missed else 0
 
 

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
 import statistics
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-from autotune.provenance.device import device_facts
-from benchmarks.publishing import publish
+from benchmarks.publishing import machine, publish, software
+from benchmarks.running import at_least_one, run_as_command
 
 COMMANDS = {
     "python -c pass": [sys.executable, "-c", "pass"],
@@ -35,11 +34,10 @@ def seconds(command: list[str]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--runs", type=at_least_one, default=20)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    facts, load = device_facts(), os.getloadavg()[0]
-    machine = f"{facts['name']}, {facts['cores']} cores"
+    load = os.getloadavg()[0]
     taken: dict[str, list[float]] = {name: [] for name in COMMANDS}
     for run in range(options.runs + 1):
         for name, command in COMMANDS.items():
@@ -49,8 +47,8 @@ def main() -> None:
     lines = [
         "# Starting",
         "",
-        f"`python -m benchmarks.startup --runs {options.runs}`, Python {platform.python_version()}; "
-        f"{machine}, load average {load:.1f} before the run.",
+        f"`python -m benchmarks.startup --runs {options.runs}`, {software()}; "
+        f"{machine()}, load average {load:.1f} before the run.",
         "",
         "| command | median s | min | max |",
         "|---|---|---|---|",
@@ -61,4 +59,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_as_command(main)

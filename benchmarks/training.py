@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import platform
 import statistics
 import subprocess
 import sys
@@ -26,9 +25,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.publishing import publish
-from benchmarks.running import one_thread_each
+from benchmarks.kept import add_line, kept_lines
+from benchmarks.publishing import machine, publish, software
+from benchmarks.running import at_least_one, one_thread_each, run_as_command
 from benchmarks.training_chart import chart
+from benchmarks.training_ways import WAYS
 
 SPACES = ("digits-mlp", "digits-cnn", "language-model")
 ALWAYS = ("autotune", "random", "optuna")
@@ -125,18 +126,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=at_least_one, default=5)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--seconds", type=float, default=90.0, help="of each search")
-    parser.add_argument("--spaces", nargs="*", default=list(SPACES))
-    parser.add_argument("--ways", nargs="*", default=list(ALWAYS))
+    parser.add_argument("--spaces", nargs="+", default=list(SPACES), choices=SPACES)
+    parser.add_argument("--ways", nargs="+", default=list(ALWAYS), choices=WAYS)
     parser.add_argument("--ray", action="store_true", help="Ray Tune's ASHA too, where Ray is installed")
     parser.add_argument("--kept", type=Path, default=Path("training.jsonl"), help="what was run so far")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     ways = [*options.ways, *(["ray"] if options.ray and "ray" not in options.ways else [])]
-    lines = [json.loads(x) for x in options.kept.read_text().splitlines()] if options.kept.exists() else []
-    lines = [x for x in lines if x["seconds"] == options.seconds]
+    lines: list[Line] = [line for line in kept_lines(options.kept) if line["seconds"] == options.seconds]
     done = {(x["space"], x["way"], x["seed"]) for x in lines}
     for seed in range(options.first, options.first + options.seeds):
         for space in options.spaces:
@@ -148,8 +148,7 @@ def main() -> None:
                 if line is None:
                     continue
                 lines.append(line)
-                with options.kept.open("a") as file:
-                    file.write(json.dumps(line) + "\n")
+                add_line(options.kept, line)
                 print(
                     task, f"{best_at(line, options.seconds):.4f}", line["trials"], line["steps"], flush=True
                 )
@@ -168,7 +167,8 @@ def report(lines: Sequence[Line], seconds: float, seeds: int, first: int) -> str
             f"`python -m benchmarks.training --seeds {seeds} --first {first} --seconds {seconds:g}"
             + (" --ray`" if any(x["way"] == "ray" for x in lines) else "`"),
             "",
-            f"{_environment()} {seconds:g} s of wall time each, one training at a time, of one thread. Losses"
+            f"{software('torch', 'optuna', 'ray')}; {machine()}."
+            f" {seconds:g} s of wall time each, one training at a time, of one thread. Losses"
             " are on the validation part, the best that any training had reported; means over the seeds.",
             "",
             *overall(lines, seconds),
@@ -181,17 +181,5 @@ def report(lines: Sequence[Line], seconds: float, seeds: int, first: int) -> str
     )
 
 
-def _environment() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    names = []
-    for name in ("autotune", "torch", "optuna", "ray"):
-        try:
-            names.append(f"{name} {version(name)}")
-        except PackageNotFoundError:
-            continue
-    return f"{', '.join(names)}, Python {platform.python_version()}."
-
-
 if __name__ == "__main__":
-    main()
+    run_as_command(main)

@@ -204,6 +204,7 @@ def optuna_hyperband(task: Task, watch: Watch) -> None:
 
     from autotune.measure.objective import Signal
     from benchmarks.peers.described import described
+    from benchmarks.peers.optuna_peer import suggested
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     trainings = Trainings(task, watch)
@@ -213,7 +214,7 @@ def optuna_hyperband(task: Task, watch: Watch) -> None:
         values: dict[str, Any] = {}
         for knob in knobs:
             if knob.when is None or values.get(knob.when.knob) in knob.when.values:
-                values[knob.name] = _suggested(trial, knob)
+                values[knob.name] = suggested(trial, knob)
 
         def tell(step: int, loss: float) -> None:
             trial.report(loss, step)
@@ -225,14 +226,6 @@ def optuna_hyperband(task: Task, watch: Watch) -> None:
     pruner = optuna.pruners.HyperbandPruner(1, trainings.steps, FACTOR)
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=task.seed), pruner=pruner)
     study.optimize(objective, catch=(Signal,))
-
-
-def _suggested(trial: Any, knob: Any) -> Any:
-    if knob.kind == "float":
-        return trial.suggest_float(knob.name, knob.low, knob.high, log=knob.log)
-    if knob.kind == "integer":
-        return trial.suggest_int(knob.name, int(knob.low), int(knob.high), log=knob.log)
-    return trial.suggest_categorical(knob.name, knob.values)
 
 
 def ray_asha(task: Task, watch: Watch) -> None:

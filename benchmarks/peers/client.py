@@ -47,6 +47,8 @@ def find(name: str, pythons: tuple[str, ...]) -> Found:
 
     Raises :class:`PeerError` that says of each what it lacks.
     """
+    if not is_peer(name):
+        raise PeerError(f"there is no peer {name!r}: expected kt-STRATEGY, {', '.join(CLASSES)}")
     complaints = []
     for python in dict.fromkeys((*pythons, sys.executable)):
         try:

@@ -43,7 +43,7 @@ class Optuna(Peer):
         values: dict[str, Any] = {}
         for knob in self.knobs:
             if self._exists(knob, values):
-                values[knob.name] = self._suggest(trial, knob)
+                values[knob.name] = suggested(trial, knob)
         self.asked = trial, values
         return values
 
@@ -80,23 +80,28 @@ class Optuna(Peer):
             return kinds.IntDistribution(int(knob.low), int(knob.high), log=knob.log)
         return kinds.CategoricalDistribution(knob.values)
 
-    def _suggest(self, trial: Any, knob: Knob) -> Any:
-        if knob.kind == "float":
-            return trial.suggest_float(knob.name, knob.low, knob.high, log=knob.log)
-        if knob.kind == "integer":
-            return trial.suggest_int(knob.name, int(knob.low), int(knob.high), log=knob.log)
-        return trial.suggest_categorical(knob.name, knob.values)
+
+def suggested(trial: Any, knob: Knob) -> Any:
+    """The value of a knob in one of Optuna's trials."""
+    if knob.kind == "float":
+        return trial.suggest_float(knob.name, knob.low, knob.high, log=knob.log)
+    if knob.kind == "integer":
+        return trial.suggest_int(knob.name, int(knob.low), int(knob.high), log=knob.log)
+    return trial.suggest_categorical(knob.name, knob.values)
 
 
 class Tpe(Optuna):
-    """Optuna's default: the tree-structured Parzen estimator, each knob by itself."""
+    """Optuna's default: the tree-structured Parzen estimator, since version 5 over all knobs together.
+
+    A knob that exists only sometimes is drawn by itself.
+    """
 
     def sampler(self) -> Any:
         return self.optuna.samplers.TPESampler(seed=self.seed)
 
 
 class MultivariateTpe(Optuna):
-    """The estimator over all knobs together, grouped by the conditions under which they exist."""
+    """The same with knobs grouped by the conditions under which they exist; without any, the default."""
 
     def sampler(self) -> Any:
         return self.optuna.samplers.TPESampler(

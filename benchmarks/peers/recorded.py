@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from autotune.measure.recordings.recording import Entry, Recording
-from autotune.space.configuration import plain
+from autotune.space.configuration import Configuration, plain
 from autotune.space.space import Space
-from benchmarks.peers.client import Client, Found, kept
+from benchmarks.peers.client import Client, Found, PeerError, kept
 from benchmarks.peers.described import described
 
 ASKS_A_TRY = 10
@@ -35,6 +35,7 @@ def search(
 
     A proposal that is not recorded is told as a failure and costs no try, a repeat is told again;
     or both are replaced by a random configuration that is recorded and new (``replace``). Times are in ms.
+    :class:`PeerError` where nothing that is recorded was proposed.
     """
     client = kept(found)
     if found.name.startswith("kt-"):
@@ -42,6 +43,8 @@ def search(
     else:
         client.start(described(space), seed, tries)
         tried = list(_asked(client, recording, np.random.default_rng(seed), tries, replace))
+    if not tried:
+        raise PeerError(f"{found.name} proposed nothing that is recorded in {ASKS_A_TRY * tries:,} asks")
     return tried, client.seconds
 
 
@@ -52,7 +55,7 @@ def _asked(
     shuffled = (recording.entries[place] for place in rng.permutation(len(recording.entries)))
     for _ in range(ASKS_A_TRY * tries):
         configuration = client.ask()
-        entry = recording.find(configuration)
+        entry = recording.find(Configuration(configuration))
         if replace and (entry is None or id(entry) in seen):
             entry = next(other for other in shuffled if id(other) not in seen)
             configuration = {name: plain(entry.configuration[name]) for name in configuration}

@@ -10,8 +10,8 @@ from benchmarks.peers.contract import Knob, Peer, Worst
 
 
 class Skopt(Peer):
-    """``skopt.Optimizer`` with its defaults (ten initial points; acquisition functions hedged for a
-    Gaussian process, expected improvement for trees). A failure is told as the worst result so far.
+    """``skopt.Optimizer`` with ten initial points, as ``gp_minimize`` (hedged acquisition functions) and
+    ``forest_minimize`` (expected improvement) set it up. A failure is told as the worst result so far.
 
     Ordered values are integers (their places). The space is flat.
     """
@@ -19,6 +19,7 @@ class Skopt(Peer):
     packages: ClassVar[tuple[str, ...]] = ("scikit-optimize", "scikit-learn")
     modules: ClassVar[tuple[str, ...]] = ("skopt",)
     estimator: ClassVar[str]
+    acquisition: ClassVar[str] = "EI"
 
     def __init__(self, knobs: Sequence[Knob], seed: int, tries: int) -> None:
         super().__init__(knobs, seed, tries)
@@ -26,7 +27,9 @@ class Skopt(Peer):
 
         warnings.simplefilter("ignore")
         dimensions = [_dimension(skopt.space, knob) for knob in self.knobs]
-        self.optimizer = skopt.Optimizer(dimensions, base_estimator=self.estimator, random_state=seed)
+        self.optimizer = skopt.Optimizer(
+            dimensions, base_estimator=self.estimator, acq_func=self.acquisition, random_state=seed
+        )
         self.worst = Worst()
 
     def ask(self) -> dict[str, Any]:
@@ -44,6 +47,7 @@ class SkoptGp(Skopt):
     """Gaussian process, Matern 5/2."""
 
     estimator = "GP"
+    acquisition = "gp_hedge"
 
 
 class SkoptEt(Skopt):

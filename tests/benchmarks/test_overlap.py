@@ -11,7 +11,13 @@ from benchmarks.overlap import Search, _ratios, geometric_mean, reading_ratio, w
 
 
 def search(wall: float, **times: float) -> Search:
-    return Search(wall, 1.0, 3.0, Spans((Span(0, "measure", 0, 0.0, wall),)), times)
+    """It compiled for a second and checked for one while it measured for six, all of it in ``wall``."""
+    spans = (
+        Span(0, "prepare", 0, 0.0, 1.0),
+        Span(0, "check", 0, 1.0, 2.0),
+        Span(0, "measure", 0, wall - 6, wall),
+    )
+    return Search(Spans(spans), times)
 
 
 def test_readings_are_compared_where_both_have_them() -> None:
@@ -35,3 +41,8 @@ def test_what_is_said_of_it() -> None:
     walls, _, readings = _ratios(480, searches)
     assert "0.65 is met" in walls and "0.750" in walls
     assert readings.split(". From")[0].endswith(": moved")
+
+
+def test_a_check_is_not_counted_as_measuring() -> None:
+    """It is done where the compiler runs, and had been added to the seconds of the measuring core."""
+    assert (search(8).wall, search(8).preparing, search(8).measuring) == (8.0, 2.0, 6.0)

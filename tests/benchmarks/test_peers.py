@@ -90,6 +90,11 @@ def test_a_peer_that_is_absent_is_named_with_what_it_lacks() -> None:
         find("kt-pso", ())
 
 
+def test_a_peer_that_does_not_exist_is_not_to_be_installed() -> None:
+    with pytest.raises(PeerError, match=r"there is no peer 'optuna-tp': expected kt-STRATEGY, optuna-tpe"):
+        find("optuna-tp", ())
+
+
 def test_a_python_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(PeerError, match=r"cannot run .*nowhere"):
         find("smac", (str(tmp_path / "nowhere"),))
@@ -166,6 +171,30 @@ def test_only_new_recorded_configurations_are_tries(recording: Recording, replac
     keys = [tuple(sorted(values.items())) for values in tried]
     assert len(set(keys)) == len(keys) == 8 and seconds > 0
     assert all(recording.find(values) is not None for values in tried)
+
+
+def test_a_peer_that_finds_nothing_recorded_is_an_error(tmp_path: Path) -> None:
+    """Its search had been written down as one without a try, by which no judge can judge."""
+    knobs = [f"k{number}" for number in range(9)]
+    rows = [dict.fromkeys(knobs, value) for value in range(9)]
+    cache = {",".join(map(str, row.values())): {**row, "time": 1.0} for row in rows}
+    path = tmp_path / "diagonal.json"
+    path.write_text(json.dumps({"tune_params_keys": knobs, "tune_params": {}, "cache": cache}))
+    recording = read_recording(path)
+    with pytest.raises(PeerError, match="proposed nothing that is recorded in 30 asks"):
+        recorded.search(
+            find("optuna-tpe", (sys.executable,)), recording, recorded_space(recording), 0, 3, False
+        )
+
+
+def test_a_list_that_a_peer_proposes_is_found(tmp_path: Path) -> None:
+    cache = {str(n): {"tile": [n, 8 // n], "time": 1.0 + n} for n in (1, 2, 4, 8)}
+    path = tmp_path / "lists.json"
+    path.write_text(json.dumps({"tune_params_keys": ["tile"], "tune_params": {}, "cache": cache}))
+    recording = read_recording(path)
+    space = recorded_space(recording)
+    tried, _ = recorded.search(find("optuna-tpe", (sys.executable,)), recording, space, 0, 4, True)
+    assert sorted(values["tile"] for values in tried) == [[1, 8], [2, 4], [4, 2], [8, 1]]
 
 
 def test_a_peer_that_is_kept_ends_with_the_program_that_keeps_it() -> None:

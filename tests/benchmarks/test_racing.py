@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from autotune.errors import InputError
 from benchmarks.racing import race, run
 from benchmarks.racing_report import report
 from benchmarks.racing_rules import FIXED, MOST, OWN, RULES, Race, by_mean, nvbench_enough
@@ -43,6 +44,28 @@ def test_own_rules_choose_as_well_with_a_third_of_the_readings(tried: Race) -> N
     choice = RULES[OWN](tried)
     assert choice.chosen["k"] == 0
     assert 0 < choice.finale < choice.readings <= 40 * MOST / 3
+
+
+def test_a_space_whose_default_was_not_recorded_is_raced_too(tmp_path: Path) -> None:
+    """It had ended every race: the first value of each knob violates a constraint of many kernels."""
+    rng = np.random.default_rng(0)
+    cache = {}
+    for a in range(6):
+        for b in range(max(0, 3 - a), 6):
+            times = ((10 + abs(a - 2) + b) * rng.lognormal(sigma=0.01, size=MOST)).tolist()
+            cache[f"{a},{b}"] = {"a": a, "b": b, "time": float(np.mean(times)), "times": times}
+    knobs = {"a": list(range(6)), "b": list(range(6))}
+    path = tmp_path / "corner.json"
+    path.write_text(json.dumps({"tune_params_keys": ["a", "b"], "tune_params": knobs, "cache": cache}))
+    [own] = [line for line in run(path, "random", 0, shuffled=False) if line.rule == OWN]
+    assert 0 < own.finale < own.readings and own.regret < 0.02
+
+
+def test_raw_readings_are_needed(tmp_path: Path) -> None:
+    document = {"tune_params_keys": ["a"], "tune_params": {}, "cache": {"1": {"a": 1, "time": 2.0}}}
+    (tmp_path / "means.json").write_text(json.dumps(document))
+    with pytest.raises(InputError, match=r"means\.json: a rule needs two raw readings"):
+        run(tmp_path / "means.json", "random", 0, shuffled=False)
 
 
 def test_rejecting_early_saves_readings(tried: Race) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.report_transfer import table
+from benchmarks.report_transfer import sources_of, strategy_of, table
 from benchmarks.score import Judgement
 
 
@@ -16,3 +16,11 @@ def test_a_row_says_how_near_ten_tries_come_and_what_sources_gain() -> None:
     _, _, first, second = table({("gemm", "220"): taught, ("gemm", ""): alone})
     assert first == "| gemm | none | 3 | 1.500 | 0/3 | 0.600 |  |"
     assert second == "| gemm | the other GPUs | 4 | 1.110 | 2/4 | 0.850 | +0.200 ± 0.000 |"
+
+
+def test_searches_of_different_strategies_are_not_mixed() -> None:
+    """Those of one seed and the same sources had stood for one another."""
+    names = ("auto", "auto+220", "auto+220+negated@8", "random", "auto@8")
+    lines = [{"strategy": name} for name in names]
+    assert [strategy_of(line) for line in lines] == ["auto", "auto", "auto@8", "random", "auto@8"]
+    assert [sources_of(line) for line in lines] == ["", "220", "220+negated", "", ""]

@@ -12,6 +12,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from autotune.errors import InputError
 from autotune.measure.recordings.read import read_recording
 from benchmarks.recorded_spaces import recordings
 from benchmarks.report_efficiency import judged, table
@@ -122,3 +123,14 @@ def test_the_published_judge_agrees(published: ModuleType, name: str) -> None:
         assert verdict.score == pytest.approx(known["score"], abs=1e-9)
         assert (verdict.r50, verdict.r200) == pytest.approx((known["r50"], known["r200"]), rel=1e-9)
         assert verdict.tries == known["tries"]
+
+
+def test_by_what_only_failed_nothing_is_judged(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"made\.json: every configuration failed"):
+        judge_of([None, None], tmp_path)
+
+
+def test_where_all_are_alike_nothing_is_won_but_rounding(tmp_path: Path) -> None:
+    """One success among failures, which count as slow as it: such searches had scores of rounding errors."""
+    judge = judge_of([None] * 255 + [3.0], tmp_path)
+    assert judge.judge(tried(*range(60))).score == judge.judge(tried(255)).score == 0.0

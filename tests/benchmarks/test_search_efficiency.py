@@ -14,8 +14,13 @@ import pytest
 
 from autotune.errors import InputError
 from autotune.measure.recordings.read import read_recording
+from autotune.space.knobs import Choice, Flag, OrderedValues
+from benchmarks.kept import read_lines
+from benchmarks.known_elsewhere import Elsewhere
 from benchmarks.recorded_spaces import recorded_space, recordings
-from benchmarks.search_efficiency import strategies
+from benchmarks.report_efficiency import judges_of
+from benchmarks.score import Judge
+from benchmarks.search_efficiency import Search, run, strategies
 
 ROOT = Path(__file__).parents[2]
 
@@ -55,6 +60,38 @@ def test_a_recording_of_one_configuration_is_a_space(tmp_path: Path) -> None:
     assert space.feasible.size == 1
 
 
+def test_whatever_a_recording_holds_is_a_knob(tmp_path: Path) -> None:
+    """A list among the values had ended the searches of all other recordings too."""
+    knobs = {"tile": [[8, 8], [16, 4], [32, 2]], "mode": [1, "auto", 2], "half": [True, False, True]}
+    file = _cache_file(tmp_path / "lists.json", {**knobs, "size": [4, 1, 2], "mixed": [True, 2, 3]})
+    recording = read_recording(file)
+    assert [type(knob) for knob in recorded_space(recording).knobs] == [
+        Choice,
+        Choice,
+        Flag,
+        OrderedValues,
+        Choice,
+    ]
+    line: dict[str, Any] = run(Search(file, "auto", 0, tries=3))
+    assert Judge(recording).judge(json.loads(json.dumps(line))["configs"]).tries == 3
+
+
+def test_recordings_of_one_kernel_are_found_by_name(tmp_path: Path) -> None:
+    """One without a device in its name had been taken for another kernel's."""
+    knobs = {"a": list(range(9)), "b": list(range(9))}
+    files = [_cache_file(tmp_path / f"{name}.json", knobs) for name in ("gemm", "gemm-b", "nbody-b")]
+    target = Search(tmp_path / "gemm-a.json", "auto", 0)
+    assert [source.label for source in Elsewhere(tuple(files), 0).sources(target, run)] == ["gemm", "gemm-b"]
+
+
+def test_a_recording_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no recording in"):
+        recordings(tmp_path)
+    _cache_file(tmp_path / "sizes.json", {"a": [1, 2, 3]})
+    with pytest.raises(InputError, match=r"(?s)no recording 'size' in .*expected: sizes.*'sizes'"):
+        recordings(tmp_path, "sizes, size")
+
+
 def test_a_knob_that_exists_only_sometimes_is_named(tmp_path: Path) -> None:
     file = tmp_path / "t4.json"
     results = [
@@ -73,9 +110,13 @@ def test_what_cannot_be_read_ends_no_other_search(tmp_path: Path) -> None:
     done = _searched(folder, out)
     assert done.returncode == 1
     assert "about.json is no recording" in done.stderr
-    [line] = map(json.loads, out.read_text().splitlines())
+    assert len(done.stderr.splitlines()) == 2  # the reason once, however many searches it costs
+    [line] = read_lines(out)
     assert line["space"] == "sizes"
     assert sorted(c["a"] for c in line["configs"]) == [1, 2, 3]
+    assert list(judges_of([line], folder)) == ["sizes"]
+    with pytest.raises(InputError, match="sizes by random with seed 0 is there 2 times"):
+        judges_of([line, line], folder)
 
 
 def test_strategies_are_named_once_and_known() -> None:
@@ -84,6 +125,10 @@ def test_strategies_are_named_once_and_known() -> None:
         strategies("auto,randm")
     with pytest.raises(InputError, match="how many trials are in flight"):
         strategies("auto@many")
+    with pytest.raises(InputError, match="optuna-tpe is a peer, which has one trial in flight"):
+        strategies("optuna-tpe@8")  # had been left out, with exit code 0
+    with pytest.raises(InputError, match="no strategy is named"):
+        strategies(",")
 
 
 def test_counts_are_at_least_one(tmp_path: Path) -> None:
