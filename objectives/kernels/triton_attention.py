@@ -19,7 +19,7 @@ import torch
 import triton
 import triton.language as tl
 from triton_compile import Launch
-from triton_objective import Shape, TritonObjective, float_type
+from triton_objective import PRECISIONS, Shape, TritonObjective, float_type
 
 from autotune.measure.kernels.roofline import Work
 from autotune.measure.objective import Context, Infeasible
@@ -126,18 +126,16 @@ class Attention(TritonObjective):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        work = context.workload
         self.batch, self.heads, self.length, self.head_dim = (
-            int(work[name]) for name in ("batch", "heads", "length", "head_dim")
+            context.size(name) for name in ("batch", "heads", "length", "head_dim")
         )
-        self.keys = int(work.get("keys", self.length))
-        self.causal = bool(work.get("causal", False))
+        self.keys = context.size("keys", self.length)
+        self.causal = context.flag("causal")
         if self.causal and self.keys != self.length:
             raise Infeasible(f"causal needs as many keys as queries, not {self.keys} and {self.length}")
         self.dtype = float_type(context)
-        self.precision = str(work.get("precision", "tf32"))
-        if self.precision not in ("tf32", "ieee"):
-            raise Infeasible(f"precision is tf32 or ieee, not {self.precision}")
+        self.precision = context.choice("precision", PRECISIONS, default="tf32")
+        self.rounds = self.precision == "tf32"
         self.arithmetic = (
             self.precision if self.dtype is torch.float32 else str(self.dtype).removeprefix("torch.")
         )

@@ -17,6 +17,7 @@ from tests.objectives.triton_child import (
     child,
     needs_triton,
     read_space,
+    rounding_of_libraries,
     sampled,
 )
 
@@ -103,3 +104,10 @@ def test_pytorch_is_a_baseline_and_right(
 ) -> None:
     errors = interpreter.submit(check_library, name, workload).result()
     assert list(errors) == ["torch"] and errors["torch"] < 1e-2
+
+
+@pytest.mark.parametrize("name", ["triton-gemm", "triton-attention"])
+def test_the_library_rounds_as_the_kernel_does(interpreter: ProcessPoolExecutor, name: str) -> None:
+    """cuBLAS in full float32 is several times slower than in tf32: a kernel in tf32 had won by that."""
+    assert interpreter.submit(rounding_of_libraries, name, "tf32").result()
+    assert not interpreter.submit(rounding_of_libraries, name, "ieee").result()

@@ -85,6 +85,18 @@ def check_library(name: str, workload: Mapping[str, Any]) -> dict[str, float]:
         }
 
 
+def rounding_of_libraries(name: str, precision: str) -> bool:
+    """Whether PyTorch may round factors to tf32 once the baseline of a float32 kernel is loaded."""
+    import torch
+
+    with tempfile.TemporaryDirectory() as cache:
+        kernel = _objective(
+            read_space(name), Path(cache), {"dtype": "float32", "precision": precision, "interpret": True}
+        )
+        kernel.load_baseline(kernel.baselines()[0])
+        return bool(torch.backends.cuda.matmul.allow_tf32)
+
+
 def check_planted(
     name: str, fault: tuple[str, str], workload: Mapping[str, Any], configuration: Configuration, seed: int
 ) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -64,10 +64,6 @@ class Loaded(Protocol):
 
     def launch(self, kernel: str, grid: Sequence[int], *arguments: Any) -> None:
         """One launch on PyTorch's current stream. Arguments: tensors, and ctypes numbers."""
-
-
-Vendor = Callable[[Any, Mapping[str, Tensor], Mapping[str, Tensor]], None]
-"""A baseline: called with the objective (of the workload, or of a variation of it), inputs and outputs."""
 
 
 class CudaObjective(DeviceObjective):
@@ -153,9 +149,13 @@ class CudaObjective(DeviceObjective):
 
     @cached_property
     def _compiler(self) -> CudaCompiler:
-        compiler = find_compiler(_driver_major())
+        served = _driver_major()
+        compiler = find_compiler(served)
         if compiler is None:
-            raise CompilerRefusal("no CUDA compiler: pip install nvidia-cuda-nvrtc, or put nvcc on the PATH")
+            fitting = "" if served is None else f" of CUDA {served} or before, which the driver serves"
+            raise CompilerRefusal(
+                f"no CUDA compiler{fitting}: pip install nvidia-cuda-nvrtc, or put nvcc on the PATH"
+            )
         return compiler
 
     def _emulated(self, configuration: Configuration) -> Program:
@@ -170,13 +170,8 @@ class CudaObjective(DeviceObjective):
         """Launch what :meth:`call` is to time."""
         raise NotImplementedError(f"{type(self).__name__} must define launch()")
 
-    def call(
-        self, loaded: Loaded | Vendor, inputs: Mapping[str, Tensor], outputs: Mapping[str, Tensor]
-    ) -> None:
-        if callable(loaded):
-            loaded(self, inputs, outputs)
-        else:
-            self.launch(loaded, inputs, outputs)
+    def call(self, loaded: Loaded, inputs: Mapping[str, Tensor], outputs: Mapping[str, Tensor]) -> None:
+        self.launch(loaded, inputs, outputs)
 
     def load(self, prepared: Program) -> Loaded:
         blocks = self.blocks(prepared.configuration)
@@ -259,4 +254,4 @@ def _driver_major() -> int | None:
         return None
 
 
-__all__ = ["Block", "CudaObjective", "Loaded", "Program", "Tensor", "Vendor", "refuse_over_limits"]
+__all__ = ["Block", "CudaObjective", "Loaded", "Program", "Tensor", "refuse_over_limits"]
