@@ -17,7 +17,7 @@ import numpy as np
 import torch
 import triton
 import triton.language as tl
-from triton_compile import Launch
+from triton_compile import Launch, stride
 from triton_objective import PRECISIONS, Shape, TritonObjective
 
 from autotune.measure.kernels.roofline import Work
@@ -48,7 +48,7 @@ SUM_BLOCK = 1024
 
 @triton.jit
 def product(
-    a, b, c, m, n, k, a_row, a_column, b_row, b_column, part_stride,
+    a, b, c, m, n, k, a_row, a_column, b_row, b_column, c_row, part_stride,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
     GROUP: tl.constexpr, SPLIT: tl.constexpr,
     EVEN_M: tl.constexpr, EVEN_N: tl.constexpr, EVEN_K: tl.constexpr,
@@ -70,7 +70,7 @@ def product(
     rows = tl.arange(0, BLOCK_M)
     columns = tl.arange(0, BLOCK_N)
     depth = tl.arange(0, BLOCK_K)
-    # 64 bits for the tile's corner only: offsets within a tile are small.
+    # 64 bits for the tile's corner; offsets within a tile have as many only where they need them.
     a += (tile_m * BLOCK_M).to(tl.int64) * a_row + begin.to(tl.int64) * a_column
     b += (tile_n * BLOCK_N).to(tl.int64) * b_column + begin.to(tl.int64) * b_row
     a_tile = a + rows[:, None] * a_row + depth[None, :] * a_column
@@ -101,7 +101,7 @@ def product(
         b_tile += BLOCK_K * b_row
 
     c += part.to(tl.int64) * part_stride + (tile_m * BLOCK_M).to(tl.int64) * n + tile_n * BLOCK_N
-    c_tile = c + rows[:, None] * n + columns[None, :]
+    c_tile = c + rows[:, None] * c_row + columns[None, :]
     tl.store(c_tile, total.to(c.dtype.element_ty), mask=row_inside[:, None] & column_inside[None, :])
 
 
@@ -180,13 +180,16 @@ class Gemm(TritonObjective):
         tiles = triton.cdiv(self.m, block_m) * triton.cdiv(self.n, block_n)
         size = self.m * self.n
         b_row, b_column = (1, self.k) if self.column_b else (self.n, 1)
+        rows, depth, columns = min(block_m, self.m), min(block_k, self.k), min(block_n, self.n)
         first = Launch(
             product,
             (tiles, split),
             {
                 "a": "a", "b": "b", "c": "parts" if split > 1 else "c",
                 "m": self.m, "n": self.n, "k": self.k,
-                "a_row": self.k, "a_column": 1, "b_row": b_row, "b_column": b_column, "part_stride": size,
+                "a_row": stride(self.k, rows), "a_column": 1,
+                "b_row": stride(b_row, depth), "b_column": stride(b_column, columns),
+                "c_row": stride(self.n, rows), "part_stride": size,
             },
             {
                 "BLOCK_M": block_m, "BLOCK_N": block_n, "BLOCK_K": block_k,

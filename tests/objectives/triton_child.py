@@ -136,6 +136,20 @@ def compile_only(
     }
 
 
+def wide_arguments(
+    name: str, workload: Mapping[str, Any], configuration: Configuration, cache: Path
+) -> list[dict[str, str]]:
+    """Of each launch: which of its numbers the kernel is given as 64 bits."""
+    from triton_compile import source_of  # beside the objectives
+
+    kernel = _objective(read_space(name), cache, workload)
+    types = kernel._types(configuration)
+    signatures = [source_of(launch, types).signature for launch in kernel.launches(configuration)]
+    return [
+        {argument: kind for argument, kind in signature.items() if kind == "i64"} for signature in signatures
+    ]
+
+
 def construct(name: str, workload: Mapping[str, Any], with_gpu: bool) -> None:
     """Make the objective and nothing else; raises what it refuses."""
     spec = read_space(name)
