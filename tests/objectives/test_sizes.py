@@ -162,3 +162,14 @@ def test_a_fact_that_means_nothing_is_refused_before_the_first_trial(
     spec = read_spec(SPACES / f"{name}.yaml", device=device)
     with pytest.raises(InputError, match=said):
         load_objective(spec.objective, Context({**spec.workload, fact: value}, device, tmp_path))
+
+
+@pytest.mark.torch
+@needs_torch
+def test_the_emulator_has_to_be_asked_for(tmp_path: Path) -> None:
+    """On a machine without a GPU its times had been a winner's speed-up."""
+    workload = read_spec(SPACES / "cuda-gemm.yaml", device=device_facts("h100")).workload
+    spec = PythonObjective("cuda_gemm.py:Gemm", SPACES.parent / "objectives" / "kernels")
+    with pytest.raises(InputError, match="there is no GPU here; an emulator can try the kernels out"):
+        load_objective(spec, Context(workload, {"kind": "cpu"}, tmp_path))
+    load_objective(spec, Context({**workload, "device": "cpu"}, {"kind": "cpu"}, tmp_path))

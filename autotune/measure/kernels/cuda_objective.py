@@ -23,7 +23,7 @@ from autotune.measure.gpu.ptxas import KernelResources, read_log
 from autotune.measure.gpu.tensors import Tensor
 from autotune.measure.kernels.compile_cache import Compiled, cache_key, write_whole
 from autotune.measure.kernels.device_objective import DeviceObjective
-from autotune.measure.objective import Code, Infeasible
+from autotune.measure.objective import Code, Context, Infeasible
 from autotune.space.configuration import Configuration
 
 
@@ -73,8 +73,8 @@ class CudaObjective(DeviceObjective):
     ``launch`` launches them. What varies with the workload is an argument of a kernel and no macro, so that
     one program serves every shape. On a GPU that is here or that a profile describes, a configuration becomes
     a cubin, and one over the device's limits is infeasible before it is launched. Where the workload says
-    ``device: cpu``, or no GPU is known, the same source runs in :mod:`autotune.measure.gpu.emulator`: right
-    or wrong is found there, but no time that means anything.
+    ``device: cpu`` the same source runs in :mod:`autotune.measure.gpu.emulator`: right or wrong is found
+    there, but no time that means anything. So it has to be asked for.
     """
 
     source: ClassVar[Path]
@@ -90,11 +90,15 @@ class CudaObjective(DeviceObjective):
         """How each kernel is launched, by name."""
         raise NotImplementedError(f"{type(self).__name__} must define blocks()")
 
-    @property
-    def emulates(self) -> bool:
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.emulates = context.workload.get("device") == "cpu"
         """Whether the CPU stands in for a GPU."""
-        facts = self.context.device
-        return self.context.workload.get("device") == "cpu" or "compute_capability" not in facts
+        if not self.emulates and "compute_capability" not in context.device:
+            raise Infeasible(
+                "there is no GPU here; an emulator can try the kernels out, though its times say nothing: "
+                "write  device: cpu  in a small workload"
+            )
 
     # -- compiling -----------------------------------------------------------------------------
 
