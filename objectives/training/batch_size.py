@@ -24,7 +24,7 @@ from training_plan import Plan
 
 from autotune.measure.facts import require_known
 from autotune.measure.libc import map_large_blocks
-from autotune.measure.objective import Baseline, Context
+from autotune.measure.objective import Baseline, Context, Infeasible
 
 UPDATES = 2
 
@@ -39,7 +39,10 @@ class LargestBatch(LanguageModel):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.fixed = context.workload.get("plan", {})
+        if not isinstance(self.fixed, Mapping):
+            raise Infeasible(f"plan should have parts of a plan of training by name, and is {self.fixed!r}")
         require_known(self.fixed, [field.name for field in fields(Plan)], "workload.plan")
+        Plan.of(self.fixed)  # what it has no such choice of is an error of the space file
 
     def load(self, prepared: Any) -> Plan:
         map_large_blocks(MAPPED_BYTES)
