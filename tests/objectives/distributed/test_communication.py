@@ -121,7 +121,7 @@ def test_sums_that_differ_or_are_not_there_are_wrong() -> None:
 
 @pytest.mark.parametrize("elements", [2, 2_000_000])
 def test_rounding_is_no_error_and_a_piece_that_is_left_out_is_one(elements: int) -> None:
-    """The bound had grown with the elements: two failed by rounding, and of millions a whole piece could go."""
+    """The bound grew with the elements: two failed by rounding, and of millions a whole piece could go."""
     rng = np.random.default_rng(0)
     given = rng.standard_normal((2, elements)).astype(np.float32)
     half = (given[0].astype(np.float16) + given[1].astype(np.float16)).astype(np.float64)
