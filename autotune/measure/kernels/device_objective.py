@@ -59,7 +59,8 @@ class DeviceObjective(KernelObjective):
     """Base class of kernels over ``torch`` tensors. Metrics: ``time`` (seconds a call) and ``error``.
 
     On a GPU that counts energy ``energy`` (joules a call) is a further one, where the workload has
-    ``energy: true``; each reading then takes up to two seconds.
+    ``energy: true``; each reading then takes up to two seconds. For that the calls of a reading, each with
+    its own tensors, follow one another without a flush between: a small problem is in the cache by then.
 
     Subclasses define ``make_inputs`` (on :attr:`device`; :meth:`generator` makes PyTorch's from ``rng``),
     ``outputs``, ``reference`` (on whatever device) and ``call``, and may define ``work``. ``call`` uses
