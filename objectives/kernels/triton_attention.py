@@ -6,7 +6,7 @@ over the keys, and keeps each query's maximum, its sum of exponentials and the o
 Workload: ``batch``, ``heads``, ``length`` (of queries), ``keys`` (default: as many), ``head_dim`` (any
 positive integers), ``causal`` (query i sees keys up to i; needs as many keys as queries), ``dtype``
 (``float16``, ``bfloat16``, ``float32``), ``precision`` of float32 (``tf32`` or ``ieee``).
-The oracle is the definition in float64. Vendor baseline: torch's scaled dot product attention.
+The oracle is the definition in float64. Vendor baselines: torch's scaled dot product attention, and cuDNN's.
 """
 
 from __future__ import annotations
@@ -21,11 +21,15 @@ import triton.language as tl
 from triton_compile import Launch
 from triton_objective import PRECISIONS, Shape, TritonObjective, float_type
 
+from autotune.measure.kernels.library_call import LibraryCall
 from autotune.measure.kernels.roofline import Work
-from autotune.measure.objective import Context, Infeasible
+from autotune.measure.objective import Baseline, Context, Infeasible
 from autotune.space.configuration import Configuration
 
 TOLERANCES: Mapping[str, float] = {"float16": 2e-3, "bfloat16": 1e-2, "tf32": 2e-3, "ieee": 1e-5}
+
+CUDNN = "cudnn"
+"""The name of a baseline."""
 
 
 @triton.jit
@@ -192,8 +196,28 @@ class Attention(TritonObjective):
             ),
         )  # fmt: skip
 
+    # -- baselines ---------------------------------------------------------------------------
+
+    def baselines(self) -> tuple[Baseline, ...]:
+        """On a GPU cuDNN's as well: torch may have it, be slower with what it chooses, and not say so."""
+        found = super().baselines()
+        if self.device.type != "cuda" or self.dtype is torch.float32:
+            return found
+        return (*found, Baseline(CUDNN, "torch's scaled dot product attention, by cuDNN alone"))
+
+    def load_baseline(self, baseline: Baseline) -> LibraryCall:
+        return LibraryCall(_by_cudnn) if baseline.name == CUDNN else super().load_baseline(baseline)
+
     def library(self, inputs: Mapping[str, torch.Tensor]) -> Any:
         """torch's scaled dot product attention, which chooses among its own kernels."""
         return torch.nn.functional.scaled_dot_product_attention(
             inputs["q"], inputs["k"], inputs["v"], is_causal=self.causal
         )
+
+
+def _by_cudnn(attention: Attention, inputs: Mapping[str, torch.Tensor], outputs: Any) -> torch.Tensor:
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+        found: torch.Tensor = attention.library(inputs)
+    return found

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.objectives.triton_child import (
     NAMES,
+    baselines_on_a_gpu,
     check,
     check_library,
     child,
@@ -111,3 +112,20 @@ def test_the_library_rounds_as_the_kernel_does(interpreter: ProcessPoolExecutor,
     """cuBLAS in full float32 is several times slower than in tf32: a kernel in tf32 had won by that."""
     assert interpreter.submit(rounding_of_libraries, name, "tf32").result()
     assert not interpreter.submit(rounding_of_libraries, name, "ieee").result()
+
+
+@pytest.mark.parametrize(
+    ("name", "workload", "names"),
+    [
+        ("triton-softmax", {}, ["torch", "torch-compile"]),
+        ("triton-attention", {}, ["torch", "torch-compile", "cudnn"]),
+        ("triton-attention", {"dtype": "float32"}, ["torch", "torch-compile"]),
+        ("triton-gemm", {"dtype": "float8_e4m3fn"}, ["torch", "torch-compile"]),
+        ("triton-gemm", {"dtype": "float8_e4m3fn", "k": 1000}, []),
+        ("triton-gemm", {"dtype": "float8_e5m2"}, []),
+    ],
+)
+def test_the_vendors_on_a_gpu_are_those_that_can_do_it(
+    interpreter: ProcessPoolExecutor, name: str, workload: dict[str, Any], names: list[str]
+) -> None:
+    assert interpreter.submit(baselines_on_a_gpu, name, workload).result() == names

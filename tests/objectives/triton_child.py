@@ -97,6 +97,16 @@ def rounding_of_libraries(name: str, precision: str) -> bool:
         return bool(torch.backends.cuda.matmul.allow_tf32)
 
 
+def baselines_on_a_gpu(name: str, workload: Mapping[str, Any]) -> list[str]:
+    """The names of the baselines that there would be on a GPU."""
+    import torch
+
+    with tempfile.TemporaryDirectory() as cache:
+        kernel = _objective(read_space(name), Path(cache), {**workload, "interpret": True})
+        kernel._device = torch.device("cuda:0")
+        return [baseline.name for baseline in kernel.baselines()]
+
+
 def check_planted(
     name: str, fault: tuple[str, str], workload: Mapping[str, Any], configuration: Configuration, seed: int
 ) -> float:
