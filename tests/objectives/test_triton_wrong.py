@@ -96,6 +96,11 @@ FAULTS: dict[str, tuple[str, tuple[str, str], dict[str, Any], dict[str, Any]]] =
     "attention: keys past the last count": (
         "triton-attention", UNMASKED_KEYS, {**HEADS, "causal": False}, {"block_n": 32},
     ),
+    "attention: some keys of the last rows of many are left out": (
+        "triton-attention",
+        ("inside = (key < keys)[:, None]", "inside = (key < keys)[:, None] & (key != keys - 40)[:, None]"),
+        {**HEADS, "length": 2000, "causal": True, "dtype": "bfloat16"}, {"block_m": 128, "block_n": 64},
+    ),
     "attention: the sum is not scaled down": (
         "triton-attention", ("total = total * shrink", "total = total"), {**HEADS, "causal": False},
         {"block_n": 16},
