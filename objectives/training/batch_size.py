@@ -1,8 +1,8 @@
 """``largest-batch``: how many windows of text a training takes at once before memory runs out.
 
 A trial is two updates of the language model by batches of one size; what fits once may fail when the
-optimiser has its state, so one would not do. Knob: ``batch``, any integer. Workload: that of
-``language-model``, and ``plan``: the rest of the plan of training (``dtype``, ``recompute``, ``optimiser``
+optimiser has its state, so one would not do. Knob: ``batch``, any integer. Workload: the sizes of
+``language-model``, ``sha256`` and ``device`` as there, and ``plan``: the rest of the plan of training (``dtype``, ``recompute``, ``optimiser``
 ...), which is not tuned here.
 
 Metrics: ``samples`` of an update, ``peak_memory`` in bytes, ``samples_per_s``. The answer is one for the
@@ -34,7 +34,7 @@ The answer is one for processes that do so too: ``MALLOC_MMAP_THRESHOLD_=65536``
 
 
 class LargestBatch(LanguageModel):
-    workload_facts = (*LanguageModel.workload_facts, "plan")
+    workload_facts = (*(name for name, _ in LanguageModel.least_sizes), "sha256", "device", "plan")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

@@ -113,6 +113,15 @@ def test_sizes_of_another_model_are_none_of_this_one(tmp_path: Path) -> None:
 
 @pytest.mark.torch
 @needs_torch
+def test_nor_are_facts_that_change_nothing(tmp_path: Path) -> None:
+    """The largest batch is that of two updates: it knows no epochs, and had passed over them."""
+    spec = ready("largest-batch", tmp_path).spec
+    with pytest.raises(InputError, match="unknown fact 'epochs' in workload"):
+        load_objective(spec.objective, Context({**spec.workload, "epochs": 3}, {}, tmp_path))
+
+
+@pytest.mark.torch
+@needs_torch
 def test_nor_is_a_misspelt_part_of_a_plan_or_a_device_passed_over(tmp_path: Path) -> None:
     for name, fact, misspelt in (
         ("largest-batch", "plan", {"dtpe": "bfloat16"}),
