@@ -1,9 +1,9 @@
 """``largest-batch``: how many windows of text a training takes at once before memory runs out.
 
 A trial is two updates of the language model by batches of one size; what fits once may fail when the
-optimiser has its state, so one would not do. Knob: ``batch``, any integer. Workload: the sizes of
-``language-model``, ``sha256`` and ``device`` as there, and ``plan``: the rest of the plan of training (``dtype``, ``recompute``, ``optimiser``
-...), which is not tuned here.
+optimiser has its state, so one would not do. Knob: ``batch``, any integer. Workload: the sizes, ``sha256``
+and ``device`` as of ``language-model``, and ``plan``: the rest of the plan of training (``dtype``,
+``recompute``, ``optimiser`` ...), which is not tuned here.
 
 Metrics: ``samples`` of an update, ``peak_memory`` in bytes, ``samples_per_s``. The answer is one for the
 memory cap of the space (``measure: {memory: ...}``; on a GPU: what it has).
