@@ -97,6 +97,13 @@ def rounding_of_libraries(name: str, precision: str) -> bool:
         return bool(torch.backends.cuda.matmul.allow_tf32)
 
 
+def arithmetic_of(name: str, workload: Mapping[str, Any]) -> str:
+    """The type whose peak the kernel's operations are held against."""
+    with tempfile.TemporaryDirectory() as cache:
+        kernel = _objective(read_space(name), Path(cache), {**workload, "interpret": True})
+        return str(kernel.work().arithmetic)
+
+
 def baselines_on_a_gpu(name: str, workload: Mapping[str, Any]) -> list[str]:
     """The names of the baselines that there would be on a GPU."""
     import torch
