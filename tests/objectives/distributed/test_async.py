@@ -68,7 +68,7 @@ def test_what_explodes_or_does_not_get_there_has_no_time(training: AsyncSgd) -> 
 @pytest.mark.torch
 @needs_torch
 def test_a_training_ends_when_its_time_is_up_and_is_validated_then(training: AsyncSgd) -> None:
-    """Workers that reduce among themselves went on until they were to be validated, or were taken for silent."""
+    """Workers that reduce among themselves went on until they were validated, or were taken for silent."""
     job, training.job = training.job, replace(training.job, target=1e-6, seconds=0.2, validate=10**6)
     try:
         for mode in MODES:
