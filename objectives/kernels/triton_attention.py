@@ -85,10 +85,11 @@ def attention(
 ):  # fmt: skip
     """One block of queries of one head. SPLIT: blocks of keys that need no mask have a loop of their own;
     REVERSED: the last queries, which see the most keys, come first."""
-    tile = tl.program_id(0)
+    tiles = tl.cdiv(length, BLOCK_M)
+    tile = tl.program_id(0) % tiles
     if REVERSED:
-        tile = tl.num_programs(0) - 1 - tile
-    head = tl.program_id(1).to(tl.int64)
+        tile = tiles - 1 - tile
+    head = (tl.program_id(0) // tiles).to(tl.int64)  # a grid's second side ends at 65,535
     q += head * length * D
     o += head * length * D
     k += head * keys * D
@@ -196,7 +197,7 @@ class Attention(TritonObjective):
         return (
             Launch(
                 attention,
-                (triton.cdiv(self.length, block_m), self.batch * self.heads),
+                (triton.cdiv(self.length, block_m) * self.batch * self.heads,),
                 {
                     "q": "q", "k": "k", "v": "v", "o": "o", "length": self.length, "keys": self.keys,
                     "scale": math.log2(math.e) / math.sqrt(self.head_dim),

@@ -18,6 +18,7 @@ from tests.objectives.triton_child import (
     check,
     check_library,
     child,
+    grids,
     needs_triton,
     read_space,
     rounding_of_libraries,
@@ -139,3 +140,10 @@ def test_each_type_is_held_against_a_peak_that_is_measured(interpreter: ProcessP
         for precision in ("tf32", "ieee"):
             workload = {"dtype": dtype, "precision": precision}
             assert interpreter.submit(arithmetic_of, "triton-gemm", workload).result() in ARITHMETIC, workload
+
+
+def test_any_number_of_heads_fits_a_grid(interpreter: ProcessPoolExecutor) -> None:
+    """They had been its second side, of which CUDA allows 65,535: every launch was an invalid argument."""
+    default = read_space("triton-attention").space.default()
+    workload = {"batch": 8192, "heads": 12, "length": 200}
+    assert interpreter.submit(grids, "triton-attention", workload, default).result() == [(2 * 8192 * 12,)]

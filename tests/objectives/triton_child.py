@@ -97,6 +97,13 @@ def rounding_of_libraries(name: str, precision: str) -> bool:
         return bool(torch.backends.cuda.matmul.allow_tf32)
 
 
+def grids(name: str, workload: Mapping[str, Any], configuration: Configuration) -> list[tuple[int, ...]]:
+    """How many programs each launch has, along each side."""
+    with tempfile.TemporaryDirectory() as cache:
+        kernel = _objective(read_space(name), Path(cache), {**workload, "interpret": True})
+        return [launch.grid for launch in kernel.launches(configuration)]
+
+
 def arithmetic_of(name: str, workload: Mapping[str, Any]) -> str:
     """The type whose peak the kernel's operations are held against."""
     with tempfile.TemporaryDirectory() as cache:
