@@ -6,6 +6,7 @@ import importlib.util
 import multiprocessing
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
@@ -164,9 +165,8 @@ def wide_arguments(
     name: str, workload: Mapping[str, Any], configuration: Configuration, cache: Path
 ) -> list[dict[str, str]]:
     """Of each launch: which of its numbers the kernel is given as 64 bits."""
-    from triton_compile import source_of  # beside the objectives
-
     kernel = _objective(read_space(name), cache, workload)
+    source_of = sys.modules["triton_compile"].source_of  # which lies beside the objectives
     types = kernel._types(configuration)
     signatures = [source_of(launch, types).signature for launch in kernel.launches(configuration)]
     return [
