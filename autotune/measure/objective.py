@@ -16,7 +16,7 @@ started and left behind are killed when its trial is over.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
@@ -109,6 +109,22 @@ class Context:
         if not isinstance(value, Real) or isinstance(value, bool) or not above < float(value) < math.inf:
             raise Infeasible(f"{name} should be a number above {above:g}, and is {value!r}")
         return float(value)
+
+    def choice(self, name: str, choices: Collection[str], default: str) -> str:
+        """A fact that is one of a few texts; ``default`` where the workload does not say, or ``null``."""
+        value = self.workload.get(name)
+        if value is None:
+            return default
+        if not isinstance(value, str) or value not in choices:
+            raise Infeasible(f"{name} should be one of {', '.join(choices)}, and is {value!r}")
+        return value
+
+    def flag(self, name: str) -> bool:
+        """A fact that is true or false; false where the workload does not say. The text ``no`` is neither."""
+        value = self.workload.get(name, False)
+        if not isinstance(value, bool):
+            raise Infeasible(f"{name} should be true or false, and is {value!r}")
+        return value
 
 
 def size_in(workload: Mapping[str, Any], name: str, default: int | None = None, *, least: int = 1) -> int:

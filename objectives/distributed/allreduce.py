@@ -54,7 +54,9 @@ class Pipeline:
         while len(self._flying) >= self.plan.depth:
             self._advance()
         piece = self._piece(given[part], out[part], part)
-        self._flying.append((piece, next(piece)))
+        works = next(piece, None)
+        if works is not None:  # one rank alone has nobody to wait for
+            self._flying.append((piece, works))
 
     def finish(self) -> None:
         """Until nothing is in flight."""

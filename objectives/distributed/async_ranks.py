@@ -27,6 +27,8 @@ UP, DOWN = 1, 2
 """Tags of messages to the server and from it."""
 
 _HEADER = 2
+_LATE_SECONDS = 10.0
+"""After its time a training may take so long to end."""
 _EXPLODED = 10.0
 """A validation loss so many times the first one does not come back."""
 
@@ -151,7 +153,8 @@ class Server(Member):
         """The models that the first worker sends, each answered when it is validated."""
         room = self.room()
         while not self.over:
-            self.rank.beat("wait", self.steps)
+            # The workers give signs of their own; it may well be long before the first of them asks.
+            self.rank.beat("wait", self.steps, within=self.job.seconds + _LATE_SECONDS)
             self.gloo.recv([room], 1, UP).wait()
             self.rank.beat("update")
             self.x = room[_HEADER:].clone()
@@ -159,16 +162,15 @@ class Server(Member):
             _finish([self.send(1, float(self.over), 0.0, self.x[:0])])
 
     def _count(self, steps: int) -> None:
-        """So many more steps are in the model; validate it now and then."""
+        """So many more steps are in the model; validate it now and then, and at its end."""
         before, self.steps = self.steps, self.steps + steps
         now = time.monotonic() - self.begin
         job = self.job
-        if self.steps // job.validate > before // job.validate or self.steps >= job.most_steps:
+        last = self.steps >= job.most_steps or now > job.seconds
+        if last or self.steps // job.validate > before // job.validate:
             self.last, self.at = self.validation_loss(), now
             exploded = not math.isfinite(self.last) or self.last > _EXPLODED * self.first
-            self.over = self.last <= job.target or exploded or self.steps >= job.most_steps
-        if now > job.seconds:
-            self.over = True
+            self.over = last or self.last <= job.target or exploded
 
     def validation_loss(self) -> float:
         vector_to_parameters(self.x, self.model.parameters())
@@ -184,7 +186,7 @@ class Worker(Member):
         _wait_until(self.rank, begin)
         match self.plan.mode:
             case "allreduce":
-                self._reduce()
+                self._reduce(begin + self.job.seconds)
             case "easgd":
                 self._elastic()
             case _:
@@ -225,8 +227,11 @@ class Worker(Member):
             version = int(room[1])
             self.x -= self.plan.elastic * (self.x - room[_HEADER:])
 
-    def _reduce(self) -> None:
-        """The last element of what is reduced says whether it is over, so that all stop at the same step."""
+    def _reduce(self, until: float) -> None:
+        """The last element of what is reduced says whether it is over, so that all stop at the same step.
+
+        The first worker asks whether it is: every so many steps, and when the time (monotonic) is up.
+        """
         assert self.others is not None
         answer, asked, over = torch.empty(_HEADER), None, False
         every = max(1, self.job.validate // self.workers)
@@ -236,7 +241,7 @@ class Worker(Member):
             if total[-1]:
                 break
             self.descend(total[:-1] / self.workers)
-            if self.rank.rank == 1 and self.number % every == 0:
+            if self.rank.rank == 1 and (self.number % every == 0 or time.monotonic() > until):
                 if asked is not None:
                     over = self._answered(asked, answer)
                 asked = None if over else self.send(0, self.number, 0.0, self.x)

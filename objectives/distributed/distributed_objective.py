@@ -22,7 +22,10 @@ from autotune.measure.groups.device import Device, Link
 from autotune.measure.groups.group import STALL_SECONDS, ProcessGroup
 from autotune.measure.groups.network import Loopback, Network
 from autotune.measure.groups.objective import GroupObjective
-from autotune.measure.objective import Context, size_in
+from autotune.measure.objective import Context, Infeasible, size_in
+
+MOST_RANKS = 64
+"""Each is a process. Seeds of ranks are told apart up to so many."""
 
 
 class DistributedObjective(GroupObjective):
@@ -59,7 +62,11 @@ class DistributedObjective(GroupObjective):
 def devices_of(workload: Mapping[str, Any]) -> tuple[Device, ...]:
     """Raises ``ValueError`` for what is no description of devices, ``Infeasible`` for no number of them."""
     world = size_in(workload, "world", 2)
-    own = list(workload.get("devices", ()))
+    if world > MOST_RANKS:
+        raise Infeasible(f"{world:,} ranks are more than one machine starts; {MOST_RANKS} at most")
+    own = workload.get("devices") or []
+    if not isinstance(own, list | tuple) or not all(isinstance(device, Mapping) for device in own):
+        raise Infeasible(f"devices should be a list like [{{}}, {{cpu: 0.5}}], by ranks, and is {own!r}")
     if len(own) > world:
         raise ValueError(f"workload: {world} ranks, and devices for {len(own)}")
     shared = workload.get("link")

@@ -38,12 +38,12 @@ class DistributedMatmul(GroupObjective):
         super().__init__(context)
         workload = context.workload
         self.n = context.size("n")
-        self.limit = float(workload.get("limit", 1.0))
+        self.limit = context.amount("limit") if "limit" in workload else 1.0
         if self.n % WORLD:
             raise ValueError(f"n is {self.n}, and should be a multiple of {WORLD}")
         link = None
         if "bandwidth" in workload:
-            link = Link(float(workload["bandwidth"]), float(workload.get("latency", 0.0)))
+            link = Link(context.amount("bandwidth"), float(workload.get("latency", 0.0)))
         cpu = workload.get("cpu")
         self.devices = (Device(allowed_here(), None if cpu is None else float(cpu), None, link),) * WORLD
 

@@ -63,14 +63,15 @@ class Placement(GroupObjective):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        described = context.workload["devices"]
-        if not isinstance(described, Mapping):
+        described = context.workload.get("devices")
+        if not isinstance(described, Mapping) or not described:
             keys = ", ".join(KEYS)
             raise ValueError(f"workload.devices has {keys} by the name of a device, not {described!r}")
         self.names = tuple(str(name) for name in described)
         for name in self.names:
             require_known(described[name], KEYS, f"workload.devices.{name}")
-        self.devices = tuple(_device(described[name], context.workload) for name in self.names)
+        runtime = context.amount("runtime_mib") if "runtime_mib" in context.workload else RUNTIME_MIB
+        self.devices = tuple(_device(described[name], runtime) for name in self.names)
         testbed.links_of(self.devices)  # an error in the space file is one before the first trial
         self.caps = tuple(float(described[name].get("memory_mib", np.inf)) for name in self.names)
         self.sizes = sizes_of(context.workload)
@@ -160,10 +161,9 @@ def step_seconds(parts: Sequence[placement_rank.Stepped]) -> float:
     return statistics.median(end - begin for begin, end in zip(begins, ends, strict=True))
 
 
-def _device(described: Mapping[str, Any], workload: Mapping[str, Any]) -> Device:
+def _device(described: Mapping[str, Any], runtime: float) -> Device:
     cpu = described.get("cpu")
     cap = described.get("memory_mib")
-    runtime = float(workload.get("runtime_mib", RUNTIME_MIB))
     link = None
     if "latency" in described and "bandwidth" not in described:
         raise ValueError("the latency of a device is that of its link, which needs a bandwidth")

@@ -21,7 +21,7 @@ import torch.nn.functional as F  # noqa: N812 - as everybody calls it
 from torch import nn
 
 from autotune.measure.facts import require_known
-from autotune.measure.objective import size_in
+from autotune.measure.objective import Infeasible, size_in
 
 MIXED = 7919
 """What an item's number is multiplied by in its seed, so that no two items of near seeds begin alike."""
@@ -88,6 +88,10 @@ def sizes_of(workload: Mapping[str, Any]) -> Mapping[str, Any]:
     others = {name for sizes in SIZES.values() for name in sizes}
     require_known([name for name in workload if name in others], own, f"the workload of a {kind}")
     sizes = {name: size_in(workload, name, n, least=name not in MAY_BE_NONE) for name, n in own.items()}
+    if sizes.get("width", 0) % sizes.get("heads", 1):
+        raise Infeasible(
+            f"a width of {sizes['width']} has no {sizes['heads']} equal parts, one for each of the heads"
+        )
     return {"model": kind, **sizes}
 
 

@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from autotune.measure.kernels.cuda_objective import Block, CudaObjective, Loaded, Tensor, Vendor
+from autotune.measure.kernels.cuda_objective import Block, CudaObjective, Loaded, Tensor
+from autotune.measure.kernels.library_call import LibraryCall
 from autotune.measure.kernels.roofline import Work
 from autotune.measure.objective import Baseline, Context
 from autotune.space.configuration import Configuration
@@ -90,7 +91,7 @@ class Gemm(CudaObjective):
     def baselines(self) -> tuple[Baseline, ...]:
         return (Baseline("torch", "torch.matmul in full float32: cuBLAS on an NVIDIA GPU"),)
 
-    def load_baseline(self, baseline: Baseline) -> Vendor:
+    def load_baseline(self, baseline: Baseline) -> LibraryCall:
         import torch
 
         torch.backends.cuda.matmul.allow_tf32 = False
@@ -98,4 +99,4 @@ class Gemm(CudaObjective):
         def product(gemm: Gemm, inputs: Mapping[str, Tensor], outputs: Mapping[str, Tensor]) -> None:
             torch.matmul(inputs["a"], inputs["b"], out=outputs["c"])
 
-        return product
+        return LibraryCall(product)

@@ -16,7 +16,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from autotune.measure.kernels.cuda_objective import Block, CudaObjective, Loaded, Tensor, Vendor
+from autotune.measure.kernels.cuda_objective import Block, CudaObjective, Loaded, Tensor
+from autotune.measure.kernels.library_call import LibraryCall
 from autotune.measure.kernels.roofline import Work
 from autotune.measure.objective import Baseline, Context, Infeasible
 from autotune.space.configuration import Configuration
@@ -42,8 +43,8 @@ class Nms(CudaObjective):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.count = context.size("boxes")
-        self.threshold = float(context.workload["threshold"])
-        if not (0 < self.threshold < 1 and (8 * self.threshold).is_integer()):
+        self.threshold = context.amount("threshold")
+        if not (self.threshold < 1 and (8 * self.threshold).is_integer()):
             raise Infeasible(f"the threshold must be a multiple of 1/8 between 0 and 1, not {self.threshold}")
         self._mask: Tensor | None = None
 
@@ -136,7 +137,7 @@ class Nms(CudaObjective):
             return ()
         return (Baseline("torchvision", "torchvision's nms, which sorts the boxes by score first"),)
 
-    def load_baseline(self, baseline: Baseline) -> Vendor:
+    def load_baseline(self, baseline: Baseline) -> LibraryCall:
         import torch
         import torchvision
 
@@ -148,4 +149,4 @@ class Nms(CudaObjective):
             outputs["kept"].zero_()
             outputs["kept"][kept] = 1
 
-        return suppress
+        return LibraryCall(suppress)

@@ -58,8 +58,9 @@ class Suppression(CompiledC):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.boxes, self.objects = context.size("boxes"), context.size("objects")
-        self.overlap = float(context.workload["overlap"])
-        if (self.overlap * PARTS) % 1 or not 0 < self.overlap < 1:
+        context.size("threads", 1)  # only a rule of the space uses it
+        self.overlap = context.amount("overlap")
+        if (self.overlap * PARTS) % 1 or not self.overlap < 1:
             raise Infeasible(f"the overlap must be a multiple of 1/{PARTS} in (0, 1), not {self.overlap}")
 
     def flags(self, configuration: Configuration) -> tuple[str, ...]:

@@ -28,6 +28,15 @@ DIVISOR = 16
 """Of addresses and numbers, in bytes and units: what Triton specialises a kernel for."""
 
 
+class Wide(int):
+    """A number that a kernel is given as 64 bits, whatever its size: products of it do not fit 32."""
+
+
+def stride(elements: int, count: int) -> int:
+    """How far apart ``count`` things of one tile are: :class:`Wide` where the last is 2^31 elements away."""
+    return Wide(elements) if elements * count >= 2**31 else elements
+
+
 @dataclass(frozen=True)
 class Launch:
     """A kernel and what it is called with.
@@ -80,7 +89,8 @@ def source_of(launch: Launch, types: Mapping[str, str]) -> ASTSource:
             signature[name] = "constexpr"
             constants[name] = 1
         else:
-            signature[name] = "i32" if -(2**31) <= value < 2**31 else "i64"
+            narrow = -(2**31) <= value < 2**31 and not isinstance(value, Wide)
+            signature[name] = "i32" if narrow else "i64"
             if value % DIVISOR == 0:
                 attributes[(position,)] = aligned
     signature |= dict.fromkeys(launch.constants, "constexpr")

@@ -13,7 +13,7 @@ What takes how long in the interpreter says nothing of a GPU. So it is used only
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ import triton
 from triton_compile import Binary, Launch, compile_kernel, compile_launch
 
 from autotune.measure.kernels.device_objective import DeviceObjective
+from autotune.measure.kernels.library_call import LibraryCall
 from autotune.measure.objective import Baseline, Code, Context, Infeasible
 from autotune.space.configuration import Configuration
 
@@ -48,6 +49,9 @@ FLOATS: Mapping[str, torch.dtype] = {
     "float16": torch.float16,
     "bfloat16": torch.bfloat16,
 }
+
+PRECISIONS = ("tf32", "ieee")
+"""How factors of float32 products may be rounded."""
 
 FENCE_BYTES = 64 * 1024
 """NaN before and behind each input: a kernel that reads past its end computes NaN."""
@@ -87,23 +91,6 @@ class Kernel:
         raise KeyError(f"no input, output or scratch tensor is called {value!r}")
 
 
-@dataclass(frozen=True)
-class LibraryCall:
-    """A baseline of PyTorch's. What it returns is copied to the outputs only where they are looked at."""
-
-    function: Callable[[Tensors, Tensors], Any]
-    copies: bool = False
-
-    def __call__(self, inputs: Tensors, outputs: Tensors) -> None:
-        returned = self.function(inputs, outputs)
-        if not self.copies or returned is None:
-            return
-        tensors = returned if isinstance(returned, tuple) else (returned,)
-        for output, tensor in zip(outputs.values(), tensors, strict=True):
-            if tensor.data_ptr() != output.data_ptr():
-                output.copy_(tensor.reshape(output.shape))
-
-
 class TritonObjective(DeviceObjective):
     """Base class of Triton kernels: subclasses define the problem, ``launches`` and ``library``.
 
@@ -113,12 +100,15 @@ class TritonObjective(DeviceObjective):
 
     device_facts = (*DeviceObjective.device_facts, "interpret")
 
+    rounds: bool = False
+    """Whether factors of float32 products may be rounded to tf32, by the kernel and by the library alike."""
+
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         known = context.device.get("compute_capability")
         self.capability: float | None = float(known) if known is not None else None
         self.interpreted = bool(triton.knobs.runtime.interpret)
-        wanted = bool(context.workload.get("interpret", False))
+        wanted = context.flag("interpret")
         if self.interpreted and not wanted:
             raise Infeasible(
                 "TRITON_INTERPRET is set, and times in Triton's interpreter say nothing of a GPU; to try the "
@@ -225,15 +215,8 @@ class TritonObjective(DeviceObjective):
         }
         return Kernel(starts, scratch)
 
-    def call(
-        self, loaded: Kernel | LibraryCall, inputs: Tensors, outputs: Mapping[str, torch.Tensor]
-    ) -> None:
+    def call(self, loaded: Kernel, inputs: Tensors, outputs: Mapping[str, torch.Tensor]) -> None:
         loaded(inputs, outputs)
-
-    def check(self, loaded: Kernel | LibraryCall, rng: np.random.Generator) -> Mapping[str, float]:
-        if isinstance(loaded, LibraryCall):
-            loaded = replace(loaded, copies=True)
-        return super().check(loaded, rng)
 
     def _start(self, launch: Launch, types: Mapping[str, str]) -> Callable[..., Any]:
         if self.interpreted:
@@ -274,18 +257,17 @@ class TritonObjective(DeviceObjective):
         return library, Baseline("torch-compile", "torch.compile, mode max-autotune, without CUDA graphs")
 
     def load_baseline(self, baseline: Baseline) -> LibraryCall:
+        # Else the library multiplies in full float32 where the kernel rounds to tf32, and loses by that.
+        torch.backends.cuda.matmul.allow_tf32 = self.rounds
         if baseline.name == "torch-compile":
             compiled = torch.compile(self.library, mode="max-autotune-no-cudagraphs", dynamic=False)
-            return LibraryCall(lambda inputs, outputs: compiled(inputs))
-        return LibraryCall(self.library_into)
+            return LibraryCall(lambda _, inputs, outputs: compiled(inputs))
+        return LibraryCall(lambda _, inputs, outputs: self.library_into(inputs, outputs))
 
 
 def float_type(context: Context) -> torch.dtype:
     """The workload's ``dtype``, default ``float32``."""
-    name = str(context.workload.get("dtype", "float32"))
-    if name not in FLOATS:
-        raise Infeasible(f"the dtype of this kernel is one of {', '.join(FLOATS)}, not {name}")
-    return FLOATS[name]
+    return FLOATS[context.choice("dtype", FLOATS, default="float32")]
 
 
 def fenced(values: torch.Tensor) -> torch.Tensor:

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 import triton
 import triton.language as tl
-from triton_compile import Launch
+from triton_compile import Launch, stride
 from triton_objective import Shape, TritonObjective, float_type
 
 from autotune.measure.kernels.roofline import Work
@@ -101,7 +101,13 @@ class Reduction(TritonObjective):
         first = Launch(
             sums,
             (triton.cdiv(self.kept, kept), parts),
-            self._arguments("x", "partial" if parts > 1 else "y", self.reduced, strides, parts),
+            self._arguments(
+                "x",
+                "partial" if parts > 1 else "y",
+                self.reduced,
+                (stride(strides[0], min(kept, self.kept)), stride(strides[1], min(reduced, self.reduced))),
+                parts,
+            ),
             {"KEPT": kept, "REDUCED": reduced, "STAGES": int(configuration["stages"])},
             warps=int(configuration["warps"]),
             stages=int(configuration["stages"]),
@@ -112,7 +118,7 @@ class Reduction(TritonObjective):
         second = Launch(
             sums,
             (triton.cdiv(self.kept, block), 1),
-            self._arguments("partial", "y", parts, (1, self.kept), 1),
+            self._arguments("partial", "y", parts, (1, stride(self.kept, parts)), 1),
             {"KEPT": block, "REDUCED": triton.next_power_of_2(parts), "STAGES": 1},
         )
         return first, second

@@ -1,9 +1,9 @@
 """``largest-batch``: how many windows of text a training takes at once before memory runs out.
 
 A trial is two updates of the language model by batches of one size; what fits once may fail when the
-optimiser has its state, so one would not do. Knob: ``batch``, any integer. Workload: that of
-``language-model``, and ``plan``: the rest of the plan of training (``dtype``, ``recompute``, ``optimiser``
-...), which is not tuned here.
+optimiser has its state, so one would not do. Knob: ``batch``, any integer. Workload: the sizes, ``sha256``
+and ``device`` as of ``language-model``, and ``plan``: the rest of the plan of training (``dtype``,
+``recompute``, ``optimiser`` ...), which is not tuned here.
 
 Metrics: ``samples`` of an update, ``peak_memory`` in bytes, ``samples_per_s``. The answer is one for the
 memory cap of the space (``measure: {memory: ...}``; on a GPU: what it has).
@@ -24,7 +24,7 @@ from training_plan import Plan
 
 from autotune.measure.facts import require_known
 from autotune.measure.libc import map_large_blocks
-from autotune.measure.objective import Baseline, Context
+from autotune.measure.objective import Baseline, Context, Infeasible
 
 UPDATES = 2
 
@@ -34,12 +34,15 @@ The answer is one for processes that do so too: ``MALLOC_MMAP_THRESHOLD_=65536``
 
 
 class LargestBatch(LanguageModel):
-    workload_facts = (*LanguageModel.workload_facts, "plan")
+    workload_facts = (*(name for name, _ in LanguageModel.least_sizes), "sha256", "device", "plan")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.fixed = context.workload.get("plan", {})
+        if not isinstance(self.fixed, Mapping):
+            raise Infeasible(f"plan should have parts of a plan of training by name, and is {self.fixed!r}")
         require_known(self.fixed, [field.name for field in fields(Plan)], "workload.plan")
+        Plan.of(self.fixed)  # what it has no such choice of is an error of the space file
 
     def load(self, prepared: Any) -> Plan:
         map_large_blocks(MAPPED_BYTES)

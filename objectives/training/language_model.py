@@ -12,7 +12,7 @@ from training_models import Blocks, language_model
 from training_objective import Textbook, TrainingObjective
 from training_plan import Plan
 
-from autotune.measure.objective import Context
+from autotune.measure.objective import Context, Infeasible
 
 
 class LanguageModel(TrainingObjective):
@@ -31,6 +31,9 @@ class LanguageModel(TrainingObjective):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
+        width, heads = self.sizes["width"], self.sizes["heads"]
+        if width % heads:
+            raise Infeasible(f"a width of {width} has no {heads} equal parts, one for each of the heads")
         wanted = context.workload.get("sha256")
         if wanted and wanted != (found := hash_of(python_help())):
             raise ValueError(

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from autotune.measure.objective import Infeasible
 from autotune.measure.prepared_data import PreparedData
 
 Arrays = dict[str, NDArray[np.generic]]
@@ -77,6 +78,8 @@ def text(cache: PreparedData, context: int) -> Data:
         for name, first, last in zip(PARTS, ends, ends[1:], strict=False):
             part = codes[first:last]
             count = (len(part) - 1) // context
+            if not count:
+                raise Infeasible(f"a context of {context:,} characters is longer than a tenth of the text")
             made[f"{name}_inputs"] = part[: count * context].reshape(count, context)
             made[f"{name}_targets"] = part[1 : count * context + 1].reshape(count, context)
         return made

@@ -72,10 +72,11 @@ class TrainingObjective(Objective):
         self.sizes = {name: context.size(name, least=least) for name, least in self.least_sizes}
         self._checked: dict[Plan, float] = {}
         self.device = find_device(str(context.workload.get("device", "auto")))
-        self.target = context.workload.get("target")
-        self.until = str(context.workload.get("until", "budget"))
-        if self.until not in ("budget", "target"):
-            raise ValueError(f"workload.until is {self.until!r}, and should be 'budget' or 'target'")
+        context.size("epochs", 1)  # a space with early stopping need not say
+        context.size("step_samples", 0, least=0)
+        said = context.workload.get("target")
+        self.target = None if said is None else context.amount("target")
+        self.until = context.choice("until", ("budget", "target"), default="budget")
         if self.until == "target" and self.target is None:
             raise ValueError("workload.until is 'target', but there is no workload.target")
 
@@ -143,7 +144,7 @@ class TrainingObjective(Objective):
             loss, accuracy = training.validate()
             if not np.isfinite(loss):
                 raise Diverged(f"the validation loss is {loss} after {step} steps")
-            if self.target is not None and progress.reached is None and loss <= float(self.target):
+            if self.target is not None and progress.reached is None and loss <= self.target:
                 progress.reached = progress.seconds
             metrics = self._metrics(training, loss, accuracy)
             if file is not None and self.report.may_pause(step):
@@ -171,7 +172,7 @@ class TrainingObjective(Objective):
         if progress.reached is not None:
             metrics["time_to_target"] = progress.reached
         if self.target is not None:
-            metrics["gap"] = loss - float(self.target)
+            metrics["gap"] = loss - self.target
         return metrics
 
     # -- memory --------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ def gradient_error(make: MakeModel, data: Data, plan: Plan, seed: int, device: t
     The last micro-batch is one short where it can be. Raises :class:`WrongAnswer` past :data:`TOLERANCES`.
     """
     small = computing(plan)
-    count = max(small.samples - 1, 1)
+    count = min(max(small.samples - 1, 1), len(data.train))
     own = _gradient(Training(make, data, small, seed, 1, count, device), count)
     plain = Plan(batch=count)
     right = _gradient(Training(make, data, plain, seed, 1, count, device), count)

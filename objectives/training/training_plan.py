@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from training_schedule import coupled
+from training_schedule import COUPLINGS, SCHEDULES, coupled
+
+CHOICES: Mapping[str, Collection[str]] = {
+    "schedule": SCHEDULES,
+    "coupling": tuple(COUPLINGS),
+    "optimiser": ("sgd", "adamw"),
+    "dtype": ("float32", "bfloat16", "float16"),
+    "scaling": ("dynamic", "static"),
+}
 
 
 @dataclass(frozen=True)
@@ -45,6 +53,13 @@ class Plan:
     recompute: bool = False
     """Keep only what goes into each block, and compute the rest again in the backward pass (T. Chen et al.,
     *Training Deep Nets with Sublinear Memory Cost*, arXiv:1604.06174)."""
+
+    def __post_init__(self) -> None:
+        for name, choices in CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise ValueError(
+                    f"there is no {name} {getattr(self, name)!r}; there are {', '.join(choices)}"
+                )
 
     @classmethod
     def of(cls, knobs: Mapping[str, Any]) -> Plan:

@@ -90,7 +90,7 @@ def test_a_planted_fault_is_caught(
 
 def test_a_threshold_that_float32_rounds_is_refused(spec: StudySpec, cache: Path) -> None:
     with pytest.raises(InputError, match="multiple of 1/8"):
-        load_objective(spec.objective, Context({"boxes": 8, "threshold": 0.7}, {}, cache))
+        load_objective(spec.objective, Context({"boxes": 8, "threshold": 0.7, "device": "cpu"}, {}, cache))
 
 
 @compiles

@@ -113,6 +113,15 @@ def test_sizes_of_another_model_are_none_of_this_one(tmp_path: Path) -> None:
 
 @pytest.mark.torch
 @needs_torch
+def test_nor_are_facts_that_change_nothing(tmp_path: Path) -> None:
+    """The largest batch is that of two updates: it knows no epochs, and had passed over them."""
+    spec = ready("largest-batch", tmp_path).spec
+    with pytest.raises(InputError, match="unknown fact 'epochs' in workload"):
+        load_objective(spec.objective, Context({**spec.workload, "epochs": 3}, {}, tmp_path))
+
+
+@pytest.mark.torch
+@needs_torch
 def test_nor_is_a_misspelt_part_of_a_plan_or_a_device_passed_over(tmp_path: Path) -> None:
     for name, fact, misspelt in (
         ("largest-batch", "plan", {"dtpe": "bfloat16"}),
@@ -123,3 +132,53 @@ def test_nor_is_a_misspelt_part_of_a_plan_or_a_device_passed_over(tmp_path: Path
         with pytest.raises(InputError, match=f"unknown fact '[a-z]+' in workload.{fact}") as refused:
             load_objective(spec.objective, Context({**spec.workload, fact: misspelt}, {}, tmp_path))
         assert "did you mean" in str(refused.value)
+
+
+@pytest.mark.torch
+@needs_torch
+@pytest.mark.parametrize(
+    ("name", "fact", "value", "said"),
+    [
+        ("cuda-gemm", "device", "gpu", "device should be cpu, cuda or"),
+        ("cuda-nms", "threshold", "half", "threshold should be a number above 0"),
+        ("triton-gemm", "m", -4, "m should be a whole number"),
+        ("triton-gemm", "k", True, "k should be a whole number"),
+        ("triton-gemm", "b_order", "rows", "b_order should be one of row, column"),
+        ("triton-attention", "length", 1.5, "length should be a whole number"),
+        ("triton-attention", "causal", "no", "causal should be true or false"),
+        ("triton-softmax", "dtype", "half", "dtype should be one of float32"),
+        ("nms-c", "threads", "all", "threads should be a whole number"),
+        ("digits-mlp", "epochs", "x", "epochs should be a whole number"),
+        ("digits-mlp", "step_samples", -1, "step_samples should be a whole number, 0 or more"),
+        ("digits-cnn", "target", "low", "target should be a number above 0"),
+        ("language-model", "heads", 5, "a width of 64 has no 5 equal parts"),
+        ("placement-pipeline", "heads", 5, "a width of 64 has no 5 equal parts"),
+        ("placement-graph", "runtime_mib", -1, "runtime_mib should be a number above 0"),
+        ("placement-graph", "devices", {}, "workload.devices has cpu"),
+        ("distributed-matmul", "limit", -1, "limit should be a number above 0"),
+        ("comm-allreduce", "world", 10**12, "more than one machine starts; 64 at most"),
+        ("comm-ddp", "devices", 3, "devices should be a list like"),
+    ],
+)
+def test_a_fact_that_means_nothing_is_refused_before_the_first_trial(
+    tmp_path: Path, name: str, fact: str, value: object, said: str
+) -> None:
+    """Some had been taken for their default, others had failed in every trial; a million ranks were begun."""
+    if name.startswith("triton"):
+        pytest.importorskip("triton")
+    gpu = name.startswith(("triton", "cuda"))
+    device = device_facts("h100" if gpu else None)
+    spec = read_spec(SPACES / f"{name}.yaml", device=device)
+    with pytest.raises(InputError, match=said):
+        load_objective(spec.objective, Context({**spec.workload, fact: value}, device, tmp_path))
+
+
+@pytest.mark.torch
+@needs_torch
+def test_the_emulator_has_to_be_asked_for(tmp_path: Path) -> None:
+    """On a machine without a GPU its times had been a winner's speed-up."""
+    workload = read_spec(SPACES / "cuda-gemm.yaml", device=device_facts("h100")).workload
+    spec = PythonObjective("cuda_gemm.py:Gemm", SPACES.parent / "objectives" / "kernels")
+    with pytest.raises(InputError, match="there is no GPU here; an emulator can try the kernels out"):
+        load_objective(spec, Context(workload, {"kind": "cpu"}, tmp_path))
+    load_objective(spec, Context({**workload, "device": "cpu"}, {"kind": "cpu"}, tmp_path))

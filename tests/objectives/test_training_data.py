@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from autotune.measure.objective import Infeasible
 from autotune.measure.prepared_data import PreparedData
 from tests.objectives.training import importable
 
@@ -57,3 +58,8 @@ def test_two_machines_with_the_same_data_know_it(tmp_path: Path, cache: Prepared
     assert digits(again).sha256 == digits(cache).sha256
     assert text(again, 16).sha256 == text(cache, 16).sha256 != text(cache, 32).sha256
     assert hash_of("a") != hash_of("b")
+
+
+def test_a_text_that_is_shorter_than_a_window_is_refused(cache: PreparedData) -> None:
+    with pytest.raises(Infeasible, match="a context of 1,000,000 characters is longer than a tenth"):
+        text(cache, 1_000_000)

@@ -20,6 +20,7 @@ pytestmark = [pytest.mark.torch, needs_torch]
 torch: Any = pytest.importorskip("torch")
 importable()
 
+import training_data  # noqa: E402
 import training_oracle  # noqa: E402
 import training_precision  # noqa: E402
 from training_loop import Training  # noqa: E402
@@ -199,3 +200,17 @@ def test_every_baseline_trains(objectives: dict[str, Any], name: str) -> None:
     for baseline in objective.baselines():
         values = objective.measure(objective.load_baseline(baseline), np.random.default_rng(0)).values
         assert np.isfinite(values["loss"]), baseline.name
+
+
+def test_a_gradient_is_checked_on_no_more_samples_than_there_are(objectives: dict[str, Any]) -> None:
+    """Of a text in long windows there are few; the check had failed with an index."""
+    objective = objectives["digits-mlp"]
+    few = training_data.Part(objective.data.train.inputs[:5], objective.data.train.targets[:5])
+    data = replace(objective.data, train=few)
+    assert gradient_error(objective.make_model, data, Plan(batch=8, accumulate=2), 0, CPU) < 1e-4
+
+
+@pytest.mark.parametrize("part", [{"dtype": "float64"}, {"schedule": "none"}, {"coupling": "cubic"}])
+def test_a_plan_is_of_what_there_is(part: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match=f"there is no {next(iter(part))} '.*'; there are"):
+        Plan.of(part)

@@ -11,7 +11,15 @@ import pytest
 from autotune.errors import InputError
 from autotune.measure.objective import Infeasible
 from autotune.space.configuration import Configuration
-from tests.objectives.triton_child import NAMES, child, compile_only, construct, needs_triton, read_space
+from tests.objectives.triton_child import (
+    NAMES,
+    child,
+    compile_only,
+    construct,
+    needs_triton,
+    read_space,
+    wide_arguments,
+)
 
 pytestmark = [pytest.mark.torch, needs_triton]
 
@@ -51,6 +59,47 @@ def test_a_size_of_one_compiles(compiler: ProcessPoolExecutor, name: str, tmp_pa
     sizes = ("m", "n", "k", "rows", "columns", "batch", "heads", "length", "head_dim")
     ones = dict.fromkeys((size for size in sizes if size in read_space(name).workload), 1)
     assert compiler.submit(compile_only, name, ones, small(name), tmp_path).result()["fingerprint"]
+
+
+@pytest.mark.parametrize(
+    ("name", "workload", "knobs", "wide"),
+    [
+        ("triton-gemm", {}, {}, [set()]),
+        ("triton-gemm", {"m": 512, "n": 64, "k": 2**24}, {"block_m": 256}, [{"a_row"}]),
+        ("triton-gemm", {"m": 8, "n": 64, "k": 2**24}, {"block_m": 256}, [set()]),
+        (
+            "triton-gemm",
+            {"m": 128, "n": 2**24, "k": 128},
+            {"block_m": 128, "block_k": 128},
+            [{"b_row", "c_row"}],
+        ),
+        (
+            "triton-gemm",
+            {"m": 64, "n": 512, "k": 2**24, "b_order": "column"},
+            {"block_n": 256},
+            [{"b_column"}],
+        ),
+        ("triton-reduction", {"axis": 0}, {}, [set()]),
+        ("triton-reduction", {"rows": 4096, "columns": 2**20}, {"block_reduced": 2048}, [{"reduced_stride"}]),
+        ("triton-reduction", {"rows": 2**20, "columns": 4096, "axis": 1}, {"block_kept": 1024}, [set()]),
+        ("triton-reduction", {"rows": 2**11, "columns": 2**22}, {"parts": 512}, [set(), {"reduced_stride"}]),
+    ],
+)
+def test_strides_that_do_not_fit_32_bits_over_a_tile_have_64(
+    compiler: ProcessPoolExecutor,
+    tmp_path: Path,
+    name: str,
+    workload: dict[str, object],
+    knobs: dict[str, int],
+    wide: list[set[str]],
+) -> None:
+    """The product of a row within a tile and such a stride had been another address."""
+    arguments = (name, workload, small(name, **knobs), tmp_path)
+    found = compiler.submit(wide_arguments, *arguments).result()
+    part = {"part_stride"}  # of a whole partial sum, and of no matter here
+    assert [set(one) - part for one in found] == wide
+    if any(wide):
+        assert compiler.submit(compile_only, *arguments).result()["fingerprint"]
 
 
 def test_what_is_split_has_a_second_launch(compiler: ProcessPoolExecutor, tmp_path: Path) -> None:

@@ -10,13 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from autotune.measure.gpu.peaks import ARITHMETIC
 from tests.objectives.triton_child import (
     NAMES,
+    arithmetic_of,
+    baselines_on_a_gpu,
     check,
     check_library,
     child,
+    grids,
     needs_triton,
     read_space,
+    rounding_of_libraries,
     sampled,
 )
 
@@ -103,3 +108,42 @@ def test_pytorch_is_a_baseline_and_right(
 ) -> None:
     errors = interpreter.submit(check_library, name, workload).result()
     assert list(errors) == ["torch"] and errors["torch"] < 1e-2
+
+
+@pytest.mark.parametrize("name", ["triton-gemm", "triton-attention"])
+def test_the_library_rounds_as_the_kernel_does(interpreter: ProcessPoolExecutor, name: str) -> None:
+    """cuBLAS in full float32 is several times slower than in tf32: a kernel in tf32 had won by that."""
+    assert interpreter.submit(rounding_of_libraries, name, "tf32").result()
+    assert not interpreter.submit(rounding_of_libraries, name, "ieee").result()
+
+
+@pytest.mark.parametrize(
+    ("name", "workload", "names"),
+    [
+        ("triton-softmax", {}, ["torch", "torch-compile"]),
+        ("triton-attention", {}, ["torch", "torch-compile", "cudnn"]),
+        ("triton-attention", {"dtype": "float32"}, ["torch", "torch-compile"]),
+        ("triton-gemm", {"dtype": "float8_e4m3fn"}, ["torch", "torch-compile"]),
+        ("triton-gemm", {"dtype": "float8_e4m3fn", "k": 1000}, []),
+        ("triton-gemm", {"dtype": "float8_e5m2"}, []),
+    ],
+)
+def test_the_vendors_on_a_gpu_are_those_that_can_do_it(
+    interpreter: ProcessPoolExecutor, name: str, workload: dict[str, Any], names: list[str]
+) -> None:
+    assert interpreter.submit(baselines_on_a_gpu, name, workload).result() == names
+
+
+def test_each_type_is_held_against_a_peak_that_is_measured(interpreter: ProcessPoolExecutor) -> None:
+    """Of ``float8_e5m2`` none is: its roofline had been that of its memory alone."""
+    for dtype in ("float16", "bfloat16", "float32", "float8_e4m3fn", "float8_e5m2"):
+        for precision in ("tf32", "ieee"):
+            workload = {"dtype": dtype, "precision": precision}
+            assert interpreter.submit(arithmetic_of, "triton-gemm", workload).result() in ARITHMETIC, workload
+
+
+def test_any_number_of_heads_fits_a_grid(interpreter: ProcessPoolExecutor) -> None:
+    """They had been its second side, of which CUDA allows 65,535: every launch was an invalid argument."""
+    default = read_space("triton-attention").space.default()
+    workload = {"batch": 8192, "heads": 12, "length": 200}
+    assert interpreter.submit(grids, "triton-attention", workload, default).result() == [(2 * 8192 * 12,)]

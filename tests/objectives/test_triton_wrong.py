@@ -60,6 +60,10 @@ FAULTS: dict[str, tuple[str, tuple[str, str], dict[str, Any], dict[str, Any]]] =
     "softmax: the last of a long row is left out": (
         "triton-softmax", ("lanes < columns - start", "lanes < columns - 1 - start"), ROWS, {"block": 128},
     ),
+    "softmax: what is far below the largest entry is taken for nothing": (
+        "triton-softmax", ("values = powers /", "values = tl.where(powers < 0.008, 0.0, powers) /"),
+        {"rows": 6, "columns": 3000, "dtype": "bfloat16"}, {"block": 4096},
+    ),
     "softmax: rows past the last": (
         "triton-softmax", ("here = row < rows", "here = row <= rows"), ROWS, {"rows_at_once": 4},
     ),
@@ -91,6 +95,11 @@ FAULTS: dict[str, tuple[str, tuple[str, str], dict[str, Any], dict[str, Any]]] =
     ),
     "attention: keys past the last count": (
         "triton-attention", UNMASKED_KEYS, {**HEADS, "causal": False}, {"block_n": 32},
+    ),
+    "attention: some keys of the last rows of many are left out": (
+        "triton-attention",
+        ("inside = (key < keys)[:, None]", "inside = (key < keys)[:, None] & (key != keys - 40)[:, None]"),
+        {**HEADS, "length": 2000, "causal": True, "dtype": "bfloat16"}, {"block_m": 128, "block_n": 64},
     ),
     "attention: the sum is not scaled down": (
         "triton-attention", ("total = total * shrink", "total = total"), {**HEADS, "causal": False},

@@ -6,6 +6,7 @@ import importlib.util
 import multiprocessing
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
@@ -85,6 +86,42 @@ def check_library(name: str, workload: Mapping[str, Any]) -> dict[str, float]:
         }
 
 
+def rounding_of_libraries(name: str, precision: str) -> bool:
+    """Whether PyTorch may round factors to tf32 once the baseline of a float32 kernel is loaded."""
+    import torch
+
+    with tempfile.TemporaryDirectory() as cache:
+        kernel = _objective(
+            read_space(name), Path(cache), {"dtype": "float32", "precision": precision, "interpret": True}
+        )
+        kernel.load_baseline(kernel.baselines()[0])
+        return bool(torch.backends.cuda.matmul.allow_tf32)
+
+
+def grids(name: str, workload: Mapping[str, Any], configuration: Configuration) -> list[tuple[int, ...]]:
+    """How many programs each launch has, along each side."""
+    with tempfile.TemporaryDirectory() as cache:
+        kernel = _objective(read_space(name), Path(cache), {**workload, "interpret": True})
+        return [launch.grid for launch in kernel.launches(configuration)]
+
+
+def arithmetic_of(name: str, workload: Mapping[str, Any]) -> str:
+    """The type whose peak the kernel's operations are held against."""
+    with tempfile.TemporaryDirectory() as cache:
+        kernel = _objective(read_space(name), Path(cache), {**workload, "interpret": True})
+        return str(kernel.work().arithmetic)
+
+
+def baselines_on_a_gpu(name: str, workload: Mapping[str, Any]) -> list[str]:
+    """The names of the baselines that there would be on a GPU."""
+    import torch
+
+    with tempfile.TemporaryDirectory() as cache:
+        kernel = _objective(read_space(name), Path(cache), {**workload, "interpret": True})
+        kernel._device = torch.device("cuda:0")
+        return [baseline.name for baseline in kernel.baselines()]
+
+
 def check_planted(
     name: str, fault: tuple[str, str], workload: Mapping[str, Any], configuration: Configuration, seed: int
 ) -> float:
@@ -122,6 +159,19 @@ def compile_only(
         "facts": dict(code.facts),
         "launches": [binary.name for binary in prepared.binaries],
     }
+
+
+def wide_arguments(
+    name: str, workload: Mapping[str, Any], configuration: Configuration, cache: Path
+) -> list[dict[str, str]]:
+    """Of each launch: which of its numbers the kernel is given as 64 bits."""
+    kernel = _objective(read_space(name), cache, workload)
+    source_of = sys.modules["triton_compile"].source_of  # which lies beside the objectives
+    types = kernel._types(configuration)
+    signatures = [source_of(launch, types).signature for launch in kernel.launches(configuration)]
+    return [
+        {argument: kind for argument, kind in signature.items() if kind == "i64"} for signature in signatures
+    ]
 
 
 def construct(name: str, workload: Mapping[str, Any], with_gpu: bool) -> None:

@@ -68,7 +68,9 @@ class CudaApparatus:
     def free_bytes(self) -> int:
         import torch
 
-        return int(torch.cuda.mem_get_info(self.device)[0])
+        # What PyTorch keeps of earlier tensors is there for new ones: else a plan hung on what ran before.
+        kept = torch.cuda.memory_reserved(self.device) - torch.cuda.memory_allocated(self.device)
+        return int(torch.cuda.mem_get_info(self.device)[0] + kept)
 
 
 class HostApparatus:

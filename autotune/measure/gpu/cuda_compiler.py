@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import tempfile
@@ -47,10 +48,28 @@ class NvccCompiler:
 
     path: str
 
-    @cached_property
+    @property
     def identity(self) -> str:
-        done = subprocess.run([self.path, "--version"], capture_output=True, text=True, check=True)
-        return f"nvcc {done.stdout.split('release', 1)[-1].strip()}"
+        return f"nvcc {self._release}"
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """Of CUDA, such as ``(13, 0)``."""
+        major, minor = self._release.split(",")[0].split(".")[:2]
+        return int(major), int(minor)
+
+    @cached_property
+    def _release(self) -> str:
+        """``13.0, V13.0.88`` and what follows. Raises :class:`CompilerRefusal` where it does not say."""
+        try:
+            done = subprocess.run([self.path, "--version"], capture_output=True, text=True, check=False)
+        except OSError as error:
+            raise CompilerRefusal(f"{self.path} cannot be run: {error}") from error
+        found = re.search(r"release (\d+\.\d+.*)", done.stdout, re.DOTALL)
+        if found is None:
+            said = (done.stderr.strip() or done.stdout.strip())[:200]
+            raise CompilerRefusal(f"{self.path} --version says no release, but {said!r}")
+        return found.group(1).strip()
 
     def compile(self, source: str, name: str, options: Sequence[str]) -> tuple[bytes, str]:
         with tempfile.TemporaryDirectory() as folder:
@@ -66,13 +85,17 @@ class NvccCompiler:
 def find_compiler(newest: int | None = None) -> CudaCompiler | None:
     """NVRTC where it is installed, else nvcc on the PATH; ``None`` where there is neither.
 
-    ``newest``: the major version of CUDA that the driver serves; a newer compiler's cubin may not load.
+    ``newest``: the major version of CUDA that the driver serves. A newer compiler, whose cubin may not load,
+    is as good as none. Raises :class:`CompilerRefusal` for an nvcc that does not say how new it is.
     """
     nvrtc = find_nvrtc(newest)
     if nvrtc is not None:
         return NvrtcCompiler(nvrtc)
-    nvcc = shutil.which("nvcc")
-    return NvccCompiler(nvcc) if nvcc else None
+    path = shutil.which("nvcc")
+    if path is None:
+        return None
+    nvcc = NvccCompiler(path)
+    return nvcc if newest is None or nvcc.version[0] <= newest else None
 
 
 def options(architecture: str, macros: Mapping[str, int | str]) -> list[str]:

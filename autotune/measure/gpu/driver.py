@@ -8,7 +8,7 @@ a pointer is a :class:`ctypes.c_void_p`, an ``int`` a :class:`ctypes.c_int` and 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,14 +16,8 @@ from autotune.errors import AutotuneError
 
 LIBRARY = "libcuda.so.1"
 
-_FUNCTION_ATTRIBUTES = {
-    "max_threads": 0,
-    "shared_static_bytes": 1,
-    "local_bytes": 3,
-    "registers": 4,
-}
-"""Numbers of ``CUfunction_attribute``."""
 _MAX_DYNAMIC_SHARED = 8
+"""A number of ``CUfunction_attribute``."""
 _FREE_SHARED_BYTES = 48 * 1024
 """Dynamic shared memory beyond this must be asked for (CUDA C++ Programming Guide, compute capabilities)."""
 
@@ -119,15 +113,6 @@ class Function:
     def set(self, attribute: int, value: int) -> None:
         """Set an attribute by its number in ``CUfunction_attribute``."""
         self.driver.call("cuFuncSetAttribute", self.handle, ctypes.c_int(attribute), ctypes.c_int(value))
-
-    def facts(self) -> Mapping[str, int]:
-        """Registers and local memory of a thread, static shared memory and most threads of a block."""
-        found = {}
-        for name, number in _FUNCTION_ATTRIBUTES.items():
-            value = ctypes.c_int()
-            self.driver.call("cuFuncGetAttribute", ctypes.byref(value), ctypes.c_int(number), self.handle)
-            found[name] = value.value
-        return found
 
     def launch(
         self, grid: Dimensions, block: Dimensions, shared_bytes: int, stream: int, arguments: Sequence[Any]

@@ -174,16 +174,17 @@ def interpreter(emulated: Steps) -> Capability:
 def cuda_compiler(newest: int | None) -> Capability:
     """Compile a kernel, for a GPU that need not be here."""
     needed = "objectives cuda-*; without a GPU: compiling only"
-    remedy = 'pip install "nvidia-cuda-nvrtc>=13"'
-    compiler: CudaCompiler | None = find_compiler(newest)
-    if compiler is None:
-        served = "" if newest is None else f" that CUDA {newest} serves"
-        return Capability(COMPILER, False, f"neither NVRTC{served} nor nvcc is here", needed, remedy)
+    older = newest is not None and newest < 13  # whose package has the version in its name
+    remedy = f"pip install nvidia-cuda-nvrtc-cu{newest}" if older else 'pip install "nvidia-cuda-nvrtc>=13"'
     try:
+        compiler: CudaCompiler | None = find_compiler(newest)
+        if compiler is None:
+            served = "" if newest is None else f" as old as the driver, which serves CUDA {newest}"
+            return Capability(COMPILER, False, f"neither NVRTC nor nvcc is here{served}", needed, remedy)
+        identity = compiler.identity.splitlines()[0]
         cubin, _ = compiler.compile(_KERNEL, "twice.cu", options(_ARCHITECTURE, {}))
     except (CompilerRefusal, OSError) as error:
-        return Capability(COMPILER, False, f"{compiler.identity}: {str(error)[:200]}", needed, remedy)
-    identity = compiler.identity.splitlines()[0]
+        return Capability(COMPILER, False, str(error)[:300], needed, remedy)
     return Capability(COMPILER, True, f"{identity}: {len(cubin)} bytes for {_ARCHITECTURE}", needed)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +23,7 @@ from autotune.measure.gpu.ptxas import KernelResources, read_log
 from autotune.measure.gpu.tensors import Tensor
 from autotune.measure.kernels.compile_cache import Compiled, cache_key, write_whole
 from autotune.measure.kernels.device_objective import DeviceObjective
-from autotune.measure.objective import Code, Infeasible
+from autotune.measure.objective import Code, Context, Infeasible
 from autotune.space.configuration import Configuration
 
 
@@ -66,10 +66,6 @@ class Loaded(Protocol):
         """One launch on PyTorch's current stream. Arguments: tensors, and ctypes numbers."""
 
 
-Vendor = Callable[[Any, Mapping[str, Tensor], Mapping[str, Tensor]], None]
-"""A baseline: called with the objective (of the workload, or of a variation of it), inputs and outputs."""
-
-
 class CudaObjective(DeviceObjective):
     """Base class of kernels in CUDA C whose knobs are macros.
 
@@ -77,8 +73,8 @@ class CudaObjective(DeviceObjective):
     ``launch`` launches them. What varies with the workload is an argument of a kernel and no macro, so that
     one program serves every shape. On a GPU that is here or that a profile describes, a configuration becomes
     a cubin, and one over the device's limits is infeasible before it is launched. Where the workload says
-    ``device: cpu``, or no GPU is known, the same source runs in :mod:`autotune.measure.gpu.emulator`: right
-    or wrong is found there, but no time that means anything.
+    ``device: cpu`` the same source runs in :mod:`autotune.measure.gpu.emulator`: right or wrong is found
+    there, but no time that means anything. So it has to be asked for.
     """
 
     source: ClassVar[Path]
@@ -94,11 +90,15 @@ class CudaObjective(DeviceObjective):
         """How each kernel is launched, by name."""
         raise NotImplementedError(f"{type(self).__name__} must define blocks()")
 
-    @property
-    def emulates(self) -> bool:
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.emulates = context.workload.get("device") == "cpu"
         """Whether the CPU stands in for a GPU."""
-        facts = self.context.device
-        return self.context.workload.get("device") == "cpu" or "compute_capability" not in facts
+        if not self.emulates and "compute_capability" not in context.device:
+            raise Infeasible(
+                "there is no GPU here; an emulator can try the kernels out, though its times say nothing: "
+                "write  device: cpu  in a small workload"
+            )
 
     # -- compiling -----------------------------------------------------------------------------
 
@@ -153,9 +153,13 @@ class CudaObjective(DeviceObjective):
 
     @cached_property
     def _compiler(self) -> CudaCompiler:
-        compiler = find_compiler(_driver_major())
+        served = _driver_major()
+        compiler = find_compiler(served)
         if compiler is None:
-            raise CompilerRefusal("no CUDA compiler: pip install nvidia-cuda-nvrtc, or put nvcc on the PATH")
+            fitting = "" if served is None else f" of CUDA {served} or before, which the driver serves"
+            raise CompilerRefusal(
+                f"no CUDA compiler{fitting}: pip install nvidia-cuda-nvrtc, or put nvcc on the PATH"
+            )
         return compiler
 
     def _emulated(self, configuration: Configuration) -> Program:
@@ -170,13 +174,8 @@ class CudaObjective(DeviceObjective):
         """Launch what :meth:`call` is to time."""
         raise NotImplementedError(f"{type(self).__name__} must define launch()")
 
-    def call(
-        self, loaded: Loaded | Vendor, inputs: Mapping[str, Tensor], outputs: Mapping[str, Tensor]
-    ) -> None:
-        if callable(loaded):
-            loaded(self, inputs, outputs)
-        else:
-            self.launch(loaded, inputs, outputs)
+    def call(self, loaded: Loaded, inputs: Mapping[str, Tensor], outputs: Mapping[str, Tensor]) -> None:
+        self.launch(loaded, inputs, outputs)
 
     def load(self, prepared: Program) -> Loaded:
         blocks = self.blocks(prepared.configuration)
@@ -259,4 +258,4 @@ def _driver_major() -> int | None:
         return None
 
 
-__all__ = ["Block", "CudaObjective", "Loaded", "Program", "Tensor", "Vendor", "refuse_over_limits"]
+__all__ = ["Block", "CudaObjective", "Loaded", "Program", "Tensor", "refuse_over_limits"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,13 +25,16 @@ from autotune.measure.gpu.tensors import (
 )
 from autotune.measure.gpu.timing import Apparatus, Caches, Timer, most_sets, plan, rough_seconds
 from autotune.measure.kernels.kernel_objective import KernelObjective
+from autotune.measure.kernels.library_call import LibraryCall
 from autotune.measure.kernels.roofline import Peaks, Roofline, roofline
-from autotune.measure.objective import Context
+from autotune.measure.objective import Context, Infeasible
 from autotune.measure.readings import Sample
 
 CHECKS = 3
 """How often a kernel is run against its reference on a GPU: a missing barrier does not show every time."""
 
+_DEVICE = re.compile(r"cpu|cuda(:\d+)?")
+"""What a workload may call a device."""
 
 _Set = tuple[Mapping[str, Tensor], Mapping[str, GuardedTensor]]
 """Inputs and outputs of one call."""
@@ -55,12 +59,14 @@ class DeviceObjective(KernelObjective):
     """Base class of kernels over ``torch`` tensors. Metrics: ``time`` (seconds a call) and ``error``.
 
     On a GPU that counts energy ``energy`` (joules a call) is a further one, where the workload has
-    ``energy: true``; each reading then takes up to two seconds.
+    ``energy: true``; each reading then takes up to two seconds. For that the calls of a reading, each with
+    its own tensors, follow one another without a flush between: a small problem is in the cache by then.
 
     Subclasses define ``make_inputs`` (on :attr:`device`; :meth:`generator` makes PyTorch's from ``rng``),
     ``outputs``, ``reference`` (on whatever device) and ``call``, and may define ``work``. ``call`` uses
     PyTorch's current stream, may be captured in a CUDA graph, and so neither waits for the device nor copies
-    to the host.
+    to the host. A baseline may be a :class:`~autotune.measure.kernels.library_call.LibraryCall`, which is not
+    handed to ``call``.
 
     The workload may say ``device`` (``cuda:1``; default: the first GPU, else the CPU) and ``caches``:
     ``cold`` (default on a GPU: each call finds its inputs in memory only) or ``warm``.
@@ -74,6 +80,11 @@ class DeviceObjective(KernelObjective):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
+        named = context.workload.get("device")
+        if named is not None and not (isinstance(named, str) and _DEVICE.fullmatch(named)):
+            raise Infeasible(f"device should be cpu, cuda or the like of cuda:1, and is {named!r}")
+        self._declared = context.choice("caches", ("cold", "warm"), default="")
+        self._counts_energy = context.flag("energy")
         self._device: Any = None
         self._apparatus: Apparatus | None = None
         self._monitor: Monitor | None = None
@@ -129,7 +140,7 @@ class DeviceObjective(KernelObjective):
         for _ in range(CHECKS if self.device.type == "cuda" else 1):
             for output in guarded.values():
                 output.poison()
-            self.call(loaded, inputs, {name: output.tensor for name, output in guarded.items()})
+            self._answer(loaded, inputs, guarded)
             self.apparatus.events.synchronise()
             for name, output in guarded.items():
                 output.verify(name)
@@ -138,8 +149,18 @@ class DeviceObjective(KernelObjective):
         return max(errors)
 
     def _call_unseen(self, loaded: Any, rng: np.random.Generator) -> None:
-        self.call(loaded, self.make_inputs(rng), {name: o.tensor for name, o in self._guarded().items()})
+        self._answer(loaded, self.make_inputs(rng), self._guarded())
         self.apparatus.events.synchronise()
+
+    def _answer(
+        self, loaded: Any, inputs: Mapping[str, Tensor], outputs: Mapping[str, GuardedTensor]
+    ) -> bool:
+        """One call whose answer is then in ``outputs``. Whether a library gave it elsewhere."""
+        tensors = {name: output.tensor for name, output in outputs.items()}
+        if isinstance(loaded, LibraryCall):
+            return loaded.answer(self, inputs, tensors)
+        self.call(loaded, inputs, tensors)
+        return False
 
     def _error(self, name: str, answer: Tensor, expected: Mapping[str, Tensor]) -> float:
         allowed = self._allowed(name, str(answer.dtype).removeprefix("torch."), expected)
@@ -173,7 +194,7 @@ class DeviceObjective(KernelObjective):
         return Sample(values, watched.context, watched.discarded, facts)
 
     def _energy(self, this: _Round) -> dict[str, float]:
-        if not self.context.workload.get("energy"):
+        if not self._counts_energy:
             return {}
         timer = this.timer
         batch_seconds = this.seconds * timer.plan.calls
@@ -221,24 +242,26 @@ class DeviceObjective(KernelObjective):
         while len(sets) < chosen.sets:
             sets.append((self.make_inputs(rng), self._guarded()))
         calls = [self._bind(loaded, *one) for one in sets[: chosen.sets]]
-        return Timer(self.apparatus, calls, chosen, caches, partial(self._replayed, outputs))
+        return Timer(self.apparatus, calls, chosen, caches, partial(self._replayed, loaded, sets[0]))
 
     def _bind(self, loaded: Any, inputs: Mapping[str, Tensor], outputs: Mapping[str, GuardedTensor]) -> Any:
-        return partial(self.call, loaded, inputs, {name: output.tensor for name, output in outputs.items()})
+        tensors = {name: output.tensor for name, output in outputs.items()}
+        if isinstance(loaded, LibraryCall):
+            return partial(loaded.run, self, inputs, tensors)
+        return partial(self.call, loaded, inputs, tensors)
 
-    def _replayed(self, outputs: Mapping[str, GuardedTensor], replay: Any) -> str:
+    def _replayed(self, loaded: Any, one: _Set, replay: Any) -> str:
         """Whether replaying a graph writes the outputs; work on another stream is not in it."""
+        inputs, outputs = one
         for output in outputs.values():
             output.poison()
         replay()
         self.apparatus.events.synchronise()
-        if any(output.untouched() for output in outputs.values()):
+        untouched = any(output.untouched() for output in outputs.values())
+        if untouched and not self._answer(loaded, inputs, outputs):
             return "replaying its CUDA graph writes no output: does it launch on the current stream?"
         return ""
 
     def _caches(self) -> Caches:
-        default = self.caches or ("cold" if self.device.type == "cuda" else "warm")
-        declared = self.context.workload.get("caches", default)
-        if declared not in ("cold", "warm"):
-            raise ValueError(f"the workload's caches must be cold or warm, not {declared!r}")
+        declared = self._declared or self.caches or ("cold" if self.device.type == "cuda" else "warm")
         return "warm" if declared == "warm" else "cold"

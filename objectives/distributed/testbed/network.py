@@ -18,6 +18,9 @@ from testbed.wire import Traffic, Wire, WireError, compile_wire
 TOGETHER_SECONDS = 100e-6
 """What is handed over together is at most so long on its link, so that bits do not arrive in lumps."""
 
+MOST_LINKS = 16
+"""``MOST`` of wire.c."""
+
 _HEADERS = 52
 
 
@@ -87,10 +90,15 @@ def segments_of(link: Link) -> int:
 
 
 def links_of(devices: Sequence[Device]) -> list[Link]:
-    """The links of all devices, or none. Raises ``ValueError`` where some have one and others have not."""
+    """The links of all devices, or none.
+
+    Raises ``ValueError`` where some have one and others have not, and where they are too many.
+    """
     links = [device.link for device in devices if device.link is not None]
     if links and len(links) < len(devices):
         raise ValueError("some devices have a link and others have none: give each one, or none")
+    if len(links) > MOST_LINKS:
+        raise ValueError(f"a switch has room for {MOST_LINKS} devices with links, and not for {len(links)}")
     return links
 
 

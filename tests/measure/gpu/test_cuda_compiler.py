@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 
+from autotune.measure.gpu import cuda_compiler, prospects
 from autotune.measure.gpu.cuda_compiler import (
     CompilerRefusal,
     CudaCompiler,
     NvccCompiler,
     NvrtcCompiler,
     architecture,
+    find_compiler,
     options,
 )
 from autotune.measure.gpu.nvrtc import find_nvrtc
@@ -28,6 +31,8 @@ extern "C" __global__ void scale(float *x, int n)
 }
 extern "C" __global__ void nothing() {}
 """
+
+RELEASE = "Cuda compilation tools, release 13.0, V13.0.88"
 
 LOG = """ptxas info    : 0 bytes gmem
 ptxas info    : Compiling entry function 'f' for 'sm_90'
@@ -112,3 +117,30 @@ def test_a_refusal_has_the_compilers_words(compiler: CudaCompiler) -> None:
 
 def test_no_compiler_newer_than_the_driver() -> None:
     assert find_nvrtc(newest=1) is None
+    assert find_compiler(newest=1) is None, "nor nvcc, whose cubin the driver would refuse as well"
+
+
+@pytest.fixture
+def only_nvcc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program called nvcc, alone on the PATH; NVRTC is not to be found."""
+    program = tmp_path / "nvcc"
+    program.write_text(f"#!/bin/sh\necho '{RELEASE}'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(cuda_compiler, "find_nvrtc", lambda newest: None)
+    return program
+
+
+def test_nvcc_is_taken_where_the_driver_serves_its_release(only_nvcc: Path) -> None:
+    assert find_compiler(newest=12) is None
+    found = find_compiler(newest=13)
+    assert isinstance(found, NvccCompiler) and found.version == (13, 0)
+    assert found.identity == "nvcc 13.0, V13.0.88"
+
+
+def test_an_nvcc_that_does_not_work_is_a_refusal(only_nvcc: Path) -> None:
+    only_nvcc.write_text("#!/bin/sh\necho 'it is broken' >&2\nexit 1\n")
+    with pytest.raises(CompilerRefusal, match="says no release, but 'it is broken'"):
+        find_compiler(newest=13)
+    found = prospects.cuda_compiler(12)
+    assert not found.available and "it is broken" in found.detail and found.remedy.endswith("nvrtc-cu12")

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from autotune.measure.gpu.apparatus import HostApparatus
 from autotune.measure.kernels.device_objective import DeviceObjective
+from autotune.measure.kernels.library_call import LibraryCall
 from autotune.measure.kernels.roofline import Peaks, Work
-from autotune.measure.objective import Context, WrongAnswer
+from autotune.measure.objective import Context, Infeasible, WrongAnswer
 from autotune.measure.runner import Runner
 from autotune.space.spec import MeasureSettings, MetricSpec
 from autotune.status import Status
@@ -55,6 +57,13 @@ class Ragged(Kernel):
 
     def vary(self, rng: np.random.Generator) -> Mapping[str, Any]:
         return {"rows": 3}
+
+
+class Replaying(HostApparatus):
+    """A CPU with graphs: what is captured is run again."""
+
+    def capture(self, run: Callable[[], None]) -> Callable[[], None]:
+        return lambda: run()
 
 
 def right(x: Any, out: Any) -> None:
@@ -141,9 +150,56 @@ def test_where_caches_are_cold_each_call_has_fresh_tensors() -> None:
     assert len(set(seen[: plan.calls])) == plan.calls == plan.sets
 
 
-def test_caches_are_cold_or_warm() -> None:
-    with pytest.raises(ValueError, match="must be cold or warm, not 'tepid'"):
-        Kernel(context(caches="tepid")).measure(right, np.random.default_rng(0))
+@pytest.mark.parametrize(
+    ("fact", "value", "said"),
+    [
+        ("caches", "tepid", "one of cold, warm, and is 'tepid'"),
+        ("energy", "no", "true or false, and is 'no'"),
+        ("device", "gpu", "cpu, cuda or the like of cuda:1, and is 'gpu'"),
+        ("device", 0, "cpu, cuda or the like of cuda:1, and is 0"),
+    ],
+)
+def test_what_is_said_of_the_device_is_verified_before_anything_is_measured(
+    fact: str, value: object, said: str
+) -> None:
+    """A search on a GPU had ended in its first trial; ``energy: no`` in quotes had counted energy."""
+    with pytest.raises(Infeasible, match=f"{fact} should be {said}"):
+        Kernel(context(**{fact: value}))
+
+
+def test_an_answer_that_a_library_gives_elsewhere_is_looked_at_but_not_copied_in_a_reading() -> None:
+    answers: list[Any] = []
+
+    def library(kernel: Kernel, inputs: Any, outputs: Any) -> Any:
+        answers.append(outputs["out"])
+        return inputs["x"] + 1
+
+    objective = Kernel(context())
+    assert objective.check(LibraryCall(library), np.random.default_rng(0))["error"] < 1e-6
+    assert bool(torch.isfinite(answers[-1]).all()), "it was copied"
+    loaded, rng = LibraryCall(library), np.random.default_rng(0)
+    objective.measure(loaded, rng)
+    answers[-1].fill_(-20)
+    objective.measure(loaded, rng)
+    assert bool((answers[-1] == -20).all()), "it was not"
+    with pytest.raises(WrongAnswer, match=r"out\[0, 0\]"):
+        objective.check(LibraryCall(lambda _, inputs, outputs: inputs["x"] + 2), np.random.default_rng(0))
+
+
+def test_the_graph_of_a_library_that_answers_elsewhere_is_as_good_as_another() -> None:
+    """Its readings had been launched call by call, and the launches were to blame for its being slow."""
+
+    def run(loaded: Any) -> Any:
+        objective = Kernel(context(caches="warm"))
+        objective._apparatus = Replaying()
+        objective.measure(loaded, np.random.default_rng(0))
+        return objective._round.timer  # type: ignore[union-attr]
+
+    assert run(LibraryCall(lambda _, inputs, outputs: inputs["x"] + 1)).captured
+    assert run(LibraryCall(lambda _, inputs, outputs: right(inputs["x"], outputs["out"]))).captured
+    assert run(right).captured
+    lost = run(lambda x, out: None)
+    assert not lost.captured and "writes no output" in lost.graph_problem
 
 
 def test_a_whole_trial_through_the_runner() -> None:

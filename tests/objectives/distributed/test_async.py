@@ -65,6 +65,20 @@ def test_what_explodes_or_does_not_get_there_has_no_time(training: AsyncSgd) -> 
     assert missed.value.metrics["loss"] > 1e-6 and "time" not in missed.value.metrics
 
 
+@pytest.mark.torch
+@needs_torch
+def test_a_training_ends_when_its_time_is_up_and_is_validated_then(training: AsyncSgd) -> None:
+    """Workers that reduce among themselves went on until they were validated, or were taken for silent."""
+    job, training.job = training.job, replace(training.job, target=1e-6, seconds=0.2, validate=10**6)
+    try:
+        for mode in MODES:
+            with pytest.raises(WrongAnswer, match="and the target 1e-06") as missed:
+                training.measure(Plan(mode, rate=0.1), np.random.default_rng(1))
+            assert missed.value.metrics["loss"] < 2.25, "what it came to, and not what it began with"
+    finally:
+        training.job = job
+
+
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=6), st.integers(0, 9))
 def test_who_is_sent_on_is_never_further_ahead_than_allowed(clocks: list[int], staleness: int) -> None:
     plan = Plan("bounded", staleness=staleness)

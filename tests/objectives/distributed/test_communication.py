@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,33 @@ def test_sums_that_differ_or_are_not_there_are_wrong() -> None:
     ]:
         with pytest.raises(WrongAnswer, match=says):
             verify_sums(Reduction(), answers, 1000)
+
+
+@pytest.mark.parametrize("elements", [2, 2_000_000])
+def test_rounding_is_no_error_and_a_piece_that_is_left_out_is_one(elements: int) -> None:
+    """The bound grew with the elements: two failed by rounding, and of millions a whole piece could go."""
+    rng = np.random.default_rng(0)
+    given = rng.standard_normal((2, elements)).astype(np.float32)
+    half = (given[0].astype(np.float16) + given[1].astype(np.float16)).astype(np.float64)
+    piece = half.copy()
+    piece[: elements // 20 or 1] -= given[1][: elements // 20 or 1]
+
+    def of_both(got: float) -> tuple[Took, ...]:
+        return tuple(Took(0.0, float(one.astype(np.float64).sum()), got, 1) for one in given)
+
+    plan = Reduction(compression="fp16")
+    verify_sums(plan, of_both(float(half.sum())), elements)
+    with pytest.raises(WrongAnswer, match="instead of"):
+        verify_sums(plan, of_both(float(piece.sum())), elements)
+
+
+@pytest.mark.torch
+@needs_torch
+def test_one_rank_alone_has_nobody_to_wait_for(tmp_path: Path) -> None:
+    objective = Allreduce(Context({"world": 1, "megabytes": 0.05}, {}, tmp_path))
+    for plan in REDUCTIONS:
+        assert objective.check(plan, np.random.default_rng(1))["error"] < 2e-3, plan
+    objective.tidy()
 
 
 @given(st.lists(st.integers(1, 100), min_size=1, max_size=30), st.integers(1, 200), st.integers(1, 200))

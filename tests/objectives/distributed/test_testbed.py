@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ import testbed  # noqa: E402
 from testbed.network import segments_of  # noqa: E402
 from testbed.trying import try_link  # noqa: E402
 from testbed.tunnel import TunPort  # noqa: E402
+from testbed.wire import SOURCE  # noqa: E402
 
 needs_links = pytest.mark.skipif(bool(testbed.unable()), reason=f"no links here: {testbed.unable()}")
 
@@ -90,6 +92,15 @@ def test_a_switch_that_dies_is_no_fault_of_the_configuration() -> None:
         with pytest.raises(NetworkLost, match="its switch ended"):
             group.run(work.exchange_until_killed, wire)
         assert group.run(work.exchange, 5).results == (5, 5)
+
+
+def test_more_links_than_a_switch_has_room_for_are_refused() -> None:
+    """It had ended with a code, in every trial."""
+    most = int(re.search(r"MOST = (\d+)", SOURCE.read_text())[1])  # type: ignore[index]
+    linked = [Device(link=Link(1e9, 0))]
+    assert len(testbed.links_of(linked * most)) == most
+    with pytest.raises(ValueError, match=f"room for {most} devices with links, and not for {most + 1}"):
+        testbed.links_of(linked * (most + 1))
 
 
 def test_without_links_or_without_rights_it_is_the_loopback_interface(monkeypatch: Any) -> None:
