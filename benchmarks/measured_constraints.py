@@ -11,20 +11,20 @@ most of the space. All samplers are told the same: the goal, and each constraint
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import statistics
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import optuna
 
-from benchmarks.running import append_lines, at_least_one, one_thread_each
+from benchmarks.kept import read_lines
+from benchmarks.publishing import machine, software
+from benchmarks.running import append_lines, at_least_one, one_thread_each, run_as_command
 
 Result = tuple[float, list[float]]
 """The goal, to be minimised, and the constraints."""
@@ -207,11 +207,11 @@ def main() -> None:
     parser.add_argument(
         "--out", type=Path, default=Path("measured_constraints.jsonl"), help="a line a search"
     )
-    parser.add_argument("--table", type=Path, help="show what was kept there; nothing is run")
+    parser.add_argument("--table", type=Path, nargs="+", metavar="RUNS.jsonl", help="show these; run nothing")
     options = parser.parse_args()
     if options.table:
-        lines = [json.loads(line) for line in options.table.read_text().splitlines()]
-        print("\n".join([f"Optuna {version('optuna')}, {TRIES} tries.", "", *table(lines)]))
+        head = f"{software('optuna', 'torch')}. {machine()} {TRIES} tries."
+        print("\n".join([head, "", *table(read_lines(*options.table))]))
         return
     one_thread_each()
     seeds = range(options.first, options.first + options.seeds)
@@ -228,4 +228,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_as_command(main)

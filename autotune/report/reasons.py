@@ -14,12 +14,7 @@ Document = Mapping[str, Any]
 Numbers = Mapping[str, int]
 """A trial's number by the hash of its configuration."""
 
-MODELLED = (
-    "expected improvement",
-    "large improvement",
-    "across a bound",
-    "expected hypervolume improvement",
-)
+MODELLED = ("expected improvement", "large improvement", "expected hypervolume improvement")
 
 PARTS = ("predicted", "spread", "logarithmic")
 """Of a reason: what a model says of a metric."""
@@ -35,7 +30,6 @@ KINDS: Mapping[str, str] = {
     "switch turned": "one switch (a flag or a choice) turned around the best, as earlier studies suggest",
     "expected improvement": "the largest improvement that the model expects",
     "large improvement": "a way out of tries that brought nothing better: the model was asked for much more",
-    "across a bound": "a way out of tries that brought nothing better: what may be past a bound, too",
     "expected hypervolume improvement": "what the model expects to push the front out most",
     "grid": "the next point of the grid",
     "mutation": "a mutation",

@@ -32,7 +32,7 @@ MOST = 200
 FAR = 3.0
 """Values are cut so many times as far beyond a bound as the farthest of them is inside it, or as half of
 all are from it: where few are inside, those outside tell where more may be."""
-LEAST = -1e6
+LEAST = -1e100
 """The least logarithm of a probability: far out there is still an order among the hopeless."""
 
 

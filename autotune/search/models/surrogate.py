@@ -229,11 +229,6 @@ class Surrogate:
         return self._feasibility is not None and self._feasibility.measured
 
     @property
-    def models_bounds(self) -> bool:
-        """Whether it is known of a bounded metric how it depends on the knobs."""
-        return self._bounds is not None and self._bounds.modelled
-
-    @property
     def knows_cap(self) -> bool:
         """Whether that limit was known beforehand."""
         return self._feasibility is not None and self._feasibility.knows_cap

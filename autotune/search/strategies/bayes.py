@@ -34,8 +34,6 @@ DRAWS = 64
 """Of so many random configurations the first tries take the one that is expected to be best beforehand."""
 MOST_CANDIDATES = 1_000_000
 """That can be asked for."""
-ACROSS = "across a bound"
-"""The kind of a try that is a way out of a plateau, where bounds may be what keeps from the best."""
 TIE = 1e-7
 """Differences in the logarithm of the gain that are rounding's: the first candidate is taken."""
 
@@ -207,8 +205,7 @@ class Bayes(Strategy):
             leader = surrogate.leader(self._history, targets)
             stuck = self._ambition.stuck(targets.since(leader.level), len(self.taken), len(self.pending))
             modest = self._ambition.none_left(len(self.taken), surrogate.lawful)
-            across = stuck and surrogate.models_bounds
-            if stuck and modest and not across:
+            if stuck and modest:
                 return self._newcomer("way out", rng, self._likely(surrogate, targets))
             columns = pool.near(best, rng)
             expected = surrogate.predict(columns, list(self.pending.values()), leader)
@@ -227,12 +224,10 @@ class Bayes(Strategy):
             gain -= emphasis(self.problem, len(self._history), self._cost.seconds) * np.log(seconds)
         gain = np.round(gain / TIE) * TIE
         likely = feasibility_threshold(targets, self._history.ran_out, surrogate)
-        if across:  # the best may lie beyond what is past a bound: that is weighed by the gain alone
-            log_success = np.minimum(log_success - expected.log_room, 0.0)
         for i in np.lexsort((-gain, -np.minimum(np.exp(log_success), likely))):
             configuration = pool.candidate(columns, i)
             if configuration is not None and configuration.hash not in self.taken:
-                kind = ACROSS if across else "large improvement" if stuck else "expected improvement"
+                kind = "large improvement" if stuck else "expected improvement"
                 known = {"log_gain": float(gain[i]), **({"seconds": float(seconds[i])} if self._cost else {})}
                 return Proposal(configuration, self._reason(kind, targets, expected, int(i)) | known)
         return None
