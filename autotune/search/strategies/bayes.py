@@ -167,7 +167,9 @@ class Bayes(Strategy):
     # -- with a model
 
     def _towards_success(self, rng: np.random.Generator) -> Proposal | None:
-        """While nothing has succeeded, what is likeliest to; ``None`` where nobody can say."""
+        """While all that ended has failed, what is likeliest to succeed; ``None`` where nobody can say."""
+        if not self.usable:
+            return None
         pool = self._pools.draw(self.features, len(self.usable))
         pending = list(self.pending.values())
         try:

@@ -110,3 +110,8 @@ def test_where_nothing_was_measured_of_what_is_bounded_every_other_try_is_random
         kinds.append(proposal.reason["kind"])
         strategy.tell([Observation(proposal.configuration, Status.CRASHED)])
     assert sorted(kinds[3:]) == ["initial"] * 3 + ["towards a success"] * 3
+
+
+def test_before_anything_has_ended_tries_are_random() -> None:
+    strategy = make_strategy("bayes", Problem(LISTED, goals(TIME)), 0)
+    assert [p.reason["kind"] for p in strategy.ask(8)] == ["default"] + ["initial"] * 7
