@@ -37,7 +37,7 @@ def read_command(node: YamlNode, base: Path, known: Known, problems: Problems) -
     section = node if isinstance(node, YamlMap) else None
     config = _section(section, "config")
     paths = (placeholders.FOLDER,) if config is None else (placeholders.FOLDER, placeholders.CONFIG)
-    for name in set(paths) & set(known.knobs):
+    for name in (path for path in paths if path in known.knobs):
         problems.add(
             f"the knob {name!r} hides the path that {{{name}}} stands for",
             node.where,
