@@ -23,7 +23,6 @@ import numpy as np
 
 from autotune.measure.rules.significance import speedup
 from autotune.measure.rules.statistics import estimate
-from autotune.session.budget import GRACE_SECONDS
 from autotune.session.execution.workers import WorkerExecutor
 from autotune.session.finale import defend
 from autotune.session.ledger import Ledger
@@ -145,8 +144,7 @@ def compare(
     found.keep(triton=peer)
     third = peer["seconds"] / 3 if "seconds" in peer else LIST * seconds
     try:
-        # What is in flight when the time is up may go on for the grace, and counts.
-        same = search(bench, listed(spec, rows), tuning=max(third - GRACE_SECONDS, 0.5 * third))
+        same = search(bench, listed(spec, rows), tuning=third)
         found.keep(list={**same.to_document(), "tuning": same.spans.wall, "allowed": third})
         if same.result.best is not None:
             guests[SAME_LIST] = same.result.best

@@ -11,13 +11,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from autotune.measure.outcome import TIMELINE, Outcome
 from autotune.provenance.device import device_facts
 from autotune.provenance.environment import Environment
 from autotune.report.timeline import Spans, busy, spans_of
+from autotune.session.budget import Spent
 from autotune.session.execution.workers import WorkerExecutor
-from autotune.session.progress import Progress
+from autotune.session.progress import Best, Progress
 from autotune.session.result import Result
-from autotune.session.session import Session
+from autotune.session.session import POLL_SECONDS, Session
 from autotune.space.configuration import Configuration, FrozenMap, Value, plain
 from autotune.space.reading.reader import read_spec
 from autotune.space.spec import Budget, StudySpec
@@ -29,6 +31,9 @@ SPACES = Path(__file__).parents[1] / "searchspaces"
 
 DRY_PROFILE = "h200"
 """Whose limits the rules of a space see in a dry run."""
+
+_ENDED_BY_THE_WATCH = 600.0
+"""Seconds that a search could take where it is ended otherwise."""
 
 DRY_TRIALS = 2
 DRY_SECONDS = 600.0
@@ -60,10 +65,29 @@ def facts(which: str | None = None) -> FrozenMap:
 
 
 class _Watch(Progress):
-    """Notes when the search is over and the finalists begin."""
+    """Notes when the search is over and the finalists begin.
 
-    def __init__(self) -> None:
+    With ``tuning`` it ends the search so many seconds after its first trial began to be prepared, whatever is
+    in flight: how long the processes take to start is known then only.
+    """
+
+    def __init__(self, tuning: float = math.inf) -> None:
         self.defending_at: float | None = None
+        self.session: Session | None = None
+        self._tuning = tuning
+        self._end = math.inf
+
+    def finished(
+        self, number: int, configuration: Configuration, outcome: Outcome, best: Best | None
+    ) -> None:
+        timeline = outcome.facts.get(TIMELINE)
+        if isinstance(timeline, Mapping) and timeline:
+            took = max(ended for _, ended, _ in timeline.values()) - min(b for b, _, _ in timeline.values())
+            self._end = min(self._end, time.monotonic() - took + self._tuning)
+
+    def tick(self, spent: Spent, running: int) -> None:
+        if self.session is not None and time.monotonic() > self._end - POLL_SECONDS:
+            self.session.stop("its time was up")
 
     def defending(self, entrants: tuple[str, ...], seconds: float) -> None:
         self.defending_at = time.monotonic()
@@ -135,7 +159,7 @@ def search(
 ) -> Found:
     """Search from nothing for about ``seconds`` in all, of which ``defend`` are for the finalists; 0: none.
 
-    With ``tuning`` so many seconds are searched, whatever the processes take to start.
+    With ``tuning`` at most so many seconds are searched, whatever the processes take to start.
     """
     began, began_at = time.monotonic(), time.time()
     measure = spec.measure if defend else replace(spec.measure, finalists=0)
@@ -144,8 +168,7 @@ def search(
         # For one trial alone the others would load PyTorch for nothing, beside it.
         executor = WorkerExecutor(spec, facts(), prepare_workers=1 if trials == 1 else None)
         starting = time.monotonic() - began
-        # What prepares begins to start now, and takes as long as what measures did.
-        left = seconds - defend - starting if tuning is None else tuning + starting
+        left = seconds - defend - starting if tuning is None else _ENDED_BY_THE_WATCH
         left = DRY_SECONDS if bench.dry else max(left, 1.0)
         spec = replace(
             spec,
@@ -153,8 +176,9 @@ def search(
                 trials=trials or bench.trials or (DRY_TRIALS if bench.dry else None), time=left, patience=None
             ),
         )
-        watch = _Watch()
-        result = Session(spec, store, executor, bench.environment, fresh=True, progress=watch).run()
+        watch = _Watch() if tuning is None or bench.dry else _Watch(tuning)
+        watch.session = Session(spec, store, executor, bench.environment, fresh=True, progress=watch)
+        result = watch.session.run()
         ended = time.monotonic()
     searched = watch.defending_at or ended
     trial = next((t for t in result.trials if t.number == result.trial), None)

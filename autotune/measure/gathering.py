@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from autotune.measure.clocks import perf_counter
@@ -89,6 +89,10 @@ class Trial:
         for name, value in sample.values.items():
             self.add(Reading(name, value, at, why, sample.context))
         return not why
+
+    def set_aside(self, first: int, why: str) -> None:
+        """Discard the readings from the ``first`` on, which were kept as they came."""
+        self.readings[first:] = [replace(r, discarded=r.discarded or why) for r in self.readings[first:]]
 
     @property
     def spoilt(self) -> str:

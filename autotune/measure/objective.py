@@ -241,6 +241,23 @@ class Objective:
         """Take one reading: a number for the first goal, a number a metric, or these in a ``Sample``."""
         raise NotImplementedError(f"{type(self).__name__} must define measure()")
 
+    @property
+    def unsettled(self) -> float:
+        """How far the first readings of a configuration may be off, as a share; default: 0, not at all.
+
+        Where they may be, a search takes some to see whether it is far worse than the best. If not, it calls
+        :meth:`settle`, and reads it anew.
+        """
+        return 0.0
+
+    def settle(self, loaded: Any) -> bool:
+        """Bring what is measured into the state in which it stays while it is used. Default: nothing.
+
+        Returns whether readings before that do not count. A re-measurement (:attr:`final`) does not ask:
+        there each reading has to be of the settled state.
+        """
+        return False
+
     def baselines(self) -> tuple[Baseline, ...]:
         """The vendor's and other baselines that can be run on this machine; default: none."""
         return ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from autotune.status import Status
 
@@ -77,6 +77,11 @@ class Estimate:
     def of_one(cls, value: float) -> Estimate:
         """What a single reading says."""
         return cls(value, value, value, 1)
+
+    def off_by(self, share: float) -> Estimate:
+        """The same with an interval that is wider by this share of its ends, either way."""
+        ends = (self.low - share * abs(self.low), self.high + share * abs(self.high))
+        return replace(self, low=ends[0], high=ends[1])
 
 
 @dataclass(frozen=True)

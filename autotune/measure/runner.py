@@ -37,6 +37,12 @@ SHORT_SECONDS = 0.1
 WARM_UP = "warm-up"
 """Why a reading does not count that only warms caches up."""
 
+UNSETTLED = "unsettled"
+"""Why a reading does not count before which the device had not run for long enough to stay as it was."""
+
+_KNOWN = frozenset({Verdict.PRECISE, Verdict.STEADY, Verdict.SETTLED})
+"""Verdicts on a configuration that is as well known as it can be before it has settled."""
+
 Unseal = Callable[[], Any]
 """Gives what was prepared. Part of loading: it may fail as well."""
 
@@ -228,16 +234,44 @@ class Runner:
         self._warm_up(trial, loaded, rng, meter)
         enough = monotonic() + self._share
         decision: Decision | None = None
+
+        def read(incumbent: Estimate | None) -> Decision | None:
+            trial.keep(meter.take(loaded, rng), meter.clock.at)
+            now = monotonic()
+            late = now + 1.5 * meter.clock.last_seconds > deadline
+            return self._decide(trial, incumbent, late, now > enough)
+
         with trial.during("measure"):
+            if self.objective.unsettled:
+                decision = self._first_look(trial, loaded, incumbent, read)
             while decision is None:
-                trial.keep(meter.take(loaded, rng), meter.clock.at)
-                now = monotonic()
-                late = now + 1.5 * meter.clock.last_seconds > deadline
-                decision = self._decide(trial, incumbent, late, now > enough)
+                decision = read(incumbent)
         trial.facts |= {"stopped": f"{decision.verdict}: {decision.reason}"}
         if suspicious := suspicions(trial.values(self._goal.name)):
             trial.facts["suspicions"] = list(suspicious)
         return self._whole(trial, self._judged(trial, _ends_as(decision)))
+
+    def _first_look(
+        self,
+        trial: Trial,
+        loaded: Any,
+        incumbent: Estimate | None,
+        read: Callable[[Estimate | None], Decision | None],
+    ) -> Decision | None:
+        """Why it is not to be settled (far worse than the incumbent, say); ``None``: it was."""
+        decision: Decision | None = None
+        first = len(trial.readings)
+        asked = incumbent if self.rule.reject else None
+        doubtful = asked.off_by(self.objective.unsettled) if asked is not None else None
+        while doubtful is not None and decision is None:
+            decision = read(doubtful)
+        full = len(trial.values(self._goal.name)) >= self._settings.max_readings
+        if decision is not None and decision.verdict not in _KNOWN and not full:
+            return decision
+        if self.objective.settle(loaded):
+            trial.set_aside(first, UNSETTLED)
+            return None
+        return decision
 
     def _warm_up(self, trial: Trial, loaded: Any, rng: np.random.Generator, meter: Meter) -> None:
         with trial.during("warmup"):

@@ -73,7 +73,8 @@ def why_throttled(
         if abnormal:
             return abnormal[0].replace("_", " ")
     clock = after.sm_clock_mhz
-    if clock is not None and steady_mhz and clock < least * steady_mhz:
+    capped = "power_cap" in reasons_in(after.throttle_reasons)  # by what is read, or what was just before it
+    if clock is not None and steady_mhz and clock < least * steady_mhz and not capped:
         return f"the clock fell to {clock:.0f} MHz from {steady_mhz:.0f}"
     return ""
 

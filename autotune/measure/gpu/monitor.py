@@ -22,8 +22,23 @@ PIECES_SECONDS = 10e-3
 COLD_START = WarmUp()
 """Of the first kernel in a process: the device may have been idle for long."""
 
-GOES_ON = WarmUp(least_seconds=0.02, most_seconds=0.5, window=1, tolerance=0.02)
-"""Of a further kernel, and between the readings of one: only its own power has to settle."""
+SETTLING = WarmUp(least_seconds=0.15, most_seconds=1.0, window=3, tolerance=0.01)
+"""Of a further kernel, until the device is in the state in which it stays while that kernel runs on and on.
+
+A limit of power acts late: on an H200 (700 W) a product in half precision takes 186 us for its first 60 to
+100 ms, and 210 from then on. 50 ms of rest undo that. Read before that moment or behind it, as it happens, a
+configuration is known to a tenth at best, and those that draw less power win less often than they should.
+"""
+
+FIRST_LOOK = WarmUp(least_seconds=0.02, most_seconds=0.5, window=1, tolerance=0.02)
+"""Of a further kernel of which only is to be seen whether it is far too slow."""
+
+UNSETTLED = 0.2
+"""How far that may be off: what ran before has left the device with a lower clock (10 ms behind a product in
+half precision one in float32 takes a third longer, 50 ms behind it 7 % on an H200)."""
+
+RELAXES_SECONDS = 0.02
+"""A device that has settled keeps to that for so long without its load."""
 
 AWAKE_SECONDS = 1.0
 """A device that has been idle for longer than this is warmed up from the beginning."""
@@ -70,12 +85,22 @@ class Monitor:
     """The SM clock at the end of the last warm-up."""
     warmed: float = 0.0
     """Seconds that the last warm-up took."""
+    settled: bool = field(default=False, init=False)
+    """Whether the kernel has run for long enough for the device to stay as it is then."""
     _last: float | None = field(default=None, init=False)
     """When the device was last busy."""
+    _loaded: float = field(default=0.0, init=False)
+    """When it was last fully so: short readings, with all that is done between them, do not load it."""
 
-    def warm_up(self, run: Callable[[], None], synchronise: Callable[[], None], seconds: float) -> None:
-        """Run the kernel of about ``seconds`` a call until its time and the clock are steady."""
-        rule = COLD_START if self.asleep else GOES_ON
+    def warm_up(
+        self, run: Callable[[], None], synchronise: Callable[[], None], seconds: float, *, settle: bool = True
+    ) -> None:
+        """Run the kernel of about ``seconds`` a call until its time and the clock are steady.
+
+        Without ``settle`` that is enough for a first look only, unless the device was asleep.
+        """
+        rule = COLD_START if self.asleep else SETTLING if settle else FIRST_LOOK
+        self.settled = rule is not FIRST_LOOK
         count = max(1, round(PIECES_SECONDS / max(seconds, 1e-9))) if seconds < PIECES_SECONDS else 1
         count = min(count, 10_000)
         at: list[float] = []
@@ -93,18 +118,32 @@ class Monitor:
             clocks.append(self._conditions().sm_clock_mhz)
         self.steady_mhz = clocks[-1]
         self.warmed = at[-1]
-        self._last = self.clock()
+        self._last = self._loaded = self.clock()
+
+    def keep_up(self, run: Callable[[], None], synchronise: Callable[[], None]) -> None:
+        """Between the readings of one kernel: load a device that has settled, before it has relaxed."""
+        if not self.settled or self.clock() - self._loaded < RELAXES_SECONDS:
+            return
+        begun = self.clock()
+        while self.clock() - begun < RELAXES_SECONDS:
+            run()
+            synchronise()
+        self._last = self._loaded = self.clock()
 
     def watch(self, read: Callable[[], float]) -> Watched:
         """Take a reading, and say what the device was like meanwhile and whether the reading counts."""
         before = self._conditions()
+        begun = self.clock()
         seconds = read()
-        after = self._conditions()
         self._last = self.clock()
+        if self._last - begun >= RELAXES_SECONDS:
+            self._loaded = self._last
+        after = self._conditions()
         why = why_throttled(before, after, self.steady_mhz)
         if why:
             self.sleep(PAUSE_SECONDS)
             self._last = None  # and warm it up again
+            self.settled = False
         return Watched(seconds, together(before, after).numbers(), THROTTLED if why else "", why)
 
     @property
@@ -136,7 +175,7 @@ class Monitor:
             if joules is None:
                 return None
             looks.append(Look(self.clock(), joules, count * len(looks)))
-        self._last = self.clock()
+        self._last = self._loaded = self.clock()
         return energy_per_run(looks)
 
     def company(self) -> Mapping[str, int]:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from autotune.measure.gpu.apparatus import find_apparatus
-from autotune.measure.gpu.monitor import Monitor
+from autotune.measure.gpu.monitor import SETTLING, UNSETTLED, Monitor
 from autotune.measure.gpu.nvml import open_nvml
 from autotune.measure.gpu.peaks import device_uuid, known_peaks
 from autotune.measure.gpu.tensors import (
@@ -184,14 +184,37 @@ class DeviceObjective(KernelObjective):
         this, monitor = self._round, self.monitor
         timer = this.timer
         if self.device.type == "cuda" and (fresh or monitor.asleep):
-            batch_seconds = this.seconds * timer.plan.calls
-            monitor.warm_up(timer.batch, self.apparatus.events.synchronise, batch_seconds)
-            this.facts |= {"warmed": round(monitor.warmed, 3), **monitor.company()}
+            self._warm_up(this, settle=self.final)
+        elif self.device.type == "cuda":
+            monitor.keep_up(timer.batch, self.apparatus.events.synchronise)
         watched = monitor.watch(timer.read)
         this.times.append(watched.seconds)
         values = {"time": watched.seconds, **self._energy(this)}
         facts = {**this.facts, **self._share(this)} | ({"throttled": watched.why} if watched.why else {})
         return Sample(values, watched.context, watched.discarded, facts)
+
+    @property
+    def unsettled(self) -> float:
+        """On a GPU the first milliseconds say little: :data:`autotune.measure.gpu.monitor.SETTLING`."""
+        return UNSETTLED if self.device.type == "cuda" else 0.0
+
+    def settle(self, loaded: Any) -> bool:
+        """Run it until the device stays as it is; not if that was done, or the readings were as long."""
+        this = self._round
+        if this is None or this.loaded is not loaded or self.monitor.settled:
+            return False
+        plan = this.timer.plan
+        if len(this.times) * plan.batches * plan.calls * this.seconds >= SETTLING.least_seconds:
+            return False
+        self._warm_up(this, settle=True)
+        this.times.clear()
+        return True
+
+    def _warm_up(self, this: _Round, *, settle: bool) -> None:
+        monitor, timer = self.monitor, this.timer
+        batch_seconds = this.seconds * timer.plan.calls
+        monitor.warm_up(timer.batch, self.apparatus.events.synchronise, batch_seconds, settle=settle)
+        this.facts |= {"warmed": round(monitor.warmed, 3), **monitor.company()}
 
     def _energy(self, this: _Round) -> dict[str, float]:
         if not self._counts_energy:

@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 
 from autotune.measure.gpu.conditions import REASONS, Conditions
-from autotune.measure.gpu.monitor import AWAKE_SECONDS, COLD_START, GOES_ON, PAUSE_SECONDS, Monitor
+from autotune.measure.gpu.monitor import (
+    AWAKE_SECONDS,
+    COLD_START,
+    FIRST_LOOK,
+    PAUSE_SECONDS,
+    RELAXES_SECONDS,
+    SETTLING,
+    Monitor,
+)
 from autotune.measure.gpu.nvml import open_device
 
 GOOD = Conditions(1980, 2619, 60, 500.0, 0)
@@ -59,15 +67,59 @@ def monitor_of(device: Scripted) -> Monitor:
 def test_the_first_warm_up_is_long_and_the_next_short_until_the_device_has_idled() -> None:
     device = Scripted()
     monitor = monitor_of(device)
-    lasted = []
-    for idle in (0.0, 0.0, 2 * AWAKE_SECONDS):
+    lasted, settled = [], []
+    for idle, settle in ((0.0, False), (0.0, False), (0.0, True), (2 * AWAKE_SECONDS, False)):
         device.now += idle
         start = device.now
-        monitor.warm_up(device.run, device.synchronise, 1e-3)
+        monitor.warm_up(device.run, device.synchronise, 1e-3, settle=settle)
         lasted.append(device.now - start)
-    assert lasted[0] >= COLD_START.least_seconds and lasted[2] >= COLD_START.least_seconds
-    assert GOES_ON.least_seconds <= lasted[1] < 2 * GOES_ON.least_seconds + 0.01
+        settled.append(monitor.settled)
+    assert lasted[0] >= COLD_START.least_seconds and lasted[3] >= COLD_START.least_seconds
+    assert FIRST_LOOK.least_seconds <= lasted[1] < 2 * FIRST_LOOK.least_seconds + 0.01
+    assert SETTLING.least_seconds <= lasted[2] < SETTLING.least_seconds + 0.01
+    assert settled == [True, False, True, True]
     assert monitor.steady_mhz == 1980
+
+
+def test_a_settled_device_is_loaded_again_before_it_relaxes() -> None:
+    device = Scripted()
+    monitor = monitor_of(device)
+    monitor.warm_up(device.run, device.synchronise, 1e-3)
+    monitor.keep_up(device.run, device.synchronise)
+    ran = device.ran
+    monitor.watch(lambda: 5e-6)
+    device.now += 1.5 * RELAXES_SECONDS
+    monitor.keep_up(device.run, device.synchronise)
+    assert device.ran >= ran + round(RELAXES_SECONDS / 1e-3)
+    device.now += 1.5 * RELAXES_SECONDS
+
+    def long_reading() -> float:
+        device.now += 2 * RELAXES_SECONDS
+        return 1.0
+
+    monitor.watch(long_reading)  # was a load itself
+    ran = device.ran
+    monitor.keep_up(device.run, device.synchronise)
+    assert device.ran == ran
+
+
+def test_a_device_of_which_there_was_only_a_first_look_is_not_kept_loaded() -> None:
+    device = Scripted()
+    monitor = monitor_of(device)
+    monitor.warm_up(device.run, device.synchronise, 1e-3)
+    monitor.warm_up(device.run, device.synchronise, 1e-3, settle=False)
+    device.now += 2 * RELAXES_SECONDS
+    ran = device.ran
+    monitor.keep_up(device.run, device.synchronise)
+    assert device.ran == ran
+
+
+def test_a_limit_of_power_that_acts_while_it_is_read_is_no_throttling() -> None:
+    device = Scripted()
+    monitor = monitor_of(device)
+    monitor.warm_up(device.run, device.synchronise, 1e-3, settle=False)
+    device.state = replace(GOOD, sm_clock_mhz=1320, throttle_reasons=REASONS["power_cap"])
+    assert not monitor.watch(lambda: 5e-6).discarded
 
 
 @pytest.mark.parametrize(
