@@ -52,8 +52,8 @@ TILES = (
 ROW_SECONDS = 1.2
 """Where nothing better is known."""
 
-PEER, LIST, WHOLE, AGAIN = 0.22, 0.1, 0.17, 0.12
-"""Of a shape's time. What is left, two fifths, is for the rounds: eight processes that load PyTorch, one of
+PEER, LIST, WHOLE, AGAIN = 0.22, 0.1, 0.18, 0.16
+"""Of a shape's time. What is left, a third, is for the rounds: eight processes that load PyTorch, one of
 which is ``torch.compile``'s and tunes as well, and eight rounds at least, in each of which each warms up."""
 
 RAGGED = 2.7
