@@ -7,14 +7,17 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
 from autotune.measure.gpu.nvrtc import CompilerRefusal, Nvrtc, find_nvrtc
+from autotune.measure.gpu.ptxas import names_kernels
 
 _VERBOSE = "--ptxas-options=-v"
+_NO_CACHE = "--no-cache"
 
 
 class CudaCompiler(Protocol):
@@ -39,7 +42,15 @@ class NvrtcCompiler:
         return f"nvrtc {self.nvrtc.version[0]}.{self.nvrtc.version[1]}"
 
     def compile(self, source: str, name: str, options: Sequence[str]) -> tuple[bytes, str]:
-        return self.nvrtc.compile(source, name, [*options, _VERBOSE])
+        wanted = [*options, _VERBOSE]
+        cubin, log = self.nvrtc.compile(source, name, wanted)
+        if names_kernels(log):
+            return cubin, log
+        # Where a driver is, NVRTC 13 keeps cubins in ~/.nv; for one from there the assembler, whose words we
+        # want, was not run.
+        with suppress(CompilerRefusal):  # an NVRTC that keeps none knows no such option
+            return self.nvrtc.compile(source, name, [*wanted, _NO_CACHE])
+        return cubin, log
 
 
 @dataclass(frozen=True)

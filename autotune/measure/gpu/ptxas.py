@@ -29,6 +29,11 @@ def read_log(log: str) -> Mapping[str, KernelResources]:
     return {name: _read(name, text) for name, text in zip(parts[::2], parts[1::2], strict=True)}
 
 
+def names_kernels(log: str) -> bool:
+    """Whether it says anything of any kernel."""
+    return _ENTRY.search(log) is not None
+
+
 def _read(name: str, text: str) -> KernelResources:
     stack, registers, shared = _STACK.search(text), _REGISTERS.search(text), _SHARED.search(text)
     if stack is None or registers is None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -19,12 +19,17 @@ from autotune.measure.gpu.cuda_compiler import (
     options,
 )
 from autotune.measure.gpu.driver import Dimensions, Driver, DriverError
-from autotune.measure.gpu.ptxas import KernelResources, read_log
+from autotune.measure.gpu.ptxas import KernelResources, names_kernels, read_log
+from autotune.measure.gpu.shaking import shaken, shares_between_threads
 from autotune.measure.gpu.tensors import Tensor
 from autotune.measure.kernels.compile_cache import Compiled, cache_key, write_whole
 from autotune.measure.kernels.device_objective import DeviceObjective
-from autotune.measure.objective import Code, Context, Infeasible
+from autotune.measure.objective import Code, Context, Infeasible, WrongAnswer
 from autotune.space.configuration import Configuration
+
+_WARP = 32
+_MOST_SAID = 300
+"""Of a compiler's refusal, in characters, that a trial keeps as a fact."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,10 @@ class Program:
     """Whether it was compiled before, and nothing had to be now."""
     kernels: Mapping[str, KernelResources] | None = None
     """What each kernel takes, as the assembler says; unknown to the emulator."""
+    shaken: Program | None = None
+    """The same kernels as :mod:`autotune.measure.gpu.shaking` has them, for the check."""
+    unshaken: str = ""
+    """Why there are none, though a barrier may be missing."""
 
 
 class Loaded(Protocol):
@@ -75,6 +84,9 @@ class CudaObjective(DeviceObjective):
     a cubin, and one over the device's limits is infeasible before it is launched. Where the workload says
     ``device: cpu`` the same source runs in :mod:`autotune.measure.gpu.emulator`: right or wrong is found
     there, but no time that means anything. So it has to be asked for.
+
+    A check on a GPU also runs the kernels shaken (:mod:`autotune.measure.gpu.shaking`), where their source
+    shares memory between threads: a missing barrier mostly does no harm, and then it does.
     """
 
     source: ClassVar[Path]
@@ -111,23 +123,53 @@ class CudaObjective(DeviceObjective):
 
     def compile(self, configuration: Configuration) -> Program:
         """A cubin for ``context.device``, which need not be here."""
-        device = self.context.device
-        wanted = options(architecture(float(device["compute_capability"])), self.macros(configuration))
-        source, compiler = self.source.read_text(), self._compiler
-        key = cache_key(source=source, compiler=compiler.identity, options="\0".join(wanted))
+        source = self.source.read_text()
+        program = self._within_limits(self._cubin(source, configuration))
+        if not shares_between_threads(source) or self._is_one_warp(configuration):
+            return program
+        try:
+            other = self._within_limits(self._cubin(shaken(source, self.source.name), configuration))
+        except (CompilerRefusal, Infeasible, NameError) as refusal:  # what is searched for is the other one
+            return replace(program, unshaken=f"left out: {str(refusal)[:_MOST_SAID]}")
+        return replace(program, shaken=other)
+
+    def _is_one_warp(self, configuration: Configuration) -> bool:
+        return all(block.size <= _WARP for block in self.blocks(configuration).values())
+
+    def _cubin(self, source: str, configuration: Configuration) -> Program:
+        capability = float(self.context.device["compute_capability"])
+        wanted, compiler = options(architecture(capability), self.macros(configuration)), self._compiler
+        key = cache_key(
+            source=source,
+            compiler=compiler.identity,
+            options="\0".join(wanted),
+            log="of every kernel",  # as that of earlier versions may not be
+        )
 
         def make() -> Compiled:
             start = perf_counter()
             cubin, log = compiler.compile(source, self.source.name, wanted)
+            if not names_kernels(log):
+                raise NameError(f"{self.source.name}: the compiler's log names no kernel: are there any?")
             return Compiled(cubin, {"compile_seconds": perf_counter() - start, "log": log})
 
         made = self.compile_cache.get_or_make(key, make)
         path = self.context.cache / f"{self.source.stem}-{key[:16]}.cubin"
         write_whole(path, made.content)
         seconds, log = made.facts["compile_seconds"], str(made.facts["log"])
-        program = Program(str(path), configuration, False, float(str(seconds)), made.cached, read_log(log))
-        for kernel, block in self.blocks(configuration).items():
-            refuse_over_limits(kernel, block, (program.kernels or {})[kernel], device)
+        return Program(str(path), configuration, False, float(str(seconds)), made.cached, read_log(log))
+
+    def _within_limits(self, program: Program) -> Program:
+        """The same; raises :class:`Infeasible` where the device could not hold a block of it."""
+        there = program.kernels or {}
+        for kernel, block in self.blocks(program.configuration).items():
+            if kernel not in there:
+                found = ", ".join(sorted(there))
+                raise NameError(
+                    f"{self.source.name} has the kernels {found}, and no {kernel}, which blocks() names: "
+                    'is it misspelt, or not extern "C"?'
+                )
+            refuse_over_limits(kernel, block, there[kernel], self.context.device)
         return program
 
     def code(self, prepared: Program) -> Code:
@@ -149,6 +191,10 @@ class CudaObjective(DeviceObjective):
             "compiled_before": prepared.cached,
             "kernels": {name: asdict(resources) for name, resources in kernels.items()},
         }
+        if prepared.shaken is not None:
+            facts["shaken"] = {"compile_seconds": round(prepared.shaken.seconds, 4)}
+        elif prepared.unshaken:
+            facts["shaken"] = prepared.unshaken
         return Code(hashlib.sha256(identity).hexdigest(), most, facts)
 
     @cached_property
@@ -183,6 +229,17 @@ class CudaObjective(DeviceObjective):
             return _OnEmulator(prepared, blocks)
         return _OnDevice(prepared, blocks, self.device)
 
+    def _provoke(self, loaded: Any, once: Callable[[Any], float]) -> None:
+        other = loaded.shaken() if isinstance(loaded, _OnDevice) else None
+        if other is None:
+            return
+        try:
+            once(other)
+        except WrongAnswer as wrong:
+            raise WrongAnswer(
+                f"with the warps held up at barriers: {wrong}: a barrier is missing somewhere"
+            ) from wrong
+
 
 class _OnEmulator:
     def __init__(self, program: Program, blocks: Mapping[str, Block]) -> None:
@@ -209,7 +266,7 @@ class _OnDevice:
         torch.cuda.set_device(device)
         torch.empty(1, device=device)  # makes the context, and it current
         self.configuration = program.configuration
-        self._blocks = blocks
+        self._program, self._blocks, self._device = program, blocks, device
         self._stream = torch.cuda.current_stream
         module = Driver().load(Path(program.path).read_bytes())
         self._functions = {name: module.function(name, block.shared_bytes) for name, block in blocks.items()}
@@ -219,6 +276,11 @@ class _OnDevice:
         self._functions[kernel].launch(
             _dimensions(grid), block.threads, block.shared_bytes, stream, _values(arguments)
         )
+
+    def shaken(self) -> _OnDevice | None:
+        """The same kernels shaken. Loaded anew: their first launch starts the time for which they are."""
+        other = self._program.shaken
+        return None if other is None else _OnDevice(other, self._blocks, self._device)
 
 
 def refuse_over_limits(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -18,7 +20,7 @@ from autotune.measure.gpu.cuda_compiler import (
     find_compiler,
     options,
 )
-from autotune.measure.gpu.nvrtc import find_nvrtc
+from autotune.measure.gpu.nvrtc import Nvrtc, find_nvrtc
 from autotune.measure.gpu.ptxas import read_log
 
 KERNEL = """
@@ -113,6 +115,49 @@ def test_the_same_source_gives_the_same_bytes(compiler: CudaCompiler) -> None:
 def test_a_refusal_has_the_compilers_words(compiler: CudaCompiler) -> None:
     with pytest.raises(CompilerRefusal, match=r'scale\.cu\(7\).*"FACTOR" is undefined'):
         compiler.compile(KERNEL, "scale.cu", options("sm_90", {}))
+
+
+class CachingNvrtc:
+    """Where a driver is: the second compilation is answered from a cache, and no assembler says anything."""
+
+    version = (13, 0)
+
+    def __init__(self, knows_the_option: bool = True, kept: bool = True) -> None:
+        self.knows_the_option, self.kept = knows_the_option, kept
+        self.asked: list[list[str]] = []
+
+    def compile(self, source: str, name: str, options: Sequence[str]) -> tuple[bytes, str]:
+        self.asked.append(list(options))
+        anew = "--no-cache" in options
+        if anew and not self.knows_the_option:
+            raise CompilerRefusal("NVRTC_ERROR_INVALID_OPTION")
+        return (b"anew", LOG) if anew or not self.kept else (b"kept", "")
+
+
+@pytest.mark.parametrize(
+    ("nvrtc", "cubin", "times"),
+    [
+        (CachingNvrtc(), b"anew", 2),
+        (CachingNvrtc(kept=False), b"anew", 1),
+        (CachingNvrtc(knows_the_option=False), b"kept", 2),
+    ],
+    ids=["kept", "not kept", "an older release"],
+)
+def test_what_nvrtc_has_kept_is_compiled_again_for_its_log(
+    nvrtc: CachingNvrtc, cubin: bytes, times: int
+) -> None:
+    made, log = NvrtcCompiler(cast(Nvrtc, nvrtc)).compile(KERNEL, "scale.cu", ["-DFACTOR=3"])
+    assert made == cubin and len(nvrtc.asked) == times
+    assert bool(read_log(log)) == (cubin == b"anew")
+    assert all(asked[:2] == ["-DFACTOR=3", "--ptxas-options=-v"] for asked in nvrtc.asked)
+
+
+def test_nvrtc_here_knows_the_option() -> None:
+    nvrtc = find_nvrtc()
+    if nvrtc is None or nvrtc.version < (13, 0):
+        pytest.skip("NVRTC is not installed, or keeps nothing")
+    wanted = [*options("sm_90", {"FACTOR": "3.0f"}), "--ptxas-options=-v", "--no-cache"]
+    assert "scale" in read_log(nvrtc.compile(KERNEL, "scale.cu", wanted)[1])
 
 
 def test_no_compiler_newer_than_the_driver() -> None:

@@ -1,0 +1,37 @@
+"""The ready kernels in CUDA C, shaken: each compiles for each architecture, within the limits of devices."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from autotune.measure.gpu.shaking import PRELUDE, shaken
+from tests.objectives.cuda import compiled, compiles, on_profile, read_space
+
+KERNELS = ("cuda-gemm", "cuda-convolution", "cuda-stencil", "cuda-nms")
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_every_kernel_begins_with_a_hold(name: str, tmp_path: Path) -> None:
+    objective = on_profile(read_space(name), tmp_path)
+    text = shaken(objective.source.read_text(), "it.cu").removeprefix(PRELUDE)
+    assert text.count("{ autotune_hold();") == len(objective.kernels)
+
+
+@compiles
+@pytest.mark.parametrize("device", ["h200", "a100", "titanrtx"])
+@pytest.mark.parametrize("name", KERNELS)
+def test_it_compiles_for(name: str, device: str, tmp_path: Path) -> None:
+    spec = read_space(name, device)
+    for configuration in (spec.space.default(), *spec.space.sample(np.random.default_rng(7), 2)):
+        program = compiled(spec, configuration, tmp_path, device)
+        blocks = on_profile(spec, tmp_path, device).blocks(configuration).values()
+        if all(block.size <= 32 for block in blocks):
+            assert program.shaken is None and not program.unshaken, "one warp needs no barrier"
+            continue
+        assert program.shaken is not None, f"{program.unshaken} of {dict(configuration)}"
+        assert set(program.shaken.kernels or {}) == set(program.kernels or {})
+        assert b"autotune_shaken_until" in Path(program.shaken.path).read_bytes()
+        assert b"autotune_shaken_until" not in Path(program.path).read_bytes()
