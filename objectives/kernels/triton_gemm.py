@@ -295,8 +295,8 @@ class Gemm(TritonObjective):
             size = elements * dtype.itemsize
             if size % DESCRIBED_BYTES:
                 raise Infeasible(
-                    f"loads: descriptors  needs rows that are a multiple of {DESCRIBED_BYTES} bytes; those of "
-                    f"{name} have {elements} x {dtype.itemsize} = {size} bytes; {instead}"
+                    f"loads: descriptors  needs rows that are a multiple of {DESCRIBED_BYTES} bytes; those "
+                    f"of {name} have {elements} x {dtype.itemsize} = {size} bytes; {instead}"
                 )
 
     # -- baselines ---------------------------------------------------------------------------
