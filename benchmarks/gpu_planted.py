@@ -18,10 +18,11 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from autotune.errors import InputError
 from autotune.space.configuration import Configuration, Value
 from autotune.space.spec import PythonObjective, StudySpec
 from benchmarks.gpu_plan import Findings, Part
@@ -42,6 +43,9 @@ TINY = {
 
 SMALL_TILES: Mapping[str, Value] = {"block_m": 32, "block_n": 64, "block_k": 32, "warps": 4, "stages": 3}
 LARGE_TILES: Mapping[str, Value] = {"block_m": 128, "block_n": 128, "block_k": 64, "warps": 8, "stages": 3}
+# Rows of 1000 and of 104 halves are multiples of 16 bytes, and no multiples of a tile.
+DESCRIPTORS: Mapping[str, Value] = {"loads": "descriptors", "programs": 1}
+DESCRIBED: Mapping[str, Value] = {"n": 1000, "k": 104}
 # Several warps a block: in one alone a missing barrier is no fault.
 ONE_STAGE: Mapping[str, Value] = {"block_m": 64, "block_n": 64, "thread_m": 4, "thread_n": 4, "read": 4}
 TWO_STAGES: Mapping[str, Value] = {**ONE_STAGE, "stages": 2, "block_k": 8, "unroll": 8}
@@ -59,6 +63,8 @@ class Fault:
     """What the configurations have instead of the default's knobs."""
     place: int = 1
     """Which of several places with this text."""
+    sizes: Mapping[str, Value] = field(default_factory=dict)
+    """What the problem has instead, where a configuration is not possible for every problem."""
 
 
 _WRITES = "c[(size_t)at_row * n + at_column] ="
@@ -68,6 +74,11 @@ _LAST_OF_K, _STORE = "depth < k - begin", "tl.store(c_tile"
 
 def _triton(right: str, wrong: str, *rows: Mapping[str, Value]) -> Fault:
     return Fault("triton-gemm", "triton_gemm.py", right, wrong, rows)
+
+
+def _described(right: str, wrong: str) -> Fault:
+    rows = tuple({**tiles, **DESCRIPTORS} for tiles in (SMALL_TILES, LARGE_TILES))
+    return Fault("triton-gemm", "triton_gemm.py", right, wrong, rows, sizes=DESCRIBED)
 
 
 def _cuda(right: str, wrong: str, *rows: Mapping[str, Value], place: int = 1) -> Fault:
@@ -83,6 +94,12 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "Triton: a part left from the last trial": _triton(
         _STORE, f"if part == 0:\n        {_STORE}", {**SMALL_TILES, "split_k": 2}
+    ),
+    "Triton, descriptors: the last tile left out": _described(
+        "tiles_m * tiles_n, PROGRAMS", "tiles_m * tiles_n - 1, PROGRAMS"
+    ),
+    "Triton, descriptors: output left from the last trial": _described(
+        "c_tiles.store", "if k < 0:\n            c_tiles.store"
     ),
     "CUDA C: no barrier before the first product": _cuda("__syncthreads();", "", ONE_STAGE, TWO_STAGES),
     "CUDA C: no barrier before a tile is overwritten": _cuda("__syncthreads();", "", ONE_STAGE, place=2),
@@ -191,7 +208,10 @@ def main() -> None:
 
 
 def check(fault: Fault, dry: bool) -> dict[str, Any]:
-    """How often the fault was planted and caught, what was said of it, and what else went wrong."""
+    """How often the fault was planted and caught, what was said of it, and what else went wrong.
+
+    Configurations that the space does not have on this device are left out.
+    """
     import numpy as np
 
     from autotune.measure.load import load_objective
@@ -200,12 +220,16 @@ def check(fault: Fault, dry: bool) -> dict[str, Any]:
 
     shape = TINY[fault.space] if dry else TRITON if fault.space == "triton-gemm" else CUDA
     device = facts(DRY_PROFILE) if dry else facts()
+    shape = {**shape, **fault.sizes}
     spec = read_spec(ROOT / "searchspaces" / f"{fault.space}.yaml", device=device)
     count, said, problems = 0, [], []
     with tempfile.TemporaryDirectory(prefix="autotune-planted-") as cache, planted(spec, fault) as wrong:
         context = Context({**spec.workload, **shape}, device, Path(cache))
         for knobs in fault.rows:
-            row = configured(spec, knobs)
+            try:
+                row = configured(spec, knobs)
+            except InputError:
+                continue
             for study, is_wrong in ((spec, False), (wrong, True)):
                 try:
                     kernel: Any = load_objective(study.objective, context)

@@ -128,7 +128,8 @@ def compile_launch(launch: Launch, types: Mapping[str, str], capability: float, 
         registers=registers,
         spilled_bytes=spilled,
         shared_bytes=int(compiled.metadata.shared),
-        threads=launch.warps * 32,
+        # Specialised warps are in addition to those that were asked for; only the compiler knows how many.
+        threads=int(compiled.metadata.num_warps) * 32,
         seconds=seconds,
         code=identity.hexdigest()[:16],
     )

@@ -1,5 +1,8 @@
 """``triton-gemm``: C = A B in Triton, with split-K and a grouped order of tiles, for tensor cores.
 
+There are two kernels. One reads its tiles through pointers and works everywhere. The other asks Hopper's
+tensor memory accelerator (TMA) for them by tensor descriptors, and its programs may take several tiles each.
+
 Workload: ``m``, ``n``, ``k`` (any positive integers), ``dtype`` (``float16``, ``bfloat16``, ``float32``,
 ``float8_e4m3fn`` or ``float8_e5m2``, where the device has it), ``precision`` of float32 (``tf32`` or
 ``ieee``), ``b_order`` (``row`` or ``column``: how B lies in memory; default row, of float8 column). C has the
@@ -42,8 +45,23 @@ TOLERANCES: Mapping[str, float] = {
     "float8_e5m2": 1e-2,
 }
 
+DESCRIPTORS_SINCE = 9.0
+"""Compute capability of the first devices with a tensor memory accelerator."""
+
+DESCRIBED_BYTES = 16
+"""What the rows of a matrix are to be a multiple of for a descriptor of it."""
+
 SUM_BLOCK = 1024
 """Elements of C that one program of the second kernel of a split product adds up."""
+
+
+@triton.jit
+def place(tile, tiles_m, tiles_n, GROUP: tl.constexpr):
+    """Row and column of a tile among the tiles, which are numbered down bands of GROUP rows of them."""
+    band = tile // (GROUP * tiles_n)
+    within = tile % (GROUP * tiles_n)
+    height = min(tiles_m - band * GROUP, GROUP)
+    return band * GROUP + within % height, within // height
 
 
 @triton.jit
@@ -54,17 +72,9 @@ def product(
     EVEN_M: tl.constexpr, EVEN_N: tl.constexpr, EVEN_K: tl.constexpr,
     PRECISION: tl.constexpr, WIDEN: tl.constexpr,
 ):  # fmt: skip
-    """One tile of C, or of one of its SPLIT partial sums; tiles go down bands of GROUP rows of tiles."""
-    tiles_m = tl.cdiv(m, BLOCK_M)
-    tiles_n = tl.cdiv(n, BLOCK_N)
-    tile = tl.program_id(0)
+    """One tile of C, or of one of its SPLIT partial sums."""
+    tile_m, tile_n = place(tl.program_id(0), tl.cdiv(m, BLOCK_M), tl.cdiv(n, BLOCK_N), GROUP)
     part = tl.program_id(1)
-    band = tile // (GROUP * tiles_n)
-    within = tile % (GROUP * tiles_n)
-    height = min(tiles_m - band * GROUP, GROUP)
-    tile_m = band * GROUP + within % height
-    tile_n = within // height
-
     steps = tl.cdiv(k, BLOCK_K * SPLIT)
     begin = part * steps * BLOCK_K
     rows = tl.arange(0, BLOCK_M)
@@ -103,6 +113,40 @@ def product(
     c += part.to(tl.int64) * part_stride + (tile_m * BLOCK_M).to(tl.int64) * n + tile_n * BLOCK_N
     c_tile = c + rows[:, None] * c_row + columns[None, :]
     tl.store(c_tile, total.to(c.dtype.element_ty), mask=row_inside[:, None] & column_inside[None, :])
+
+
+@triton.jit
+def described_product(
+    a, b, c, m, n, k,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    GROUP: tl.constexpr, PROGRAMS: tl.constexpr, SPECIALISE: tl.constexpr,
+    COLUMN_B: tl.constexpr, PRECISION: tl.constexpr, WIDEN: tl.constexpr,
+):  # fmt: skip
+    """Every PROGRAMS-th tile of C, by descriptors: past the edge zeros are read and nothing is written."""
+    tiles_m = tl.cdiv(m, BLOCK_M)
+    tiles_n = tl.cdiv(n, BLOCK_N)
+    a_tiles = tl.make_tensor_descriptor(a, [m, k], [k, 1], [BLOCK_M, BLOCK_K])
+    if COLUMN_B:
+        b_tiles = tl.make_tensor_descriptor(b, [n, k], [k, 1], [BLOCK_N, BLOCK_K])
+    else:
+        b_tiles = tl.make_tensor_descriptor(b, [k, n], [n, 1], [BLOCK_K, BLOCK_N])
+    c_tiles = tl.make_tensor_descriptor(c, [m, n], [n, 1], [BLOCK_M, BLOCK_N])
+    for tile in tl.range(tl.program_id(0), tiles_m * tiles_n, PROGRAMS, warp_specialize=SPECIALISE):
+        tile_m, tile_n = place(tile, tiles_m, tiles_n, GROUP)
+        row = tile_m * BLOCK_M
+        column = tile_n * BLOCK_N
+        total = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+        for step in range(tl.cdiv(k, BLOCK_K)):
+            a_values = a_tiles.load([row, step * BLOCK_K])
+            if COLUMN_B:
+                b_values = b_tiles.load([column, step * BLOCK_K]).T
+            else:
+                b_values = b_tiles.load([step * BLOCK_K, column])
+            if WIDEN:
+                a_values = a_values.to(tl.float32)
+                b_values = b_values.to(tl.float32)
+            total = tl.dot(a_values, b_values, total, input_precision=PRECISION)
+        c_tiles.store([row, column], total.to(c.dtype.element_ty))
 
 
 @triton.jit
@@ -177,7 +221,10 @@ class Gemm(TritonObjective):
         return {"parts": ((split, self.m, self.n), torch.float32)} if split > 1 else {}
 
     def launches(self, configuration: Configuration) -> tuple[Launch, ...]:
-        block_m, block_n, block_k = (int(configuration[f"block_{size}"]) for size in "mnk")
+        # A shape or a device without descriptors has a space without the knob.
+        if configuration.get("loads") == "descriptors":
+            return (self._described(configuration),)
+        block_m, block_n, block_k = _block(configuration)
         split = int(configuration["split_k"])
         tiles = triton.cdiv(self.m, block_m) * triton.cdiv(self.n, block_n)
         size = self.m * self.n
@@ -213,6 +260,45 @@ class Gemm(TritonObjective):
         )
         return first, second
 
+    def _described(self, configuration: Configuration) -> Launch:
+        """The one launch by descriptors; raises :class:`Infeasible` where there can be none."""
+        self._must_be_described(int(configuration["split_k"]))
+        block_m, block_n, block_k = _block(configuration)
+        tiles = triton.cdiv(self.m, block_m) * triton.cdiv(self.n, block_n)
+        programs = self.programs(tiles, int(configuration["programs"]))
+        return Launch(
+            described_product,
+            (programs,),
+            {"a": "a", "b": "b", "c": "c", "m": self.m, "n": self.n, "k": self.k},
+            {
+                "BLOCK_M": block_m, "BLOCK_N": block_n, "BLOCK_K": block_k,
+                "GROUP": int(configuration["group"]), "PROGRAMS": programs,
+                "SPECIALISE": bool(configuration.get("specialise", False)),
+                "COLUMN_B": self.column_b,
+                "PRECISION": self.precision, "WIDEN": self.widens(self.dtype),
+            },
+            warps=int(configuration["warps"]),
+            stages=int(configuration["stages"]),
+        )  # fmt: skip
+
+    def _must_be_described(self, split: int) -> None:
+        instead = "loads: pointers  works"
+        if not self.interpreted and self.capability is not None and self.capability < DESCRIPTORS_SINCE:
+            raise Infeasible(
+                f"loads: descriptors  needs a tensor memory accelerator, which devices have from compute "
+                f"capability {DESCRIPTORS_SINCE} on, and this one has {self.capability}; {instead}"
+            )
+        if split > 1:
+            raise Infeasible(f"loads: descriptors  has no split_k, which is {split}; 1 or  {instead}")
+        tensors = {**self.inputs(), **self.outputs()}
+        for name, ((_, elements), dtype) in tensors.items():
+            size = elements * dtype.itemsize
+            if size % DESCRIBED_BYTES:
+                raise Infeasible(
+                    f"loads: descriptors  needs rows that are a multiple of {DESCRIBED_BYTES} bytes; those "
+                    f"of {name} have {elements} x {dtype.itemsize} = {size} bytes; {instead}"
+                )
+
     # -- baselines ---------------------------------------------------------------------------
 
     def baselines(self) -> tuple[Baseline, ...]:
@@ -234,3 +320,9 @@ class Gemm(TritonObjective):
         if self.float8:
             return self.library(inputs)
         return torch.matmul(inputs["a"], self._b(inputs), out=outputs["c"])
+
+
+def _block(configuration: Configuration) -> tuple[int, int, int]:
+    """Rows and columns of a tile of C, and how much of k is one step."""
+    block_m, block_n, block_k = (int(configuration[f"block_{size}"]) for size in "mnk")
+    return block_m, block_n, block_k

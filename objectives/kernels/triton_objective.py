@@ -12,8 +12,11 @@ What takes how long in the interpreter says nothing of a GPU. So it is used only
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
+from contextvars import copy_context
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -224,7 +227,8 @@ class TritonObjective(DeviceObjective):
             return interpreted
         compiled = compile_kernel(launch, types, *self._target)  # from the cache
         start: Callable[..., Any] = compiled[(*launch.grid, 1, 1)[:3]]
-        return start
+        size = compiled.metadata.global_scratch_size * math.prod(launch.grid)
+        return with_scratch(start, size, self.device) if size else start
 
     @property
     def _target(self) -> tuple[float, Path]:
@@ -263,6 +267,19 @@ class TritonObjective(DeviceObjective):
             compiled = torch.compile(self.library, mode="max-autotune-no-cudagraphs", dynamic=False)
             return LibraryCall(lambda _, inputs, outputs: compiled(inputs))
         return LibraryCall(lambda _, inputs, outputs: self.library_into(inputs, outputs))
+
+
+def with_scratch(start: Callable[..., Any], size: int, device: torch.device) -> Callable[..., Any]:
+    """``start``, which finds that many bytes of global memory when Triton asks for them at each launch.
+
+    That is where programs build their tensor descriptors. All launches have the same memory, and so follow
+    one another. So nothing is allocated while a CUDA graph is captured. Triton keeps in a context variable
+    whom it asks, so that nobody else's launches are touched by what is set in a context of their own.
+    """
+    memory = torch.empty(size, dtype=torch.int8, device=device)
+    context = copy_context()
+    context.run(triton.set_allocator, lambda size, alignment, stream: memory)
+    return partial(context.run, start)
 
 
 def float_type(context: Context) -> torch.dtype:

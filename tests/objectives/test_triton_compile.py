@@ -16,8 +16,10 @@ from tests.objectives.triton_child import (
     child,
     compile_only,
     construct,
+    described,
     needs_triton,
     read_space,
+    scratch_of_launches,
     wide_arguments,
 )
 
@@ -109,6 +111,74 @@ def test_what_is_split_has_a_second_launch(compiler: ProcessPoolExecutor, tmp_pa
         compile_only, "triton-reduction", {}, small("triton-reduction", parts=4), tmp_path
     )
     assert parts.result()["launches"] == ["sums", "sums"]
+
+
+@pytest.mark.parametrize(
+    ("workload", "knobs", "threads"),
+    [
+        ({}, {"block_m": 128, "block_n": 256, "block_k": 64, "warps": 8, "stages": 3}, 8 * 32),
+        ({}, {"block_m": 128, "block_n": 128, "block_k": 64, "stages": 3, "specialise": True}, 12 * 32),
+        (
+            {"dtype": "bfloat16", "b_order": "column"},
+            {"block_m": 64, "specialise": True, "programs": 0},
+            12 * 32,
+        ),
+        ({"dtype": "float32"}, {}, 4 * 32),
+        ({"dtype": "float32", "precision": "ieee"}, {}, 4 * 32),
+        ({"dtype": "float8_e4m3fn"}, {"block_m": 64, "specialise": True}, 12 * 32),
+        ({"m": 1, "n": 8, "k": 8}, {}, 4 * 32),
+    ],
+    ids=str,
+)
+def test_a_product_by_descriptors_compiles(
+    compiler: ProcessPoolExecutor,
+    tmp_path: Path,
+    workload: dict[str, object],
+    knobs: dict[str, object],
+    threads: int,
+) -> None:
+    """Specialised warps come on top of those that the configuration names, and count as threads."""
+    made = compiler.submit(compile_only, "triton-gemm", workload, described(**knobs), tmp_path).result()
+    assert made["launches"] == ["described_product"] and made["threads"] == [threads]
+    resources = made["resources"]
+    assert resources["spilled_bytes"] == 0 and resources["registers"] * threads <= 65536
+
+
+def test_specialised_warps_count_among_the_threads_of_a_block(
+    compiler: ProcessPoolExecutor, tmp_path: Path
+) -> None:
+    specialised = described(block_m=64, specialise=True)
+    made = compiler.submit(compile_only, "triton-gemm", {}, specialised, tmp_path, max_threads=256)
+    with pytest.raises(Infeasible, match="needs 384 threads, a block has 256"):
+        made.result()
+
+
+def test_what_descriptors_take_of_shared_memory_is_in_the_rules(
+    compiler: ProcessPoolExecutor, tmp_path: Path
+) -> None:
+    """No rule forbids what would fit: of each stage but one, and of the tile of C."""
+    space = read_space("triton-gemm").space
+    for stages in (2, 3, 4):
+        one = described(block_m=128, block_n=256, block_k=64, warps=8, stages=stages)
+        assert one in space
+        made = compiler.submit(
+            compile_only, "triton-gemm", {}, one, tmp_path, shared_memory_bytes=10**6
+        ).result()
+        tiles = (128 + 256) * 64 * 2, 128 * 256 * 2
+        assert made["resources"]["shared_bytes"] >= (stages - 1) * tiles[0] + tiles[1]
+
+
+def test_devices_without_a_tensor_memory_accelerator_refuse_descriptors(
+    compiler: ProcessPoolExecutor, tmp_path: Path
+) -> None:
+    made = compiler.submit(compile_only, "triton-gemm", {}, described(), tmp_path, compute_capability=8.0)
+    with pytest.raises(Infeasible, match=r"from compute capability 9\.0 on, and this one has 8\.0"):
+        made.result()
+
+
+def test_only_our_launches_get_our_scratch_memory(compiler: ProcessPoolExecutor) -> None:
+    """Triton has one place for whom it asks, and other people's launches may have set it or not."""
+    assert compiler.submit(scratch_of_launches, 4096).result() == [-1, 4096, 4096, -1]
 
 
 def test_too_much_shared_memory_is_infeasible_before_a_launch(

@@ -6,18 +6,24 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autotune.measure.gpu.peaks import ARITHMETIC
+from autotune.measure.objective import Infeasible
+from autotune.provenance.device import device_facts
+from autotune.space.reading.reader import read_spec
 from tests.objectives.triton_child import (
     NAMES,
+    ROOT,
     arithmetic_of,
     baselines_on_a_gpu,
     check,
     check_library,
     child,
+    described,
     grids,
     needs_triton,
     read_space,
@@ -80,6 +86,99 @@ def test_the_default_and_others_are_right_on_ragged_shapes(
     for configuration in configurations:
         error = interpreter.submit(check, name, workload, configuration).result()
         assert error < 1e-2, dict(configuration)
+
+
+DESCRIBED: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"m": 65, "n": 72, "k": 40}, {}),
+    ({"m": 130, "n": 136, "k": 72}, {"block_m": 16, "block_n": 16, "block_k": 64, "group": 2}),
+    ({"m": 130, "n": 136, "k": 72}, {"block_m": 64, "block_n": 16, "programs": 0}),
+    ({"m": 70, "n": 80, "k": 48, "b_order": "column"}, {"block_k": 64, "programs": 2}),
+    ({"m": 70, "n": 80, "k": 48}, {"block_m": 64, "specialise": True}),
+    ({"m": 33, "n": 24, "k": 136, "dtype": "bfloat16"}, {"block_n": 64}),
+    ({"m": 17, "n": 132, "k": 12, "dtype": "float32"}, {"block_k": 16}),
+    ({"m": 17, "n": 132, "k": 12, "dtype": "float32", "precision": "ieee", "b_order": "column"}, {}),
+    ({"m": 31, "n": 48, "k": 80, "dtype": "float8_e4m3fn"}, {}),
+    ({"m": 31, "n": 48, "k": 80, "dtype": "float8_e5m2", "b_order": "row"}, {"block_m": 16}),
+    ({"m": 1, "n": 8, "k": 8}, {}),
+]
+"""Problems that no tile divides but whose rows are multiples of 16 bytes, and knobs of a product."""
+
+
+@pytest.mark.parametrize(("workload", "knobs"), DESCRIBED, ids=str)
+def test_a_product_by_descriptors_is_right(
+    interpreter: ProcessPoolExecutor, workload: dict[str, Any], knobs: dict[str, Any]
+) -> None:
+    error = interpreter.submit(check, "triton-gemm", workload, described(**knobs)).result()
+    assert error < 1e-2
+
+
+@settings(max_examples=6, deadline=None, database=None, derandomize=True)
+@given(seed=st.integers(0, 2**32 - 1), m=st.integers(1, 70), n=st.integers(1, 9), k=st.integers(1, 11))
+def test_any_product_by_descriptors_is_right(
+    interpreter: ProcessPoolExecutor, seed: int, m: int, n: int, k: int
+) -> None:
+    drawn = sampled("triton-gemm", seed, loads="descriptors")
+    sizes = {"m": m, "n": 8 * n, "k": 8 * k}
+    assert interpreter.submit(check, "triton-gemm", sizes, drawn, seed).result() < 1e-2
+
+
+def test_programs_share_the_tiles_of_a_product(interpreter: ProcessPoolExecutor) -> None:
+    """A multiprocessor of an H200, of which there are 132, has so many of them."""
+
+    def programs(m: int, count: int) -> list[tuple[int, ...]]:
+        sizes = {"m": m, "n": 2048, "k": 64}
+        return interpreter.submit(grids, "triton-gemm", sizes, described(programs=count)).result()
+
+    assert programs(2048, 1) == [(132,)] and programs(2048, 2) == [(264,)]
+    assert programs(2048, 0) == [(64 * 64,)]
+    assert programs(32, 1) == [(64,)]
+
+
+@pytest.mark.parametrize(
+    ("workload", "knobs", "why"),
+    [
+        ({"n": 33}, {}, "those of b have 33 x 2 = 66 bytes; loads: pointers  works"),
+        ({"k": 36}, {}, "those of a have 36 x 2 = 72 bytes"),
+        ({"n": 24, "k": 32, "dtype": "float8_e4m3fn", "b_order": "row"}, {}, "those of b have 24 x 1"),
+        ({}, {"split_k": 2}, "has no split_k"),
+    ],
+    ids=str,
+)
+def test_what_descriptors_cannot_do_is_refused(
+    interpreter: ProcessPoolExecutor, workload: dict[str, Any], knobs: dict[str, Any], why: str
+) -> None:
+    """A space of somebody's own may offer it."""
+    sizes = {"m": 32, "n": 32, "k": 32, **workload}
+    with pytest.raises(Infeasible, match=why):
+        interpreter.submit(check, "triton-gemm", sizes, described(**knobs)).result()
+
+
+@pytest.mark.parametrize(
+    ("device", "workload", "offered"),
+    [
+        ("h200", {}, True),
+        ("h100", {"m": 3001, "n": 2008, "k": 1000}, True),
+        ("h200", {"n": 1999}, False),
+        ("h200", {"k": 3001}, False),
+        ("h200", {"n": 2004}, False),
+        ("h200", {"n": 2004, "dtype": "float32"}, True),
+        ("h200", {"n": 2008, "dtype": "float8_e4m3fn"}, False),
+        ("h200", {"n": 2000, "dtype": "float8_e4m3fn"}, True),
+        ("a100", {}, False),
+    ],
+    ids=str,
+)
+def test_the_space_offers_descriptors_where_they_work(
+    device: str, workload: dict[str, Any], offered: bool
+) -> None:
+    path = ROOT / "searchspaces" / "triton-gemm.yaml"
+    facts = {**read_space("triton-gemm").workload, **workload}
+    space = read_spec(path, device=device_facts(device), workload=facts).space
+    drawn = list(space.sample(np.random.default_rng(0), 300))
+    chosen = [one for one in drawn if one.get("loads") == "descriptors"]
+    assert bool(chosen) == offered == ("loads" in space.default())
+    assert all(one["split_k"] == 1 and "programs" in one for one in chosen)
+    assert not any({"programs", "specialise"} & one.keys() for one in drawn if one not in chosen)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -15,6 +15,8 @@ from tests.objectives.triton_child import check_planted, child, needs_triton, re
 pytestmark = [pytest.mark.torch, needs_triton]
 
 PRODUCT = {"m": 33, "n": 35, "k": 70}
+DESCRIBED = {"m": 33, "n": 40, "k": 72}
+DESCRIPTORS = {"loads": "descriptors", "programs": 1, "block_m": 32, "block_n": 32}
 ROWS = {"rows": 6, "columns": 300, "dtype": "float32"}
 HEADS = {"batch": 1, "heads": 1, "length": 75, "head_dim": 16}
 UNMASKED_KEYS = (
@@ -53,6 +55,20 @@ FAULTS: dict[str, tuple[str, tuple[str, str], dict[str, Any], dict[str, Any]]] =
     ),
     "gemm: the output is left from the last trial": (
         "triton-gemm", ("tl.store(c_tile", "if k < 0:\n        tl.store(c_tile"), PRODUCT, {},
+    ),
+    "gemm by descriptors: the last of k is left out": (
+        "triton-gemm", ("range(tl.cdiv(k, BLOCK_K))", "range(k // BLOCK_K)"), DESCRIBED, DESCRIPTORS,
+    ),
+    "gemm by descriptors: the last tile is left out": (
+        "triton-gemm", ("tiles_m * tiles_n, PROGRAMS", "tiles_m * tiles_n - 1, PROGRAMS"),
+        DESCRIBED, DESCRIPTORS,
+    ),
+    "gemm by descriptors: a program takes one tile and no other": (
+        "triton-gemm", ("tiles_m * tiles_n, PROGRAMS", "PROGRAMS, PROGRAMS"),
+        {**DESCRIBED, "m": 400, "n": 400}, {**DESCRIPTORS, "block_m": 16},
+    ),
+    "gemm by descriptors: the output is left from the last trial": (
+        "triton-gemm", ("c_tiles.store", "if k < 0:\n            c_tiles.store"), DESCRIBED, DESCRIPTORS,
     ),
     "softmax: one too many": (
         "triton-softmax", ("(lanes < columns)", "(lanes <= columns)"), ROWS, {"block": 512},

@@ -42,11 +42,23 @@ def read_space(name: str) -> StudySpec:
     return read_spec(ROOT / "searchspaces" / f"{name}.yaml", device=device_facts("h200"))
 
 
-def sampled(name: str, seed: int) -> Configuration:
-    """Any configuration, but with few programs: the interpreter runs about a thousand a second."""
-    (configuration,) = read_space(name).space.sample(np.random.default_rng(seed), 1)
+def sampled(name: str, seed: int, loads: str = "pointers") -> Configuration:
+    """Any configuration, but with few programs: the interpreter runs about a thousand a second.
+
+    Of a product one that reads by ``loads``, since descriptors do not take every shape.
+    """
+    rng = np.random.default_rng(seed)
+    (configuration,) = read_space(name).space.sample(rng, 1)
+    while configuration.get("loads", loads) != loads:
+        (configuration,) = read_space(name).space.sample(rng, 1)
     fewer = {"parts": min(8, int(configuration["parts"]))} if "parts" in configuration else {}
     return Configuration({**configuration, **fewer})
+
+
+def described(**knobs: Any) -> Configuration:
+    """A configuration of ``triton-gemm`` that reads small tiles by tensor descriptors."""
+    small = {"block_m": 32, "block_n": 32, "block_k": 32, "stages": 2, "loads": "descriptors", "programs": 1}
+    return Configuration({**read_space("triton-gemm").space.default(), **small, **knobs})
 
 
 @contextmanager
@@ -154,6 +166,7 @@ def compile_only(
     prepared = kernel.prepare(configuration)
     code = kernel.code(prepared)
     return {
+        "threads": [binary.threads for binary in prepared.binaries],
         "fingerprint": code.fingerprint,
         "resources": dict(code.resources),
         "facts": dict(code.facts),
@@ -172,6 +185,23 @@ def wide_arguments(
     return [
         {argument: kind for argument, kind in signature.items() if kind == "i64"} for signature in signatures
     ]
+
+
+def scratch_of_launches(size: int) -> list[int]:
+    """How much memory a launch gets that asks Triton for it, while ours lies ready, and one beside it."""
+    from triton.runtime._allocation import _allocator
+
+    def launch() -> int:
+        try:
+            return len(_allocator.get()(size, 128, None))  # type: ignore[arg-type]
+        except RuntimeError:
+            return -1
+
+    import torch
+
+    kernel = _objective(read_space("triton-gemm"), Path("unused"), {})
+    ours = sys.modules[type(kernel).__mro__[1].__module__].with_scratch(launch, size, torch.device("cpu"))
+    return [launch(), ours(), ours(), launch()]
 
 
 def construct(name: str, workload: Mapping[str, Any], with_gpu: bool) -> None:
