@@ -40,6 +40,9 @@ WARM_UP = "warm-up"
 UNSETTLED = "unsettled"
 """Why a reading does not count before which the device had not run for long enough to stay as it was."""
 
+FIRST_LOOK = 9
+"""Readings of a first look at most: as many as it takes to reject what is worse by less than a half."""
+
 _KNOWN = frozenset({Verdict.PRECISE, Verdict.STEADY, Verdict.SETTLED})
 """Verdicts on a configuration that is as well known as it can be before it has settled."""
 
@@ -263,8 +266,10 @@ class Runner:
         first = len(trial.readings)
         asked = incumbent if self.rule.reject else None
         doubtful = asked.off_by(self.objective.unsettled) if asked is not None else None
-        while doubtful is not None and decision is None:
+        for _ in range(min(FIRST_LOOK, self._settings.max_readings) if doubtful is not None else 0):
             decision = read(doubtful)
+            if decision is not None:
+                break
         full = len(trial.values(self._goal.name)) >= self._settings.max_readings
         if decision is not None and decision.verdict not in _KNOWN and not full:
             return decision

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -22,7 +23,7 @@ PIECES_SECONDS = 10e-3
 COLD_START = WarmUp()
 """Of the first kernel in a process: the device may have been idle for long."""
 
-SETTLING = WarmUp(least_seconds=0.15, most_seconds=1.0, window=3, tolerance=0.01)
+SETTLING = WarmUp(least_seconds=0.12, most_seconds=1.0, window=3, tolerance=0.01)
 """Of a further kernel, until the device is in the state in which it stays while that kernel runs on and on.
 
 A limit of power acts late: on an H200 (700 W) a product in half precision takes 186 us for its first 60 to
@@ -33,12 +34,16 @@ configuration is known to a tenth at best, and those that draw less power win le
 FIRST_LOOK = WarmUp(least_seconds=0.02, most_seconds=0.5, window=1, tolerance=0.02)
 """Of a further kernel of which only is to be seen whether it is far too slow."""
 
-UNSETTLED = 0.2
-"""How far that may be off: what ran before has left the device with a lower clock (10 ms behind a product in
-half precision one in float32 takes a third longer, 50 ms behind it 7 % on an H200)."""
+UNSETTLED = 0.1
+"""How far that may be off to its disadvantage: what ran before has left the device with a lower clock (50 ms
+behind a product in half precision one in float32 takes 7 % longer on an H200, 100 ms behind it 2 %)."""
 
-RELAXES_SECONDS = 0.02
-"""A device that has settled keeps to that for so long without its load."""
+LEAD_SECONDS = 10e-3
+"""So long a device that has settled has been at the same work without a pause when a reading of it ends.
+
+Between two readings the host needs a millisecond or two. Under a limit of power a device makes use of that:
+of ten readings of a millisecond, each found an H200 with a higher clock than the last, a seventh in all.
+"""
 
 AWAKE_SECONDS = 1.0
 """A device that has been idle for longer than this is warmed up from the beginning."""
@@ -89,8 +94,6 @@ class Monitor:
     """Whether the kernel has run for long enough for the device to stay as it is then."""
     _last: float | None = field(default=None, init=False)
     """When the device was last busy."""
-    _loaded: float = field(default=0.0, init=False)
-    """When it was last fully so: short readings, with all that is done between them, do not load it."""
 
     def warm_up(
         self, run: Callable[[], None], synchronise: Callable[[], None], seconds: float, *, settle: bool = True
@@ -118,26 +121,20 @@ class Monitor:
             clocks.append(self._conditions().sm_clock_mhz)
         self.steady_mhz = clocks[-1]
         self.warmed = at[-1]
-        self._last = self._loaded = self.clock()
+        self._last = self.clock()
 
-    def keep_up(self, run: Callable[[], None], synchronise: Callable[[], None]) -> None:
-        """Between the readings of one kernel: load a device that has settled, before it has relaxed."""
-        if not self.settled or self.clock() - self._loaded < RELAXES_SECONDS:
-            return
-        begun = self.clock()
-        while self.clock() - begun < RELAXES_SECONDS:
-            run()
-            synchronise()
-        self._last = self._loaded = self.clock()
+    def lead_in(self, run: Callable[[], None], seconds: float, reading_seconds: float) -> None:
+        """Hand a device that has settled calls of about ``seconds``, right behind which a reading begins."""
+        missing = LEAD_SECONDS - reading_seconds
+        if self.settled and missing > 0:
+            for _ in range(min(10_000, math.ceil(missing / max(seconds, 1e-9)))):
+                run()
 
     def watch(self, read: Callable[[], float]) -> Watched:
         """Take a reading, and say what the device was like meanwhile and whether the reading counts."""
         before = self._conditions()
-        begun = self.clock()
         seconds = read()
         self._last = self.clock()
-        if self._last - begun >= RELAXES_SECONDS:
-            self._loaded = self._last
         after = self._conditions()
         why = why_throttled(before, after, self.steady_mhz)
         if why:
@@ -175,7 +172,7 @@ class Monitor:
             if joules is None:
                 return None
             looks.append(Look(self.clock(), joules, count * len(looks)))
-        self._last = self._loaded = self.clock()
+        self._last = self.clock()
         return energy_per_run(looks)
 
     def company(self) -> Mapping[str, int]:

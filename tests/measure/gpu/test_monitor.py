@@ -12,8 +12,8 @@ from autotune.measure.gpu.monitor import (
     AWAKE_SECONDS,
     COLD_START,
     FIRST_LOOK,
+    LEAD_SECONDS,
     PAUSE_SECONDS,
-    RELAXES_SECONDS,
     SETTLING,
     Monitor,
 )
@@ -81,36 +81,19 @@ def test_the_first_warm_up_is_long_and_the_next_short_until_the_device_has_idled
     assert monitor.steady_mhz == 1980
 
 
-def test_a_settled_device_is_loaded_again_before_it_relaxes() -> None:
+def test_a_reading_of_a_settled_device_is_led_in() -> None:
     device = Scripted()
     monitor = monitor_of(device)
     monitor.warm_up(device.run, device.synchronise, 1e-3)
-    monitor.keep_up(device.run, device.synchronise)
     ran = device.ran
-    monitor.watch(lambda: 5e-6)
-    device.now += 1.5 * RELAXES_SECONDS
-    monitor.keep_up(device.run, device.synchronise)
-    assert device.ran >= ran + round(RELAXES_SECONDS / 1e-3)
-    device.now += 1.5 * RELAXES_SECONDS
-
-    def long_reading() -> float:
-        device.now += 2 * RELAXES_SECONDS
-        return 1.0
-
-    monitor.watch(long_reading)  # was a load itself
+    monitor.lead_in(device.run, 1e-3, 2e-3)
+    assert device.ran == ran + round(LEAD_SECONDS / 1e-3) - 2
     ran = device.ran
-    monitor.keep_up(device.run, device.synchronise)
+    monitor.lead_in(device.run, 1e-3, 2 * LEAD_SECONDS)
     assert device.ran == ran
-
-
-def test_a_device_of_which_there_was_only_a_first_look_is_not_kept_loaded() -> None:
-    device = Scripted()
-    monitor = monitor_of(device)
-    monitor.warm_up(device.run, device.synchronise, 1e-3)
     monitor.warm_up(device.run, device.synchronise, 1e-3, settle=False)
-    device.now += 2 * RELAXES_SECONDS
     ran = device.ran
-    monitor.keep_up(device.run, device.synchronise)
+    monitor.lead_in(device.run, 1e-3, 2e-3)
     assert device.ran == ran
 
 
