@@ -86,11 +86,8 @@ def say(document: dict[str, Any]) -> str:
         lines.append(f"  metric   {name} = {interval}, {say_count(m['n'], 'reading')}")
     lines += [f"  phase    {name} {seconds:.3f} s" for name, seconds in document["phases"].items()]
     lines += _readings(document["readings"]) + _curve(document["reports"])
-    environment = document["environment"] or {}
     lines.append(f"  where    worker {document['worker'] or '?'}, environment {document['environment_hash']}")
-    if environment:
-        machine = environment.get("machine", {})
-        lines.append(f"           {machine.get('processor', {}).get('name', '')}")
+    lines += _machine(document["environment"] or {}) + _device(document["readings"])
     segment = document["segment"]["document"]
     lines.append(f"  code     source {segment.get('source_hash', '?')}, commit {_commit(segment)}")
     if document["stderr"].strip():
@@ -114,6 +111,31 @@ def _readings(readings: list[dict[str, Any]]) -> list[str]:
         lines.append(f"  readings {_one(name)} = {shown}{more}")
     why = dict.fromkeys(_one(r["discarded"]) for r in readings if r["discarded"])
     return [*lines, *([f"           * does not count: {', '.join(why)}"] if why else [])]
+
+
+def _machine(environment: dict[str, Any]) -> list[str]:
+    """The GPUs, then the processor."""
+    devices = environment.get("gpus", {}).get("devices", ())
+    processor = environment.get("machine", {}).get("processor", {}).get("name")
+    names = [*dict.fromkeys(device.get("name") for device in devices), processor]
+    return [f"           {_one(name)}" for name in names if name]
+
+
+def _device(readings: list[dict[str, Any]]) -> list[str]:
+    """How a GPU stood behind the readings that count, where that was watched."""
+    from autotune.measure.gpu.conditions import reasons_in
+
+    own = [r["context"] for r in readings if not r["discarded"] and "sm_clock_mhz" in r["context"]]
+    if not own:
+        return []
+    said = []
+    for name, unit in (("sm_clock_mhz", "MHz"), ("power_watts", "W"), ("temperature_c", "°C")):
+        if values := [context[name] for context in own if name in context]:
+            low, high = f"{min(values):.0f}", f"{max(values):.0f}"
+            said.append(f"{low} {unit}" if low == high else f"{low} to {high} {unit}")
+    masks = [int(context.get("throttle_reasons", 0)) for context in own]
+    slowed = dict.fromkeys(reason for mask in masks for reason in reasons_in(mask))
+    return [f"  device   {', '.join(said)}" + (f"; slowed by {', '.join(slowed)}" if slowed else "")]
 
 
 def _curve(reports: list[dict[str, Any]]) -> list[str]:

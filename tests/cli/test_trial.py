@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from autotune.cli.trial import MOST_SHOWN, _curve, _readings
+from autotune.cli.trial import MOST_SHOWN, _curve, _device, _machine, _readings
 
 
 def reports(n: int) -> list[dict[str, Any]]:
@@ -38,3 +38,26 @@ def test_readings_stand_by_metric_and_what_does_not_count_is_explained() -> None
     ]
     (line,) = _readings([{"metric": "time", "value": 1.0, "discarded": ""}] * (MOST_SHOWN + 1))
     assert line.endswith(f" ... {MOST_SHOWN + 1} in all (--json has them)")
+
+
+def test_a_gpu_is_named_before_the_processor_beside_it() -> None:
+    """A trial on a GPU had named the processor alone."""
+    gpus = {"devices": [{"name": "NVIDIA H200"}, {"name": "NVIDIA H200"}]}
+    machine = {"processor": {"name": "Some Processor"}}
+    assert _machine({"gpus": gpus, "machine": machine}) == [
+        "           NVIDIA H200",
+        "           Some Processor",
+    ]
+    assert _machine({"gpus": {"devices": []}, "machine": {"processor": {"name": None}}}) == []
+    assert _machine({}) == []
+
+
+def test_how_a_gpu_stood_is_said_of_the_readings_that_count() -> None:
+    def reading(mhz: float, reasons: float, discarded: str = "") -> dict[str, Any]:
+        context = {"sm_clock_mhz": mhz, "power_watts": 690.4, "throttle_reasons": reasons}
+        return {"metric": "time", "value": 1.0, "discarded": discarded, "context": context}
+
+    own = [reading(1980, 0, "unsettled"), reading(1395, 4), reading(1455, 0)]
+    assert _device(own) == ["  device   1395 to 1455 MHz, 690 W; slowed by power_cap"]
+    assert _device([reading(1980, 0)]) == ["  device   1980 MHz, 690 W"]
+    assert _device([{"metric": "time", "value": 1.0, "discarded": "", "context": {"wall": 0.1}}]) == []
