@@ -123,7 +123,7 @@ class Gemm(TritonObjective):
 
     def launches(self, configuration: Configuration) -> tuple[Launch, ...]:
         """Copies of A and B where they are wanted, the product, and the sum of its parts."""
-        copies = [copy_launch(matrix, copy) for matrix, copy in self._copied(configuration)]
+        copies = [copy_launch(matrix, copy, self.dtype) for matrix, copy in self._copied(configuration)]
         # A shape or a device without descriptors has a space without the knob.
         if configuration.get("loads") == "descriptors":
             return *copies, self._described(configuration)

@@ -25,6 +25,10 @@ TILE = 2048
 TILE_COLUMNS = 256
 """At most; a program has several rows."""
 
+THREAD_BYTES = 4
+"""What a thread writes at once: of a warp that is a line of the cache. Two elements at least, since threads
+that write single ones are put side by side down the columns by Triton 3.6."""
+
 
 @dataclass(frozen=True)
 class Matrix:
@@ -37,13 +41,16 @@ class Matrix:
 
 @triton.jit
 def copy_padded(
-    x, copy, rows, columns, copy_rows, copy_columns, ROWS: tl.constexpr, COLUMNS: tl.constexpr
+    x, copy, rows, columns, copy_rows, copy_columns,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, TOGETHER: tl.constexpr,
 ):  # fmt: skip
     """One tile of the copy: what x has there, and zeros behind the ends of its rows and of its columns."""
     tiles_across = tl.cdiv(copy_columns, COLUMNS)
     tile = tl.program_id(0)
     row = tile // tiles_across * ROWS + tl.arange(0, ROWS)
-    column = tile % tiles_across * COLUMNS + tl.arange(0, COLUMNS)
+    # A thread writes so many columns at once, and reads them one by one. Triton would give it 16 bytes, and
+    # each read of a warp would be spread over four lines of the cache.
+    column = tl.max_contiguous(tile % tiles_across * COLUMNS + tl.arange(0, COLUMNS), TOGETHER)
     inside = (row < rows)[:, None] & (column < columns)[None, :]
     values = tl.load(x + (row.to(tl.int64) * columns)[:, None] + column[None, :], mask=inside, other=0.0)
     written = (row < copy_rows)[:, None] & (column < copy_columns)[None, :]
@@ -61,7 +68,7 @@ def padded(elements: int, dtype: torch.dtype) -> int:
     return triton.cdiv(elements, step) * step
 
 
-def copy_launch(matrix: Matrix, copy: Matrix) -> Launch:
+def copy_launch(matrix: Matrix, copy: Matrix, dtype: torch.dtype) -> Launch:
     """Copies a matrix, and writes all of ``copy``, which has as many rows and columns or more."""
     columns = min(TILE_COLUMNS, triton.next_power_of_2(copy.columns))
     rows = TILE // columns
@@ -72,5 +79,5 @@ def copy_launch(matrix: Matrix, copy: Matrix) -> Launch:
             "x": matrix.name, "copy": copy.name, "rows": matrix.rows, "columns": matrix.columns,
             "copy_rows": copy.rows, "copy_columns": copy.columns,
         },
-        {"ROWS": rows, "COLUMNS": columns},
+        {"ROWS": rows, "COLUMNS": columns, "TOGETHER": max(2, THREAD_BYTES // dtype.itemsize)},
     )  # fmt: skip
