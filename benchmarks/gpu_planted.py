@@ -35,9 +35,11 @@ HELPERS = ("triton_objective.py", "triton_compile.py", "triton_gemm_kernels.py",
 
 SEEDS = 3
 
-TRITON = {"m": 1000, "n": 999, "k": 1001}
-CUDA = {"m": 1003, "n": 1001, "k": 1000}
-TINY = {
+SIZES: Mapping[str, Mapping[str, Value]] = {
+    "triton-gemm": {"m": 1000, "n": 999, "k": 1001},
+    "cuda-gemm": {"m": 1003, "n": 1001, "k": 1000},
+}
+TINY: Mapping[str, Mapping[str, Value]] = {
     "triton-gemm": {"m": 33, "n": 35, "k": 70, "interpret": True},
     "cuda-gemm": {"m": 70, "n": 67, "k": 36, "device": "cpu"},
 }
@@ -145,7 +147,7 @@ def planted_part(bench: Bench, names: Sequence[str], weight: float) -> Part:
 
 def sticky(bench: Bench, seconds: float) -> dict[str, Any]:
     """A search over :data:`STICKY`'s configurations: what came of the wrong ones and of the right ones."""
-    spec = space(bench, "cuda-gemm", TINY["cuda-gemm"] if bench.dry else CUDA)
+    spec = space(bench, "cuda-gemm", (TINY if bench.dry else SIZES)["cuda-gemm"])
     with planted(spec, STICKY) as wrong:
         rows = [configured(wrong, knobs) for knobs in STICKY.rows]
         result = search(
@@ -249,13 +251,13 @@ def check(fault: Fault, dry: bool) -> dict[str, Any]:
     from autotune.measure.objective import Context, WrongAnswer
     from autotune.space.reading.reader import read_spec
 
-    shape = TINY[fault.space] if dry else TRITON if fault.space == "triton-gemm" else CUDA
     device = facts(DRY_PROFILE) if dry else facts()
-    shape = {**shape, **fault.sizes}
-    spec = read_spec(ROOT / "searchspaces" / f"{fault.space}.yaml", device=device)
+    workload = {**(TINY if dry else SIZES)[fault.space], **fault.sizes}
+    sizes = {size: workload[size] for size in "mnk"}  # which knobs there are depends on them
+    spec = read_spec(ROOT / "searchspaces" / f"{fault.space}.yaml", device=device, workload=sizes)
     count, said, problems = 0, [], []
     with tempfile.TemporaryDirectory(prefix="autotune-planted-") as cache, planted(spec, fault) as wrong:
-        context = Context({**spec.workload, **shape}, device, Path(cache))
+        context = Context({**spec.workload, **workload}, device, Path(cache))
         for knobs in fault.rows:
             try:
                 row = configured(spec, knobs)

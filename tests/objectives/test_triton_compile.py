@@ -74,6 +74,12 @@ def test_a_size_of_one_compiles(compiler: ProcessPoolExecutor, name: str, tmp_pa
         ("triton-gemm", {"m": 8, "n": 64, "k": 2**24}, {"block_m": 256}, [set()]),
         (
             "triton-gemm",
+            {"m": 128, "n": 64, "k": 2**24 - 1},
+            {"block_m": 128, "pad": True},
+            [set(), {"a_row"}],
+        ),
+        (
+            "triton-gemm",
             {"m": 128, "n": 2**24, "k": 128},
             {"block_m": 128, "block_k": 128},
             [{"b_row", "c_row"}],

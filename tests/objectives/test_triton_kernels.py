@@ -104,7 +104,7 @@ DESCRIBED: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"m": 1, "n": 8, "k": 8}, {}),
     ({"m": 33, "n": 35, "k": 72, "b_order": "column"}, {}),  # no rows are ragged but those of C
 ]
-"""Problems that no tile divides, with rows of A and B that are multiples of 16 bytes, and knobs of a product."""
+"""Problems that no tile divides, with rows of A and B that are multiples of 16 bytes; knobs of a product."""
 
 
 @pytest.mark.parametrize(("workload", "knobs"), DESCRIBED, ids=str)
