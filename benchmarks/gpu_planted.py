@@ -30,13 +30,16 @@ from benchmarks.gpu_search import DRY_PROFILE, DRY_SECONDS, Bench, facts, listed
 
 ROOT = Path(__file__).parents[1]
 KERNELS = ROOT / "objectives" / "kernels"
-HELPERS = ("triton_objective.py", "triton_compile.py")
+HELPERS = ("triton_objective.py", "triton_compile.py", "triton_gemm_kernels.py", "triton_padding.py")
+"""What ready kernels import from beside them."""
 
 SEEDS = 3
 
-TRITON = {"m": 1000, "n": 999, "k": 1001}
-CUDA = {"m": 1003, "n": 1001, "k": 1000}
-TINY = {
+SIZES: Mapping[str, Mapping[str, Value]] = {
+    "triton-gemm": {"m": 1000, "n": 999, "k": 1001},
+    "cuda-gemm": {"m": 1003, "n": 1001, "k": 1000},
+}
+TINY: Mapping[str, Mapping[str, Value]] = {
     "triton-gemm": {"m": 33, "n": 35, "k": 70, "interpret": True},
     "cuda-gemm": {"m": 70, "n": 67, "k": 36, "device": "cpu"},
 }
@@ -61,24 +64,29 @@ class Fault:
     wrong: str
     rows: tuple[Mapping[str, Value], ...]
     """What the configurations have instead of the default's knobs."""
-    place: int = 1
-    """Which of several places with this text."""
+    place: int | None = 1
+    """Which of several places with this text; ``None``: all of them."""
     sizes: Mapping[str, Value] = field(default_factory=dict)
     """What the problem has instead, where a configuration is not possible for every problem."""
 
 
 _WRITES = "c[(size_t)at_row * n + at_column] ="
 
-_LAST_OF_K, _STORE = "depth < k - begin", "tl.store(c_tile"
+_LAST_OF_K, _STORE = "_depth - begin", "store_tile(c_part"
 
 
 def _triton(right: str, wrong: str, *rows: Mapping[str, Value]) -> Fault:
-    return Fault("triton-gemm", "triton_gemm.py", right, wrong, rows)
+    return Fault("triton-gemm", "triton_gemm_kernels.py", right, wrong, rows, place=None)
 
 
 def _described(right: str, wrong: str) -> Fault:
     rows = tuple({**tiles, **DESCRIPTORS} for tiles in (SMALL_TILES, LARGE_TILES))
-    return Fault("triton-gemm", "triton_gemm.py", right, wrong, rows, sizes=DESCRIBED)
+    return Fault("triton-gemm", "triton_gemm_kernels.py", right, wrong, rows, sizes=DESCRIBED)
+
+
+def _padded(right: str, wrong: str) -> Fault:
+    rows = tuple({**tiles, "pad": True} for tiles in (SMALL_TILES, {**SMALL_TILES, **DESCRIPTORS}))
+    return Fault("triton-gemm", "triton_padding.py", right, wrong, rows)
 
 
 def _cuda(right: str, wrong: str, *rows: Mapping[str, Value], place: int = 1) -> Fault:
@@ -86,8 +94,8 @@ def _cuda(right: str, wrong: str, *rows: Mapping[str, Value], place: int = 1) ->
 
 
 FAULTS: Mapping[str, Fault] = {
-    "Triton: one of k too many": _triton(_LAST_OF_K, "depth < k + 1 - begin", SMALL_TILES, LARGE_TILES),
-    "Triton: the last of k left out": _triton(_LAST_OF_K, "depth < k - 1 - begin", SMALL_TILES, LARGE_TILES),
+    "Triton: one of k too many": _triton(_LAST_OF_K, "_depth + 1 - begin", SMALL_TILES, LARGE_TILES),
+    "Triton: the last of k left out": _triton(_LAST_OF_K, "_depth - 1 - begin", SMALL_TILES, LARGE_TILES),
     "Triton: a row too many": _triton("rows < m - tile_m", "rows <= m - tile_m", SMALL_TILES, LARGE_TILES),
     "Triton: output left from the last trial": _triton(
         _STORE, f"if k < 0:\n        {_STORE}", SMALL_TILES, LARGE_TILES
@@ -99,7 +107,13 @@ FAULTS: Mapping[str, Fault] = {
         "tiles_m * tiles_n, PROGRAMS", "tiles_m * tiles_n - 1, PROGRAMS"
     ),
     "Triton, descriptors: output left from the last trial": _described(
-        "c_tiles.store", "if k < 0:\n            c_tiles.store"
+        "c_tiles.store", "if k < 0:\n                c_tiles.store"
+    ),
+    "Triton, padded: nothing is written behind the ends of rows": _padded(
+        "column < copy_columns", "column < columns"
+    ),
+    "Triton, padded: the last of each row is not copied": _padded(
+        "(column < columns)[None, :]", "(column < columns - 1)[None, :]"
     ),
     "CUDA C: no barrier before the first product": _cuda("__syncthreads();", "", ONE_STAGE, TWO_STAGES),
     "CUDA C: no barrier before a tile is overwritten": _cuda("__syncthreads();", "", ONE_STAGE, place=2),
@@ -133,7 +147,7 @@ def planted_part(bench: Bench, names: Sequence[str], weight: float) -> Part:
 
 def sticky(bench: Bench, seconds: float) -> dict[str, Any]:
     """A search over :data:`STICKY`'s configurations: what came of the wrong ones and of the right ones."""
-    spec = space(bench, "cuda-gemm", TINY["cuda-gemm"] if bench.dry else CUDA)
+    spec = space(bench, "cuda-gemm", (TINY if bench.dry else SIZES)["cuda-gemm"])
     with planted(spec, STICKY) as wrong:
         rows = [configured(wrong, knobs) for knobs in STICKY.rows]
         result = search(
@@ -160,12 +174,31 @@ def planted(spec: StudySpec, fault: Fault) -> Iterator[StudySpec]:
         for name in {*HELPERS, file, fault.file}:
             shutil.copy(KERNELS / name, folder)
         path = Path(folder, fault.file)
-        parts = path.read_text().split(fault.right)
-        if len(parts) <= fault.place:
-            raise LookupError(f"{fault.file} has {fault.right!r} {len(parts) - 1} times, not {fault.place}")
-        before, behind = parts[: fault.place], parts[fault.place :]
-        path.write_text(fault.right.join(before) + fault.wrong + fault.right.join(behind))
+        path.write_text(_changed(path.read_text(), fault))
         yield replace(spec, objective=PythonObjective(f"{file}:{kind}", Path(folder)))
+
+
+def _changed(text: str, fault: Fault) -> str:
+    parts = text.split(fault.right)
+    if len(parts) <= (fault.place or 1):
+        raise LookupError(f"{fault.file} has {fault.right!r} {len(parts) - 1} times, not {fault.place or 1}")
+    if fault.place is None:
+        return fault.wrong.join(parts)
+    before, behind = parts[: fault.place], parts[fault.place :]
+    return fault.right.join(before) + fault.wrong + fault.right.join(behind)
+
+
+@contextmanager
+def own_helpers() -> Iterator[None]:
+    """An objective that is loaded meanwhile imports what lies beside it, not what another has imported."""
+    names = [Path(name).stem for name in HELPERS]
+    others = {name: sys.modules.pop(name) for name in names if name in sys.modules}
+    try:
+        yield
+    finally:
+        for name in names:
+            sys.modules.pop(name, None)
+        sys.modules.update(others)
 
 
 # -- in a process of its own -------------------------------------------------------------------
@@ -218,13 +251,13 @@ def check(fault: Fault, dry: bool) -> dict[str, Any]:
     from autotune.measure.objective import Context, WrongAnswer
     from autotune.space.reading.reader import read_spec
 
-    shape = TINY[fault.space] if dry else TRITON if fault.space == "triton-gemm" else CUDA
     device = facts(DRY_PROFILE) if dry else facts()
-    shape = {**shape, **fault.sizes}
-    spec = read_spec(ROOT / "searchspaces" / f"{fault.space}.yaml", device=device)
+    workload = {**(TINY if dry else SIZES)[fault.space], **fault.sizes}
+    sizes = {size: workload[size] for size in "mnk"}  # which knobs there are depends on them
+    spec = read_spec(ROOT / "searchspaces" / f"{fault.space}.yaml", device=device, workload=sizes)
     count, said, problems = 0, [], []
     with tempfile.TemporaryDirectory(prefix="autotune-planted-") as cache, planted(spec, fault) as wrong:
-        context = Context({**spec.workload, **shape}, device, Path(cache))
+        context = Context({**spec.workload, **workload}, device, Path(cache))
         for knobs in fault.rows:
             try:
                 row = configured(spec, knobs)
@@ -232,7 +265,8 @@ def check(fault: Fault, dry: bool) -> dict[str, Any]:
                 continue
             for study, is_wrong in ((spec, False), (wrong, True)):
                 try:
-                    kernel: Any = load_objective(study.objective, context)
+                    with own_helpers():
+                        kernel: Any = load_objective(study.objective, context)
                     loaded = kernel.load(kernel.prepare(row))
                     for seed in range(1 if dry else SEEDS):
                         count += is_wrong

@@ -128,7 +128,7 @@ def compile_launch(launch: Launch, types: Mapping[str, str], capability: float, 
         registers=registers,
         spilled_bytes=spilled,
         shared_bytes=int(compiled.metadata.shared),
-        # Specialised warps are in addition to those that were asked for; only the compiler knows how many.
+        # The compiler may add warps to those that were asked for, and knows how many.
         threads=int(compiled.metadata.num_warps) * 32,
         seconds=seconds,
         code=identity.hexdigest()[:16],

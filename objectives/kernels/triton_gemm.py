@@ -2,6 +2,7 @@
 
 There are two kernels. One reads its tiles through pointers and works everywhere. The other asks Hopper's
 tensor memory accelerator (TMA) for them by tensor descriptors, and its programs may take several tiles each.
+Both may read copies of A and B with padded rows, which are made at every launch.
 
 Workload: ``m``, ``n``, ``k`` (any positive integers), ``dtype`` (``float16``, ``bfloat16``, ``float32``,
 ``float8_e4m3fn`` or ``float8_e5m2``, where the device has it), ``precision`` of float32 (``tf32`` or
@@ -13,15 +14,16 @@ The oracle is the product in float64. Vendor baseline: torch's matrix product, w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
 import triton
-import triton.language as tl
 from triton_compile import Launch, stride
+from triton_gemm_kernels import described_product, product, sum_parts
 from triton_objective import PRECISIONS, Shape, TritonObjective
+from triton_padding import ALIGNED_BYTES, Matrix, aligned, copy_launch, padded
 
 from autotune.measure.kernels.roofline import Work
 from autotune.measure.objective import Baseline, Context, Infeasible
@@ -48,125 +50,19 @@ TOLERANCES: Mapping[str, float] = {
 DESCRIPTORS_SINCE = 9.0
 """Compute capability of the first devices with a tensor memory accelerator."""
 
-DESCRIBED_BYTES = 16
-"""What the rows of a matrix are to be a multiple of for a descriptor of it."""
-
 SUM_BLOCK = 1024
 """Elements of C that one program of the second kernel of a split product adds up."""
-
-
-@triton.jit
-def place(tile, tiles_m, tiles_n, GROUP: tl.constexpr):
-    """Row and column of a tile among the tiles, which are numbered down bands of GROUP rows of them."""
-    band = tile // (GROUP * tiles_n)
-    within = tile % (GROUP * tiles_n)
-    height = min(tiles_m - band * GROUP, GROUP)
-    return band * GROUP + within % height, within // height
-
-
-@triton.jit
-def product(
-    a, b, c, m, n, k, a_row, a_column, b_row, b_column, c_row, part_stride,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
-    GROUP: tl.constexpr, SPLIT: tl.constexpr,
-    EVEN_M: tl.constexpr, EVEN_N: tl.constexpr, EVEN_K: tl.constexpr,
-    PRECISION: tl.constexpr, WIDEN: tl.constexpr,
-):  # fmt: skip
-    """One tile of C, or of one of its SPLIT partial sums."""
-    tile_m, tile_n = place(tl.program_id(0), tl.cdiv(m, BLOCK_M), tl.cdiv(n, BLOCK_N), GROUP)
-    part = tl.program_id(1)
-    steps = tl.cdiv(k, BLOCK_K * SPLIT)
-    begin = part * steps * BLOCK_K
-    rows = tl.arange(0, BLOCK_M)
-    columns = tl.arange(0, BLOCK_N)
-    depth = tl.arange(0, BLOCK_K)
-    # 64 bits for the tile's corner; offsets within a tile have as many only where they need them.
-    a += (tile_m * BLOCK_M).to(tl.int64) * a_row + begin.to(tl.int64) * a_column
-    b += (tile_n * BLOCK_N).to(tl.int64) * b_column + begin.to(tl.int64) * b_row
-    a_tile = a + rows[:, None] * a_row + depth[None, :] * a_column
-    b_tile = b + depth[:, None] * b_row + columns[None, :] * b_column
-    row_inside = rows < m - tile_m * BLOCK_M
-    column_inside = columns < n - tile_n * BLOCK_N
-
-    total = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
-    for step in range(steps):
-        depth_inside = depth < k - begin - step * BLOCK_K
-        if EVEN_M and EVEN_K:
-            a_values = tl.load(a_tile)
-        elif EVEN_K:
-            a_values = tl.load(a_tile, mask=row_inside[:, None], other=0.0)
-        else:
-            a_values = tl.load(a_tile, mask=row_inside[:, None] & depth_inside[None, :], other=0.0)
-        if EVEN_N and EVEN_K:
-            b_values = tl.load(b_tile)
-        elif EVEN_K:
-            b_values = tl.load(b_tile, mask=column_inside[None, :], other=0.0)
-        else:
-            b_values = tl.load(b_tile, mask=depth_inside[:, None] & column_inside[None, :], other=0.0)
-        if WIDEN:
-            a_values = a_values.to(tl.float32)
-            b_values = b_values.to(tl.float32)
-        total = tl.dot(a_values, b_values, total, input_precision=PRECISION)
-        a_tile += BLOCK_K * a_column
-        b_tile += BLOCK_K * b_row
-
-    c += part.to(tl.int64) * part_stride + (tile_m * BLOCK_M).to(tl.int64) * n + tile_n * BLOCK_N
-    c_tile = c + rows[:, None] * c_row + columns[None, :]
-    tl.store(c_tile, total.to(c.dtype.element_ty), mask=row_inside[:, None] & column_inside[None, :])
-
-
-@triton.jit
-def described_product(
-    a, b, c, m, n, k,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
-    GROUP: tl.constexpr, PROGRAMS: tl.constexpr, SPECIALISE: tl.constexpr,
-    COLUMN_B: tl.constexpr, PRECISION: tl.constexpr, WIDEN: tl.constexpr,
-):  # fmt: skip
-    """Every PROGRAMS-th tile of C, by descriptors: past the edge zeros are read and nothing is written."""
-    tiles_m = tl.cdiv(m, BLOCK_M)
-    tiles_n = tl.cdiv(n, BLOCK_N)
-    a_tiles = tl.make_tensor_descriptor(a, [m, k], [k, 1], [BLOCK_M, BLOCK_K])
-    if COLUMN_B:
-        b_tiles = tl.make_tensor_descriptor(b, [n, k], [k, 1], [BLOCK_N, BLOCK_K])
-    else:
-        b_tiles = tl.make_tensor_descriptor(b, [k, n], [n, 1], [BLOCK_K, BLOCK_N])
-    c_tiles = tl.make_tensor_descriptor(c, [m, n], [n, 1], [BLOCK_M, BLOCK_N])
-    for tile in tl.range(tl.program_id(0), tiles_m * tiles_n, PROGRAMS, warp_specialize=SPECIALISE):
-        tile_m, tile_n = place(tile, tiles_m, tiles_n, GROUP)
-        row = tile_m * BLOCK_M
-        column = tile_n * BLOCK_N
-        total = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
-        for step in range(tl.cdiv(k, BLOCK_K)):
-            a_values = a_tiles.load([row, step * BLOCK_K])
-            if COLUMN_B:
-                b_values = b_tiles.load([column, step * BLOCK_K]).T
-            else:
-                b_values = b_tiles.load([step * BLOCK_K, column])
-            if WIDEN:
-                a_values = a_values.to(tl.float32)
-                b_values = b_values.to(tl.float32)
-            total = tl.dot(a_values, b_values, total, input_precision=PRECISION)
-        c_tiles.store([row, column], total.to(c.dtype.element_ty))
-
-
-@triton.jit
-def sum_parts(parts, c, size, SPLIT: tl.constexpr, BLOCK: tl.constexpr):
-    """C from its SPLIT partial sums in float32, each of ``size`` elements."""
-    begin = tl.program_id(0).to(tl.int64) * BLOCK
-    elements = tl.arange(0, BLOCK)
-    inside = elements < size - begin
-    parts += begin
-    total = tl.zeros((BLOCK,), dtype=tl.float32)
-    for _ in range(SPLIT):
-        total += tl.load(parts + elements, mask=inside, other=0.0)
-        parts += size
-    tl.store(c + begin + elements, total.to(c.dtype.element_ty), mask=inside)
 
 
 class Gemm(TritonObjective):
     """C = A B. Metrics: ``time`` in seconds, ``error`` over the largest entry of C."""
 
-    sources: ClassVar[tuple[str, ...]] = ("triton_objective.py", "triton_compile.py")
+    sources: ClassVar[tuple[str, ...]] = (
+        "triton_objective.py",
+        "triton_compile.py",
+        "triton_gemm_kernels.py",
+        "triton_padding.py",
+    )
     workload_facts = (*TritonObjective.device_facts, "m", "n", "k", "dtype", "precision", "b_order")
 
     def __init__(self, context: Context) -> None:
@@ -217,87 +113,141 @@ class Gemm(TritonObjective):
     # -- the configuration -------------------------------------------------------------------
 
     def scratch(self, configuration: Configuration) -> Mapping[str, Shape]:
+        made: dict[str, Shape] = {
+            copy.name: ((copy.rows, copy.columns), self.dtype) for _, copy in self._copied(configuration)
+        }
         split = int(configuration["split_k"])
-        return {"parts": ((split, self.m, self.n), torch.float32)} if split > 1 else {}
+        if split > 1:
+            made["parts"] = ((split, self.m, self.n), torch.float32)
+        return made
 
     def launches(self, configuration: Configuration) -> tuple[Launch, ...]:
+        """Copies of A and B where they are wanted, the product, and the sum of its parts."""
+        copies = [copy_launch(matrix, copy, self.dtype) for matrix, copy in self._copied(configuration)]
         # A shape or a device without descriptors has a space without the knob.
         if configuration.get("loads") == "descriptors":
-            return (self._described(configuration),)
-        block_m, block_n, block_k = _block(configuration)
+            return *copies, self._described(configuration)
         split = int(configuration["split_k"])
-        tiles = triton.cdiv(self.m, block_m) * triton.cdiv(self.n, block_n)
-        size = self.m * self.n
-        b_row, b_column = (1, self.k) if self.column_b else (self.n, 1)
-        rows, depth, columns = min(block_m, self.m), min(block_k, self.k), min(block_n, self.n)
-        first = Launch(
-            product,
-            (tiles, split),
-            {
-                "a": "a", "b": "b", "c": "parts" if split > 1 else "c",
-                "m": self.m, "n": self.n, "k": self.k,
-                "a_row": stride(self.k, rows), "a_column": 1,
-                "b_row": stride(b_row, depth), "b_column": stride(b_column, columns),
-                "c_row": stride(self.n, rows), "part_stride": size,
-            },
-            {
-                "BLOCK_M": block_m, "BLOCK_N": block_n, "BLOCK_K": block_k,
-                "GROUP": int(configuration["group"]), "SPLIT": split,
-                "EVEN_M": self.m % block_m == 0, "EVEN_N": self.n % block_n == 0,
-                "EVEN_K": self.k % (block_k * split) == 0,
-                "PRECISION": self.precision, "WIDEN": self.widens(self.dtype),
-            },
-            warps=int(configuration["warps"]),
-            stages=int(configuration["stages"]),
-        )  # fmt: skip
         if split == 1:
-            return (first,)
+            return *copies, self._product(configuration, "c")
+        size = self.m * self.n
         second = Launch(
             sum_parts,
             (triton.cdiv(size, SUM_BLOCK),),
             {"parts": "parts", "c": "c", "size": size},
             {"SPLIT": split, "BLOCK": SUM_BLOCK},
         )
-        return first, second
+        return *copies, self._product(configuration, "parts"), second
 
-    def _described(self, configuration: Configuration) -> Launch:
-        """The one launch by descriptors; raises :class:`Infeasible` where there can be none."""
-        self._must_be_described(int(configuration["split_k"]))
+    def _product(self, configuration: Configuration, c: str) -> Launch:
+        """The product through pointers; of one that is split its parts."""
         block_m, block_n, block_k = _block(configuration)
-        tiles = triton.cdiv(self.m, block_m) * triton.cdiv(self.n, block_n)
-        programs = self.programs(tiles, int(configuration["programs"]))
+        split = int(configuration["split_k"])
+        a, b = self._read(configuration)
+        b_depth, b_columns = self._depth_and_columns(b)
+        b_row, b_column = (1, b.columns) if self.column_b else (b.columns, 1)
+        rows, depth, columns = min(block_m, self.m), min(block_k, self.k), min(block_n, self.n)
         return Launch(
-            described_product,
-            (programs,),
-            {"a": "a", "b": "b", "c": "c", "m": self.m, "n": self.n, "k": self.k},
+            product,
+            (triton.cdiv(self.m, block_m) * triton.cdiv(self.n, block_n), split),
+            {
+                **self._read_arguments(configuration, c),
+                "a_row": stride(a.columns, rows), "a_column": 1,
+                "b_row": stride(b_row, depth), "b_column": stride(b_column, columns),
+                "c_row": stride(self.n, rows), "part_stride": self.m * self.n,
+            },
             {
                 "BLOCK_M": block_m, "BLOCK_N": block_n, "BLOCK_K": block_k,
-                "GROUP": int(configuration["group"]), "PROGRAMS": programs,
-                "SPECIALISE": bool(configuration.get("specialise", False)),
-                "COLUMN_B": self.column_b,
+                "GROUP": int(configuration["group"]), "SPLIT": split,
+                "EVEN_M": _lie_within(self.m, self.m, block_m),
+                "EVEN_N": _lie_within(b_columns, self.n, block_n),
+                "EVEN_K": _lie_within(min(a.columns, b_depth), self.k, block_k * split),
                 "PRECISION": self.precision, "WIDEN": self.widens(self.dtype),
             },
             warps=int(configuration["warps"]),
             stages=int(configuration["stages"]),
         )  # fmt: skip
 
-    def _must_be_described(self, split: int) -> None:
+    def _described(self, configuration: Configuration) -> Launch:
+        """The product by descriptors; raises :class:`Infeasible` where there can be none."""
+        self._must_be_described(configuration)
+        block_m, block_n, block_k = _block(configuration)
+        tiles = triton.cdiv(self.m, block_m) * triton.cdiv(self.n, block_n)
+        programs = self.programs(tiles, int(configuration["programs"]))
+        c_type = self.outputs()["c"][1]
+        return Launch(
+            described_product,
+            (programs,),
+            {
+                **self._read_arguments(configuration, "c"),
+                "c_row": stride(self.n, min(block_m, self.m)),
+            },
+            {
+                "BLOCK_M": block_m, "BLOCK_N": block_n, "BLOCK_K": block_k,
+                "GROUP": int(configuration["group"]), "PROGRAMS": programs,
+                "COLUMN_B": self.column_b, "DESCRIBE_C": aligned(self.n, c_type),
+                "PRECISION": self.precision, "WIDEN": self.widens(self.dtype),
+            },
+            warps=int(configuration["warps"]),
+            stages=int(configuration["stages"]),
+        )  # fmt: skip
+
+    def _must_be_described(self, configuration: Configuration) -> None:
         instead = "loads: pointers  works"
         if not self.interpreted and self.capability is not None and self.capability < DESCRIPTORS_SINCE:
             raise Infeasible(
                 f"loads: descriptors  needs a tensor memory accelerator, which devices have from compute "
                 f"capability {DESCRIPTORS_SINCE} on, and this one has {self.capability}; {instead}"
             )
+        split = int(configuration["split_k"])
         if split > 1:
             raise Infeasible(f"loads: descriptors  has no split_k, which is {split}; 1 or  {instead}")
-        tensors = {**self.inputs(), **self.outputs()}
-        for name, ((_, elements), dtype) in tensors.items():
-            size = elements * dtype.itemsize
-            if size % DESCRIBED_BYTES:
+        for matrix in self._read(configuration):
+            if not aligned(matrix.columns, self.dtype):
+                elements, size = matrix.columns, self.dtype.itemsize
                 raise Infeasible(
-                    f"loads: descriptors  needs rows that are a multiple of {DESCRIBED_BYTES} bytes; those "
-                    f"of {name} have {elements} x {dtype.itemsize} = {size} bytes; {instead}"
+                    f"loads: descriptors  needs rows that are a multiple of {ALIGNED_BYTES} bytes; those of "
+                    f"{matrix.name} have {elements} x {size} = {elements * size} bytes; pad: true  or  "
+                    f"{instead}"
                 )
+
+    # -- what the product reads ---------------------------------------------------------------
+
+    def _factors(self) -> tuple[Matrix, Matrix]:
+        (a, _), (b, _) = self.inputs().values()
+        return Matrix("a", *a), Matrix("b", *b)
+
+    def _copy(self, matrix: Matrix) -> Matrix:
+        """The copy of A or B with padded rows."""
+        rows, columns = matrix.rows, padded(matrix.columns, self.dtype)
+        if matrix.name == "b" and not self.column_b:
+            rows = padded(rows, self.dtype)  # as deep as the copy of A: then no mask is needed along k
+        return Matrix(f"padded_{matrix.name}", rows, columns)
+
+    def _copied(self, configuration: Configuration) -> Sequence[tuple[Matrix, Matrix]]:
+        """What is copied first, and its copy."""
+        if not configuration.get("pad", False):
+            return ()
+        ragged = [matrix for matrix in self._factors() if not aligned(matrix.columns, self.dtype)]
+        return [(matrix, self._copy(matrix)) for matrix in ragged]
+
+    def _read(self, configuration: Configuration) -> Sequence[Matrix]:
+        """What is read for A and for B."""
+        copies = dict(self._copied(configuration))
+        return [copies.get(matrix, matrix) for matrix in self._factors()]
+
+    def _depth_and_columns(self, b: Matrix) -> tuple[int, int]:
+        """Elements along k and along n of what is read for B."""
+        return (b.columns, b.rows) if self.column_b else (b.rows, b.columns)
+
+    def _read_arguments(self, configuration: Configuration, c: str) -> dict[str, str | int]:
+        """What the parameters of both kernels begin with."""
+        a, b = self._read(configuration)
+        b_depth, b_columns = self._depth_and_columns(b)
+        return {
+            "a": a.name, "b": b.name, "c": c, "m": self.m, "n": self.n, "k": self.k,
+            "a_depth": a.columns, "b_depth": b_depth, "b_columns": b_columns,
+        }  # fmt: skip
 
     # -- baselines ---------------------------------------------------------------------------
 
@@ -326,3 +276,8 @@ def _block(configuration: Configuration) -> tuple[int, int, int]:
     """Rows and columns of a tile of C, and how much of k is one step."""
     block_m, block_n, block_k = (int(configuration[f"block_{size}"]) for size in "mnk")
     return block_m, block_n, block_k
+
+
+def _lie_within(extent: int, size: int, block: int) -> bool:
+    """Whether the blocks that ``size`` is cut into end within ``extent``, so that they need no mask."""
+    return triton.cdiv(size, block) * block <= extent

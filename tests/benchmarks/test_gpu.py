@@ -60,6 +60,7 @@ def test_the_list_is_feasible_and_splits_nothing(shape: str) -> None:
     rows = gpu_gemm.people_list(found, 1000)
     assert len(rows) > 60 and len({row.hash for row in rows}) == len(rows)
     assert all(row in found.space and row["split_k"] == 1 for row in rows)
+    assert all(row.get("pad", False) is False and row.get("loads", "pointers") == "pointers" for row in rows)
     few = gpu_gemm.people_list(found, 12)
     assert len(few) == 12 and {row.hash for row in few} <= {row.hash for row in rows}
 
@@ -274,7 +275,8 @@ def test_a_page_that_cannot_be_made_costs_no_numbers(
 @pytest.mark.parametrize("name", [*gpu_planted.FAULTS, "sticky"])
 def test_each_fault_can_be_planted(name: str) -> None:
     fault = {**gpu_planted.FAULTS, "sticky": gpu_planted.STICKY}[name]
-    study = read_spec(SPACES / f"{fault.space}.yaml", device=device_facts("h100"))
+    sizes = {**gpu_planted.SIZES[fault.space], **fault.sizes}
+    study = read_spec(SPACES / f"{fault.space}.yaml", device=device_facts("h100"), workload=sizes)
     right = (gpu_planted.KERNELS / fault.file).read_text()
     with gpu_planted.planted(study, fault) as wrong:
         assert isinstance(wrong.objective, PythonObjective)

@@ -20,10 +20,13 @@ from tests.objectives.triton_child import (
     needs_triton,
     read_space,
     scratch_of_launches,
+    tiled,
     wide_arguments,
 )
 
 pytestmark = [pytest.mark.torch, needs_triton]
+
+DESCRIPTORS = {"loads": "descriptors", "programs": 1}
 
 SMALL = {
     "triton-gemm": {"block_m": 16, "block_n": 16, "block_k": 16, "warps": 1, "stages": 2},
@@ -69,6 +72,12 @@ def test_a_size_of_one_compiles(compiler: ProcessPoolExecutor, name: str, tmp_pa
         ("triton-gemm", {}, {}, [set()]),
         ("triton-gemm", {"m": 512, "n": 64, "k": 2**24}, {"block_m": 256}, [{"a_row"}]),
         ("triton-gemm", {"m": 8, "n": 64, "k": 2**24}, {"block_m": 256}, [set()]),
+        (
+            "triton-gemm",
+            {"m": 128, "n": 64, "k": 2**24 - 1},
+            {"block_m": 128, "pad": True},
+            [set(), {"a_row"}],
+        ),
         (
             "triton-gemm",
             {"m": 128, "n": 2**24, "k": 128},
@@ -117,15 +126,10 @@ def test_what_is_split_has_a_second_launch(compiler: ProcessPoolExecutor, tmp_pa
     ("workload", "knobs", "threads"),
     [
         ({}, {"block_m": 128, "block_n": 256, "block_k": 64, "warps": 8, "stages": 3}, 8 * 32),
-        ({}, {"block_m": 128, "block_n": 128, "block_k": 64, "stages": 3, "specialise": True}, 12 * 32),
-        (
-            {"dtype": "bfloat16", "b_order": "column"},
-            {"block_m": 64, "specialise": True, "programs": 0},
-            12 * 32,
-        ),
+        ({"dtype": "bfloat16", "b_order": "column"}, {"block_m": 64, "programs": 0}, 4 * 32),
         ({"dtype": "float32"}, {}, 4 * 32),
         ({"dtype": "float32", "precision": "ieee"}, {}, 4 * 32),
-        ({"dtype": "float8_e4m3fn"}, {"block_m": 64, "specialise": True}, 12 * 32),
+        ({"dtype": "float8_e4m3fn"}, {"block_m": 64}, 4 * 32),
         ({"m": 1, "n": 8, "k": 8}, {}, 4 * 32),
     ],
     ids=str,
@@ -137,20 +141,60 @@ def test_a_product_by_descriptors_compiles(
     knobs: dict[str, object],
     threads: int,
 ) -> None:
-    """Specialised warps come on top of those that the configuration names, and count as threads."""
     made = compiler.submit(compile_only, "triton-gemm", workload, described(**knobs), tmp_path).result()
     assert made["launches"] == ["described_product"] and made["threads"] == [threads]
     resources = made["resources"]
     assert resources["spilled_bytes"] == 0 and resources["registers"] * threads <= 65536
 
 
-def test_specialised_warps_count_among_the_threads_of_a_block(
+@pytest.mark.parametrize(
+    ("workload", "knobs", "launches"),
+    [
+        ({}, {}, ["copy_padded", "copy_padded", "product"]),
+        ({}, {"split_k": 2}, ["copy_padded", "copy_padded", "product", "sum_parts"]),
+        ({"n": 2000}, {"block_k": 128}, ["copy_padded", "product"]),
+        ({"b_order": "column", "dtype": "bfloat16"}, {}, ["copy_padded", "copy_padded", "product"]),
+        ({"dtype": "float32"}, {}, ["copy_padded", "copy_padded", "product"]),
+        ({"dtype": "float8_e5m2"}, {}, ["copy_padded", "copy_padded", "product"]),
+        ({}, DESCRIPTORS, ["copy_padded", "copy_padded", "described_product"]),
+        ({"k": 3008}, DESCRIPTORS, ["copy_padded", "described_product"]),
+        (
+            {"dtype": "float8_e4m3fn", "n": 2000},
+            DESCRIPTORS,
+            ["copy_padded", "copy_padded", "described_product"],
+        ),
+        ({"m": 1, "n": 1, "k": 1}, {}, ["copy_padded", "copy_padded", "product"]),
+        ({"m": 1, "n": 1, "k": 1}, DESCRIPTORS, ["copy_padded", "copy_padded", "described_product"]),
+    ],
+    ids=str,
+)
+def test_a_product_of_padded_rows_compiles(
+    compiler: ProcessPoolExecutor,
+    tmp_path: Path,
+    workload: dict[str, object],
+    knobs: dict[str, object],
+    launches: list[str],
+) -> None:
+    ragged = {"m": 3000, "n": 1999, "k": 3001, **workload}
+    made = compiler.submit(compile_only, "triton-gemm", ragged, tiled(pad=True, **knobs), tmp_path).result()
+    assert made["launches"] == launches and made["resources"]["spilled_bytes"] == 0
+
+
+def test_padded_rows_are_copied_ahead_into_shared_memory(
     compiler: ProcessPoolExecutor, tmp_path: Path
 ) -> None:
-    specialised = described(block_m=64, specialise=True)
-    made = compiler.submit(compile_only, "triton-gemm", {}, specialised, tmp_path, max_threads=256)
-    with pytest.raises(Infeasible, match="needs 384 threads, a block has 256"):
-        made.result()
+    """Which takes reads of four bytes or more: masks and strides keep none of them from that."""
+
+    def shared_bytes(**knobs: object) -> int:
+        ragged = {"m": 3000, "n": 1999, "k": 3001}
+        one = tiled(block_m=64, block_n=64, stages=4, **knobs)
+        made = compiler.submit(compile_only, "triton-gemm", ragged, one, tmp_path).result()
+        return int(made["resources"]["shared_bytes"])
+
+    tile = 2 * 64 * 32 * 2
+    assert shared_bytes(pad=False) < 3 * tile
+    assert shared_bytes(pad=True) >= 3 * tile
+    assert shared_bytes(pad=True, block_k=128) >= 3 * 4 * tile  # with masks along k
 
 
 def test_what_descriptors_take_of_shared_memory_is_in_the_rules(

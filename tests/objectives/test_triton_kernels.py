@@ -29,6 +29,9 @@ from tests.objectives.triton_child import (
     read_space,
     rounding_of_libraries,
     sampled,
+    sampled_padded,
+    scratch_of,
+    tiled,
 )
 
 pytestmark = [pytest.mark.torch, needs_triton]
@@ -93,15 +96,15 @@ DESCRIBED: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"m": 130, "n": 136, "k": 72}, {"block_m": 16, "block_n": 16, "block_k": 64, "group": 2}),
     ({"m": 130, "n": 136, "k": 72}, {"block_m": 64, "block_n": 16, "programs": 0}),
     ({"m": 70, "n": 80, "k": 48, "b_order": "column"}, {"block_k": 64, "programs": 2}),
-    ({"m": 70, "n": 80, "k": 48}, {"block_m": 64, "specialise": True}),
     ({"m": 33, "n": 24, "k": 136, "dtype": "bfloat16"}, {"block_n": 64}),
     ({"m": 17, "n": 132, "k": 12, "dtype": "float32"}, {"block_k": 16}),
     ({"m": 17, "n": 132, "k": 12, "dtype": "float32", "precision": "ieee", "b_order": "column"}, {}),
     ({"m": 31, "n": 48, "k": 80, "dtype": "float8_e4m3fn"}, {}),
     ({"m": 31, "n": 48, "k": 80, "dtype": "float8_e5m2", "b_order": "row"}, {"block_m": 16}),
     ({"m": 1, "n": 8, "k": 8}, {}),
+    ({"m": 33, "n": 35, "k": 72, "b_order": "column"}, {}),  # no rows are ragged but those of C
 ]
-"""Problems that no tile divides but whose rows are multiples of 16 bytes, and knobs of a product."""
+"""Problems that no tile divides, with rows of A and B that are multiples of 16 bytes; knobs of a product."""
 
 
 @pytest.mark.parametrize(("workload", "knobs"), DESCRIBED, ids=str)
@@ -122,6 +125,55 @@ def test_any_product_by_descriptors_is_right(
     assert interpreter.submit(check, "triton-gemm", sizes, drawn, seed).result() < 1e-2
 
 
+PADDED: list[dict[str, Any]] = [
+    {"m": 65, "n": 70, "k": 45},
+    {"m": 65, "n": 70, "k": 45, "b_order": "column"},
+    {"m": 33, "n": 72, "k": 135},  # only A has to be copied, and B goes no further than k
+    {"m": 33, "n": 35, "k": 72},  # only B
+    {"m": 33, "n": 17, "k": 129, "dtype": "bfloat16"},
+    {"m": 17, "n": 129, "k": 70, "dtype": "float32", "precision": "ieee"},
+    {"m": 17, "n": 45, "k": 67, "dtype": "float32", "b_order": "column"},
+    {"m": 31, "n": 33, "k": 135, "dtype": "float8_e4m3fn"},
+    {"m": 31, "n": 40, "k": 135, "dtype": "float8_e5m2", "b_order": "row"},  # C needs no pointers here
+    {"m": 1, "n": 1, "k": 1},
+    {"m": 64, "n": 64, "k": 64},  # a space of somebody's own may offer it where nothing is to be copied
+]
+
+
+@pytest.mark.parametrize("workload", PADDED, ids=str)
+def test_a_product_of_padded_rows_is_right(
+    interpreter: ProcessPoolExecutor, workload: dict[str, Any]
+) -> None:
+    """Through pointers, with and without masks along k; of parts; by descriptors."""
+    padded = [tiled(pad=True), tiled(pad=True, block_k=128, block_n=64), described(pad=True)]
+    if workload["k"] > 64:
+        padded.append(tiled(pad=True, split_k=2))
+    for configuration in padded:
+        assert interpreter.submit(check, "triton-gemm", workload, configuration).result() < 1e-2
+
+
+@settings(max_examples=6, deadline=None, database=None, derandomize=True)
+@given(seed=st.integers(0, 2**32 - 1), m=st.integers(1, 70), n=st.integers(1, 70), k=st.integers(1, 90))
+def test_any_product_of_padded_rows_is_right(
+    interpreter: ProcessPoolExecutor, seed: int, m: int, n: int, k: int
+) -> None:
+    drawn = sampled_padded(seed)
+    assert interpreter.submit(check, "triton-gemm", {"m": m, "n": n, "k": k}, drawn, seed).result() < 1e-2
+
+
+def test_what_is_copied_is_what_is_ragged(interpreter: ProcessPoolExecutor) -> None:
+    """Rows of whole lines of 128 bytes: 64 halves; a copy of B has rows of zeros behind k, too."""
+
+    def copies(**workload: Any) -> dict[str, tuple[int, ...]]:
+        return interpreter.submit(scratch_of, "triton-gemm", workload, tiled(pad=True)).result()
+
+    assert copies(m=30, n=70, k=45) == {"padded_a": (30, 64), "padded_b": (64, 128)}
+    assert copies(m=30, n=70, k=45, b_order="column") == {"padded_a": (30, 64), "padded_b": (70, 64)}
+    assert copies(m=30, n=72, k=45) == {"padded_a": (30, 64)}
+    assert copies(m=30, n=70, k=48) == {"padded_b": (64, 128)}
+    assert copies(m=30, n=72, k=48) == copies(m=30, n=70, k=48, b_order="column") == {}
+
+
 def test_programs_share_the_tiles_of_a_product(interpreter: ProcessPoolExecutor) -> None:
     """A multiprocessor of an H200, of which there are 132, has so many of them."""
 
@@ -137,10 +189,11 @@ def test_programs_share_the_tiles_of_a_product(interpreter: ProcessPoolExecutor)
 @pytest.mark.parametrize(
     ("workload", "knobs", "why"),
     [
-        ({"n": 33}, {}, "those of b have 33 x 2 = 66 bytes; loads: pointers  works"),
+        ({"n": 33}, {}, "those of b have 33 x 2 = 66 bytes; pad: true  or  loads: pointers  works"),
         ({"k": 36}, {}, "those of a have 36 x 2 = 72 bytes"),
         ({"n": 24, "k": 32, "dtype": "float8_e4m3fn", "b_order": "row"}, {}, "those of b have 24 x 1"),
         ({}, {"split_k": 2}, "has no split_k"),
+        ({"k": 33}, {"split_k": 2, "pad": True}, "has no split_k"),
     ],
     ids=str,
 )
@@ -154,31 +207,37 @@ def test_what_descriptors_cannot_do_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("device", "workload", "offered"),
+    ("device", "workload", "ragged"),
     [
-        ("h200", {}, True),
-        ("h100", {"m": 3001, "n": 2008, "k": 1000}, True),
-        ("h200", {"n": 1999}, False),
-        ("h200", {"k": 3001}, False),
-        ("h200", {"n": 2004}, False),
-        ("h200", {"n": 2004, "dtype": "float32"}, True),
-        ("h200", {"n": 2008, "dtype": "float8_e4m3fn"}, False),
-        ("h200", {"n": 2000, "dtype": "float8_e4m3fn"}, True),
+        ("h200", {}, False),
+        ("h100", {"m": 3001, "n": 2008, "k": 1000}, False),
+        ("h200", {"n": 1999}, True),
+        ("h200", {"k": 3001}, True),
+        ("h200", {"n": 2004}, True),
+        ("h200", {"n": 2004, "dtype": "float32"}, False),
+        ("h200", {"n": 2008, "dtype": "float8_e4m3fn"}, True),
+        ("h200", {"n": 2000, "dtype": "float8_e4m3fn"}, False),
         ("a100", {}, False),
+        ("a100", {"n": 1999}, True),
     ],
     ids=str,
 )
-def test_the_space_offers_descriptors_where_they_work(
-    device: str, workload: dict[str, Any], offered: bool
+def test_the_space_offers_descriptors_and_padding_where_they_work(
+    device: str, workload: dict[str, Any], ragged: bool
 ) -> None:
+    """Ragged rows can be padded on any device, and by descriptors only padded ones are read."""
     path = ROOT / "searchspaces" / "triton-gemm.yaml"
     facts = {**read_space("triton-gemm").workload, **workload}
     space = read_spec(path, device=device_facts(device), workload=facts).space
     drawn = list(space.sample(np.random.default_rng(0), 300))
-    chosen = [one for one in drawn if one.get("loads") == "descriptors"]
-    assert bool(chosen) == offered == ("loads" in space.default())
-    assert all(one["split_k"] == 1 and "programs" in one for one in chosen)
-    assert not any({"programs", "specialise"} & one.keys() for one in drawn if one not in chosen)
+    assert {one.get("pad") for one in drawn} == ({True, False} if ragged else {None})
+    assert space.default().get("pad") == (False if ragged else None)
+    described = [one for one in drawn if one.get("loads") == "descriptors"]
+    assert bool(described) == (device != "a100")
+    assert all("loads" not in one for one in drawn if device == "a100" or one.get("pad") is False)
+    assert all(one["split_k"] == 1 and "programs" in one for one in described)
+    assert not any("programs" in one for one in drawn if one not in described)
+    assert not ragged or any(one["pad"] and one["split_k"] > 1 for one in drawn)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.torch, needs_triton]
 PRODUCT = {"m": 33, "n": 35, "k": 70}
 DESCRIBED = {"m": 33, "n": 40, "k": 72}
 DESCRIPTORS = {"loads": "descriptors", "programs": 1, "block_m": 32, "block_n": 32}
+PADDED = {"pad": True, "block_k": 32}
 ROWS = {"rows": 6, "columns": 300, "dtype": "float32"}
 HEADS = {"batch": 1, "heads": 1, "length": 75, "head_dim": 16}
 UNMASKED_KEYS = (
@@ -26,13 +27,13 @@ UNMASKED_KEYS = (
 
 FAULTS: dict[str, tuple[str, tuple[str, str], dict[str, Any], dict[str, Any]]] = {
     "gemm: one too many of k": (
-        "triton-gemm", ("depth < k - begin", "depth < k + 1 - begin"), PRODUCT, {"block_k": 32},
+        "triton-gemm", ("_depth - begin", "_depth + 1 - begin"), PRODUCT, {"block_k": 32},
     ),
     "gemm: the last of k is left out": (
-        "triton-gemm", ("depth < k - begin", "depth < k - 1 - begin"), PRODUCT, {"block_k": 32},
+        "triton-gemm", ("_depth - begin", "_depth - 1 - begin"), PRODUCT, {"block_k": 32},
     ),
     "gemm: the last of a large k is left out": (
-        "triton-gemm", ("depth < k - begin", "depth < k - 1 - begin"),
+        "triton-gemm", ("_depth - begin", "_depth - 1 - begin"),
         {"m": 16, "n": 16, "k": 8195, "dtype": "bfloat16"}, {"block_m": 16, "block_n": 16, "block_k": 256},
     ),
     "gemm: a row too many": (
@@ -51,10 +52,11 @@ FAULTS: dict[str, tuple[str, tuple[str, str], dict[str, Any], dict[str, Any]]] =
         "triton-gemm", ("in range(SPLIT)", "in range(SPLIT - 1)"), PRODUCT, {"split_k": 2},
     ),
     "gemm: parts are left from the last trial": (
-        "triton-gemm", ("tl.store(c_tile", "if part == 0:\n        tl.store(c_tile"), PRODUCT, {"split_k": 2},
+        "triton-gemm", ("store_tile(c_part", "if part == 0:\n        store_tile(c_part"),
+        PRODUCT, {"split_k": 2},
     ),
     "gemm: the output is left from the last trial": (
-        "triton-gemm", ("tl.store(c_tile", "if k < 0:\n        tl.store(c_tile"), PRODUCT, {},
+        "triton-gemm", ("store_tile(c_part", "if k < 0:\n        store_tile(c_part"), PRODUCT, {},
     ),
     "gemm by descriptors: the last of k is left out": (
         "triton-gemm", ("range(tl.cdiv(k, BLOCK_K))", "range(k // BLOCK_K)"), DESCRIBED, DESCRIPTORS,
@@ -68,7 +70,23 @@ FAULTS: dict[str, tuple[str, tuple[str, str], dict[str, Any], dict[str, Any]]] =
         {**DESCRIBED, "m": 400, "n": 400}, {**DESCRIPTORS, "block_m": 16},
     ),
     "gemm by descriptors: the output is left from the last trial": (
-        "triton-gemm", ("c_tiles.store", "if k < 0:\n            c_tiles.store"), DESCRIBED, DESCRIPTORS,
+        "triton-gemm", ("c_tiles.store", "if k < 0:\n                c_tiles.store"), DESCRIBED, DESCRIPTORS,
+    ),
+    "gemm of padded rows: nothing is written behind their ends": (
+        "triton-gemm", ("column < copy_columns", "column < columns"), PRODUCT, PADDED,
+    ),
+    "gemm of padded rows: no rows are written behind the last of k": (
+        "triton-gemm", ("row < copy_rows", "row < rows"), PRODUCT, PADDED,
+    ),
+    "gemm of padded rows: the last of each is not copied": (
+        "triton-gemm", ("(column < columns)[None, :]", "(column < columns - 1)[None, :]"), PRODUCT, PADDED,
+    ),
+    "gemm of padded rows by descriptors: nothing is written behind their ends": (
+        "triton-gemm", ("column < copy_columns", "column < columns"), PRODUCT, {**PADDED, **DESCRIPTORS},
+    ),
+    "gemm of padded rows by descriptors: C is left from the last trial": (
+        "triton-gemm", ("store_tile(c, total", "if k < 0:\n                store_tile(c, total"),
+        PRODUCT, {**PADDED, **DESCRIPTORS},
     ),
     "softmax: one too many": (
         "triton-softmax", ("(lanes < columns)", "(lanes <= columns)"), ROWS, {"block": 512},

@@ -25,10 +25,9 @@ from autotune.provenance.device import device_facts
 from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import read_spec
 from autotune.space.spec import PythonObjective, StudySpec
+from benchmarks.gpu_planted import HELPERS, KERNELS, own_helpers
 
 ROOT = Path(__file__).parents[2]
-KERNELS = ROOT / "objectives" / "kernels"
-
 NAMES = ("triton-attention", "triton-gemm", "triton-layer-norm", "triton-reduction", "triton-softmax")
 
 
@@ -55,10 +54,27 @@ def sampled(name: str, seed: int, loads: str = "pointers") -> Configuration:
     return Configuration({**configuration, **fewer})
 
 
-def described(**knobs: Any) -> Configuration:
-    """A configuration of ``triton-gemm`` that reads small tiles by tensor descriptors."""
-    small = {"block_m": 32, "block_n": 32, "block_k": 32, "stages": 2, "loads": "descriptors", "programs": 1}
+def sampled_padded(seed: int) -> Configuration:
+    """Any of a product whose matrices are copied into padded rows first."""
+    path = ROOT / "searchspaces" / "triton-gemm.yaml"
+    ragged = {**read_space("triton-gemm").workload, "n": 1999, "k": 3001}
+    space = read_spec(path, device=device_facts("h200"), workload=ragged).space
+    rng = np.random.default_rng(seed)
+    (configuration,) = space.sample(rng, 1)
+    while not configuration["pad"]:
+        (configuration,) = space.sample(rng, 1)
+    return configuration
+
+
+def tiled(**knobs: Any) -> Configuration:
+    """A configuration of ``triton-gemm`` with small tiles."""
+    small = {"block_m": 32, "block_n": 32, "block_k": 32, "stages": 2}
     return Configuration({**read_space("triton-gemm").space.default(), **small, **knobs})
+
+
+def described(**knobs: Any) -> Configuration:
+    """One that reads them by tensor descriptors."""
+    return tiled(**{"loads": "descriptors", "programs": 1, **knobs})
 
 
 @contextmanager
@@ -117,6 +133,15 @@ def grids(name: str, workload: Mapping[str, Any], configuration: Configuration) 
         return [launch.grid for launch in kernel.launches(configuration)]
 
 
+def scratch_of(
+    name: str, workload: Mapping[str, Any], configuration: Configuration
+) -> dict[str, tuple[int, ...]]:
+    """The shapes of what launches hand over."""
+    with tempfile.TemporaryDirectory() as cache:
+        kernel = _objective(read_space(name), Path(cache), {**workload, "interpret": True})
+        return {tensor: shape for tensor, (shape, _) in kernel.scratch(configuration).items()}
+
+
 def arithmetic_of(name: str, workload: Mapping[str, Any]) -> str:
     """The type whose peak the kernel's operations are held against."""
     with tempfile.TemporaryDirectory() as cache:
@@ -146,14 +171,16 @@ def check_planted(
     assert isinstance(spec.objective, PythonObjective)
     file, _, kind = Path(spec.objective.target).name.partition(":")
     with tempfile.TemporaryDirectory() as folder:
-        for helper in ("triton_objective.py", "triton_compile.py"):
-            shutil.copy(KERNELS / helper, folder)
-        source = (KERNELS / file).read_text()
-        if fault[0] not in source:
-            raise LookupError(f"{file} has no {fault[0]!r}")
-        (Path(folder) / file).write_text(source.replace(*fault))
+        for copied in (file, *HELPERS):
+            shutil.copy(KERNELS / copied, folder)
+        sources = {path: path.read_text() for path in Path(folder).iterdir()}
+        faulty = [path for path in sources if fault[0] in sources[path]]
+        if len(faulty) != 1:
+            raise LookupError(f"{fault[0]!r} is in {len(faulty)} files, not in one")
+        faulty[0].write_text(sources[faulty[0]].replace(*fault))
         wrong = replace(spec, objective=PythonObjective(f"{file}:{kind}", Path(folder)))
-        kernel = _objective(wrong, Path(folder), {**workload, "interpret": True})
+        with own_helpers():
+            kernel = _objective(wrong, Path(folder), {**workload, "interpret": True})
         loaded = kernel.load(kernel.prepare(configuration))
         return float(kernel.check(loaded, np.random.default_rng(seed))["error"])
 
