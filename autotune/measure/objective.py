@@ -221,6 +221,15 @@ class Objective:
         """Processes that it keeps from one configuration to the next: no leftovers of it. Default: none."""
         return frozenset()
 
+    def stand_by(self) -> None:
+        """Do now what would take the first trial seconds: wake a device, load a library. Default: nothing.
+
+        Called in a process that measures, before its first trial, which may still be prepared meanwhile, and
+        not where the place is shared with other searches: so nothing may depend on it. What it raises is let
+        go; where its process dies of it or it does not end, another process does without. In a re-measurement
+        (:attr:`final`) others do the same on the same device at that moment: nothing may be timed then.
+        """
+
     def prepare(self, configuration: Configuration) -> Any:
         """Compile or otherwise make ready. Must return something picklable; default: the configuration."""
         return configuration

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +27,7 @@ from autotune.measure.reports import Curve, Reporter
 from autotune.measure.rules.bounds import beyond_bounds, beyond_doubt
 from autotune.measure.rules.repetition import Decision, RepetitionRule, Verdict
 from autotune.measure.rules.statistics import suspicions
+from autotune.measure.workers.forked import forks_end_here
 from autotune.measure.workers.memory import PeakMemory
 from autotune.space.configuration import Configuration
 from autotune.space.spec import MeasureSettings, MetricSpec
@@ -88,6 +90,17 @@ class Runner:
         self._share = share
         self._pace = Pace()
         self._entered: tuple[Any, Meter] | None = None
+
+    @property
+    def stands_by(self) -> bool:
+        """Whether the objective has anything to do ahead of its first trial."""
+        return type(self.objective).stand_by is not Objective.stand_by
+
+    def stand_by(self, *, final: bool) -> None:
+        """Let the objective do it. What fails now the first trial meets again, and says so."""
+        self.objective.final = final
+        with suppress(BaseException), forks_end_here():
+            self.objective.stand_by()
 
     # -- the phases ----------------------------------------------------------------------------
 
@@ -155,7 +168,9 @@ class Runner:
 
         return replace(trial.typed(measure), peak_memory=memory.read())
 
-    def enter(self, what: Configuration | Baseline, unseal: Unseal, seed: int) -> Outcome:
+    def enter(
+        self, what: Configuration | Baseline, unseal: Unseal, seed: int, *, warm_up: bool = True
+    ) -> Outcome:
         """Load (a baseline: as the objective says), check and warm up, and keep it for :meth:`read`."""
         self.objective.final = True
         trial = self._trial()
@@ -165,7 +180,7 @@ class Runner:
             with trial.during("load"):
                 loaded = load(what if isinstance(what, Baseline) else unseal())
             self._check(trial, loaded, seed)
-            if self._curve is None:
+            if self._curve is None and warm_up:
                 self._warm_up(trial, loaded, self._rng(seed, 1), self._meter())
             self._entered = loaded, self._meter()
             return trial.outcome(Status.OK, metrics=dict(trial.checked))

@@ -176,6 +176,14 @@ def test_an_entrant_is_read_once_a_round_after_its_caches_are_warm() -> None:
         assert [r.discarded for r in readings] == ["warm-up", ""]
 
 
+def test_an_entrant_that_was_not_warmed_up_is_so_by_its_first_reading() -> None:
+    tape = Tape([1.0, 2.0])
+    runner = Runner(tape, METRICS, SETTINGS)
+    entered = runner.enter(CONFIGURATION, lambda: CONFIGURATION, seed=0, warm_up=False)
+    assert entered.status is Status.OK and "warmup" not in entered.phases
+    assert [(r.value, r.discarded) for r in runner.read(1).readings] == [(1.0, "warm-up"), (2.0, "")]
+
+
 def test_a_long_reading_needs_no_warm_caches() -> None:
     runner = Runner(Tape(noisy()), METRICS, SETTINGS)
     runner.enter(CONFIGURATION, lambda: CONFIGURATION, seed=0)

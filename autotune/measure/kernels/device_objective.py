@@ -124,6 +124,19 @@ class DeviceObjective(KernelObjective):
             self._monitor = Monitor(open_nvml(uuid) if uuid else None)
         return self._monitor
 
+    def stand_by(self) -> None:
+        """On a GPU: its context, the buffer that flushes its cache, NVML, and what the device can reach.
+
+        The last not in a re-measurement, where others are at it as well: there is what the search has found.
+        """
+        if self.device.type != "cuda":
+            return
+        self.apparatus.flush()
+        self.apparatus.events.synchronise()
+        self.monitor.company()
+        if not self.final:
+            self._roof()
+
     # -- checking ------------------------------------------------------------------------------
 
     def _varied(self, facts: Mapping[str, Any]) -> Self:

@@ -29,7 +29,10 @@ class Setup:
     """Hardware threads to be pinned to; empty: not pinned."""
     cap: MemoryCap | None = None
     repeats: bool = True
-    """Whether it will repeat readings, and is to load what judging them takes before its first trial."""
+    """Whether it will repeat readings, and is to load what judging them takes before its first trial. A
+    worker that measures and does not is one of a re-measurement."""
+    stands_by: bool = False
+    """Whether :meth:`autotune.measure.objective.Objective.stand_by` is called before its first request."""
     curve: Curve | None = None
     """How a reading is followed that is a whole run of its own; ``None``: it is none."""
     share: float = math.inf
@@ -79,6 +82,8 @@ class Enter:
     what: Configuration | Baseline
     prepared: bytes | None
     seed: int
+    warm_up: bool = True
+    """Whether it is read once to warm it up, which says nothing while others enter."""
 
 
 @dataclass(frozen=True)
@@ -114,13 +119,20 @@ class Decided:
 
 @dataclass(frozen=True)
 class Ready:
-    """The objective stands; the worker waits for requests."""
+    """The objective stands; the worker waits for requests, or says :class:`StoodBy` before it does."""
 
     prepares: bool
     """Whether there is anything to prepare ahead of a configuration's turn."""
     checks_ahead: bool
     """Whether what was prepared may be checked ahead of its turn, too."""
     baselines: tuple[Baseline, ...]
+    stands_by: bool = False
+    """Whether it has something to do before its first request."""
+
+
+@dataclass(frozen=True)
+class StoodBy:
+    """What the objective does before the first request is done; the worker waits for requests."""
 
 
 @dataclass(frozen=True)

@@ -6,20 +6,33 @@ import math
 import os
 import select
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeGuard
 
 from autotune.errors import InputError
 from autotune.measure.workers.channel import BrokenChannel
 from autotune.measure.workers.endings import KILL, SILENT
 from autotune.measure.workers.guardian_link import GuardianLink
-from autotune.measure.workers.messages import Answer, Decided, Ready, Refused, Reported, Request, Setup
+from autotune.measure.workers.messages import (
+    Answer,
+    Decided,
+    Ready,
+    Refused,
+    Reported,
+    Request,
+    Setup,
+    StoodBy,
+)
 from autotune.measure.workers.postmortem import Cause, Death
 
 START_SECONDS = 120.0
 """How long an objective may take to import (torch on a cold disk takes a while)."""
+
+STAND_BY_SECONDS = 60.0
+"""How long it may be at what it does before its first request (a context on a GPU takes seconds)."""
 
 _LONGEST_POLL_SECONDS = 3600.0
 """A poll takes at most 24 days, and a limit may be longer: then it is asked again."""
@@ -27,7 +40,7 @@ _LONGEST_POLL_SECONDS = 3600.0
 
 @dataclass(frozen=True)
 class _Task:
-    """What a worker is at: starting, or a request."""
+    """What a worker is at: starting, standing by, or a request."""
 
     seconds: float
     """Its limit."""
@@ -46,10 +59,14 @@ class Worker:
     Its life::
 
         born ──▶ starting ──Ready──▶ idle ◀──answer── busy
-                    │                 │ └───request────▲ │
+                    │ │               │▲└───request────▲ │
+                    │ └─Ready─▶ standing by              │
                     │ Refused         │                  │
                     ▼                 ▼                  ▼
                  InputError         ended ◀── died, killed at its limit, given up, or closed
+
+    While it stands by, as long as the objective has something to do that is no trial's, it takes no request:
+    that time is none of a trial's limit, and one that dies or is killed then has no trial to lose.
 
     Two processes are born. The *guardian* runs none of the objective's code. The worker proper is its
     child: capped, pinned, in a process group of its own. It adopts the orphans among its descendants, and
@@ -67,6 +84,8 @@ class Worker:
         """Begin to start. ``environment`` is added to that of this process."""
         self.setup = setup
         self.ready: Ready | None = None
+        self.standing_by = False
+        """Whether it is at that; stays so where it has died of it."""
         self.output = ""
         """What it printed while it was at its last request."""
         self.reported: list[Reported] = []
@@ -92,7 +111,7 @@ class Worker:
 
     @property
     def busy(self) -> bool:
-        """Whether it has not answered yet; starting counts."""
+        """Whether it has not answered yet; starting counts, and standing by."""
         return self._task is not None
 
     @property
@@ -120,7 +139,7 @@ class Worker:
             poll.register(self._link.channel.fileno(), select.POLLIN | unsent)
             poll.register(self._link.fileno(), select.POLLIN)
 
-    def attend(self) -> Answer | Ready | Death | None:
+    def attend(self) -> Answer | Ready | StoodBy | Death | None:
         """What has come since the last call, if anything; never waits for the worker.
 
         Raises :class:`InputError` where the objective cannot be used at all.
@@ -150,27 +169,33 @@ class Worker:
         if self._task is not None:
             self._task = replace(self._task, began=self._task.began + seconds)
 
-    def wait(self) -> Answer | Ready | Death:
+    def wait(self) -> Answer | Ready | StoodBy | Death:
         """Wait for the answer, at most until the deadline."""
         while (came := self.attend()) is None:
-            poll = select.poll()
-            self.watch(poll)
-            left = max(0.0, self.deadline - time.monotonic())
-            poll.poll(min(left, _LONGEST_POLL_SECONDS) * 1000 + 1)
+            wait_for_any([self])
         return came
 
-    def _take(self, answers: list[object]) -> Answer | Ready | Death:
-        message = answers[0]
+    def _take(self, answers: list[object]) -> Answer | Ready | StoodBy | Death:
+        message, *more = answers
         if isinstance(message, Refused):
             self.close()
             raise InputError(message.problems)
-        if not self.busy or len(answers) > 1 or not isinstance(message, Ready | Answer):
+        if not self._awaits(message) or (more and not isinstance(message, Ready)):
             return self._end(Cause.SILENT, KILL)  # who says what nobody has asked is not believed
         self.output = self._link.output()
-        self._task = None
+        self._task, self.standing_by = None, False
         if isinstance(message, Ready):
             self.ready = message
+            if message.stands_by:
+                self._task, self.standing_by = _Task(STAND_BY_SECONDS), True
+            if more:
+                self._take(more)  # where that is the end of it, the next call says so
         return message
+
+    def _awaits(self, message: object) -> TypeGuard[Answer | Ready | StoodBy]:
+        if self.standing_by:
+            return isinstance(message, StoodBy)
+        return self.busy and isinstance(message, Ready | Answer)
 
     # -- ending --------------------------------------------------------------------------------
 
@@ -205,6 +230,17 @@ class Worker:
         if self.setup.cap is not None:
             self.setup.cap.remove()  # or the next session will, where the kernel is not done with it
         return self._death
+
+
+def wait_for_any(workers: Iterable[Worker]) -> None:
+    """Wait until one of them has something to say, or is past its deadline."""
+    poll = select.poll()
+    deadline = math.inf
+    for worker in workers:
+        worker.watch(poll)
+        deadline = min(deadline, worker.deadline)
+    left = max(0.0, deadline - time.monotonic())
+    poll.poll(min(left, _LONGEST_POLL_SECONDS) * 1000 + 1)
 
 
 def _machine_kills() -> int:

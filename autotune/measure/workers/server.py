@@ -46,7 +46,11 @@ def answer_requests(channel: BlockingChannel, notes: SharedNotes) -> None:
     server = Server(runner, setup, channel)
     if setup.repeats:
         runner.rule.decide((1.0, 1.1))
-    channel.send(m.Ready(objective.prepares, objective.prepares and objective.checks_ahead, baselines))
+    checks_ahead = objective.prepares and objective.checks_ahead
+    stands_by = setup.stands_by and runner.stands_by
+    channel.send(m.Ready(objective.prepares, checks_ahead, baselines, stands_by))
+    if stands_by:
+        server.stand_by()
     while True:
         try:
             request = channel.receive()
@@ -81,8 +85,17 @@ class Server:
         self._runner = runner
         self._channel = channel
         self._scratch = setup.context.cache
+        self._final = not setup.repeats
         self._surroundings = Surroundings(setup.cores)
-        self._residue = Residue(setup.cap.bytes if setup.cap is not None else None)
+        self._cap = setup.cap.bytes if setup.cap is not None else None
+        self._residue = Residue(self._cap)
+
+    def stand_by(self) -> None:
+        """What it has started and opened after that is no trial's: it serves all of them."""
+        self._runner.stand_by(final=self._final)
+        self._surroundings.restore()
+        self._residue = Residue(self._cap)
+        self._channel.send(m.StoodBy())
 
     def answer(self, request: m.Request) -> m.Answer:
         runner = self._runner
@@ -98,8 +111,9 @@ class Server:
                     lambda: _unseal(prepared, configuration), seed, incumbent, seconds, reporter, checked
                 )
                 return m.Measured(outcome)
-            case m.Enter(what, prepared, seed):
-                return m.Measured(runner.enter(what, lambda: _unseal(prepared, what), seed))
+            case m.Enter(what, prepared, seed, warm_up):
+                entered = runner.enter(what, lambda: _unseal(prepared, what), seed, warm_up=warm_up)
+                return m.Measured(entered)
             case m.Read(seed):
                 self._residue.go_on()
                 return m.Measured(runner.read(seed))

@@ -14,7 +14,7 @@ from autotune.measure.reports import whole_run
 from autotune.measure.turns import LOOK_AGAIN_SECONDS
 from autotune.measure.workers.limits import sweep_groups
 from autotune.measure.workers.messages import Setup
-from autotune.session.execution.entrant import WorkerEntrant
+from autotune.session.execution.entrant import WorkerEntrant, enter_together
 from autotune.session.execution.executor import Entrant, nothing
 from autotune.session.execution.flight import Flight
 from autotune.session.execution.lane import Lane, cores_of, find_lanes, remark_on
@@ -80,7 +80,13 @@ class Crew:
             self._factory = WorkerFactory(_setup(spec, device, compiled), self.cores)
             self._closing.callback(self._factory.close)
             self.measurers += [
-                Slot[Flight](self._factory, lane.place.cores.measuring, MEASURE, lane.environment)
+                Slot[Flight](
+                    self._factory,
+                    lane.place.cores.measuring,
+                    MEASURE,
+                    lane.environment,
+                    stands_by=not lane.shared,  # it would not wait for its turn
+                )
                 for lane in self._lanes
             ]
             self.measurers[0].fill()
@@ -149,26 +155,40 @@ class Crew:
     def entrants(self, wanted: Sequence[tuple[Configuration | Baseline, str]]) -> list[Entrant]:
         """Their processes start side by side, which takes seconds each where a large library is loaded.
 
-        So do they prepare where they share no core. On one, side by side, each would take as long as all.
+        So do they prepare where they share no core. On one, side by side, each would take as long as all. For
+        the same reason only those on a GPU load and check side by side: elsewhere checks want the cores.
         """
         lane = self._lanes[0]  # the same for all, so that they can be compared
         cores, turn = lane.place.cores.measuring, lane.turn
-        made: list[WorkerEntrant] = []
+        made = [self._entrant(what, lane) for what, _ in wanted]
         with turn.taken():  # it happens on the measuring cores, as entering does
-            for what, _ in wanted:
-                settings = self._spec.measure
-                entrant = WorkerEntrant(self._factory, cores, turn, settings, what, lane.environment)
-                made.append(entrant)
-                self._entrants.append(entrant)
+            for entrant in made:
+                entrant.start()
             for entrant in made:
                 entrant.wait()
+            for entrant in made:
+                entrant.stand_by()
+            if self.ready.stands_by:
+                self.measurers[0].give_way()
             if not cores:
                 for entrant in made:
                     entrant.begin()
+            if lane.gpu is not None and not cores:
+                enter_together(made)
         for entrant in made:
-            with turn.taken():
-                entrant.enter()
+            if entrant.outside:
+                with turn.taken():
+                    entrant.enter()
         return list(made)
+
+    def _entrant(self, what: Configuration | Baseline, lane: Lane) -> WorkerEntrant:
+        cores, stands_by = lane.place.cores.measuring, self.measurers[0].stands_by
+        settings = self._spec.measure
+        entrant = WorkerEntrant(
+            self._factory, cores, lane.turn, settings, what, lane.environment, stands_by=stands_by
+        )
+        self._entrants.append(entrant)
+        return entrant
 
     def renew(self) -> None:
         """The source has changed: each worker is replaced, a measuring one after the trial that it is at."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from autotune.measure.objective import Baseline
 from autotune.measure.outcome import Outcome, Reading
 from autotune.measure.turns import Turn
-from autotune.measure.workers.messages import Enter, Measured, Prepare, Prepared, Read, Ready, Request
+from autotune.measure.workers.messages import Enter, Measured, Prepare, Prepared, Read, Ready
 from autotune.measure.workers.postmortem import Death, after_memory_kill, outcome_of, start_failure
+from autotune.measure.workers.process import Worker, wait_for_any
 from autotune.session.execution.executor import Entrant
 from autotune.session.execution.slot import FINALE, WorkerFactory
 from autotune.space.configuration import Configuration
@@ -23,8 +25,9 @@ SEED = 0
 class WorkerEntrant(Entrant):
     """A worker that has loaded and checked one thing, and waits to be read.
 
-    Made, it begins to start; :meth:`wait` until it has, then let it :meth:`enter`. It prepares then, or from
-    :meth:`begin` on, beside others.
+    First :meth:`start` it, :meth:`wait` and let it :meth:`stand_by`; others may do each of these beside it.
+    Then let it :meth:`enter`. It prepares then, or from :meth:`begin` on, beside others.
+    :func:`enter_together` lets several do all of it at once.
 
     A process of its own, since a vendor library can be set up only through its environment before it is
     loaded, and so that nothing of one entrant (heap, caches, threads) differs by what ran before it.
@@ -38,70 +41,133 @@ class WorkerEntrant(Entrant):
         settings: MeasureSettings,
         what: Configuration | Baseline,
         environment: Mapping[str, str] | None = None,
+        *,
+        stands_by: bool = False,
     ) -> None:
+        self.beside = 1
+        """How many enter at the same time, this one included."""
         self._settings = settings
         self._turn = turn
-        self._payload: bytes | None = None
         self._what = what
-        self._prepares = False
-        self._preparing = False
+        self._stands_by = stands_by
         own = what.environment if isinstance(what, Baseline) else {}
-        self._worker = factory.start(cores, FINALE, {**(environment or {}), **own})
+        self._make = partial(factory.start, cores, FINALE, {**(environment or {}), **own})
+        self._made: Worker | None = None
+        self._prepares = False
+        self._payload: bytes | None = None
+        self._at: Prepare | Enter | None = None
+        """What its process is at, on the way in."""
+        self._entered = False
+
+    @property
+    def worker(self) -> Worker:
+        assert self._made is not None, "it was not started"
+        return self._made
+
+    def start(self) -> None:
+        """Begin to start its process, and wait for nothing."""
+        self._made = self._make(stands_by=self._stands_by)
 
     def wait(self) -> None:
         """Wait until its process has loaded the objective; a failure is in :attr:`failure`."""
-        started = self._worker.wait()
+        started = self.worker.wait()
         if isinstance(started, Death):
             message = start_failure(started)
             self.failure = Outcome(Status.CRASHED, message=message, stderr=started.output, phase="start")
         elif isinstance(started, Ready):
             self._prepares = started.prepares
 
+    def stand_by(self) -> None:
+        """Wait until its process stands by. One that dies of that begins again, and does without."""
+        if self.worker.standing_by and isinstance(self.worker.wait(), Death):
+            self._start_again()
+
     def begin(self) -> None:
         """Begin to prepare, if there is anything to, and wait for nothing."""
-        if self.failure is None and self._prepares and isinstance(self._what, Configuration):
-            self._worker.ask(Prepare(self._what, SEED), self._settings.prepare_timeout)
-            self._preparing = True
+        on_its_way = self._entered or self._at is not None or self.failure is not None
+        if self._prepares and isinstance(self._what, Configuration) and not on_its_way:
+            self._at = Prepare(self._what, SEED)
+            self.worker.ask(self._at, self._settings.prepare_timeout)
+
+    @property
+    def outside(self) -> bool:
+        """Whether it has not entered, and might do so now."""
+        return self._crowded_out or not (self._entered or self.failure is not None)
+
+    @property
+    def _crowded_out(self) -> bool:
+        failure = self.failure
+        return self.beside > 1 and failure is not None and failure.status is Status.OUT_OF_MEMORY
 
     def enter(self) -> None:
-        """Prepare, load and check."""
-        if not self._preparing:
-            self.begin()
-        if self._preparing:
-            self._answer("prepare")
-        if self.failure is None:
-            self._ask(Enter(self._what, self._payload, SEED), self._settings.timeout)
+        """Prepare, load and check; anew, where others had left it too little memory."""
+        if self._crowded_out:
+            self.beside, self.failure, self._payload, self._entered = 1, None, None, False
+            self._start_again()
+        self.begin()
+        while self.goes_on():
+            wait_for_any([self.worker])
+
+    def goes_on(self) -> bool:
+        """Whether it is on its way in. Takes what its process has said, and asks for what comes next."""
+        if self._at is not None:
+            came = self.worker.attend()
+            if came is None:
+                return True
+            self._entered = isinstance(self._at, Enter)
+            self._take(came, "measure" if self._entered else "prepare")
+            self._at = None
+        if self._entered or self.failure is not None:
+            return False
+        self._at = Enter(self._what, self._payload, SEED, warm_up=self.beside == 1)
+        self.worker.ask(self._at, self.beside * self._settings.timeout)
+        return True
 
     def read(self, seed: int) -> tuple[Reading, ...]:
         if self.failure is not None:
             return ()
         with self._turn.taken():
-            outcome = self._ask(Read(seed), self._settings.timeout)
+            self.worker.ask(Read(seed), self._settings.timeout)
+            outcome = self._take(self.worker.wait(), "measure")
         return outcome.readings if outcome is not None else ()
 
     def close(self) -> None:
-        self._worker.close()
+        if self._made is not None:
+            self._made.close()
 
-    def _ask(self, request: Request, seconds: float) -> Outcome | None:
+    def _start_again(self) -> None:
+        self._stands_by = False
+        self.start()
+        self.wait()
+
+    def _take(self, came: object, phase: str) -> Outcome | None:
         """The outcome of a request; ``None`` where it failed, and then :attr:`failure` has it."""
-        self._worker.ask(request, seconds)
-        return self._answer("measure")
-
-    def _answer(self, phase: str) -> Outcome | None:
-        answer = self._worker.wait()
-        if isinstance(answer, Death):
-            self.failure = replace(outcome_of(answer, phase), worker=self._worker.name)
+        worker = self.worker
+        if isinstance(came, Death):
+            self.failure = replace(outcome_of(came, phase), worker=worker.name)
             return None
-        assert isinstance(answer, Prepared | Measured)
-        if isinstance(answer, Prepared):
-            self._payload = answer.prepared
-        if answer.outcome.status is Status.OK:
-            return answer.outcome
-        outcome, cap = answer.outcome, self._worker.setup.cap
-        if cap is not None and self._worker.memory_kills():
+        assert isinstance(came, Prepared | Measured)
+        if isinstance(came, Prepared):
+            self._payload = came.prepared
+        outcome, cap = came.outcome, worker.setup.cap
+        if outcome.status is Status.OK:
+            return outcome
+        if cap is not None and worker.memory_kills():
             outcome = after_memory_kill(outcome, cap.bytes)
-        self.failure = replace(
-            outcome, stderr=outcome.stderr or self._worker.output, worker=self._worker.name
-        )
-        self._worker.close()
+        self.failure = replace(outcome, stderr=outcome.stderr or worker.output, worker=worker.name)
+        worker.close()
         return None
+
+
+def enter_together(entrants: Sequence[WorkerEntrant]) -> None:
+    """Let all of them prepare, load and check at once. None is read to warm it up: its time would mislead.
+
+    Each has as many times the limit as there are. Where they had too little memory together, those that ended
+    so may :meth:`~WorkerEntrant.enter` again, alone.
+    """
+    for entrant in entrants:
+        entrant.beside = len(entrants)
+        entrant.begin()
+    entering = list(entrants)
+    while entering := [entrant for entrant in entering if entrant.goes_on()]:
+        wait_for_any([entrant.worker for entrant in entering])

@@ -26,6 +26,11 @@ class Lane:
         return self.place.turn
 
     @property
+    def shared(self) -> bool:
+        """Whether other searches measure here as well."""
+        return self.place.cores.shared or (self.gpu is not None and self.gpu.shared)
+
+    @property
     def environment(self) -> Mapping[str, str]:
         """Environment variables of the workers that measure here."""
         return {} if self.gpu is None else {VISIBLE: self.gpu.visible}

@@ -13,7 +13,7 @@ from autotune.errors import AutotuneError
 from autotune.measure.oversubscription import ReadyThreads
 from autotune.measure.pinning import Cores
 from autotune.measure.workers.limits import make_cap
-from autotune.measure.workers.messages import Answer, Ready, Request, Setup
+from autotune.measure.workers.messages import Answer, Ready, Request, Setup, StoodBy
 from autotune.measure.workers.postmortem import Death, start_failure
 from autotune.measure.workers.process import Worker
 from autotune.space.spec import CommandObjective
@@ -33,12 +33,21 @@ class WorkerFactory:
         self._scratch = [setup.context.cache]
 
     def start(
-        self, cores: tuple[int, ...], role: str, environment: Mapping[str, str] | None = None
+        self,
+        cores: tuple[int, ...],
+        role: str,
+        environment: Mapping[str, str] | None = None,
+        *,
+        stands_by: bool = False,
     ) -> Worker:
-        """A worker that begins to start, pinned to ``cores``; its guardian stays off the measuring ones."""
+        """A worker that begins to start, pinned to ``cores``; its guardian stays off the measuring ones.
+
+        ``stands_by``: and its objective may make itself ready before the first request.
+        """
         memory = self._setup.settings.memory
         cap = None if memory is None else make_cap(memory, role)
-        setup = replace(self._setup, cores=cores, cap=cap, repeats=role == MEASURE)
+        repeats = role == MEASURE
+        setup = replace(self._setup, cores=cores, cap=cap, repeats=repeats, stands_by=stands_by)
         return Worker(setup, environment, guardian_cores=self._cores.preparing)
 
     def has_others(self, cores: tuple[int, ...]) -> bool:
@@ -70,10 +79,14 @@ class Slot(Generic[Job]):
         cores: tuple[int, ...],
         role: str,
         environment: Mapping[str, str] | None = None,
+        *,
+        stands_by: bool = False,
     ) -> None:
         self.cores = cores
         self.environment = environment
         self.role = role
+        self.stands_by = stands_by
+        """Whether workers stand by before their first job; no longer so once one has died of it."""
         self.worker: Worker | None = None
         self.job: Job | None = None
         self.began = 0.0
@@ -107,7 +120,9 @@ class Slot(Generic[Job]):
         """Begin to start a worker where there is none."""
         if self.worker is None:
             self.ends_when_idle = False
-            self.worker = self._factory.start(self.cores, self.role, self.environment)
+            self.worker = self._factory.start(
+                self.cores, self.role, self.environment, stands_by=self.stands_by
+            )
 
     @property
     def free(self) -> bool:
@@ -121,11 +136,22 @@ class Slot(Generic[Job]):
         self.ready_threads = ReadyThreads(self.cores, self._factory.own_generations) if more else None
         self.worker.ask(request, seconds)
 
-    def attend(self) -> Answer | Ready | Death | None:
-        came = self.worker.attend() if self.worker is not None else None
+    def attend(self) -> Answer | Ready | StoodBy | Death | None:
+        if self.worker is None:
+            return None
+        came = self.worker.attend()
         if isinstance(came, Ready):
             self.failed_starts = 0
+        if isinstance(came, Death) and self.worker.standing_by:
+            self.stands_by = False  # or the next one dies as well, and no trial ever begins
         return came
+
+    def give_way(self) -> None:
+        """End a worker that has not come to its first job yet: others are to be measured in its place."""
+        if self.worker is not None and self.job is None:
+            self.attend()
+            if self.worker.busy:
+                self.stop()
 
     def look(self) -> float | None:
         """Count the worker's threads, if it is time to; seconds until the next time, if there is one."""

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from autotune.measure.gpu.apparatus import HostApparatus
+from autotune.measure.gpu.monitor import Monitor
+from autotune.measure.kernels import device_objective
 from autotune.measure.kernels.device_objective import DeviceObjective
 from autotune.measure.kernels.library_call import LibraryCall
 from autotune.measure.kernels.roofline import Peaks, Work
@@ -18,6 +21,7 @@ from autotune.measure.objective import Context, Infeasible, WrongAnswer
 from autotune.measure.runner import Runner
 from autotune.space.spec import MeasureSettings, MetricSpec
 from autotune.status import Status
+from tests.measure.gpu.fakes import FakeDevice
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: make test-torch installs it")
 pytestmark = pytest.mark.torch
@@ -225,3 +229,39 @@ def test_known_peaks_give_the_share_of_the_roofline() -> None:
     roof = sample.facts["roofline"]
     assert isinstance(roof, dict) and roof["floor"] == 1.0 and roof["bound"] == "memory"
     assert roof["share"] == pytest.approx(1 / sample.values["time"], rel=1e-3)
+
+
+class Listening(Monitor):
+    """Notes that it was asked who else is on the device."""
+
+    asked = 0
+
+    def company(self) -> Mapping[str, int]:
+        self.asked += 1
+        return {}
+
+
+@pytest.mark.parametrize("final", [False, True])
+def test_a_gpu_is_woken_ahead_and_its_peaks_are_measured_for_the_search_alone(
+    final: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Several finalists would measure them at the same time: they read what the search has written."""
+    measured = []
+
+    def peaks(*_: object) -> Peaks:
+        measured.append(1)
+        return Peaks(160.0, {})
+
+    monkeypatch.setattr(device_objective, "known_peaks", peaks)
+    objective, apparatus, monitor = Kernel(context()), FakeDevice(), Listening()
+    objective._device, objective._apparatus = SimpleNamespace(type="cuda"), apparatus
+    objective._monitor, objective.final = monitor, final
+    objective.stand_by()
+    assert apparatus.done == ["flush", "synchronise"] and monitor.asked == 1
+    assert len(measured) == (0 if final else 1)
+
+
+def test_on_the_cpu_there_is_nothing_to_wake() -> None:
+    objective = Kernel(context())
+    objective.stand_by()
+    assert objective._apparatus is None and objective._monitor is None and objective._peaks is None
