@@ -89,16 +89,22 @@ class Crew:
                 )
                 for lane in self._lanes
             ]
+            usual = min(len(self.cores.preparing), MOST_PREPARERS)
+            count = max(usual if prepare_workers is None else prepare_workers, 1)
+            seen = self._lanes[0].environment
+            self.preparers += [Slot(self._factory, self.cores.preparing, PREPARE, seen) for _ in range(count)]
             self.measurers[0].fill()
+            if self._lanes[0].gpu is not None:
+                # What is tuned on a GPU mostly has a large library to load, and something to compile.
+                for slot in self.preparers:
+                    slot.fill()
             meanwhile()
             self.ready = self.measurers[0].ready()
             failed.pop_all()
-        wanted = (
-            min(len(self.cores.preparing), MOST_PREPARERS) if prepare_workers is None else prepare_workers
-        )
-        count = max(wanted, 1) if self.ready.prepares else 0
-        seen = self._lanes[0].environment
-        self.preparers = [Slot(self._factory, self.cores.preparing, PREPARE, seen) for _ in range(count)]
+        if not self.ready.prepares:
+            for slot in self.preparers:
+                slot.stop()
+            self.preparers = []
 
     @property
     def slots(self) -> list[Slot[Flight]]:
