@@ -26,7 +26,7 @@ from autotune.measure.readings import Clock, named_values, plain_facts
 from autotune.measure.reports import Curve, Reporter
 from autotune.measure.rules.bounds import beyond_bounds, beyond_doubt
 from autotune.measure.rules.repetition import Decision, RepetitionRule, Verdict
-from autotune.measure.rules.statistics import suspicions
+from autotune.measure.rules.statistics import estimate, suspicions
 from autotune.measure.workers.forked import forks_end_here
 from autotune.measure.workers.memory import PeakMemory
 from autotune.space.configuration import Configuration
@@ -288,10 +288,22 @@ class Runner:
         full = len(trial.values(self._goal.name)) >= self._settings.max_readings
         if decision is not None and decision.verdict not in _KNOWN and not full:
             return decision
+        if doubtful is not None and self._is_clearly_worse(trial, doubtful):
+            return Decision(
+                Verdict.REJECTED, "worse than the best so far by more than a first look may be off"
+            )
         if self.objective.settle(loaded):
             trial.set_aside(first, UNSETTLED)
             return None
         return decision
+
+    def _is_clearly_worse(self, trial: Trial, than: Estimate) -> bool:
+        """Whether the intervals of what was read and of ``than`` lie apart."""
+        values = trial.values(self._goal.name)
+        if len(values) < self._settings.min_readings:
+            return False
+        found = estimate(values, self._settings.confidence)
+        return found.high < than.low if self._goal.goal == "maximize" else found.low > than.high
 
     def _warm_up(self, trial: Trial, loaded: Any, rng: np.random.Generator, meter: Meter) -> None:
         with trial.during("warmup"):

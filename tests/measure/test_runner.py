@@ -270,6 +270,18 @@ def test_what_is_far_worse_at_first_look_is_not_waited_for() -> None:
     assert outcome.metrics["time"].value == pytest.approx(2.0, rel=0.01)
 
 
+@pytest.mark.parametrize("goal", ["minimize", "maximize"])
+def test_what_is_known_at_first_look_to_be_worse_by_more_than_it_may_be_off_is_rejected(goal: str) -> None:
+    """Five readings are precise, and too few to be worse beyond doubt by the test that looks after each."""
+    value = 1.4 if goal == "minimize" else 0.6
+    sprinter = Sprinter(value, value)
+    metrics = (MetricSpec("time", goal, "s"),)  # type: ignore[arg-type]
+    runner = Runner(sprinter, metrics, SETTINGS)
+    outcome = runner.measure(lambda: CONFIGURATION, 1, Estimate(1.0, 0.99, 1.01, 9))
+    assert outcome.status is Status.PRUNED and sprinter.settled == 0
+    assert "first look" in str(outcome.facts["stopped"])
+
+
 def test_what_is_a_little_worse_at_first_look_may_be_better_in_the_end() -> None:
     sprinter = Sprinter(1.1, 0.9)
     outcome = measure(sprinter, incumbent=Estimate(1.0, 0.99, 1.01, 9))

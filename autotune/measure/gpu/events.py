@@ -1,7 +1,7 @@
 """Where times come from: marks in the order of the device's work, and the seconds between two of them.
 
 A mark costs the device next to nothing and the host does not wait for it. Only after
-:meth:`EventSource.synchronise` may one ask how far two marks are apart.
+:meth:`EventSource.wait` or :meth:`EventSource.synchronise` may one ask how far two marks are apart.
 """
 
 from __future__ import annotations
@@ -28,6 +28,10 @@ class EventSource(Protocol):
         """Seconds between two marks that the device has passed."""
         ...
 
+    def wait(self, mark: Any) -> None:
+        """Wait until the device has passed a mark; raises what went wrong in it."""
+        ...
+
     def synchronise(self) -> None:
         """Wait until the device has done all work that it was handed; raises what went wrong in it."""
         ...
@@ -51,6 +55,9 @@ class CudaEvents:
     def elapsed(self, start: Any, end: Any) -> float:
         return float(start.elapsed_time(end)) * 1e-3
 
+    def wait(self, mark: Any) -> None:
+        mark.synchronize()
+
     def synchronise(self) -> None:
         import torch
 
@@ -67,6 +74,9 @@ class HostEvents:
 
     def elapsed(self, start: Any, end: Any) -> float:
         return float(end - start)
+
+    def wait(self, mark: Any) -> None:
+        return
 
     def synchronise(self) -> None:
         return

@@ -38,12 +38,16 @@ UNSETTLED = 0.1
 """How far that may be off to its disadvantage: what ran before has left the device with a lower clock (50 ms
 behind a product in half precision one in float32 takes 7 % longer on an H200, 100 ms behind it 2 %)."""
 
-LEAD_SECONDS = 10e-3
-"""So long a device that has settled has been at the same work without a pause when a reading of it ends.
+BRIDGE_SECONDS = 5e-3
+"""So much of the same work a device that has settled is handed behind each reading: it has no pause while the
+host sees to the next one, which takes a millisecond or two.
 
-Between two readings the host needs a millisecond or two. Under a limit of power a device makes use of that:
-of ten readings of a millisecond, each found an H200 with a higher clock than the last, a seventh in all.
+Under a limit of power a device makes use of pauses: of ten readings of a millisecond, each found an H200 with
+a higher clock than the last, a seventh in all; where pauses were a tenth of the time, a fifteenth in all.
 """
+
+LONG_READING_SECONDS = 10e-3
+"""Behind a reading so long a pause is short enough."""
 
 AWAKE_SECONDS = 1.0
 """A device that has been idle for longer than this is warmed up from the beginning."""
@@ -123,11 +127,10 @@ class Monitor:
         self.warmed = at[-1]
         self._last = self.clock()
 
-    def lead_in(self, run: Callable[[], None], seconds: float, reading_seconds: float) -> None:
-        """Hand a device that has settled calls of about ``seconds``, right behind which a reading begins."""
-        missing = LEAD_SECONDS - reading_seconds
-        if self.settled and missing > 0:
-            for _ in range(min(10_000, math.ceil(missing / max(seconds, 1e-9)))):
+    def bridge(self, run: Callable[[], None], seconds: float, reading_seconds: float) -> None:
+        """Hand a settled device calls of about ``seconds``, behind a reading that it is still at."""
+        if self.settled and reading_seconds < LONG_READING_SECONDS:
+            for _ in range(min(10_000, math.ceil(BRIDGE_SECONDS / max(seconds, 1e-9)))):
                 run()
 
     def watch(self, read: Callable[[], float]) -> Watched:

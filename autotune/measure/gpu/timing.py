@@ -143,8 +143,8 @@ class Timer:
             known["no_graph"] = self.graph_problem
         return known
 
-    def read(self) -> float:
-        """Seconds a call: one reading."""
+    def read(self, behind: Callable[[], None] = lambda: None) -> float:
+        """Seconds a call: one reading. What ``behind`` hands to the device is not waited for."""
         events = self._apparatus.events
         marks = []
         if self._hold:
@@ -155,7 +155,8 @@ class Timer:
             start = events.record()
             self.batch()
             marks.append((start, events.record()))
-        events.synchronise()
+        behind()
+        events.wait(marks[-1][1])
         return sum(events.elapsed(*pair) for pair in marks) / (self.plan.batches * self.plan.calls)
 
     def _launch(self) -> None:

@@ -209,12 +209,11 @@ class DeviceObjective(KernelObjective):
         assert self._round is not None
         this, monitor = self._round, self.monitor
         timer = this.timer
-        if self.device.type == "cuda":
-            if fresh or monitor.asleep:
-                self._warm_up(this, settle=self.final)
-            batch_seconds = this.seconds * timer.plan.calls
-            monitor.lead_in(timer.batch, batch_seconds, batch_seconds * timer.plan.batches)
-        watched = monitor.watch(timer.read)
+        if self.device.type == "cuda" and (fresh or monitor.asleep):
+            self._warm_up(this, settle=self.final)
+        batch_seconds = this.seconds * timer.plan.calls
+        bridge = partial(monitor.bridge, timer.batch, batch_seconds, batch_seconds * timer.plan.batches)
+        watched = monitor.watch(partial(timer.read, bridge))
         this.times.append(watched.seconds)
         values = {"time": watched.seconds, **self._energy(this)}
         facts = {**this.facts, **self._share(this)} | ({"throttled": watched.why} if watched.why else {})

@@ -39,6 +39,10 @@ class FakeDevice:
     def elapsed(self, start: float, end: float) -> float:
         return end - start
 
+    def wait(self, mark: float) -> None:
+        assert mark <= self.now, "the device has not come by it"
+        self.done.append("wait")
+
     def synchronise(self) -> None:
         self.done.append("synchronise")
 

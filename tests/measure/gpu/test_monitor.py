@@ -10,9 +10,10 @@ import pytest
 from autotune.measure.gpu.conditions import REASONS, Conditions
 from autotune.measure.gpu.monitor import (
     AWAKE_SECONDS,
+    BRIDGE_SECONDS,
     COLD_START,
     FIRST_LOOK,
-    LEAD_SECONDS,
+    LONG_READING_SECONDS,
     PAUSE_SECONDS,
     SETTLING,
     Monitor,
@@ -81,19 +82,19 @@ def test_the_first_warm_up_is_long_and_the_next_short_until_the_device_has_idled
     assert monitor.steady_mhz == 1980
 
 
-def test_a_reading_of_a_settled_device_is_led_in() -> None:
+def test_a_settled_device_has_no_pause_behind_a_short_reading() -> None:
     device = Scripted()
     monitor = monitor_of(device)
     monitor.warm_up(device.run, device.synchronise, 1e-3)
     ran = device.ran
-    monitor.lead_in(device.run, 1e-3, 2e-3)
-    assert device.ran == ran + round(LEAD_SECONDS / 1e-3) - 2
+    monitor.bridge(device.run, 1e-3, 2e-3)
+    assert device.ran == ran + round(BRIDGE_SECONDS / 1e-3)
     ran = device.ran
-    monitor.lead_in(device.run, 1e-3, 2 * LEAD_SECONDS)
+    monitor.bridge(device.run, 1e-3, 2 * LONG_READING_SECONDS)
     assert device.ran == ran
     monitor.warm_up(device.run, device.synchronise, 1e-3, settle=False)
     ran = device.ran
-    monitor.lead_in(device.run, 1e-3, 2e-3)
+    monitor.bridge(device.run, 1e-3, 2e-3)
     assert device.ran == ran
 
 

@@ -61,8 +61,16 @@ def test_a_cold_reading_flushes_before_each_batch_outside_the_marks() -> None:
     assert timer.read() == pytest.approx(5e-6)
     assert [done for done in device.done if done != "hold"] == [
         *["flush", "mark", "set 0", "set 1", "set 2", "mark"] * 2,
-        "synchronise",
+        "wait",
     ]
+
+
+def test_what_is_handed_over_behind_a_reading_is_not_in_it() -> None:
+    device = FakeDevice(captures=False)
+    timer = Timer(device, [device.kernel()], Plan(calls=1, batches=2, sets=1, graph=False), "warm")
+    device.done.clear()
+    assert timer.read(device.kernel("bridge", 1.0)) == pytest.approx(5e-6)
+    assert device.done[-3:] == ["mark", "bridge", "wait"]
 
 
 def test_a_warm_reading_calls_the_same_inputs_and_flushes_nothing() -> None:
