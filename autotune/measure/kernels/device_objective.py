@@ -269,6 +269,7 @@ class DeviceObjective(KernelObjective):
 
     def _begin(self, loaded: Any, rng: np.random.Generator) -> None:
         """Make a new round: fresh tensors, and how they are read."""
+        self.apparatus.events.synchronise()  # the device may still be at what was to bridge a pause
         earlier, self._round = self._round, None
         known = earlier.seconds if earlier is not None and earlier.loaded is loaded else 0.0
         del earlier  # its tensors may go before the new ones come
