@@ -163,3 +163,22 @@ def test_what_fails_while_others_enter_fails_alone(tmp_path: Path) -> None:
         assert died.failure is not None and died.failure.status is Status.CRASHED
         assert refused.failure is not None and refused.failure.message == "66 is refused"
         assert stands.failure is None and stands.read(0)
+
+
+# -- processes that prepare ----------------------------------------------------------------------
+
+
+def test_on_a_gpu_those_that_prepare_start_beside_the_one_that_measures(tmp_path: Path) -> None:
+    with closing(WorkerExecutor(spec_in(tmp_path), {}, 2, lanes=gpu_lane(tmp_path))) as executor:
+        assert [slot.worker is not None for slot in executor._crew.preparers] == [True, True]
+        submit(executor, 1, 2)
+        assert set(collect(executor, 2)[1]) == {1, 2}
+
+
+def test_where_nothing_is_to_be_prepared_they_are_gone_again(tmp_path: Path) -> None:
+    spec = spec_in(
+        tmp_path,
+        OBJECTIVE.replace("def prepare(", "def unused(").replace("open(prepared)", "open('/dev/null')"),
+    )
+    with closing(WorkerExecutor(spec, {}, 2, lanes=gpu_lane(tmp_path))) as executor:
+        assert executor._crew.preparers == [] and executor.capacity == 2
