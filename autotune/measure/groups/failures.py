@@ -120,7 +120,8 @@ def _silence(ranks: Sequence[RankState], now: float, overdue: float | None) -> S
     culprit = min(
         stopped or waited_for, key=lambda rank: (waits(rank.beat.phase), rank.beat.step, rank.beat.at)
     )
-    silent = f"gave no sign for {now - culprit.beat.at:.1f} s"
+    since = max(0.0, now - culprit.beat.at)  # it may have given one since the clock was read
+    silent = f"gave no sign for {since:.1f} s"
     if stopped:
         silent = f"is stopped (SIGSTOP) and {silent}"
     if overdue is not None:

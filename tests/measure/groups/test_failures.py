@@ -45,6 +45,8 @@ LOST_PEER = Raised("crashed", "ConnectionError: the peer is gone", at=2.0)
         ([state(0, "wait", 3), state(1, "wait", 2)], Status.TIMEOUT, "rank 1 gave no sign"),
         ([state(0, step=1), state(1, step=5, stopped=True)], Status.TIMEOUT, "rank 1 is stopped (SIGSTOP)"),
         ([state(0, finished=True), state(1, step=9)], Status.TIMEOUT, "rank 1 gave no sign"),
+        # A sign of life that came after the clock was read: it had been silent for -0.0 s.
+        ([state(0, finished=True), state(1, at=9.01)], Status.TIMEOUT, "rank 1 gave no sign for 0.0 s"),
     ],
 )
 def test_the_first_cause_that_explains_the_others_counts(
