@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +19,7 @@ from autotune.measure.kernels.device_objective import DeviceObjective
 from autotune.measure.kernels.library_call import LibraryCall
 from autotune.measure.kernels.roofline import Peaks, Work
 from autotune.measure.objective import Context, Infeasible, WrongAnswer
+from autotune.measure.outcome import Estimate
 from autotune.measure.runner import Runner
 from autotune.space.spec import MeasureSettings, MetricSpec
 from autotune.status import Status
@@ -265,3 +267,41 @@ def test_on_the_cpu_there_is_nothing_to_wake() -> None:
     objective = Kernel(context())
     objective.stand_by()
     assert objective._apparatus is None and objective._monitor is None and objective._peaks is None
+
+
+class AsOnGpu(Kernel):
+    """The CPU read by the rules for a GPU: warmed up, looked at, settled, and kept at it between readings."""
+
+    def __init__(self) -> None:
+        super().__init__(context(caches="warm"))
+        milliseconds = count()  # each look at the monitor's clock takes one, however fast this machine is
+        self._device = SimpleNamespace(type="cuda")
+        self._apparatus, self._monitor = HostApparatus(), Monitor(None, lambda: next(milliseconds) * 1e-3)
+
+    def make_inputs(self, rng: np.random.Generator) -> Mapping[str, Any]:
+        return {"x": torch.ones(self.rows, 5)}
+
+    def _guarded(self) -> Any:
+        return {"out": device_objective.GuardedTensor((self.rows, 5), torch.float32, torch.device("cpu"))}
+
+    def _roof(self) -> None:
+        return None
+
+
+def test_a_trial_is_looked_at_and_settled_unless_it_is_hopeless() -> None:
+    """The worst and the best incumbent there can be: nothing depends on what is read."""
+    objective = AsOnGpu()
+    settings = MeasureSettings(warmup=1, min_readings=3, max_readings=4)
+    runner = Runner(objective, (MetricSpec("time", "minimize"), MetricSpec("error")), settings)
+
+    def outcome(incumbent: float) -> Any:
+        return runner.measure(lambda: right, 0, Estimate.of_one(incumbent))
+
+    first = outcome(1e6)  # the device may have been idle: settled from the beginning
+    assert first.status is Status.OK and objective.monitor.settled
+    assert not [r for r in first.readings if r.discarded == "unsettled"]
+    second = outcome(1e6)
+    assert second.status is Status.OK and objective.monitor.settled
+    assert [r.discarded for r in second.readings if r.metric == "time"].count("unsettled") >= 3
+    hopeless = outcome(1e-12)
+    assert hopeless.status is Status.PRUNED and not objective.monitor.settled
