@@ -285,10 +285,12 @@ class Runner:
             decision = read(doubtful)
             if decision is not None:
                 break
-        full = len(trial.values(self._goal.name)) >= self._settings.max_readings
+        count = len(trial.values(self._goal.name))
+        full = count >= self._settings.max_readings
         if decision is not None and decision.verdict not in _KNOWN and not full:
             return decision
-        if doubtful is not None and self._is_clearly_worse(trial, doubtful):
+        known = decision is not None or count >= self._settings.min_readings
+        if doubtful is not None and known and self._is_clearly_worse(trial, doubtful):
             return Decision(
                 Verdict.REJECTED, "worse than the best so far by more than a first look may be off"
             )
@@ -299,10 +301,7 @@ class Runner:
 
     def _is_clearly_worse(self, trial: Trial, than: Estimate) -> bool:
         """Whether the intervals of what was read and of ``than`` lie apart."""
-        values = trial.values(self._goal.name)
-        if len(values) < self._settings.min_readings:
-            return False
-        found = estimate(values, self._settings.confidence)
+        found = estimate(trial.values(self._goal.name), self._settings.confidence)
         return found.high < than.low if self._goal.goal == "maximize" else found.low > than.high
 
     def _warm_up(self, trial: Trial, loaded: Any, rng: np.random.Generator, meter: Meter) -> None:

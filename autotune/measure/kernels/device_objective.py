@@ -211,9 +211,7 @@ class DeviceObjective(KernelObjective):
         timer = this.timer
         if self.device.type == "cuda" and (fresh or monitor.asleep):
             self._warm_up(this, settle=self.final)
-        batch_seconds = this.seconds * timer.plan.calls
-        bridge = partial(monitor.bridge, timer.batch, batch_seconds, batch_seconds * timer.plan.batches)
-        watched = monitor.watch(partial(timer.read, bridge))
+        watched = monitor.watch(partial(timer.read, partial(self._bridge, this)))
         this.times.append(watched.seconds)
         values = {"time": watched.seconds, **self._energy(this)}
         facts = {**this.facts, **self._share(this)} | ({"throttled": watched.why} if watched.why else {})
@@ -238,9 +236,16 @@ class DeviceObjective(KernelObjective):
 
     def _warm_up(self, this: _Round, *, settle: bool) -> None:
         monitor, timer = self.monitor, this.timer
+        this.facts |= monitor.company()  # first: it takes the host some milliseconds, in which a device rests
         batch_seconds = this.seconds * timer.plan.calls
         monitor.warm_up(timer.batch, self.apparatus.events.synchronise, batch_seconds, settle=settle)
-        this.facts |= {"warmed": round(monitor.warmed, 3), **monitor.company()}
+        self._bridge(this)
+        this.facts["warmed"] = round(monitor.warmed, 3)
+
+    def _bridge(self, this: _Round) -> None:
+        plan = this.timer.plan
+        batch_seconds = this.seconds * plan.calls
+        self.monitor.bridge(this.timer.batch, batch_seconds, batch_seconds * plan.batches)
 
     def _energy(self, this: _Round) -> dict[str, float]:
         if not self._counts_energy:
