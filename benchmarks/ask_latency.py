@@ -23,7 +23,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -31,6 +31,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from statistics import mean, median
 from threading import Event, Thread
+from typing import Any
 
 import numpy as np
 
@@ -238,7 +239,7 @@ def own_row(name: str, options: argparse.Namespace) -> tuple[list[str], list[str
     return [*cells, f"{replay:.2f}"], missed
 
 
-def apart(function, *arguments):  # type: ignore[no-untyped-def]
+def apart(function: Callable[..., Any], *arguments: object) -> Any:
     """``function`` in a fresh process, which reads the number of threads when it loads its linear algebra."""
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         return pool.submit(function, *arguments).result()

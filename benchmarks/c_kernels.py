@@ -14,7 +14,7 @@ import argparse
 import ctypes
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -130,7 +130,7 @@ def main() -> None:
         lines, winners = [], []
         for row in searched(options.names, options.time, options.store or f"{folder}/studies.db"):
             lines.append(row.line())
-            best = row.result.best or {}
+            best: Mapping[str, object] = row.result.best or {}
             winners.append(f"- {row.name}: " + ", ".join(f"{name} {value}" for name, value in best.items()))
             print(lines[-1], winners[-1], sep="\n", flush=True)
     command = f"python -m benchmarks.c_kernels --time {options.time:g}"

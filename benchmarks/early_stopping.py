@@ -86,7 +86,7 @@ def data() -> tuple[Any, Any, Any, Any]:
 
     features, labels = load_digits(return_X_y=True)
     split = train_test_split(features / 16.0, labels, test_size=1 / 3, random_state=0, stratify=labels)
-    return tuple(split)  # type: ignore[return-value]
+    return tuple(split)
 
 
 @cache

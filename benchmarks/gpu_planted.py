@@ -255,7 +255,9 @@ def check(fault: Fault, dry: bool) -> dict[str, Any]:
     workload = {**(TINY if dry else SIZES)[fault.space], **fault.sizes}
     sizes = {size: workload[size] for size in "mnk"}  # which knobs there are depends on them
     spec = read_spec(ROOT / "searchspaces" / f"{fault.space}.yaml", device=device, workload=sizes)
-    count, said, problems = 0, [], []
+    count = 0
+    said: list[str] = []
+    problems: list[str] = []
     with tempfile.TemporaryDirectory(prefix="autotune-planted-") as cache, planted(spec, fault) as wrong:
         context = Context({**spec.workload, **workload}, device, Path(cache))
         for knobs in fault.rows:

@@ -33,7 +33,7 @@ from autotune.search.contract import Observation, Problem
 from autotune.search.registry import make_strategy, strategy_class
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
-from benchmarks.hidden_peers import PEERS, make_peer
+from benchmarks.hidden_peers import PEERS, Peer, make_peer
 from benchmarks.hidden_spaces import NAMES, Limited, limited
 from benchmarks.kept import add_line, kept_lines, read_lines
 from benchmarks.running import at_least_one, known_names, run_as_command, split_names
@@ -78,7 +78,8 @@ def opened(name: str) -> Limited:
 def search(method: str, name: str, told: str, seed: int, tries: int) -> Line:
     """Run one search. ``found`` is the try at which the optimum was reached, or null."""
     problem, measured = opened(name), told == "measured"
-    if method in PEERS:  # they know of no budget
+    tuner: Own | Peer  # the latter knows of no budget
+    if method in PEERS:
         tuner = make_peer(method, problem, measured, seed)
     else:
         tuner = Own(method, problem, measured, seed, tries)
@@ -143,7 +144,7 @@ HEAD = (
 
 
 def _infeasible(row: tuple[str, Sequence[Line]]) -> float:
-    return mean(line["infeasible"] for line in row[1])
+    return float(mean(line["infeasible"] for line in row[1]))
 
 
 def _row(method: str, lines: Sequence[Line]) -> str:

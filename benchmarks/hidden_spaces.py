@@ -75,14 +75,15 @@ def product() -> Shape:
     """A tiled matrix product: two operand tiles in each of its stages."""
 
     def memory(v: Values) -> float:
-        return 4.0 * ((v["tile_m"] + v["tile_n"]) * v["tile_k"] * v["stages"] + v["tile_m"] * v["vector"])
+        operands = (v["tile_m"] + v["tile_n"]) * v["tile_k"] * v["stages"]
+        return float(4.0 * (operands + v["tile_m"] * v["vector"]))
 
     def seconds(v: Values) -> float:
         traffic = 16.0 * (1.0 / v["tile_m"] + 1.0 / v["tile_n"])
         latency = 6.0 / (v["tile_k"] * v["stages"]) + 0.15 / v["stages"]
         vectors = {1: 0.25, 2: 0.08, 4: 0.0}[v["vector"]]
         places = [math.log2(v[k]) for k in ("tile_m", "tile_n", "tile_k")]
-        return 1e-3 * (1.0 + traffic + latency + vectors) * ripple(*places, v["stages"])
+        return float(1e-3 * (1.0 + traffic + latency + vectors) * ripple(*places, v["stages"]))
 
     tiles = (16, 32, 64, 128, 256)
     knobs = (
@@ -100,7 +101,7 @@ def stencil() -> Shape:
 
     def memory(v: Values) -> float:
         block = (v["block_x"] + 2 * v["steps"]) * (v["block_y"] + 2 * v["steps"])
-        return 4.0 * block * (2 if v["double"] else 1)
+        return float(4.0 * block * (2 if v["double"] else 1))
 
     def seconds(v: Values) -> float:
         x, y, steps = v["block_x"], v["block_y"], v["steps"]
@@ -109,7 +110,7 @@ def stencil() -> Shape:
         loops = {1: 0.3, 2: 0.1, 4: 0.0}[v["unroll"]]
         overlap = 0.7 if v["double"] else 1.0
         work = redundant * (1.0 + loops) + traffic * overlap
-        return 1e-3 * work * ripple(math.log2(x), math.log2(y), steps)
+        return float(1e-3 * work * ripple(math.log2(x), math.log2(y), steps))
 
     knobs = (
         OrderedValues("block_x", (16, 32, 64, 128, 256), default=16),
@@ -128,7 +129,7 @@ def training() -> Shape:
         state = {"sgd": 1.0, "adam": 3.0, "adam-8bit": 1.6}[v["optimizer"]]
         width = 2 if v["precision"] == "bf16" else 4
         kept = {1: 1.0, 2: 0.62, 4: 0.4, 8: 0.3}[v["segments"]]
-        return 2e7 * (4.0 * state + width * (1.0 + 1.5 * v["batch"] * kept))
+        return float(2e7 * (4.0 * state + width * (1.0 + 1.5 * v["batch"] * kept)))
 
     def seconds(v: Values) -> float:
         step = {"sgd": 2.0, "adam": 1.2, "adam-8bit": 1.3}[v["optimizer"]]  # steps to the target
@@ -136,7 +137,7 @@ def training() -> Shape:
         again = {1: 0.0, 2: 0.08, 4: 0.18, 8: 0.35}[v["segments"]]
         launch = 6.0 / v["batch"]
         rest = 0.02 * (-v["batch"] % 8 > 0) + 0.02 * (-v["batch"] % 4 > 0)
-        return 1e-3 * step * (unit * (1.0 + again + rest) + launch)
+        return float(1e-3 * step * (unit * (1.0 + again + rest) + launch))
 
     knobs = (
         IntegerRange("batch", 1, 50, default=1),

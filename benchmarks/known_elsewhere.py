@@ -43,18 +43,19 @@ class Elsewhere:
 
     def sources(self, search: Any, run: Callable[[Any], Mapping[str, Any]]) -> tuple[Source, ...]:
         """The sources of ``search``; ``run`` makes a search of their own."""
+        kind: Callable[..., Any] = type(search)
         alike = [p for p in self.recordings if kernel_of(space_name(p)) == kernel_of(search.space)]
         others = [p for p in alike if p != search.recording]
-        found = [_source(p, self.tries, search.seed % SEEDS, run, type(search)) for p in others]
+        found = [_source(p, self.tries, search.seed % SEEDS, run, kind) for p in others]
         if self.misleading:
-            told = found[0] if found else _source(search.recording, 0, 0, run, type(search))
+            told = found[0] if found else _source(search.recording, 0, 0, run, kind)
             found.append(_misleading(told, self.misleading))
         return tuple(found)
 
 
 @cache
 def _source(
-    path: Path, tries: int, seed: int, run: Callable[[Any], Mapping[str, Any]], search: Any
+    path: Path, tries: int, seed: int, run: Callable[[Any], Mapping[str, Any]], search: Callable[..., Any]
 ) -> Source:
     recording = read_recording(path)
     space = recorded_space(recording)

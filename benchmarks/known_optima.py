@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from autotune.space.configuration import FrozenMap
 from autotune.space.knobs import Assignment, Choice, Flag, IntegerRange, OrderedValues, Permutation
 from autotune.space.space import Space
 
@@ -94,10 +95,9 @@ def placement(number: int) -> Instance:
         + f" <= {cap}"
         for device, cap in zip(devices, caps, strict=True)
     ]
-    default = _first_fit(memory, caps)
-    knob = Assignment(
-        "place", items, devices, default={i: devices[d] for i, d in zip(items, default, strict=True)}
-    )
+    default = _first_fit(memory.tolist(), caps.tolist())
+    start = FrozenMap({i: devices[d] for i, d in zip(items, default, strict=True)})
+    knob = Assignment("place", items, devices, default=start)
     space = Space([knob], constraints=constraints)
     everything = np.array(list(product(range(DEVICES), repeat=ITEMS)))
     loads = np.stack([(everything == d) @ memory for d in range(DEVICES)], axis=1)

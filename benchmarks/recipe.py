@@ -66,7 +66,7 @@ def questions(file: Path, store: Path) -> dict[str, Callable[[], object]]:
     three, four, eight = (dict(list(FACTS.items())[:n]) for n in (3, 4, 8))
     ask = autotune.recipe
     os.environ["AUTOTUNE_RECIPES"], os.environ["AUTOTUNE_STORE"] = str(file), str(store)
-    answers = {(960, 960, 960): ask("facts-3", three)}
+    answers: dict[tuple[object, ...], object] = {(960, 960, 960): ask("facts-3", three)}
     return {
         "no workload": lambda: ask("facts-0"),
         "1 fact": lambda: ask("facts-1", {"m": 960}),
@@ -74,7 +74,7 @@ def questions(file: Path, store: Path) -> dict[str, Callable[[], object]]:
         "3 facts, the dictionary at hand": lambda: ask("facts-3", three),
         "4 facts, one of them a text": lambda: ask("gemm-c", four),
         "8 facts, a flag among them": lambda: ask("facts-8", eight),
-        "3 facts, file and store named": lambda: ask("facts-3", three, **where),  # type: ignore[arg-type]
+        "3 facts, file and store named": lambda: ask("facts-3", three, **where),
         "a dictionary of one's own, for comparison": lambda: answers[three["m"], three["n"], three["k"]],
     }
 

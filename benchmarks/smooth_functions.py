@@ -24,6 +24,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from autotune.search.contract import Observation, Problem
 from autotune.search.registry import make_strategy, strategy_class
@@ -33,6 +34,8 @@ from autotune.space.spec import MetricSpec
 from autotune.status import Status
 from benchmarks.publishing import publish, software
 from benchmarks.running import at_least_one, one_thread_each, run_as_command, split_names
+
+Floats = NDArray[np.float64]
 
 AFTER = (10, 20, 30)
 NOISE = 0.01
@@ -46,19 +49,19 @@ class Function:
     """Of ``knobs`` positions in [0, 1]: how far above its lowest value it is there."""
 
     knobs: int
-    above: Callable[[np.ndarray], float]
+    above: Callable[[Floats], float]
     seen: bool = False
 
 
-def branin(at: np.ndarray) -> float:
+def branin(at: Floats) -> float:
     x, y = 15.0 * at[0] - 5.0, 15.0 * at[1]
     bent = y - 5.1 / (4.0 * math.pi**2) * x * x + 5.0 / math.pi * x - 6.0
-    return bent**2 + 10.0 * (1.0 - 1.0 / (8.0 * math.pi)) * math.cos(x) + 10.0 - 0.397887
+    return float(bent**2 + 10.0 * (1.0 - 1.0 / (8.0 * math.pi)) * math.cos(x) + 10.0 - 0.397887)
 
 
-def camel(at: np.ndarray) -> float:
+def camel(at: Floats) -> float:
     x, y = 6.0 * at[0] - 3.0, 4.0 * at[1] - 2.0
-    return (4.0 - 2.1 * x * x + x**4 / 3.0) * x * x + x * y + (4.0 * y * y - 4.0) * y * y + 1.031628
+    return float((4.0 - 2.1 * x * x + x**4 / 3.0) * x * x + x * y + (4.0 * y * y - 4.0) * y * y + 1.031628)
 
 
 _WEIGHTS = np.array([1.0, 1.2, 3.0, 3.2])
@@ -82,38 +85,34 @@ _PEAKS_6 = 1e-4 * np.array(
 )
 
 
-def hartmann(widths: np.ndarray, peaks: np.ndarray, most: float, at: np.ndarray) -> float:
+def hartmann(widths: Floats, peaks: Floats, most: float, at: Floats) -> float:
     return most - float(_WEIGHTS @ np.exp(-(widths * (at - peaks) ** 2).sum(axis=1)))
 
 
-def ackley(at: np.ndarray) -> float:
+def ackley(at: Floats) -> float:
     z = 8.0 * (at - 0.3)
     waves = math.exp(float(np.cos(2.0 * math.pi * z).mean()))
     return 20.0 + math.e - 20.0 * math.exp(-0.2 * math.sqrt(float((z * z).mean()))) - waves
 
 
-def rosenbrock(at: np.ndarray) -> float:
+def rosenbrock(at: Floats) -> float:
     z = 3.0 * at - 1.0
     return float((100.0 * (z[1:] - z[:-1] ** 2) ** 2 + (1.0 - z[:-1]) ** 2).sum())
 
 
-def levy(at: np.ndarray) -> float:
+def levy(at: Floats) -> float:
     w = 1.0 + (20.0 * at - 11.0) / 4.0
-    first, last = (
-        math.sin(math.pi * w[0]) ** 2,
-        (w[-1] - 1.0) ** 2 * (1.0 + math.sin(2.0 * math.pi * w[-1]) ** 2),
-    )
-    return (
-        first + last + float(((w[:-1] - 1.0) ** 2 * (1.0 + 10.0 * np.sin(math.pi * w[:-1] + 1.0) ** 2)).sum())
-    )
+    first, last = float(w[0]), float(w[-1])
+    ends = math.sin(math.pi * first) ** 2 + (last - 1.0) ** 2 * (1.0 + math.sin(2.0 * math.pi * last) ** 2)
+    return ends + float(((w[:-1] - 1.0) ** 2 * (1.0 + 10.0 * np.sin(math.pi * w[:-1] + 1.0) ** 2)).sum())
 
 
-def styblinski(at: np.ndarray) -> float:
+def styblinski(at: Floats) -> float:
     x = 10.0 * at - 5.0
     return float((x**4 - 16.0 * x * x + 5.0 * x).sum()) / 2.0 + 39.166166 * len(at)
 
 
-def valley(at: np.ndarray) -> float:
+def valley(at: Floats) -> float:
     """Flat far from the optimum, as the loss of a training is where it learns nothing."""
     return 1.0 - math.exp(-float(((at - np.linspace(0.35, 0.6, len(at))) ** 2).sum()) / 0.08)
 
@@ -149,7 +148,7 @@ def regrets(
     found, best = [], math.inf
     for _ in range(tries):
         configuration = searcher.ask()[0].configuration
-        above = function.above(np.array([configuration[knob.name] / scale for knob in knobs]))
+        above = function.above(np.array([configuration[knob.name] for knob in knobs], dtype=float) / scale)
         told = 1.0 + above + NOISE * float(rng.standard_normal())
         searcher.tell([Observation(configuration, Status.OK, {"loss": told})])
         best = min(best, above)

@@ -125,12 +125,13 @@ def work(tool: str, space: Space) -> dict[str, Any]:
     """Construct once and say how long it took."""
     if tool == "huge":
         return build_huge(space)
-    construct = {
+    ways: dict[str, Callable[[Space], Callable[[], int]]] = {
         "autotune": construct_autotune,
         "kernel_tuner": construct_kernel_tuner,
         "pyatf": lambda given: construct_pyatf(given, ordered=False),
         "pyatf-ordered": lambda given: construct_pyatf(given, ordered=True),
-    }[tool](space)
+    }
+    construct = ways[tool](space)
     start = time.perf_counter()
     count = construct()
     return {"seconds": time.perf_counter() - start, "count": count, "megabytes": peak_megabytes()}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from autotune.space.configuration import plain
 from autotune.space.knobs import Choice, Flag, FloatRange, IntegerRange, OrderedValues
 from autotune.space.knobs.knob import Knob as SpaceKnob
@@ -25,11 +27,12 @@ def _knob(space: Space, knob: SpaceKnob) -> Knob:
     if isinstance(knob, IntegerRange) and knob.step == 1 and knob.scale != "log2":
         return Knob(knob.name, "integer", knob.low, knob.high, knob.scale == "log", when=when)
     values = tuple(plain(value) for value in _values(knob))
-    kind = "choice" if isinstance(knob, (Choice, Flag)) else "ordered"
-    return Knob(knob.name, kind, values=values, when=when)
+    if isinstance(knob, (Choice, Flag)):
+        return Knob(knob.name, "choice", values=values, when=when)
+    return Knob(knob.name, "ordered", values=values, when=when)
 
 
-def _values(knob: SpaceKnob) -> tuple[object, ...]:
+def _values(knob: SpaceKnob) -> tuple[Any, ...]:
     if isinstance(knob, OrderedValues):
         return knob.values
     if isinstance(knob, Choice):
@@ -51,4 +54,4 @@ def _condition(space: Space, knob: SpaceKnob) -> Condition | None:
         )
     (parent,) = parents
     values = _values(space.knob(parent))
-    return Condition(parent, tuple(v for v in values if knob.when.holds({parent: v})))  # type: ignore[dict-item]
+    return Condition(parent, tuple(v for v in values if knob.when.holds({parent: v})))
