@@ -176,6 +176,12 @@ class TritonObjective(DeviceObjective):
 
     # -- the way of a configuration ----------------------------------------------------------
 
+    def stand_by(self) -> None:
+        """On a GPU also what Triton launches with: on a new machine it is in C, to be compiled first."""
+        super().stand_by()
+        if self.device.type == "cuda":
+            triton.runtime.driver.active.get_current_target()
+
     def prepare(self, configuration: Configuration) -> Prepared:
         """Compile all launches for the device; :class:`Infeasible` where it lacks the resources they need."""
         launches = self.launches(configuration)
