@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 
 import click
 
+from autotune.errors import shorten
 from autotune.measure.diagnostics import headline
 from autotune.measure.outcome import Outcome
 from autotune.report.numbers import say_count, say_estimate, say_seconds
@@ -170,4 +171,4 @@ def terminal_progress() -> Iterator[Progress]:
 
 def _headline(message: str) -> str:
     """What a program says may hold what acts on a terminal: that is written out."""
-    return visible(headline(message)[:120]) or "no message"
+    return visible(shorten(headline(message), 120)) or "no message"

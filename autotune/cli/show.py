@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from autotune.cli.options import echo, json_option, print_json, same_store, store_option, study_argument
+from autotune.errors import shorten
 from autotune.measure.diagnostics import headline
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ def say_study(document: dict[str, Any], store_option: str = "", *, failures: boo
         lines.append(f"failed: {failed}" + ("" if failures else "  (--failures lists them)"))
     if failures:
         for row in document["failed"]:
-            lines.append(f"  #{row['trial']:<5} {row['status']:14} {headline(row['message'])[:100]}")
+            lines.append(f"  #{row['trial']:<5} {row['status']:14} {shorten(headline(row['message']), 100)}")
     label = f"{document['study']}#{document['study_id']}{store_option}"
     lines.append(f"one trial: autotune trial NUMBER --study {label}")
     return "\n".join(lines)

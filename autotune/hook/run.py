@@ -21,7 +21,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
 
-from autotune.hook.runs.values import like, read
+from autotune.hook.runs.values import like, read, thawed
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -133,7 +133,7 @@ class Run:
         if self._recipes and not self.searching:
             known = self._known()
             if name in known:
-                return like(known[name], default), "recipe"
+                return like(thawed(known[name]), default), "recipe"
         return default, "default"
 
     def _known(self) -> Mapping[str, Any]:

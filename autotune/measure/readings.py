@@ -87,13 +87,20 @@ class Clock:
         self.context = {name: float(f"{value:.4g}") for name, value in context.items()}
 
 
+_FLAGS = ("bool", "bool_")
+"""What flags are called in Python and in either numpy."""
+
+
 def named_values(returned: object, default: str) -> dict[str, float]:
     """What ``check`` or ``measure`` returned as plain numbers by name; a bare number is ``default``.
 
-    Raises ``TypeError`` for anything that is no number.
+    Raises ``TypeError`` for anything that is no number. A flag by itself is none: it says whether something
+    went well, and would be a time of a second. By its name it may be a metric with a bound.
     """
     if isinstance(returned, Mapping):
         return {str(name): _number(value, str(name)) for name, value in returned.items()}
+    if type(returned).__name__ in _FLAGS:
+        raise TypeError(f"the metric {default!r} must be a number, not the flag {returned}")
     return {default: _number(returned, default)}
 
 

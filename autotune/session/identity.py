@@ -89,7 +89,8 @@ def describe_objective(objective: ObjectiveSpec) -> str:
             return f"python {objective.target}"
         case CommandObjective():
             document = asdict(objective)
-            document.pop("base")
+            for place in ("base", "where"):  # a command that was moved is the same
+                document.pop(place)
             return COMMAND + json.dumps(document, sort_keys=True, default=list)
         case ReplayObjective():
             return f"replay {objective.file.name}"

@@ -88,6 +88,8 @@ class CommandObjective:
     metrics_file: str = ""
     patterns: Mapping[str, str] = field(default_factory=dict)
     """A regular expression a metric, with one group, searched in stdout then stderr."""
+    where: Location | None = field(default=None, compare=False, repr=False)
+    """Where a file names it."""
 
 
 @dataclass(frozen=True)

@@ -149,8 +149,8 @@ def test_a_knob_that_the_facts_rule_out_is_named(tmp_path: Path) -> None:
         ("replay: nothere.json", "space.yaml:3:9: there is no recording"),
         ("objective: objective.py:runn", "space.yaml:3:12: objective.py has no 'runn'"),
         ("objective: broken.py:run", "broken.py:1:"),
-        ("command: [./bench, '{a}']", "there is no program './bench'"),
-        ("command: [python3, objectiv.py]", "there is no file 'objectiv.py'"),
+        ("command: [./bench, '{a}']", "space.yaml:3:10: there is no program './bench'"),
+        ("command: [python3, objectiv.py]", "space.yaml:3:10: there is no file 'objectiv.py'"),
     ],
 )
 def test_what_is_tuned_has_to_be_there(tmp_path: Path, what: str, said: str) -> None:

@@ -367,6 +367,14 @@ def test_what_is_no_number_is_said_so_by_name(value: Any) -> None:
     assert outcome.status is Status.CRASHED and "the metric 'time' must be a number" in outcome.message
 
 
+@pytest.mark.parametrize("flag", [True, False, np.True_])
+def test_a_flag_by_itself_is_no_reading_but_a_metric_by_its_name(flag: Any) -> None:
+    """``return ok`` in the place of a time: all that had gone well took a second, and the rest nothing."""
+    outcome = measure(Tape([flag] * 50))
+    assert outcome.status is Status.CRASHED and "the metric 'time' must be a number, not" in outcome.message
+    assert measure(Tape([{"time": 1.5, "passed": flag}] * 50)).metrics["passed"].value == float(flag)
+
+
 def test_the_mean_of_nothing_is_not_0() -> None:
     outcome = measure(Tape([np.ma.array([1.0], mask=True).mean()] * 50))
     assert outcome.status is Status.DIVERGED and outcome.message == "time is nan"

@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import autotune
-from autotune.session.identity import Identity
+from autotune.session.identity import Identity, describe_objective
 from autotune.space.reading.reader import parse_spec
 from autotune.space.spec import StudySpec
 from autotune.store.records import StudyRecord
@@ -59,3 +59,11 @@ def test_a_part_that_earlier_studies_did_not_have_differs_only_where_it_says_som
     assert now.differences(earlier) == {}
     assert now.key == "fc6c7c02657573cf", "studies that are stored are not found any more"
     assert replace(now, resource="27 epochs").differences(earlier) == {"resource": ["", "27 epochs"]}
+
+
+def test_a_command_that_moved_within_its_file_is_the_same() -> None:
+    text = "autotune: 1\nname: t\ncommand: [echo, '{a}']\nknobs: {a: {values: [1, 2]}}\n"
+    one, other = (parse_spec(text, Path("space.yaml"), {}) for text in (text, "# moved\n\n" + text))
+    said = describe_objective(one.objective)
+    assert said == describe_objective(other.objective)
+    assert "where" not in said, "studies that are stored are not found any more"

@@ -27,10 +27,19 @@ def like(value: Any, default: T) -> T:
     return result
 
 
+def thawed(value: Any) -> Any:
+    """A value of a recipe, which cannot be changed, as a search hands it over: of lists and dictionaries."""
+    if isinstance(value, dict):
+        return {name: thawed(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [thawed(item) for item in value]
+    return value
+
+
 def read(text: str, default: Any, name: str) -> Any:
     """A text of the command line in the type of ``default``; ``ValueError`` names the knob where it has none.
 
-    Where the default has no type that says how, the text is read as JSON, else it stays as it is.
+    Lists and mappings are written as JSON. Where there is no default, a text that is no JSON stays as it is.
     """
     try:
         if isinstance(default, bool):
@@ -39,23 +48,39 @@ def read(text: str, default: Any, name: str) -> Any:
             return int(text) if "." not in text and "e" not in text.lower() else _whole(float(text))
         if isinstance(default, float):
             return float(text)
-    except (KeyError, ValueError):
-        kind = type(default).__name__
+        if isinstance(default, (list, tuple, dict)):
+            return _collection(text, default)
+    except (KeyError, ValueError, RecursionError):  # nested deeper than JSON can be read
+        expected = next(said for kind, said in _EXPECTED if isinstance(default, kind))
         raise ValueError(
-            f"the knob {name!r} cannot be {text!r}: expected {_EXPECTED[kind]}, as its default {default!r} is"
+            f"the knob {name!r} cannot be {text!r:.300}: expected {expected}, as its default {default!r} is"
         ) from None
-    if default is None or isinstance(default, (list, tuple, dict)):
+    if default is None:
         import json
 
         try:
-            found = json.loads(text)
-        except ValueError:
+            return json.loads(text)
+        except (ValueError, RecursionError):
             return text
-        return tuple(found) if isinstance(default, tuple) and isinstance(found, list) else found
     return text
 
 
-_EXPECTED = {"bool": "true or false", "int": "a whole number", "float": "a number"}
+_EXPECTED: tuple[tuple[type | tuple[type, ...], str], ...] = (
+    (bool, "true or false"),  # before the whole numbers, since it is one
+    (int, "a whole number"),
+    (float, "a number"),
+    ((list, tuple), 'a list in JSON, such as ["a", "b"],'),
+    (dict, 'a mapping in JSON, such as {"a": 1},'),
+)
+
+
+def _collection(text: str, default: Any) -> Any:
+    import json
+
+    found = json.loads(text)
+    if not isinstance(found, dict if isinstance(default, dict) else list):
+        raise ValueError(text)
+    return like(found, default)
 
 
 def _whole(number: float) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from autotune.errors import Problem, nearest
@@ -16,7 +17,8 @@ from autotune.space.spec import CommandObjective, MetricSpec
 
 def problems(spec: CommandObjective, metrics: Sequence[MetricSpec]) -> list[Problem]:
     """The programs that are not there, the metrics that nothing can give, and knobs that go nowhere."""
-    return [*_program_problems(spec), *_metric_problems(spec, metrics), *_knob_problems(spec)]
+    found = [*_program_problems(spec), *_metric_problems(spec, metrics), *_knob_problems(spec)]
+    return [replace(problem, where=spec.where) for problem in found]
 
 
 def is_needed(metric: MetricSpec) -> bool:

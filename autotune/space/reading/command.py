@@ -93,8 +93,9 @@ class _PlaceholderCheck:
         facts = (f"workload.{name}" for name in self.known.workload)
         names = [*self.known.knobs, *facts, *self.paths]
         *most, last = "a knob", "workload.NAME", *self.paths
+        unread = not self.known.knobs  # what is wrong with the section of the knobs is said already
         for name, offset in found:
-            if name not in names:
+            if name not in names and (not unread or name.startswith("workload.")):
                 self.problems.add(
                     f"unknown placeholder {{{shorten(name)}}}",
                     _at(node, inside, offset),

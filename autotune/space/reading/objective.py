@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from autotune.space.reading.command import Known, read_command
@@ -43,7 +44,8 @@ def read_objective(fields: Fields, base: Path, known: Known, problems: Problems)
                 file = fields.get(kind, text, "")
                 objective = ReplayObjective(base / file, where) if file else None
             case _:
-                objective = read_command(fields.entries[kind].value, base, known, problems)
+                command = read_command(fields.entries[kind].value, base, known, problems)
+                objective = replace(command, where=where) if command else None
     return objective
 
 

@@ -115,9 +115,10 @@ class _RuleReader:
         if root == "device":
             return False
         fact = (path if root == "workload" else name).partition(".")[0]
-        return fact in self.workload.broken or (
-            not self.workload.complete and fact not in self.workload.values
-        )
+        if fact in self.workload.values:
+            return False
+        could_be_a_knob = root != "workload" and not self.section.entries  # none was read, which is said
+        return fact in self.workload.broken or not self.workload.complete or could_be_a_knob
 
     def report_unknown(self, rule: Rule) -> None:
         known = [*self.section.entries, *self.workload.values, *self.workload.broken]
