@@ -141,6 +141,8 @@ def _arguments(node: YamlNode, title: str, check: _PlaceholderCheck) -> tuple[st
 
 
 _SHELL_WORD = re.compile(r"\|\|?|&&?|;|[012]?>>?|<|[12]?>&[12]")
+_SHELL_PART = re.compile(r"[^'\"]*(?<!\\)(\$[A-Za-z_({]|`)[^'\"]*")
+"""A variable or a command whose output is meant, in a word without quotes."""
 
 
 def _for_a_shell(text: str) -> str:
@@ -149,7 +151,7 @@ def _for_a_shell(text: str) -> str:
         words = shlex.split(text, posix=False)  # keeps the quotes
     except ValueError:  # it reads an escaped quote as the beginning of a text
         return ""
-    return next((word for word in words if _SHELL_WORD.fullmatch(word)), "")
+    return next((word for word in words if _SHELL_WORD.fullmatch(word) or _SHELL_PART.fullmatch(word)), "")
 
 
 def _argument(node: YamlNode, title: str, check: _PlaceholderCheck, problems: Problems) -> str:
