@@ -10,15 +10,16 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from autotune.errors import Location, NothingFeasibleError
+from autotune.errors import InputError, Location, NothingFeasibleError
 from autotune.errors import Problem as Fault
 from autotune.measure.sources import source_files
 from autotune.provenance.code.frozen import SourceSnapshot, snapshot
 from autotune.provenance.environment import Environment
 from autotune.search.contract import Problem
-from autotune.search.registry import make_strategy
+from autotune.search.registry import strategy_class
 from autotune.session.identity import Identity, describe_objective, identify, say_cores, say_difference
 from autotune.session.same_failure import only_mistake
+from autotune.space.reading.places import place_of
 from autotune.space.spec import CallableObjective, ReplayObjective, StudySpec
 from autotune.store.records import NewStudy, SegmentRecord, StudyRecord
 from autotune.store.store import Store
@@ -87,7 +88,14 @@ def try_strategy(spec: StudySpec) -> None:
         spec.search.options,
         seconds=spec.budget.time,
     )
-    make_strategy(spec.search.strategy, problem, spec.search.seed)
+    strategy = strategy_class(spec.search.strategy)
+    try:
+        strategy(problem, spec.search.seed)
+    except InputError as error:
+        if not spec.search.options or not spec.text:
+            raise
+        place = place_of(spec.text, str(spec.source or ""), ("search", "options"))
+        raise InputError([replace(fault, where=place) for fault in error.problems]) from None
 
 
 def check_feasible(spec: StudySpec) -> None:

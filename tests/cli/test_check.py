@@ -117,6 +117,7 @@ def test_an_option_of_the_strategy_that_is_misspelt_is_found(tmp_path: Path) -> 
     )
     found = autotune(tmp_path, "check", "space.yaml")
     assert found.returncode == 2 and "did you mean 'population'?" in found.stderr
+    assert "space.yaml:" in found.stderr and ": the strategy 'evolution' has no option" in found.stderr
     assert autotune(tmp_path, "check", "space.yaml", "--device", "generic-cpu").returncode == 0
 
 
