@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from textwrap import shorten
 
 from autotune.measure.outcome import MISTAKE, SAME_CODE_AS, SURE
+from autotune.report.nearest_to_bounds import nearest_to_bounds
 from autotune.report.numbers import say_count, say_estimate, say_gain, say_ratio, say_value
 from autotune.report.text import shown
 from autotune.report.throughput import disagreement
@@ -37,6 +38,7 @@ def summarize(
         "",
         _tried(result),
         *_why_failed(result),
+        *_nearest_to_bounds(result),
         *_oversubscribed(result),
         f"stored in      {result.store}  (study {result.study.name}#{result.study.id})",
     ]
@@ -166,6 +168,14 @@ def _why_failed(result: Result) -> list[str]:
             message = shorten(trial.message, 240, placeholder=" ...")
             first.setdefault(str(trial.status), f"{'':14} {trial.status}, as trial {trial.number}: {message}")
     return list(first.values())
+
+
+def _nearest_to_bounds(result: Result) -> list[str]:
+    if result.best is not None:
+        return []
+    said = next((trial for trial in result.trials if trial.status is Status.WRONG), None)
+    nearest = nearest_to_bounds(result.trials, result.study.metrics)
+    return [f"{'':14} the nearest is trial {t.number}: {t.message}" for t in nearest if t is not said]
 
 
 def _oversubscribed(result: Result) -> list[str]:
