@@ -119,6 +119,7 @@ def describe(spec: StudySpec, forecast: Forecast | None = None) -> dict[str, Any
     from autotune.errors import InputError
     from autotune.search.registry import strategy_class
     from autotune.space.configuration import plain
+    from autotune.space.feasible_set.absent import absent_knobs
     from autotune.space.feasible_set.removals import combinations, removed_by_each
 
     strategy_class(spec.search.strategy)
@@ -157,6 +158,7 @@ def describe(spec: StudySpec, forecast: Forecast | None = None) -> dict[str, Any
             for knob in spec.space.knobs
             if knob.when is not None and knob.when.never
         ],
+        "absent": [{"knob": knob.name, "when": str(knob.when)} for knob in absent_knobs(spec.space)],
         "default": default,
         "time": _time(spec, forecast),
     }
@@ -241,6 +243,8 @@ def say_space(document: dict[str, Any]) -> list[str]:
     for row in document["never"]:
         facts = ", ".join(f"{name} is {value!r}" for name, value in row["facts"].items())
         lines.append(f"  {row['knob']} never exists here: {row['when']}, but {facts}")
+    for row in document["absent"]:
+        lines.append(f"  {row['knob']} exists in no configuration: nothing feasible has {row['when']}")
     if document["too_rare"]:
         lines += [f"  {line.strip()}" for line in document["too_rare"].splitlines()]
     default = document["default"]

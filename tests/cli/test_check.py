@@ -222,3 +222,12 @@ def test_of_very_many_constraints_it_is_not_said_what_each_removes(tmp_path: Pat
     (tmp_path / "space.yaml").write_text(f"{head}knobs:\n{knobs}constraints:\n{rules}")
     said = check(tmp_path, "--store", str(tmp_path / "none.db"))
     assert "151 feasible" in said and "its 149 constraints are too many to say what each removes" in said
+
+
+def test_a_knob_whose_condition_nothing_meets_is_named(tmp_path: Path) -> None:
+    (tmp_path / "space.yaml").write_text(
+        "autotune: 1\nname: o\ncommand: ['true']\nknobs:\n"
+        "  a: {values: [1, 2, 4]}\n  b: {range: [1, 9], when: a == 3}\n  c: {range: [1, 9], when: a == 2}\n"
+    )
+    assert "b exists in no configuration: nothing feasible has a == 3" in check(tmp_path)
+    assert [row["knob"] for row in json.loads(check(tmp_path, "--json"))["absent"]] == ["b"]

@@ -1,0 +1,30 @@
+"""Knobs that exist in no configuration though their condition mentions knobs: a mistake, mostly."""
+
+from __future__ import annotations
+
+from autotune.space.feasible_set.feasible import FeasibleSet
+from autotune.space.feasible_set.removals import MOST
+from autotune.space.knobs.knob import Knob
+from autotune.space.space import Space
+
+
+def absent_knobs(space: Space) -> tuple[Knob, ...]:
+    """Those whose ``when`` no feasible configuration meets, as far as that can be counted.
+
+    Not those whose ``when`` is false by the facts alone (they are meant so), or depends on a continuous knob.
+    """
+    counted = {knob.name for knob in space.feasible.knobs}
+    conditional = [
+        knob
+        for knob in space.knobs
+        if knob.when is not None and not knob.when.never and counted.issuperset(knob.when.knobs)
+    ]
+    if not space.feasible or len(conditional) * len(space.knobs) > MOST:
+        return ()
+    return tuple(knob for knob in conditional if _never_met(space, knob))
+
+
+def _never_met(space: Space, knob: Knob) -> bool:
+    assert knob.when is not None
+    constraints = (*space.feasible.constraints, knob.when)
+    return FeasibleSet(space.feasible.knobs, constraints, rows=space.rows).size == 0
