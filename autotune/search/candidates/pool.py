@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from autotune.search.candidates.neighbourhood import Nearby, Scales, Surroundings
-from autotune.search.models.features import Features
+from autotune.search.models.features import Features, is_long_range
 from autotune.search.models.gaussian_process import Inputs, Integers
 from autotune.space.configuration import Configuration
 
@@ -56,7 +56,7 @@ class Pool(ABC):
 
     @property
     def can_climb(self) -> bool:
-        """Whether :meth:`beside` has anything to offer."""
+        """Whether :meth:`beside` has ranges to move along."""
         return False
 
     def inputs(self, first: int) -> Inputs:
@@ -168,7 +168,7 @@ class Drawn(Pool):
 
     @property
     def can_climb(self) -> bool:
-        return bool(self._scales.knobs)
+        return any(map(is_long_range, self._scales.knobs))
 
     def inputs_at(self, columns: Integers) -> Inputs:
         return self._inputs.taken(columns)

@@ -90,26 +90,40 @@ def test_the_same_draws_end_at_the_same_place() -> None:
     assert one == again != climbed([candidate(START)], seed=4)[0].configuration
 
 
-def test_without_a_scale_there_is_nothing_to_climb_along() -> None:
-    features = Features(Space([OrderedValues(name, (1, 2, 4)) for name in "abc"]))
-    assert not Pools(features, seed=0, count=10).draw(features, due=0).can_climb
+@pytest.mark.parametrize("values", [3, 9])
+def test_without_ranges_there_is_nothing_to_climb_along(values: int) -> None:
+    for knobs in ("abc", "abcdefghijkl"):  # listed, and too many to be
+        features = Features(Space([OrderedValues(name, tuple(range(values))) for name in knobs]))
+        assert not Pools(features, seed=0, count=10).draw(features, due=0).can_climb
 
 
-def test_a_bound_is_met_to_some_digits() -> None:
-    """The best lies where a line is cut by a bound: each knob by itself leads away from it."""
-    space = Space([FloatRange(name, 0.0, 1.0, default=0.5) for name in "ab"])
-    problem = Problem(space, (MetricSpec("loss", "minimize"), MetricSpec("sum", at_most=0.0)), 25)
-    ends = []
-    for seed in range(3):
-        search = make_strategy("auto", problem, seed)
-        for _ in range(25):
-            configuration = search.ask()[0].configuration
-            a, b = (float(str(configuration[name])) for name in "ab")
-            told = {"loss": 2.0 - a - 0.7 * b + (a - b) ** 2, "sum": a * a + b * b - 0.7}
-            fits = told["sum"] <= 0.0
-            status, metrics = (Status.OK, told) if fits else (Status.WRONG, {})
-            search.tell([Observation(configuration, status, metrics, bounded={} if fits else told)])
-            if fits:
-                ends.append((seed, told["loss"]))
-    best = max(min(loss for own, loss in ends if own == seed) for seed in range(3))
-    assert best < 0.9901 + 1e-3
+BOUNDED = Problem(
+    Space([FloatRange(name, 0.0, 1.0, default=0.5) for name in "ab"]),
+    (MetricSpec("loss", "minimize"), MetricSpec("sum", at_most=0.0)),
+    25,
+)
+
+
+def observed(configuration: Configuration) -> Observation:
+    """The best lies where a ridge is cut by a bound: each knob by itself leads away from it."""
+    a, b = (float(str(configuration[name])) for name in "ab")
+    told = {"loss": 2.0 - a - 0.7 * b + (a - b) ** 2, "sum": a * a + b * b - 0.7}
+    if told["sum"] <= 0.0:
+        return Observation(configuration, Status.OK, told)
+    return Observation(configuration, Status.WRONG, bounded=told)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_bound_is_met_to_some_digits(seed: int) -> None:
+    search = make_strategy("auto", BOUNDED, seed)
+    for _ in range(25):
+        search.tell([observed(search.ask()[0].configuration)])
+    assert min(o.metrics.get("loss", math.inf) for o in search.told) < 0.9901 + 1e-3
+
+
+def test_a_resumed_search_climbs_to_the_same_place() -> None:
+    search, resumed = (make_strategy("auto", BOUNDED, 0) for _ in range(2))
+    for _ in range(12):
+        search.tell([observed(proposal.configuration) for proposal in search.ask(2)])
+    resumed.restore(search.asks, [o.configuration for o in search.told], search.told)
+    assert resumed.ask(2) == search.ask(2)
