@@ -10,6 +10,7 @@ import math
 
 from autotune.search.contract import Problem
 from autotune.search.models.features import Features, is_long_range
+from autotune.search.models.gaussian_process import Floats
 
 AMBITION = 30.0
 """The improvement asked for falls as this over the number of observations."""
@@ -34,6 +35,10 @@ about where the best region lies does not find out by itself. Such a try asks fo
 FRESH = 25
 """... after so many observations, of which there are mostly more by then. A random one, which was the way out
 before, mostly goes where the model rightly knows that nothing is to be had."""
+REACH = 3.0
+"""Standard deviations that an improvement may lie beyond what is expected of a candidate, for it to be asked
+for beside ranges and bounds that are measured. Farther out the logarithms of gains differ by hundreds, beside
+which no probability that bounds hold weighs anything, and what comes first is what least is known of."""
 LAST = 1 / 8
 """The part of all tries, at their end, that ask for no more than an improvement: a discovery could no longer
 be followed up, and what is next to the best has waited."""
@@ -45,6 +50,7 @@ class Ambition:
     def __init__(self, problem: Problem, features: Features) -> None:
         self._budget = problem.budget
         self._most = _in_space(features)
+        self._ranges = any(is_long_range(knob) for knob in features.space.knobs)
 
     def after(self, observations: int) -> float:
         """The improvement to ask for after so many, whatever else is known."""
@@ -66,6 +72,15 @@ class Ambition:
         """
         known = FRESH if stuck else observations + KNOWN * trust
         return self._most * (MODEST if stoppable else 1.0) / known
+
+    def within_reach(self, asked: float, ahead: Floats, spread: Floats) -> float:
+        """As much of that as some candidate may come to, in a space with ranges.
+
+        How far candidates are expected to be ``ahead`` of the best, and how surely; both of shape (n,).
+        """
+        if not self._ranges or not len(ahead):
+            return asked
+        return min(asked, max(0.0, float((ahead + REACH * spread).max())))
 
     def stuck(self, since: int, taken: int, pending: int) -> bool:
         """Whether it is time for a way out: ``since`` so many tries none was as good as the best.

@@ -7,9 +7,8 @@ together. Of all these rows of numbers one becomes a configuration.
 An order or an assignment of many items has more neighbours than can be made: some are drawn, others each
 time, and are rows of numbers too.
 
-There are so few of each kind that the best is seldom a peak of the model. To move the neighbours too, and
-then to climb from the best, was tried: a process that has seen a few dozen tries is then believed too far
-from where those were made, and searches were no better.
+There are so few of each kind that the best is seldom a peak of the model. Where bounds are measured a search
+climbs on from there (:mod:`~autotune.search.candidates.climb`).
 """
 
 from __future__ import annotations
@@ -34,6 +33,8 @@ from autotune.space.steps import drawn_of, neighbours
 SOME = 50
 """Times that a random part of the knobs moves, around each configuration. Tries that differ in one knob each
 say little of the others; where readings are noisy, what is learned from a try is what all its knobs say."""
+MOVES = 8
+"""Times that a random part of the knobs moves, around each configuration that a search climbs from."""
 SHORT = 4
 """Values of an ordered knob up to which its neighbours are all that there is to try."""
 
@@ -129,9 +130,8 @@ class Scales:
         """Which of :attr:`knobs` it has; shape (knobs,)."""
         return np.array([knob.name in configuration for knob in self.knobs], dtype=bool)
 
-    def moved(self, rows: Rows, moving: Mask, rng: np.random.Generator) -> Rows:
-        """The rows, each moved along the scales where ``moving``, of shape (n, knobs)."""
-        steps = rng.choice(STEPS, moving.shape) * rng.standard_normal(moving.shape)
+    def moved(self, rows: Rows, moving: Mask, steps: Floats) -> Rows:
+        """The rows, moved so far along the scales where ``moving``; both of shape (n, knobs)."""
         cells, floats = rows.cells.copy(), rows.floats.copy()
         count = len(self.floating)
         here = moving[:, :count]
@@ -244,7 +244,8 @@ class Nearby:
         centres = [part.centre for part in parts for _ in alike]
         moving = np.vstack([alike & part.movable for part in parts])
         rows = _stacked([part.rows.taken(np.zeros(len(alike), dtype=int)) for part in parts])
-        moved = Moved(scales.moved(rows, moving, rng), centres, moving)
+        steps = rng.choice(STEPS, moving.shape) * rng.standard_normal(moving.shape)
+        moved = Moved(scales.moved(rows, moving, steps), centres, moving)
         stepped = [
             Stepped.of(crowd, part, rng)
             for part in parts
@@ -255,6 +256,24 @@ class Nearby:
         every = _stacked([*beside, *(some.rows for some in stepped), moved.rows])
         near = [neighbour for part in parts for neighbour in part.neighbours]
         return cls(scales, features.of_cells(every.cells, every.floats), near, stepped, moved)
+
+    @classmethod
+    def beside(
+        cls,
+        features: Features,
+        scales: Scales,
+        centres: Sequence[Configuration],
+        step: float,
+        rng: np.random.Generator,
+    ) -> Self:
+        """Only what is moved from the ``centres``: random parts of their knobs, about a ``step`` each."""
+        each = [centre for centre in centres for _ in range(MOVES)]
+        rows = Rows(*features.arrays(centres)).taken(np.repeat(np.arange(len(centres)), MOVES))
+        movable = np.repeat([scales.present_in(centre) for centre in centres], MOVES, axis=0)
+        moving = movable & (rng.random(movable.shape) < rng.random((len(each), 1)))
+        steps = step * rng.standard_normal(movable.shape)
+        moved = Moved(scales.moved(rows, moving, steps), each, moving)
+        return cls(scales, features.of_cells(moved.rows.cells, moved.rows.floats), moved=moved)
 
     def __len__(self) -> int:
         return len(self.inputs)

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from autotune.search.candidates.neighbourhood import Nearby, Scales, Surroundings
-from autotune.search.models.features import Features
+from autotune.search.models.features import Features, is_long_range
 from autotune.search.models.gaussian_process import Inputs, Integers
 from autotune.space.configuration import Configuration
 
@@ -46,6 +46,18 @@ class Pool(ABC):
 
         Where what is near has to be made, it is in :attr:`fresh` until the next call.
         """
+
+    def beside(self, centres: Sequence[Configuration], step: float, rng: np.random.Generator) -> Integers:
+        """No columns; what is a ``step`` from the ``centres`` along the scales is in :attr:`fresh`.
+
+        Only where it :attr:`can_climb`.
+        """
+        raise NotImplementedError
+
+    @property
+    def can_climb(self) -> bool:
+        """Whether :meth:`beside` has ranges to move along."""
+        return False
 
     def inputs(self, first: int) -> Inputs:
         """The inputs of the columns from ``first`` on."""
@@ -149,6 +161,14 @@ class Drawn(Pool):
         around = [self._around(incumbent) for incumbent in incumbents]
         self.fresh = Nearby.around(self._features, self._scales, around, rng)
         return np.arange(len(self._sample))
+
+    def beside(self, centres: Sequence[Configuration], step: float, rng: np.random.Generator) -> Integers:
+        self.fresh = Nearby.beside(self._features, self._scales, centres, step, rng)
+        return np.zeros(0, dtype=int)
+
+    @property
+    def can_climb(self) -> bool:
+        return any(map(is_long_range, self._scales.knobs))
 
     def inputs_at(self, columns: Integers) -> Inputs:
         return self._inputs.taken(columns)

@@ -20,7 +20,7 @@ from autotune.search.contract import Observation, Problem
 from autotune.search.models.demand import Fitted, Scale, likelier
 from autotune.search.models.features import Features
 from autotune.search.models.fidelity import HUGE
-from autotune.search.models.gaussian_process import Floats, GaussianProcess, Inputs, Integers
+from autotune.search.models.gaussian_process import Floats, GaussianProcess, Inputs, Integers, Prior
 from autotune.search.models.posterior import Posterior
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
@@ -175,7 +175,8 @@ class _Bounded:
     def _fitted(self, values: Floats, inputs: Inputs) -> Fitted:
         """The model under which the values are the more probable; of equal ones the usual."""
         limits = [limit for limit in (self.metric.at_most, self.metric.at_least) if limit is not None]
-        usual = GaussianProcess(self._features.columns)
+        # Of what has a bound, a thin slice of a range may be all that keeps it.
+        usual = GaussianProcess(self._features.columns, Prior(wide=True))
         scale = self._scale_of(values, min(float(values.min()), *limits))
         plain = self._scale_of(values, -math.inf)
         return likelier(Fitted(usual, scale, inputs, values), self._features, plain)

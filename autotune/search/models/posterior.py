@@ -93,6 +93,8 @@ class Posterior:
 
         ``targets``: shape (observations, several). The mean has shape (columns, several).
         """
+        if not len(columns):
+            return np.zeros((0, targets.shape[1])), np.zeros(0)
         mean, spread = self._moments(self._watched, targets, self._prior)
         return mean[columns], spread[columns]
 
@@ -111,6 +113,8 @@ class Posterior:
 
     def shared(self, one: Points, columns: Integers) -> Floats:
         """The covariance of the noiseless value at ``one``, a single row, and that at some of the columns."""
+        if not len(columns):
+            return np.zeros(0)
         assert self._columns is not None, "nothing is watched"
         prior = self.process.covariance(one.view, self._columns)[0]
         return np.asarray(prior - one.whitened[:, 0] @ self._watched)[columns]

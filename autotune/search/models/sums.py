@@ -8,13 +8,14 @@ products of two of them, with normal weights (Rasmussen and Williams 2006, secti
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
 from autotune.search.models.features import GONE, Features
-from autotune.search.models.gaussian_process import LARGEST_CODE, Floats, Inputs
+from autotune.search.models.gaussian_process import LARGEST_CODE, Floats, Inputs, Integers
 from autotune.space.knobs import FloatRange, IntegerRange
 from autotune.space.knobs.knob import Knob
 
@@ -43,15 +44,14 @@ class Sum:
         self._parts = [_standardised(part, known, unseen) for part in found if part is not None]
         sizes = [part.coordinates(known).shape[1] for part in self._parts]
         products = (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2
-        self._paired = products <= MOST_PRODUCTS
+        self._pairs = _pairs(sizes if products <= MOST_PRODUCTS else [])
 
     def __call__(self, inputs: Inputs) -> Floats:
         """Shape (n, terms), each for a weight that is standard normal."""
         parts = [part(inputs) for part in self._parts]
-        terms = [np.ones((len(inputs), 1)), *parts]
-        if self._paired:
-            terms += [_products(one, other) for i, one in enumerate(parts) for other in parts[:i]]
-        return np.hstack(terms)
+        terms = np.nan_to_num(np.hstack([np.ones((len(inputs), 1)), *parts]))
+        one, other = self._pairs.T
+        return np.hstack([terms, PAIR * (terms[:, one] * terms[:, other])])
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class _Part:
     scale: Floats | float = 1.0
 
     def __call__(self, inputs: Inputs) -> Floats:
-        return np.nan_to_num((self.coordinates(inputs) - self.middle) / self.scale)
+        return np.asarray((self.coordinates(inputs) - self.middle) / self.scale)
 
 
 def _standardised(part: _Part, known: Inputs, unseen: float) -> _Part:
@@ -122,7 +122,9 @@ def _of_float(knob: Knob, column: int) -> _Part:
     return _Part(lambda inputs: plain(inputs.smooth[:, column]), plain(np.array([0.0, 1.0])))
 
 
-def _products(one: Floats, other: Floats) -> Floats:
-    """Shape (n, all pairs of a column of each)."""
-    pairs = np.einsum("ni,nj->nij", one, other)
-    return np.asarray(PAIR * pairs.reshape(len(one), one.shape[1] * other.shape[1]))
+def _pairs(sizes: Sequence[int]) -> Integers:
+    """The columns, after the constant's, of each product of two coordinates of different parts; (n, 2)."""
+    ends = np.cumsum([1, *sizes]).tolist()
+    columns = [range(first, last) for first, last in pairwise(ends)]
+    found = [(a, b) for i, one in enumerate(columns) for other in columns[:i] for a in one for b in other]
+    return np.array(found, dtype=int).reshape(-1, 2)

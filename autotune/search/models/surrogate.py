@@ -234,6 +234,11 @@ class Surrogate:
         return self._feasibility is not None and self._feasibility.knows_cap
 
     @property
+    def bounded(self) -> bool:
+        """Whether there is a bound of a metric of which something was measured."""
+        return self._bounds is not None and self._bounds.modelled
+
+    @property
     def _at_a_limit(self) -> bool:
         """Whether there is one goal, and a limit to something measured keeps from it."""
         if not (self._feasibility and self._bounds) or len(self._problem.goals) != 1:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -13,16 +15,18 @@ from autotune.search.acquisition.expected_hypervolume import SeveralGoals
 from autotune.search.acquisition.expected_improvement import log_expected_improvement
 from autotune.search.acquisition.feasibility_threshold import feasibility_threshold
 from autotune.search.acquisition.first_success import likeliest
+from autotune.search.candidates.climb import Candidate, climb
 from autotune.search.candidates.pool import Pool, Pools
 from autotune.search.candidates.untried import untried
-from autotune.search.contract import Observation, Option, Problem, Proposal, Strategy
+from autotune.search.contract import Observation, Option, Problem, Proposal, Reason, Strategy
 from autotune.search.models.cost import Cost, emphasis
 from autotune.search.models.features import Features
 from autotune.search.models.gaussian_process import Floats, Inputs, Integers
 from autotune.search.models.history import History, Targets
-from autotune.search.models.surrogate import Prediction, Surrogate, fit_due
+from autotune.search.models.surrogate import Leader, Prediction, Surrogate, fit_due
 from autotune.search.models.transfer import Belief, Transfer
 from autotune.search.threads import one_thread
+from autotune.space.configuration import Configuration
 
 INCUMBENTS = 4
 """The best configurations, all of whose neighbours are candidates."""
@@ -38,13 +42,29 @@ TIE = 1e-7
 """Differences in the logarithm of the gain that are rounding's: the first candidate is taken."""
 
 
+@dataclass(frozen=True)
+class Aim:
+    """What a try is for: by this its candidates are compared."""
+
+    targets: Targets
+    goal: float
+    """The target to be improved on."""
+    power: float
+    """To which probabilities of success are raised."""
+    likely: float
+    """The probability of success from which on a candidate is as good as any."""
+    stuck: bool
+    """Whether it is a way out of a plateau."""
+
+
 class Bayes(Strategy):
     """Expected improvement under a Gaussian process, over a sample of the feasible set and around the best.
 
     The first tries are random among the configurations whose numbers are powers of two
     (:data:`~autotune.search.models.features.IRREGULAR` says why), where the space offers both. Then each
     proposal maximises the expected improvement (Jones et al., 1998) over ``candidates`` random configurations
-    and all that differ from one of the best in one or two knobs.
+    and all that differ from one of the best in one or two knobs. Where bounds are measured it climbs on
+    from there, along ranges (:mod:`~autotune.search.candidates.climb`).
 
     To be improved on is the lowest value that the process expects of what was tried: where results are noisy
     the lowest of them was luck, and who asks for more than luck is sent to wherever little is known (Picheny,
@@ -201,7 +221,6 @@ class Bayes(Strategy):
 
         Also ``None`` where rounding defeats the process, so that a bad model never ends a search.
         """
-        best = [self._history.configurations[i] for i in targets.best_first[:INCUMBENTS]]
         try:
             surrogate, pool = self._taught(targets)
             leader = surrogate.leader(self._history, targets)
@@ -209,39 +228,92 @@ class Bayes(Strategy):
             modest = self._ambition.none_left(len(self.taken), surrogate.lawful)
             if stuck and modest:
                 return self._newcomer("way out", rng, self._likely(surrogate, targets))
-            columns = pool.near(best, rng)
-            expected = surrogate.predict(columns, list(self.pending.values()), leader)
+            found = self._found(targets, surrogate, pool, leader, stuck, modest, rng)
         except np.linalg.LinAlgError:
             self._fitted = -1
             return None
-        goal = leader.level
+        return Proposal(found.configuration, found.reason()) if found else None
+
+    def _found(
+        self,
+        targets: Targets,
+        surrogate: Surrogate,
+        pool: Pool,
+        leader: Leader,
+        stuck: bool,
+        modest: bool,
+        rng: np.random.Generator,
+    ) -> Candidate | None:
+        """The best candidate: of the pool, and of what is found from there."""
+        pending = list(self.pending.values())
+        best = [self._history.configurations[i] for i in targets.best_first[:INCUMBENTS]]
+        columns = pool.near(best, rng)
+        expected = surrogate.predict(columns, pending, leader)
+        aim = self._aim(targets, surrogate, leader, expected, stuck, modest)
+        ranked = self._ranked(aim, pool, columns, expected)
+        first = next(ranked, None)
+        if first is None or not (surrogate.bounded and pool.can_climb):
+            return first
+
+        def beside(centres: Sequence[Configuration], step: float) -> Iterator[Candidate]:
+            none = pool.beside(centres, step, rng)
+            return self._ranked(aim, pool, none, surrogate.predict(none, pending, leader))
+
+        return climb(first, ranked, beside)
+
+    def _aim(
+        self,
+        targets: Targets,
+        surrogate: Surrogate,
+        leader: Leader,
+        expected: Prediction,
+        stuck: bool,
+        modest: bool,
+    ) -> Aim:
+        """What is asked for, where so much is ``expected`` of the candidates."""
+        power = overconfidence(self.usable)
+        likely = feasibility_threshold(targets, self._history.ran_out, surrogate)
+        asked = 0.0
         if not modest:
             trust = self._belief.trust if self._belief else 0.0
-            goal -= self._ambition.asked(len(targets.instructive), trust, stuck, self._history.stopped)
-        log_success = overconfidence(self.usable) * expected.log_success
-        gain = log_expected_improvement(expected.mean, expected.apart, goal) + log_success
+            asked = self._ambition.asked(len(targets.instructive), trust, stuck, self._history.stopped)
+            if surrogate.bounded:
+                there = power * expected.log_success >= np.log(likely)
+                ahead = leader.level - expected.mean[there]
+                asked = self._ambition.within_reach(asked, ahead, expected.apart[there])
+        return Aim(targets, leader.level - asked, power, likely, stuck)
+
+    def _ranked(self, aim: Aim, pool: Pool, columns: Integers, expected: Prediction) -> Iterator[Candidate]:
+        """What can be proposed of the pool, the best first; after that only of what is fresh in it."""
+        log_success = aim.power * expected.log_success
+        gain = log_expected_improvement(expected.mean, expected.apart, aim.goal) + log_success
         gain += CAUTION * expected.log_room
         seconds = self._seconds(pool, columns)
         if self._cost is not None:
             gain -= emphasis(self.problem, len(self._history), self._cost.seconds) * np.log(seconds)
         gain = np.round(gain / TIE) * TIE
-        likely = feasibility_threshold(targets, self._history.ran_out, surrogate)
-        for i in np.lexsort((-gain, -np.minimum(np.exp(log_success), likely))):
+        likely = np.minimum(np.exp(log_success), aim.likely)
+        found = False
+        for i in np.lexsort((-gain, -likely)):
+            if found and i < len(columns):
+                continue
             configuration = pool.candidate(columns, i)
-            if configuration is not None and configuration.hash not in self.taken:
-                kind = "large improvement" if stuck else "expected improvement"
-                known = {"log_gain": float(gain[i]), **({"seconds": float(seconds[i])} if self._cost else {})}
-                return Proposal(configuration, self._reason(kind, targets, expected, int(i)) | known)
-        return None
+            if configuration is None or configuration.hash in self.taken:
+                continue
+            found = True
+            costs = {"seconds": float(seconds[i])} if self._cost else {}
+            reason = partial(self._reason, aim, expected, int(i), {"log_gain": float(gain[i]), **costs})
+            yield Candidate(configuration, (float(likely[i]), float(gain[i])), reason)
 
-    def _reason(self, kind: str, targets: Targets, expected: Prediction, row: int) -> dict[str, object]:
+    def _reason(self, aim: Aim, expected: Prediction, row: int, known: Reason) -> Reason:
         """What was expected of a candidate by the model, and what earlier studies had to do with it."""
         return {
             "strategy": self.name,
-            "kind": kind,
-            **targets.predicted(float(expected.mean[row]), float(expected.spread[row])),
+            "kind": "large improvement" if aim.stuck else "expected improvement",
+            **aim.targets.predicted(float(expected.mean[row]), float(expected.spread[row])),
             "success": float(expected.success[row]),
             **(self._belief.reason if self._belief else {}),
+            **known,
         }
 
     def _seconds(self, pool: Pool, columns: Integers) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +17,7 @@ from autotune.search.models.bounds import Bounds, log_between, past_bound
 from autotune.search.models.features import Features
 from autotune.search.registry import make_strategy
 from autotune.space.configuration import Configuration
-from autotune.space.knobs import IntegerRange
+from autotune.space.knobs import FloatRange, IntegerRange
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
@@ -107,7 +108,26 @@ def test_values_whose_squares_overflow_are_learned_from() -> None:
     likely = np.exp(bounds.log_probability(np.arange(len(pool))))
     small = [float(p) for c, p in enumerate(likely) if int(str(pool[c]["x"])) < 10]
     large = [float(p) for c, p in enumerate(likely) if int(str(pool[c]["x"])) > 30]
-    assert np.mean(large) < 0.2 < 0.8 < np.mean(small)
+    assert np.mean(large) < 0.2 < 0.75 < np.mean(small)
+
+
+def thin(x: float) -> float:
+    return 0.5 - math.exp(-(((x - 0.1) / 0.04) ** 2))
+
+
+def test_a_bound_that_holds_in_a_thin_slice_of_a_range_is_no_noise() -> None:
+    space = Space([FloatRange("x", 0.0, 1.0)])
+    features = Features(space)
+    pool = Pools(features, seed=0, count=10).draw(features, due=0)
+    places = np.concatenate([np.linspace(0.0, 0.2, 9), np.linspace(0.25, 1.0, 12)])
+    told = [
+        Observation(space.configuration({"x": float(x)}), Status.WRONG, bounded={"error": thin(float(x))})
+        for x in places
+    ]
+    bounds = Bounds(Problem(space, (TIME, MetricSpec("error", at_most=0.0))), features, pool, told)
+    asked = [space.configuration({"x": x}) for x in (0.0, 0.09, 0.11, 0.3, 0.7)]
+    likely = np.exp(bounds.log_probability_at(features.of(asked)))
+    assert likely[[0, 3, 4]].max() < 0.05 < 0.9 < likely[[1, 2]].min()
 
 
 def test_a_wrong_trial_is_explained_by_a_measured_bound_only() -> None:
