@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from benchmarks.gpu_gemm import SAME_LIST, SECOND, TRITON, entrants_of, named, ratio
@@ -111,15 +111,18 @@ def _third(name: str, found: Document) -> str:
 
 
 def _agreement(name: str, found: Document) -> str:
-    """Whether two searches from different seeds ended near each other, by the rounds if both were read."""
+    """Whether two searches from different seeds ended near each other: by the rounds, the best of each."""
     entrants = entrants_of(found)
-    first = next((label for label in entrants if label.startswith("trial ")), None)
-    if first is not None and _winner(found) is not None:
-        own = [label for label in entrants if label.startswith("trial ") or label == DEFAULT]
-        timed = [label for label in own if entrants[label]["time"]]
-        first = min(timed, key=lambda label: entrants[label]["time"]["value"], default=None)
-    both = ratio(entrants, first, named(entrants, SECOND))
+    first = _best_of(entrants, lambda label: label == DEFAULT or label.startswith("trial "))
+    other = _best_of(entrants, lambda label: label == DEFAULT or label.startswith(SECOND))
+    both = ratio(entrants, first, other)
     return _claim("two searches end within 1 % of each other", name, ratio_text(both), agree(both))
+
+
+def _best_of(entrants: Document, belongs: Callable[[str], bool]) -> str | None:
+    """The fastest entrant with a label that ``belongs``, or that was the same configuration as one."""
+    timed = [own for own, one in entrants.items() if one["time"] and any(map(belongs, [own, *one["also"]]))]
+    return min(timed, key=lambda label: entrants[label]["time"]["value"], default=None)
 
 
 def agree(found: tuple[float, float, float] | None) -> bool | None:

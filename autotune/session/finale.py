@@ -73,9 +73,8 @@ def defend(
     nobody, but one of several workloads has its place in their table. ``guests`` are configurations that
     others have chosen, by who has: they are read in the same rounds, and one of them may win.
     """
-    trials = succeeded(spec, ledger)
-    reading = seconds_a_reading(spec, trials)
-    asked = _with_guests(_contenders(spec, executor, ledger, trials), guests)
+    reading = seconds_a_reading(spec, succeeded(spec, ledger))
+    asked = _with_guests(_contenders(spec, executor, ledger), guests)
     if not alone and all(contender.label == DEFAULT for contender in asked):
         return
     rounds = Rounds.of(spec, ledger.spent.seconds)
@@ -157,22 +156,35 @@ def succeeded(spec: StudySpec, ledger: Ledger) -> list[TrialRecord]:
     return sorted(usable, key=lambda t: (sign * t.metrics[ledger.metric.name].value, t.number))
 
 
-def _contenders(
-    spec: StudySpec, executor: Executor, ledger: Ledger, trials: Sequence[TrialRecord]
-) -> list[Contender]:
-    """The default first, then the best trials, then the baselines that run here."""
-    try:
-        default = [Contender(DEFAULT, spec.space.default())]
-    except InputError:
-        default = []  # a default outside the space is nothing to compare with; the verdict says so
-    taken = {c.configuration.hash for c in default if c.configuration}
+def best_trials(spec: StudySpec, ledger: Ledger) -> list[TrialRecord]:
+    """The trials of a search, those first that are to be finalists.
+
+    The default is none of them, and of those with the same code one.
+    """
+    trials = succeeded(spec, ledger)
+    default = _default(spec)
+    taken = {default.hash} if default is not None else set()
     others = in_turn([t for t in trials if t.hash not in taken], ledger.strategy.expected())
-    different = _without_same_code(others, [t for t in trials if t.hash in taken])
+    return _without_same_code(others, [t for t in trials if t.hash in taken])
+
+
+def _contenders(spec: StudySpec, executor: Executor, ledger: Ledger) -> list[Contender]:
+    """The default first, then the best trials, then the baselines that run here."""
+    default = _default(spec)
     finalists = [
         Contender(f"trial {t.number}", t.configuration, finalist=True)
-        for t in different[: spec.measure.finalists]
+        for t in best_trials(spec, ledger)[: spec.measure.finalists]
     ]
-    return [*default, *finalists, *(Contender(b.name, b) for b in executor.baselines())]
+    baselines = [Contender(b.name, b) for b in executor.baselines()]
+    return [*([Contender(DEFAULT, default)] if default is not None else []), *finalists, *baselines]
+
+
+def _default(spec: StudySpec) -> Configuration | None:
+    """The space's default. Outside the space it is nothing to compare with; the verdict says so."""
+    try:
+        return spec.space.default()
+    except InputError:
+        return None
 
 
 def in_turn(trials: Sequence[TrialRecord], expected: Mapping[str, float]) -> list[TrialRecord]:

@@ -55,11 +55,13 @@ def spec(shape: str = "square") -> Any:
 
 
 @pytest.mark.parametrize("shape", gpu_gemm.SHAPES)
-def test_the_list_is_feasible_and_splits_nothing(shape: str) -> None:
+def test_the_list_is_as_people_write_it_and_splits_nothing(shape: str) -> None:
     found = spec(shape)
     rows = gpu_gemm.people_list(found, 1000)
     assert len(rows) > 60 and len({row.hash for row in rows}) == len(rows)
-    assert all(row in found.space and row["split_k"] == 1 for row in rows)
+    assert all(row["split_k"] == 1 for row in rows)
+    spilling = [row for row in rows if row["block_m"] * row["block_n"] >= row["warps"] * 32 * 256]
+    assert spilling and spilling == [row for row in rows if row not in found.space]
     assert all(row.get("pad", False) is False and row.get("loads", "pointers") == "pointers" for row in rows)
     few = gpu_gemm.people_list(found, 12)
     assert len(few) == 12 and {row.hash for row in few} <= {row.hash for row in rows}
