@@ -122,8 +122,8 @@ def plan(bench: Bench, options: argparse.Namespace) -> list[Part]:
     if "smoke" in options.parts:
         parts.append(smoke_part(bench, options.kernels, weight=45.0, learnt=known.learn))
     if "gemm" in options.parts and "triton-gemm" in options.kernels:
-        weights = {"square": 200.0}
-        parts += [gemm_part(bench, name, weights.get(name, 120.0), known) for name in options.shapes]
+        weights = {"square": 260.0}
+        parts += [gemm_part(bench, name, weights.get(name, 110.0), known) for name in options.shapes]
     if "planted" in options.parts and set(options.kernels) & set(PLANTED):
         parts.append(planted_part(bench, options.kernels, 30.0))
     if "tune" in options.parts:

@@ -53,13 +53,10 @@ TILES = (
 ROW_SECONDS = 1.2
 """Where nothing better is known."""
 
-PEER, LIST, WHOLE = 0.19, 0.09, 0.18
+PEER, LIST, WHOLE = 0.16, 0.08, 0.22
 """Of a shape's time; a second search of the whole space takes as long as the first. What is left, a third,
 is for the rounds: a dozen processes that load PyTorch, one of which is ``torch.compile``'s and tunes as well,
 and eight rounds at least, in each of which each warms up."""
-
-FINALISTS = 3
-"""Of each search of the whole space."""
 
 RAGGED = 2.7
 """Of a shape that is no multiple of 16 a row takes so many times as long: the compiler masks and spills more
@@ -179,7 +176,7 @@ def finalists(bench: Bench, spec: StudySpec, searched: Found) -> list[Configurat
         assert study.record.id == searched.result.study.id, "the newest study with this seed is that search's"
         ledger = Ledger(spec, store, study, bench.environment)
         try:
-            return [trial.configuration for trial in best_trials(spec, ledger)[:FINALISTS]]
+            return [trial.configuration for trial in best_trials(spec, ledger)[: spec.measure.finalists]]
         finally:
             ledger.close("its finalists were asked for")
 
@@ -198,7 +195,7 @@ def race(
     """
     least, most = RACE_TIMEOUT
     timeout = max(spec.measure.timeout, most) if bench.dry else min(most, max(least, seconds + 20.0))
-    measure = replace(spec.measure, timeout=timeout, finalists=1 if bench.dry else FINALISTS)
+    measure = replace(spec.measure, timeout=timeout, finalists=1 if bench.dry else spec.measure.finalists)
     # A fifth of a budget of time is what the rounds may take: half of what is left, as processes start first.
     spec = replace(spec, measure=measure, budget=Budget(time=2.5 * seconds))
     with Store.open(bench.store) as store:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from autotune.measure.gpu.apparatus import find_apparatus
-from autotune.measure.gpu.monitor import SETTLING, UNSETTLED, Monitor
+from autotune.measure.gpu.monitor import SETTLING, STEPS_A_ROUND, UNSETTLED, Monitor
 from autotune.measure.gpu.nvml import open_nvml
 from autotune.measure.gpu.peaks import device_uuid, known_peaks
 from autotune.measure.gpu.tensors import (
@@ -211,10 +211,10 @@ class DeviceObjective(KernelObjective):
             self._begin(loaded, rng)
         assert self._round is not None
         this, monitor = self._round, self.monitor
-        timer = this.timer
         if self.device.type == "cuda" and (fresh or monitor.asleep):
             self._warm_up(this, settle=self.final)
-        watched = monitor.watch(partial(timer.read, partial(self._bridge, this)))
+        steps = STEPS_A_ROUND if self.final and monitor.capped and this.times else 1
+        watched = monitor.watch(lambda: statistics.fmean(self._read(this) for _ in range(steps)))
         this.times.append(watched.seconds)
         values = {"time": watched.seconds, **self._energy(this)}
         facts = {**this.facts, **self._share(this)} | ({"throttled": watched.why} if watched.why else {})
@@ -241,9 +241,11 @@ class DeviceObjective(KernelObjective):
         monitor, timer = self.monitor, this.timer
         this.facts |= monitor.company()  # first: it takes the host some milliseconds, in which a device rests
         batch_seconds = this.seconds * timer.plan.calls
-        monitor.warm_up(timer.batch, self.apparatus.events.synchronise, batch_seconds, settle=settle)
-        self._bridge(this)
+        monitor.warm_up(timer.batch, self.apparatus.events, batch_seconds, settle=settle)
         this.facts["warmed"] = round(monitor.warmed, 3)
+
+    def _read(self, this: _Round) -> float:
+        return this.timer.read(partial(self._bridge, this))
 
     def _bridge(self, this: _Round) -> None:
         plan = this.timer.plan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,6 +16,8 @@ from autotune.measure.gpu.monitor import (
     FIRST_LOOK,
     LONG_READING_SECONDS,
     PAUSE_SECONDS,
+    PIECES_SECONDS,
+    POWER_STEP_SECONDS,
     SETTLING,
     Monitor,
 )
@@ -33,12 +36,24 @@ class Scripted:
     slept: list[float] = field(default_factory=list)
     ran: int = 0
     used: int = 0
+    resolution: float = 0.5e-6
+    looks: Callable[[], object] = lambda: None
+    """Called when it is asked how it stands."""
 
     def run(self) -> None:
         self.ran += 1
         self.now += 1e-3
 
     def synchronise(self) -> None:
+        return
+
+    def record(self) -> float:
+        return self.now
+
+    def elapsed(self, start: float, end: float) -> float:
+        return end - start
+
+    def wait(self, mark: float) -> None:
         return
 
     def clock(self) -> float:
@@ -49,6 +64,7 @@ class Scripted:
         self.now += seconds
 
     def conditions(self) -> Conditions:
+        self.looks()
         return self.state
 
     def joules(self) -> float | None:
@@ -72,7 +88,7 @@ def test_the_first_warm_up_is_long_and_the_next_short_until_the_device_has_idled
     for idle, settle in ((0.0, False), (0.0, False), (0.0, True), (2 * AWAKE_SECONDS, False)):
         device.now += idle
         start = device.now
-        monitor.warm_up(device.run, device.synchronise, 1e-3, settle=settle)
+        monitor.warm_up(device.run, device, 1e-3, settle=settle)
         lasted.append(device.now - start)
         settled.append(monitor.settled)
     assert lasted[0] >= COLD_START.least_seconds and lasted[3] >= COLD_START.least_seconds
@@ -85,23 +101,44 @@ def test_the_first_warm_up_is_long_and_the_next_short_until_the_device_has_idled
 def test_a_settled_device_has_no_pause_behind_a_short_reading() -> None:
     device = Scripted()
     monitor = monitor_of(device)
-    monitor.warm_up(device.run, device.synchronise, 1e-3)
+    monitor.warm_up(device.run, device, 1e-3)
     ran = device.ran
     monitor.bridge(device.run, 1e-3, 2e-3)
     assert device.ran == ran + round(BRIDGE_SECONDS / 1e-3)
     ran = device.ran
     monitor.bridge(device.run, 1e-3, 2 * LONG_READING_SECONDS)
     assert device.ran == ran
-    monitor.warm_up(device.run, device.synchronise, 1e-3, settle=False)
+    monitor.warm_up(device.run, device, 1e-3, settle=False)
     ran = device.ran
     monitor.bridge(device.run, 1e-3, 2e-3)
     assert device.ran == ran
 
 
+def test_at_the_limit_of_power_readings_lie_further_apart() -> None:
+    """The clock is set anew between them."""
+    device = Scripted(replace(GOOD, throttle_reasons=REASONS["power_cap"]))
+    monitor = monitor_of(device)
+    monitor.warm_up(device.run, device, 1e-3)
+    ran = device.ran
+    monitor.bridge(device.run, 1e-3, 2e-3)
+    assert device.ran == ran + round(POWER_STEP_SECONDS / 1e-3)
+
+
+def test_a_device_that_settles_has_no_pause_while_the_host_looks_at_it() -> None:
+    device = Scripted()
+    handed_over: list[int] = []
+    device.looks = lambda: handed_over.append(device.ran)
+    monitor = monitor_of(device)
+    monitor.warm_up(device.run, device, 1e-3)
+    each = round(PIECES_SECONDS / 1e-3)
+    assert handed_over == [each * (piece + 2) for piece in range(len(handed_over))]
+    assert device.ran == handed_over[-1]
+
+
 def test_a_limit_of_power_that_acts_while_it_is_read_is_no_throttling() -> None:
     device = Scripted()
     monitor = monitor_of(device)
-    monitor.warm_up(device.run, device.synchronise, 1e-3, settle=False)
+    monitor.warm_up(device.run, device, 1e-3, settle=False)
     device.state = replace(GOOD, sm_clock_mhz=1320, throttle_reasons=REASONS["power_cap"])
     assert not monitor.watch(lambda: 5e-6).discarded
 
@@ -114,21 +151,21 @@ def test_a_device_that_others_kept_busy_is_not_warmed_up_from_the_beginning(
 ) -> None:
     device = Scripted()
     monitor = monitor_of(device)
-    monitor.warm_up(device.run, device.synchronise, 1e-3)
+    monitor.warm_up(device.run, device, 1e-3)
     device.now += 2 * AWAKE_SECONDS
     device.used, device.state = used, replace(GOOD, sm_clock_mhz=mhz)
     assert monitor.asleep == asleep
     start = device.now
     device.state = GOOD
     if not asleep:
-        monitor.warm_up(device.run, device.synchronise, 1e-3)
+        monitor.warm_up(device.run, device, 1e-3)
         assert device.now - start < COLD_START.least_seconds
 
 
 def test_a_reading_says_what_the_device_was_like() -> None:
     device = Scripted()
     monitor = monitor_of(device)
-    monitor.warm_up(device.run, device.synchronise, 1e-3)
+    monitor.warm_up(device.run, device, 1e-3)
     watched = monitor.watch(lambda: 5e-6)
     assert (watched.seconds, watched.discarded) == (5e-6, "")
     assert watched.context["power_watts"] == 500 and not device.slept and not monitor.asleep
@@ -141,7 +178,7 @@ def test_a_reading_says_what_the_device_was_like() -> None:
 def test_a_throttled_reading_is_discarded_and_the_device_warmed_up_again(state: Conditions) -> None:
     device = Scripted()
     monitor = monitor_of(device)
-    monitor.warm_up(device.run, device.synchronise, 1e-3)
+    monitor.warm_up(device.run, device, 1e-3)
     device.state = state
     watched = monitor.watch(lambda: 5e-6)
     assert watched.discarded == "throttled" and watched.why
@@ -157,7 +194,7 @@ def test_energy_is_that_of_a_run() -> None:
 def test_where_nothing_can_be_asked_readings_count_and_energy_is_unknown() -> None:
     device = Scripted(counts=False)
     blind = Monitor(None, device.clock, device.sleep)
-    blind.warm_up(device.run, device.synchronise, 1e-3)
+    blind.warm_up(device.run, device, 1e-3)
     assert blind.watch(lambda: 1.0).context == {} and not blind.company()
     assert blind.energy(device.run, device.synchronise, 1e-3) is None
     assert monitor_of(device).energy(device.run, device.synchronise, 1e-3) is None

@@ -121,6 +121,7 @@ def test_with_pauses_between_readings_the_hungry_one_would_win(
 ) -> None:
     """That what is read above is right is owed to what bridges them."""
     monkeypatch.setattr(monitor, "BRIDGE_SECONDS", 0.0)
+    monkeypatch.setattr(monitor, "POWER_STEP_SECONDS", 0.0)
     trials.take(FRUGAL)
     assert trials.take(HUNGRY).metrics["time"].value < 0.95 * PowerLimitedGpu().steady_seconds(HUNGRY)
 
