@@ -50,7 +50,7 @@ a higher clock than the last, a seventh in all; where pauses were a tenth of the
 
 POWER_STEP_SECONDS = 20e-3
 """The same where power is at its limit. There the clock is set anew about so often and never comes to rest:
-on an H100 (700 W) readings of 6 ms came in groups of three or four that agree to 0.3 %, while groups differ by
+on an H100 (700 W) readings of 6 ms came in groups of three or four that agree to 0.3 %, and groups differ by
 up to 7 %. Five readings from two groups were known to 0.4 % by themselves, and were 2.5 % off.
 """
 
