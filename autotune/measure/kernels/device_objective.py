@@ -214,7 +214,7 @@ class DeviceObjective(KernelObjective):
         if self.device.type == "cuda" and (fresh or monitor.asleep):
             self._warm_up(this, settle=self.final)
         steps = STEPS_A_ROUND if self.final and monitor.capped and this.times else 1
-        watched = monitor.watch(lambda: statistics.fmean(self._read(this) for _ in range(steps)))
+        watched = monitor.watch(lambda: statistics.fmean(self._read_once(this) for _ in range(steps)))
         this.times.append(watched.seconds)
         values = {"time": watched.seconds, **self._energy(this)}
         facts = {**this.facts, **self._share(this)} | ({"throttled": watched.why} if watched.why else {})
@@ -244,7 +244,7 @@ class DeviceObjective(KernelObjective):
         monitor.warm_up(timer.batch, self.apparatus.events, batch_seconds, settle=settle)
         this.facts["warmed"] = round(monitor.warmed, 3)
 
-    def _read(self, this: _Round) -> float:
+    def _read_once(self, this: _Round) -> float:
         return this.timer.read(partial(self._bridge, this))
 
     def _bridge(self, this: _Round) -> None:
