@@ -106,6 +106,13 @@ class Trial:
         """Why there is no use in reading on; empty where there is."""
         return self.spoilt if sum(self.discarded.values()) >= MOST_DISCARDED else ""
 
+    def must_go_on(self, late: bool = False) -> None:
+        """A device that lets nothing count is no fault of the configuration, which is tried again later."""
+        if spoilt := self.stays_spoilt:
+            raise Failed(Status.LOST, f"nothing of it counts: {spoilt}")
+        if late and (spoilt := self.spoilt):
+            raise Failed(Status.LOST, f"nothing of it counts: {spoilt}; the time limit allows no more")
+
     def values(self, metric: str) -> list[float]:
         return [r.value for r in self.readings if r.metric == metric and not r.discarded]
 

@@ -23,10 +23,11 @@ from autotune.measure.outcome import CODE, RESOURCES, Estimate, Outcome, Reading
 from autotune.measure.pace import Pace
 from autotune.measure.raised import Failed
 from autotune.measure.readings import Clock, named_values, plain_facts
+from autotune.measure.repeating import Repetition
 from autotune.measure.reports import Curve, Reporter
-from autotune.measure.rules.bounds import beyond_bounds, beyond_doubt
-from autotune.measure.rules.repetition import Decision, RepetitionRule, Verdict
-from autotune.measure.rules.statistics import estimate, suspicions
+from autotune.measure.rules.bounds import beyond_bounds
+from autotune.measure.rules.repetition import Decision, Verdict
+from autotune.measure.rules.statistics import suspicions
 from autotune.measure.workers.forked import forks_end_here
 from autotune.measure.workers.memory import PeakMemory
 from autotune.space.configuration import Configuration
@@ -38,15 +39,6 @@ SHORT_SECONDS = 0.1
 
 WARM_UP = "warm-up"
 """Why a reading does not count that only warms caches up."""
-
-UNSETTLED = "unsettled"
-"""Why a reading does not count before which the device had not run for long enough to stay as it was."""
-
-FIRST_LOOK = 9
-"""Readings of a first look at most: as many as it takes to reject what is worse by less than a half."""
-
-_KNOWN = frozenset({Verdict.PRECISE, Verdict.STEADY, Verdict.SETTLED})
-"""Verdicts on a configuration that is as well known as it can be before it has settled."""
 
 Unseal = Callable[[], Any]
 """Gives what was prepared. Part of loading: it may fail as well."""
@@ -74,20 +66,13 @@ class Runner:
         share: float = math.inf,
     ) -> None:
         self.objective = objective
-        self.rule = RepetitionRule(
-            settings.precision,
-            settings.confidence,
-            settings.min_readings,
-            settings.max_readings,
-            settings.reject,
-        )
         self._metrics = metrics
         self._goal = next(metric for metric in metrics if metric.goal)
         self._settings = settings
+        self._repetition = Repetition(objective, metrics, settings, share)
         self._notes = notes or NoNotes()
         self._own_process = own_process
         self._curve = curve
-        self._share = share
         self._pace = Pace()
         self._entered: tuple[Any, Meter] | None = None
 
@@ -101,6 +86,10 @@ class Runner:
         self.objective.final = final
         with suppress(BaseException), forks_end_here():
             self.objective.stand_by()
+
+    def rehearse(self) -> None:
+        """Decide once on made-up readings: the first time takes longer, and is to be in no trial's time."""
+        self._repetition.rehearse()
 
     # -- the phases ----------------------------------------------------------------------------
 
@@ -200,7 +189,7 @@ class Runner:
                 if self._settings.warmup and self._curve is None and short:
                     trial.keep(meter.take(loaded, rng), meter.clock.at, WARM_UP)
                 while not trial.keep(meter.take(loaded, rng), meter.clock.at):
-                    _must_go_on(trial)
+                    trial.must_go_on()
             return self._judged(trial)
 
         return trial.typed(read)
@@ -250,85 +239,17 @@ class Runner:
         """Reading after reading, until it is enough."""
         meter = self._meter()
         self._warm_up(trial, loaded, rng, meter)
-        enough = monotonic() + self._share
-        decision: Decision | None = None
-
-        def read(incumbent: Estimate | None) -> Decision | None:
-            trial.keep(meter.take(loaded, rng), meter.clock.at)
-            now = monotonic()
-            late = now + 1.5 * meter.clock.last_seconds > deadline
-            return self._decide(trial, incumbent, late, now > enough)
-
         with trial.during("measure"):
-            if self.objective.unsettled:
-                decision = self._first_look(trial, loaded, incumbent, read)
-            while decision is None:
-                decision = read(incumbent)
+            decision = self._repetition.read(trial, meter, loaded, rng, incumbent, deadline)
         trial.facts |= {"stopped": f"{decision.verdict}: {decision.reason}"}
         if suspicious := suspicions(trial.values(self._goal.name)):
             trial.facts["suspicions"] = list(suspicious)
         return self._whole(trial, self._judged(trial, _ends_as(decision)))
 
-    def _first_look(
-        self,
-        trial: Trial,
-        loaded: Any,
-        incumbent: Estimate | None,
-        read: Callable[[Estimate | None], Decision | None],
-    ) -> Decision | None:
-        """Why it is not to be settled (far worse than the incumbent, say); ``None``: it was."""
-        decision: Decision | None = None
-        first = len(trial.readings)
-        asked = incumbent if self.rule.reject else None
-        doubtful = asked.off_by(self.objective.unsettled) if asked is not None else None
-        for _ in range(min(FIRST_LOOK, self._settings.max_readings) if doubtful is not None else 0):
-            decision = read(doubtful)
-            if decision is not None:
-                break
-        count = len(trial.values(self._goal.name))
-        full = count >= self._settings.max_readings
-        if decision is not None and decision.verdict not in _KNOWN and not full:
-            return decision
-        known = decision is not None or count >= self._settings.min_readings
-        if doubtful is not None and known and self._is_clearly_worse(trial, doubtful):
-            return Decision(
-                Verdict.REJECTED, "worse than the best so far by more than a first look may be off"
-            )
-        if self.objective.settle(loaded):
-            trial.set_aside(first, UNSETTLED)
-            return None
-        return decision
-
-    def _is_clearly_worse(self, trial: Trial, than: Estimate) -> bool:
-        """Whether the intervals of what was read and of ``than`` lie apart."""
-        found = estimate(trial.values(self._goal.name), self._settings.confidence)
-        return found.high < than.low if self._goal.goal == "maximize" else found.low > than.high
-
     def _warm_up(self, trial: Trial, loaded: Any, rng: np.random.Generator, meter: Meter) -> None:
         with trial.during("warmup"):
             for _ in range(self._settings.warmup):
                 trial.keep(meter.take(loaded, rng), meter.clock.at, WARM_UP)
-
-    def _decide(
-        self, trial: Trial, incumbent: Estimate | None, late: bool, share_is_used_up: bool
-    ) -> Decision | None:
-        """Why the readings so far are enough: by the rule, a bound, the time; ``None`` where they are not."""
-        values = trial.values(self._goal.name)
-        if not values:
-            _must_go_on(trial, late)
-            return None
-        decision = self.rule.decide(values, incumbent, self._goal.goal or "minimize")
-        if decision.stop:
-            return decision
-        if reason := beyond_doubt(self._metrics, trial.values):
-            return Decision(Verdict.BOUNDED, reason)
-        if spoilt := trial.stays_spoilt:
-            return Decision(Verdict.CAPPED, spoilt)
-        if late:
-            return Decision(Verdict.CAPPED, f"the time limit allows {len(values)} readings")
-        if share_is_used_up and len(values) >= self._settings.min_readings:
-            return Decision(Verdict.CAPPED, f"{len(values)} readings have taken a trial's share of the time")
-        return None
 
     def _judged(self, trial: Trial, otherwise: tuple[Status, str] = (Status.OK, "")) -> Outcome:
         """The outcome by what was read: past a bound, or as ``otherwise`` says."""
@@ -368,14 +289,6 @@ def _facts_of(code: Code) -> dict[str, object]:
     if code.resources:
         facts[RESOURCES] = {str(name): float(value) for name, value in code.resources.items()}
     return facts
-
-
-def _must_go_on(trial: Trial, late: bool = False) -> None:
-    """A device that lets nothing count is no fault of the configuration, which is tried again later."""
-    if spoilt := trial.stays_spoilt:
-        raise Failed(Status.LOST, f"nothing of it counts: {spoilt}")
-    if late and (spoilt := trial.spoilt):
-        raise Failed(Status.LOST, f"nothing of it counts: {spoilt}; the time limit allows no more")
 
 
 def _ends_as(decision: Decision) -> tuple[Status, str]:

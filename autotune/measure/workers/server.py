@@ -45,7 +45,7 @@ def answer_requests(channel: BlockingChannel, notes: SharedNotes) -> None:
         return
     server = Server(runner, setup, channel)
     if setup.repeats:
-        runner.rule.decide((1.0, 1.1))
+        runner.rehearse()
     checks_ahead = objective.prepares and objective.checks_ahead
     stands_by = setup.stands_by and runner.stands_by
     channel.send(m.Ready(objective.prepares, checks_ahead, baselines, stands_by))

@@ -1,0 +1,135 @@
+"""Reading after reading of one configuration, until what is known of it is enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from autotune.measure.clocks import monotonic
+from autotune.measure.gathering import Trial
+from autotune.measure.meter import Meter
+from autotune.measure.objective import Objective
+from autotune.measure.outcome import Estimate
+from autotune.measure.rules.bounds import beyond_doubt
+from autotune.measure.rules.repetition import Decision, RepetitionRule, Verdict
+from autotune.measure.rules.statistics import estimate
+from autotune.space.spec import MeasureSettings, MetricSpec
+
+UNSETTLED = "unsettled"
+"""Why a reading does not count before which the device had not run for long enough to stay as it was."""
+
+FIRST_LOOK = 9
+"""Readings of a first look at most: as many as it takes to reject what is worse by less than a half."""
+
+_KNOWN = frozenset({Verdict.PRECISE, Verdict.STEADY, Verdict.SETTLED})
+"""Verdicts on a configuration that is as well known as it can be before it has settled."""
+
+
+class Repetition:
+    """Reads what was loaded of one ``objective``, until the rule of the ``settings`` says stop.
+
+    After ``share`` seconds a trial with the fewest readings that the settings ask for gets no more.
+    """
+
+    def __init__(
+        self, objective: Objective, metrics: tuple[MetricSpec, ...], settings: MeasureSettings, share: float
+    ) -> None:
+        self._objective = objective
+        self._metrics = metrics
+        self._goal = next(metric for metric in metrics if metric.goal)
+        self._settings = settings
+        self._share = share
+        self._rule = RepetitionRule(
+            settings.precision,
+            settings.confidence,
+            settings.min_readings,
+            settings.max_readings,
+            settings.reject,
+        )
+
+    def rehearse(self) -> None:
+        """Decide once on made-up readings."""
+        self._rule.decide((1.0, 1.1))
+
+    def read(
+        self,
+        trial: Trial,
+        meter: Meter,
+        loaded: Any,
+        rng: np.random.Generator,
+        incumbent: Estimate | None,
+        deadline: float,
+    ) -> Decision:
+        """Keep readings in ``trial``, none that would not end by ``deadline``; why they were enough."""
+        enough = monotonic() + self._share
+        decision: Decision | None = None
+
+        def read(incumbent: Estimate | None) -> Decision | None:
+            trial.keep(meter.take(loaded, rng), meter.clock.at)
+            now = monotonic()
+            late = now + 1.5 * meter.clock.last_seconds > deadline
+            return self._decide(trial, incumbent, late, now > enough)
+
+        if self._objective.unsettled:
+            decision = self._first_look(trial, loaded, incumbent, read)
+        while decision is None:
+            decision = read(incumbent)
+        return decision
+
+    def _first_look(
+        self,
+        trial: Trial,
+        loaded: Any,
+        incumbent: Estimate | None,
+        read: Callable[[Estimate | None], Decision | None],
+    ) -> Decision | None:
+        """Why it is not to be settled (far worse than the incumbent, say); ``None``: it was."""
+        decision: Decision | None = None
+        first = len(trial.readings)
+        asked = incumbent if self._rule.reject else None
+        doubtful = asked.off_by(self._objective.unsettled) if asked is not None else None
+        for _ in range(min(FIRST_LOOK, self._settings.max_readings) if doubtful is not None else 0):
+            decision = read(doubtful)
+            if decision is not None:
+                break
+        count = len(trial.values(self._goal.name))
+        full = count >= self._settings.max_readings
+        if decision is not None and decision.verdict not in _KNOWN and not full:
+            return decision
+        known = decision is not None or count >= self._settings.min_readings
+        if doubtful is not None and known and self._is_clearly_worse(trial, doubtful):
+            return Decision(
+                Verdict.REJECTED, "worse than the best so far by more than a first look may be off"
+            )
+        if self._objective.settle(loaded):
+            trial.set_aside(first, UNSETTLED)
+            return None
+        return decision
+
+    def _is_clearly_worse(self, trial: Trial, than: Estimate) -> bool:
+        """Whether the intervals of what was read and of ``than`` lie apart."""
+        found = estimate(trial.values(self._goal.name), self._settings.confidence)
+        return found.high < than.low if self._goal.goal == "maximize" else found.low > than.high
+
+    def _decide(
+        self, trial: Trial, incumbent: Estimate | None, late: bool, share_is_used_up: bool
+    ) -> Decision | None:
+        """Why the readings so far are enough: by the rule, a bound, the time; ``None`` where they are not."""
+        values = trial.values(self._goal.name)
+        if not values:
+            trial.must_go_on(late)
+            return None
+        decision = self._rule.decide(values, incumbent, self._goal.goal or "minimize")
+        if decision.stop:
+            return decision
+        if reason := beyond_doubt(self._metrics, trial.values):
+            return Decision(Verdict.BOUNDED, reason)
+        if spoilt := trial.stays_spoilt:
+            return Decision(Verdict.CAPPED, spoilt)
+        if late:
+            return Decision(Verdict.CAPPED, f"the time limit allows {len(values)} readings")
+        if share_is_used_up and len(values) >= self._settings.min_readings:
+            return Decision(Verdict.CAPPED, f"{len(values)} readings have taken a trial's share of the time")
+        return None
