@@ -267,6 +267,15 @@ class Objective:
         """
         return False
 
+    @property
+    def shared_error(self) -> float:
+        """How far the readings just taken may all be off together, as a share; default: 0, not at all.
+
+        A standard deviation, of what a device is like for as long as one configuration is read, say. It is in
+        what is known of the configuration, and readings end where more would hardly tell more beside it.
+        """
+        return 0.0
+
     def baselines(self) -> tuple[Baseline, ...]:
         """The vendor's and other baselines that can be run on this machine; default: none."""
         return ()

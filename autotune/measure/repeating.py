@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,13 @@ UNSETTLED = "unsettled"
 
 FIRST_LOOK = 9
 """Readings of a first look at most: as many as it takes to reject what is worse by less than a half."""
+
+OFF_TOGETHER = 2.0
+"""Standard deviations that what a configuration's readings have in common may take it too far. That of the
+incumbent is in its interval."""
+
+COMMON = 2.0
+"""How many times a standard deviation in common the half-width of an interval of 95 % is to be at most."""
 
 _KNOWN = frozenset({Verdict.PRECISE, Verdict.STEADY, Verdict.SETTLED})
 """Verdicts on a configuration that is as well known as it can be before it has settled."""
@@ -75,8 +83,19 @@ class Repetition:
         if self._objective.unsettled:
             decision = self._first_look(trial, loaded, incumbent, read)
         while decision is None:
-            decision = read(incumbent)
+            decision = read(incumbent) or self._out_of_reach(trial, incumbent)
         return decision
+
+    def _out_of_reach(self, trial: Trial, incumbent: Estimate | None) -> Decision | None:
+        """That it is worse than the incumbent by more than both may be off; asked where they may be."""
+        shared = self._objective.shared_error
+        if not (shared and self._rule.reject) or incumbent is None:
+            return None
+        if len(trial.values(self._goal.name)) < self._settings.min_readings:
+            return None
+        if not self._is_clearly_worse(trial, incumbent.off_by(OFF_TOGETHER * shared)):
+            return None
+        return Decision(Verdict.REJECTED, "worse than the best so far by more than its readings may be off")
 
     def _first_look(
         self,
@@ -121,7 +140,10 @@ class Repetition:
         if not values:
             trial.must_go_on(late)
             return None
-        decision = self._rule.decide(values, incumbent, self._goal.goal or "minimize")
+        # Beside what all readings have in common, to know their middle better hardly helps.
+        precision = max(self._settings.precision, COMMON * self._objective.shared_error)
+        rule = replace(self._rule, precision=precision)
+        decision = rule.decide(values, incumbent, self._goal.goal or "minimize")
         if decision.stop:
             return decision
         if reason := beyond_doubt(self._metrics, trial.values):

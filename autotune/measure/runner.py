@@ -27,7 +27,7 @@ from autotune.measure.repeating import Repetition
 from autotune.measure.reports import Curve, Reporter
 from autotune.measure.rules.bounds import beyond_bounds
 from autotune.measure.rules.repetition import Decision, Verdict
-from autotune.measure.rules.statistics import suspicions
+from autotune.measure.rules.statistics import less_sure, suspicions
 from autotune.measure.workers.forked import forks_end_here
 from autotune.measure.workers.memory import PeakMemory
 from autotune.space.configuration import Configuration
@@ -254,6 +254,9 @@ class Runner:
     def _judged(self, trial: Trial, otherwise: tuple[Status, str] = (Status.OK, "")) -> Outcome:
         """The outcome by what was read: past a bound, or as ``otherwise`` says."""
         metrics = trial.estimates(self._settings.confidence)
+        goal = self._goal.name
+        if (shared := self.objective.shared_error) and goal in metrics:
+            metrics[goal] = less_sure(metrics[goal], shared, self._settings.confidence)
         status, message = beyond_bounds(self._metrics, metrics) or otherwise
         return trial.outcome(status, message, metrics=metrics)
 

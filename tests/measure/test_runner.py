@@ -236,65 +236,6 @@ def throttled(value: float) -> Sample:
     return Sample({"time": value}, {"sm_clock_mhz": 900.0}, "throttled", {"device": "hot"})
 
 
-class Sprinter(Tape):
-    """Slower by a tenth when it has settled: after that its readings come from another tape."""
-
-    unsettled = 0.2
-
-    def __init__(self, first: float, later: float) -> None:
-        super().__init__([first * (1 + 0.001 * (i % 3)) for i in range(50)])
-        self.later, self.settled = later, 0
-
-    def settle(self, loaded: Any) -> bool:
-        self.settled += 1
-        self.readings = iter([self.later * (1 + 0.001 * (i % 3)) for i in range(50)])
-        return True
-
-
-@pytest.mark.parametrize("incumbent", [None, Estimate(0.95, 0.94, 0.96, 9)])
-def test_what_may_be_good_is_read_anew_once_it_has_settled(incumbent: Estimate | None) -> None:
-    sprinter = Sprinter(1.0, 1.1)
-    outcome = measure(sprinter, incumbent=incumbent)
-    assert outcome.status is Status.OK and sprinter.settled == 1
-    assert outcome.metrics["time"].value == pytest.approx(1.1, rel=0.01)
-    counted = [r.value for r in outcome.readings if not r.discarded]
-    assert min(counted) >= 1.1
-    looked = [r for r in outcome.readings if r.discarded == "unsettled"]
-    assert bool(looked) == (incumbent is not None)
-
-
-def test_what_is_far_worse_at_first_look_is_not_waited_for() -> None:
-    sprinter = Sprinter(2.0, 2.2)
-    outcome = measure(sprinter, incumbent=Estimate(1.0, 0.99, 1.01, 9))
-    assert outcome.status is Status.PRUNED and sprinter.settled == 0
-    assert outcome.metrics["time"].value == pytest.approx(2.0, rel=0.01)
-
-
-@pytest.mark.parametrize("goal", ["minimize", "maximize"])
-def test_what_is_known_at_first_look_to_be_worse_by_more_than_it_may_be_off_is_rejected(goal: str) -> None:
-    """Five readings are precise, and too few to be worse beyond doubt by the test that looks after each."""
-    value = 1.4 if goal == "minimize" else 0.6
-    sprinter = Sprinter(value, value)
-    metrics = (MetricSpec("time", goal, "s"),)  # type: ignore[arg-type]
-    runner = Runner(sprinter, metrics, SETTINGS)
-    outcome = runner.measure(lambda: CONFIGURATION, 1, Estimate(1.0, 0.99, 1.01, 9))
-    assert outcome.status is Status.PRUNED and sprinter.settled == 0
-    assert "first look" in str(outcome.facts["stopped"])
-
-
-def test_what_is_a_little_worse_at_first_look_may_be_better_in_the_end() -> None:
-    sprinter = Sprinter(1.1, 0.9)
-    outcome = measure(sprinter, incumbent=Estimate(1.0, 0.99, 1.01, 9))
-    assert outcome.status is Status.OK and outcome.metrics["time"].value == pytest.approx(0.9, rel=0.01)
-
-
-def test_without_early_rejection_there_is_no_first_look() -> None:
-    sprinter = Sprinter(5.0, 5.0)
-    outcome = measure(sprinter, replace(SETTINGS, reject=False), Estimate(1.0, 0.99, 1.01, 9))
-    assert outcome.status is Status.OK and sprinter.settled == 1
-    assert not [r for r in outcome.readings if r.discarded == "unsettled"]
-
-
 def test_a_discarded_reading_is_kept_counted_and_taken_again() -> None:
     tape = [throttled(9.0), *noisy()]
     outcome = measure(Tape([1.0, 1.0, *tape]), replace(SETTINGS, max_readings=5))

@@ -54,6 +54,10 @@ on an H100 (700 W) readings of 6 ms came in groups of three or four that agree t
 up to 7 %. Five readings from two groups were known to 0.4 % by themselves, and were 2.5 % off.
 """
 
+WANDER = 0.008
+"""So far trials of one configuration are off then, each of some readings a step apart: a standard deviation
+(57 trials of three products on an H100; 0.015 and more where readings were 6 ms apart)."""
+
 STEPS_A_ROUND = 5
 """That a reading of a finale is the mean of, under such a limit: to be settled takes longer than they do."""
 
@@ -147,6 +151,13 @@ class Monitor:
         self.capped = "power_cap" in reasons_in(seen[-1].throttle_reasons)
         self.warmed = at[-1]
         self._last = self.clock()
+
+    @property
+    def shared_error(self) -> float:
+        """How far readings now may all be off together, as a share: a standard deviation."""
+        if not self.settled:
+            return UNSETTLED / 2
+        return WANDER if self.capped else 0.0
 
     def bridge(self, run: Callable[[], None], seconds: float, reading_seconds: float) -> None:
         """Hand a settled device calls of about ``seconds``, behind a reading that it is still at."""

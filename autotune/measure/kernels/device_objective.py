@@ -225,6 +225,13 @@ class DeviceObjective(KernelObjective):
         """On a GPU the first milliseconds say little: :data:`autotune.measure.gpu.monitor.SETTLING`."""
         return UNSETTLED if self.device.type == "cuda" else 0.0
 
+    @property
+    def shared_error(self) -> float:
+        """On a GPU: before it has settled, and at the limit of its power."""
+        if self.device.type != "cuda":
+            return 0.0
+        return self.monitor.shared_error
+
     def settle(self, loaded: Any) -> bool:
         """Run it until the device stays as it is; not if that was done, or the readings were as long."""
         this = self._round
@@ -232,6 +239,7 @@ class DeviceObjective(KernelObjective):
             return False
         plan = this.timer.plan
         if len(this.times) * plan.batches * plan.calls * this.seconds >= SETTLING.least_seconds:
+            self.monitor.settled = True
             return False
         self._warm_up(this, settle=True)
         this.times.clear()

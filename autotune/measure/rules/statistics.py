@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from statistics import NormalDist
 from typing import Any
@@ -66,6 +67,22 @@ def estimate(values: Sequence[float], confidence: float = 0.95) -> Estimate:
     if ordered[0] > 0:
         low = max(low, 0.0)
     return Estimate(median, min(low, median), max(high, median), n, error)
+
+
+def less_sure(known: Estimate, share: float, confidence: float = 0.95) -> Estimate:
+    """What is known where the readings may all be off together besides.
+
+    ``share`` of the value is the standard deviation of that. A single reading has no interval, and gets none.
+    """
+    shared = share * abs(known.value)
+    if known.n < 2 or not shared or not math.isfinite(known.value):
+        return known
+    half = NormalDist().inv_cdf((1 + confidence) / 2) * shared
+    low = known.value - math.hypot(known.value - known.low, half)
+    high = known.value + math.hypot(known.high - known.value, half)
+    if known.low >= 0:
+        low = max(low, 0.0)
+    return replace(known, low=low, high=high, error=math.hypot(known.error, shared))
 
 
 def relative_half_width(estimate: Estimate) -> float:

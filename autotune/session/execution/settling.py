@@ -54,6 +54,11 @@ class Settling:
         """Whether there are any."""
         return bool(self._events)
 
+    @property
+    def ended(self) -> list[Outcome]:
+        """How the trials have ended that nobody has been told of."""
+        return [event.outcome for event in self._events if isinstance(event, Finished)]
+
     def take(self) -> list[Event]:
         """The events since the last call."""
         events, self._events = self._events, []

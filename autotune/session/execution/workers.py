@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from autotune.measure.objective import Baseline
-from autotune.measure.outcome import Report
+from autotune.measure.outcome import Estimate, Report
 from autotune.measure.pinning import Cores, pin
 from autotune.session.execution.crew import Crew
 from autotune.session.execution.executor import Entrant, Event, Executor, Ticket, nothing
@@ -27,9 +27,11 @@ from autotune.session.execution.lane import Lane
 from autotune.session.execution.settling import Settling
 from autotune.session.execution.slot import Slot
 from autotune.session.execution.waiting import Waiting
+from autotune.session.result import better
 from autotune.session.same_code import Known
 from autotune.space.configuration import Configuration, Value
 from autotune.space.spec import StudySpec
+from autotune.status import Status
 
 
 class WorkerExecutor(Executor):
@@ -153,8 +155,19 @@ class WorkerExecutor(Executor):
                 flight = self._waiting.to_measure.popleft()
                 if flight.preparation is None:
                     self._settling.started(flight, measurer)
-                request = flight.measure_request(self.settings.timeout, self.incumbent)
+                request = flight.measure_request(self.settings.timeout, self._best_so_far())
                 measurer.give(flight, request, self.settings.timeout)
+
+    def _best_so_far(self) -> Estimate | None:
+        """The incumbent, or what has ended since it was set: the next trial is begun before that is told."""
+        best, goal = self.incumbent, self.spec.goals[0]
+        if len(self.spec.goals) > 1 or self.spec.search.early_stopping is not None:
+            return best  # others may be as good in another way, or further on their way
+        for outcome in self._settling.ended:
+            found = outcome.metrics.get(goal.name) if outcome.status is Status.OK else None
+            if found and (best is None or better(goal.goal or "minimize", found.value, best.value)):
+                best = found
+        return best
 
     def _prepare_or_check(self, slot: Slot[Flight]) -> None:
         """Give a preparer what is nearest to being measured."""

@@ -19,6 +19,8 @@ from autotune.measure.gpu.monitor import (
     PIECES_SECONDS,
     POWER_STEP_SECONDS,
     SETTLING,
+    UNSETTLED,
+    WANDER,
     Monitor,
 )
 from autotune.measure.gpu.nvml import open_device
@@ -122,6 +124,18 @@ def test_at_the_limit_of_power_readings_lie_further_apart() -> None:
     ran = device.ran
     monitor.bridge(device.run, 1e-3, 2e-3)
     assert device.ran == ran + round(POWER_STEP_SECONDS / 1e-3)
+
+
+def test_readings_may_be_off_together_before_the_device_has_settled_and_at_the_limit_of_power() -> None:
+    device = Scripted()
+    monitor = monitor_of(device)
+    monitor.warm_up(device.run, device, 1e-3)
+    assert monitor.shared_error == 0
+    monitor.warm_up(device.run, device, 1e-3, settle=False)
+    assert monitor.shared_error == UNSETTLED / 2
+    device.state = replace(GOOD, throttle_reasons=REASONS["power_cap"])
+    monitor.warm_up(device.run, device, 1e-3)
+    assert monitor.shared_error == WANDER
 
 
 def test_a_device_that_settles_has_no_pause_while_the_host_looks_at_it() -> None:

@@ -21,6 +21,7 @@ from autotune.measure.rules.statistics import (
     autocorrelation,
     drift,
     estimate,
+    less_sure,
     relative_half_width,
     student_quantile,
     suspicions,
@@ -232,3 +233,18 @@ def test_many_readings_are_estimated_at_once() -> None:
     assert time.process_time() - began < 5
     half = stats.norm.ppf(0.975) * math.sqrt(50_001) / 2
     assert found.value == 25_000 and (found.high - found.low) / 2 == pytest.approx(half, rel=0.01)
+
+
+def test_an_error_in_common_widens_what_is_known_of_more_than_one_reading() -> None:
+    known = estimate([1.0, 1.01, 1.02, 0.99, 1.0, 1.0])
+    wider = less_sure(known, 0.01)
+    assert wider.value == known.value and wider.n == known.n
+    assert wider.low == pytest.approx(1 - math.hypot(1 - known.low, 0.0196), rel=1e-4)
+    assert wider.high == pytest.approx(1 + math.hypot(known.high - 1, 0.0196), rel=1e-4)
+    assert wider.error == pytest.approx(math.hypot(known.error, 0.01))
+    for unchanged in (estimate([1.0]), known):
+        assert less_sure(unchanged, 0.01 if unchanged.n == 1 else 0.0) == unchanged
+
+
+def test_an_error_in_common_makes_no_time_negative() -> None:
+    assert less_sure(estimate([1.0, 1.0, 1.1]), 3.0).low == 0
