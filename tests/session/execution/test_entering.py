@@ -63,7 +63,7 @@ def test_one_that_dies_or_hangs_while_it_stands_by_costs_no_trial(
     with closing(WorkerExecutor(spec_in(tmp_path, STANDING_BY.replace("...", fault)), {})) as executor:
         submit(executor, 1, 2)
         _, outcomes = collect(executor, 2)
-        assert {str(outcome.status) for outcome in outcomes.values()} == {"ok"}
+        assert {str(outcome.status) for outcome in outcomes.values()} <= {"ok", "pruned"}
         vendor = executor.entrant(Baseline("vendor"), "vendor")
         assert vendor.failure is None and vendor.read(0)
         assert stood(executor) in ([], ["search"]), "the next ones do without, finalists included"
