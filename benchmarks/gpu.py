@@ -125,7 +125,7 @@ def plan(bench: Bench, options: argparse.Namespace) -> list[Part]:
         weights = {"square": 260.0}
         parts += [gemm_part(bench, name, weights.get(name, 110.0), known) for name in options.shapes]
     if "planted" in options.parts and set(options.kernels) & set(PLANTED):
-        parts.append(planted_part(bench, options.kernels, 30.0))
+        parts.append(planted_part(bench, options.kernels, 40.0))
     if "tune" in options.parts:
         parts += [tune_part(bench, name, 13.0) for name in TUNED if name in options.kernels]
     return parts

@@ -142,7 +142,7 @@ def planted_part(bench: Bench, names: Sequence[str], weight: float) -> Part:
             # It had all that time; what it takes beyond that is for its own end.
             found["faults"] = _answer(process, DRY_SECONDS if bench.dry else seconds)
 
-    return Part("planted faults", weight, run, least=bench.least(20.0))
+    return Part("planted faults", weight, run, least=bench.least(35.0))
 
 
 def sticky(bench: Bench, seconds: float) -> dict[str, Any]:

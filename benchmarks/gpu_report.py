@@ -94,7 +94,8 @@ def planted_claims(found: Document) -> list[str]:
         lines.append(_claim("a planted fault is caught every time", f"{len(faults)} faults", text, holds))
     if sticky := found.get("sticky"):
         wrong, right = sticky["wrong"], sticky["right"]
-        holds = bool(wrong and right) and "ok" not in wrong and set(right) == {"ok"}
+        # One that was read and let go as slower was right as well.
+        holds = bool(wrong and right) and "ok" not in wrong and set(right) <= {"ok", "pruned"}
         text = f"{', '.join(wrong) or 'none'}; the others: {', '.join(right) or 'none'}"
         lines.append(_claim("a spoilt context ends the worker, not the search", "cuda-gemm", text, holds))
     return lines

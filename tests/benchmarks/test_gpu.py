@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sqlite3
+import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -12,11 +13,12 @@ from typing import Any
 import pytest
 
 from autotune.measure.gpu.prospects import DRIVER
+from autotune.measure.outcome import Estimate
 from autotune.provenance.device import device_facts, query_gpus
 from autotune.provenance.environment import capture
 from autotune.space.reading.reader import read_spec
 from autotune.space.spec import PythonObjective
-from benchmarks import gpu, gpu_gemm, gpu_kernels, gpu_planted, gpu_plots, gpu_report
+from benchmarks import gpu, gpu_gemm, gpu_kernels, gpu_planted, gpu_plots, gpu_repeat, gpu_report
 from benchmarks.gpu_plan import Done, Findings
 from benchmarks.gpu_search import SPACES, Bench, seconds_text
 
@@ -353,6 +355,27 @@ def test_the_store_is_copied_while_it_is_open(tmp_path: Path) -> None:
     assert sorted(file.name for file in tmp_path.glob("two*")) == ["two.db"]
     with closing(sqlite3.connect(tmp_path / "two.db")) as two:
         assert two.execute("SELECT x FROM t").fetchall() == [(7,)]
+
+
+@no_gpu
+def test_repeating_needs_a_gpu(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["gpu_repeat"])
+    assert gpu_repeat.main() == 2 and DRIVER in capsys.readouterr().err
+
+
+def test_what_is_repeated_is_feasible_and_its_table_has_a_row_for_each() -> None:
+    found = spec()
+    for knobs in gpu_repeat.PRODUCTS.values():
+        assert found.space.configuration({**found.space.default(), **knobs}) in found.space
+    done = [
+        gpu_repeat.Repeat(product, way, Estimate(time, time, time, 5, 0.01 * time), 0.3)
+        for product in gpu_repeat.PRODUCTS
+        for way in gpu_repeat.WAYS
+        for time in (1.00e-4, 1.02e-4)
+    ]
+    rows = gpu_repeat.table(done)[2:]
+    assert len(rows) == len(gpu_repeat.PRODUCTS) * len(gpu_repeat.WAYS)
+    assert all("| 2 | 101 µs | 1.40% | 1.00% | 5.0 | 0.30 |" in row for row in rows)
 
 
 # -- with PyTorch ------------------------------------------------------------------------------

@@ -1,0 +1,135 @@
+"""How far trials of one configuration differ on a GPU, and how far they say that they may.
+
+    python -m benchmarks.gpu_repeat --seconds 60 --out results/h100/repeat.md
+
+Three products of ``triton-gemm`` are taken through whole trials in turn, by two ways to space readings at the
+limit of power: a step of the clock apart, as a search does, and some milliseconds apart. ``differ by`` is the
+standard deviation between the trials of a product, ``claimed`` the mean of the error that a trial states.
+Where the second is far below the first, a search takes luck for merit. Ends with 2 where there is no GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+
+from autotune.measure.gpu import monitor
+from autotune.measure.gpu.prospects import REQUIRED, prospects
+from autotune.measure.load import load_objective
+from autotune.measure.objective import Context
+from autotune.measure.outcome import Estimate
+from autotune.measure.runner import Runner
+from autotune.space.configuration import Value
+from autotune.space.reading.reader import read_spec
+from benchmarks.gpu_search import SPACES, facts, seconds_text
+
+_BASE: Mapping[str, Value] = {"block_m": 128, "block_n": 256, "group": 8, "split_k": 1, "warps": 8}
+PRODUCTS: Mapping[str, Mapping[str, Value]] = {
+    "wide, by descriptors": {**_BASE, "block_k": 64, "stages": 3, "loads": "descriptors", "programs": 1},
+    "wide": {**_BASE, "block_k": 32, "stages": 4, "loads": "pointers"},
+    "the default": {},
+}
+
+WAYS: Mapping[str, float] = {
+    "a step of the clock apart": monitor.POWER_STEP_SECONDS,
+    "some ms apart": monitor.BRIDGE_SECONDS,
+}
+"""By what lies between readings, in seconds."""
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """One trial of one product."""
+
+    product: str
+    way: str
+    known: Estimate
+    took: float
+    """Seconds, the preparation left out."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--out", type=Path, help="where the table is written as well")
+    options = parser.parse_args()
+    missing = [one for one in prospects() if one.name in REQUIRED and not one.available]
+    if missing:
+        for one in missing:
+            print(f"this needs a GPU; missing here: {one.name}: {one.detail}; {one.remedy}", file=sys.stderr)
+        return 2
+    text = "\n".join(table(list(repeats(options.seconds)))) + "\n"
+    print(text)
+    if options.out:
+        options.out.write_text(f"`python -m benchmarks.gpu_repeat --seconds {options.seconds:g}`\n\n{text}")
+    return 0
+
+
+def repeats(seconds: float) -> Iterator[Repeat]:
+    """Trials in turn, for about so many seconds."""
+    spec = read_spec(SPACES / "triton-gemm.yaml", device=facts())
+    with tempfile.TemporaryDirectory(prefix="autotune-repeat-") as folder:
+        context = Context(spec.workload, facts(), Path(folder), 0, None, spec.space.ruled)
+        objective = load_objective(spec.objective, context, spec.metrics)
+        runner = Runner(objective, spec.metrics, spec.measure)
+        runner.stand_by(final=False)
+        made = {
+            name: runner.prepare(spec.space.configuration({**spec.space.default(), **knobs}))[1]
+            for name, knobs in PRODUCTS.items()
+        }
+        until = time.monotonic() + seconds
+        for seed in itertools.count():
+            for (product, prepared), (way, between) in itertools.product(made.items(), WAYS.items()):
+                if time.monotonic() > until:
+                    return
+                with _bridged(between):
+                    began = time.monotonic()
+                    outcome = runner.measure(lambda prepared=prepared: prepared, seed)  # type: ignore[misc]
+                if "time" in outcome.metrics:
+                    yield Repeat(product, way, outcome.metrics["time"], time.monotonic() - began)
+                else:
+                    print(f"{product}: {outcome.status}: {outcome.message}", file=sys.stderr)
+
+
+@contextmanager
+def _bridged(seconds: float) -> Iterator[None]:
+    before = monitor.POWER_STEP_SECONDS
+    monitor.POWER_STEP_SECONDS = seconds
+    try:
+        yield
+    finally:
+        monitor.POWER_STEP_SECONDS = before
+
+
+def table(done: Sequence[Repeat]) -> list[str]:
+    """A row for each product and way."""
+    lines = [
+        "| product | readings | trials | median | differ by | claimed | readings a trial | seconds a trial |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for product, way in itertools.product(PRODUCTS, WAYS):
+        own = [one for one in done if (one.product, one.way) == (product, way)]
+        if len(own) < 2:
+            continue
+        times = np.log([one.known.value for one in own])
+        claimed = fmean(one.known.error / one.known.value for one in own)
+        lines.append(
+            f"| {product} | {way} | {len(own)} | {seconds_text(float(np.exp(np.median(times))))}"
+            f" | {times.std(ddof=1):.2%} | {claimed:.2%} | {fmean(one.known.n for one in own):.1f}"
+            f" | {fmean(one.took for one in own):.2f} |"
+        )
+    return lines
+
+
+if __name__ == "__main__":
+    sys.exit(main())
