@@ -43,3 +43,34 @@ def test_folders_import_only_from_above() -> None:
 
 def test_no_files_need_each_other() -> None:
     TopologicalSorter({module: set(imported(file)) for module, file in FILES.items()}).prepare()
+
+
+def classes(folder: Path) -> Iterator[ast.ClassDef]:
+    for file in sorted(folder.rglob("*.py")):
+        yield from (node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.ClassDef))
+
+
+def methods(one: ast.ClassDef) -> dict[str, list[str]]:
+    """The parameters of each method."""
+    return {m.name: [a.arg for a in m.args.args] for m in one.body if isinstance(m, ast.FunctionDef)}
+
+
+def test_an_objective_that_has_a_private_method_of_its_base_means_it() -> None:
+    """One that happens to have the same name breaks the base, on a GPU perhaps, where no test sees it."""
+    known = {one.name: one for folder in ("autotune/measure", "objectives") for one in classes(ROOT / folder)}
+
+    def above(one: ast.ClassDef) -> Iterator[ast.ClassDef]:
+        for base in (known[b.id] for b in one.bases if isinstance(b, ast.Name) and b.id in known):
+            yield base
+            yield from above(base)
+
+    hidden = [
+        f"{one.name}.{name} has other parameters than {base.name}.{name}"
+        for one in classes(ROOT / "objectives")
+        for base in above(one)
+        for name, parameters in methods(one).items()
+        if name.startswith("_")
+        and not name.startswith("__")
+        and methods(base).get(name, parameters) != parameters
+    ]
+    assert hidden == []

@@ -114,6 +114,17 @@ def compile_kernel(launch: Launch, types: Mapping[str, str], capability: float, 
             raise Infeasible(f"Triton refuses {launch.kernel.__name__}: {_last_lines(error)}") from error
 
 
+def wake(capability: float, cache: Path) -> None:
+    """Have Triton do once what the first kernel of a process waits for: with the keys of its cache it hashes
+    itself, all of it, which takes a third of a second."""
+    compile_kernel(Launch(_nothing, (1,), {}), {}, capability, cache)
+
+
+@triton.jit
+def _nothing():  # type: ignore[no-untyped-def]
+    return
+
+
 def compile_launch(launch: Launch, types: Mapping[str, str], capability: float, cache: Path) -> Binary:
     """Compile it as :func:`compile_kernel` does, and say what is known of it then."""
     start = time.perf_counter()

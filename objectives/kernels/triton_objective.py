@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import torch
 import triton
-from triton_compile import Binary, Launch, compile_kernel, compile_launch
+from triton_compile import Binary, Launch, compile_kernel, compile_launch, wake
 
 from autotune.measure.kernels.device_objective import DeviceObjective
 from autotune.measure.kernels.library_call import LibraryCall
@@ -177,9 +177,10 @@ class TritonObjective(DeviceObjective):
     # -- the way of a configuration ----------------------------------------------------------
 
     def stand_by(self) -> None:
-        """On a GPU also what Triton launches with: on a new machine it is in C, to be compiled first."""
+        """On a GPU also Triton itself, and what it launches with, which on a new machine is compiled from C."""
         super().stand_by()
         if self.device.type == "cuda":
+            wake(*self._target)
             triton.runtime.driver.active.get_current_target()
 
     def prepare(self, configuration: Configuration) -> Prepared:

@@ -22,6 +22,7 @@ from tests.objectives.triton_child import (
     scratch_of_launches,
     tiled,
     wide_arguments,
+    woken,
 )
 
 pytestmark = [pytest.mark.torch, needs_triton]
@@ -46,6 +47,10 @@ def compiler() -> Iterator[ProcessPoolExecutor]:
 
 def small(name: str, **knobs: int) -> Configuration:
     return Configuration({**read_space(name).space.default(), **SMALL[name], **knobs})
+
+
+def test_triton_is_woken_by_a_kernel_of_no_space(compiler: ProcessPoolExecutor, tmp_path: Path) -> None:
+    assert compiler.submit(woken, tmp_path).result() == ["_nothing"]
 
 
 @pytest.mark.parametrize("name", NAMES)
