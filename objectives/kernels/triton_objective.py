@@ -177,7 +177,7 @@ class TritonObjective(DeviceObjective):
     # -- the way of a configuration ----------------------------------------------------------
 
     def stand_by(self) -> None:
-        """On a GPU also Triton itself, and what it launches with, which on a new machine is compiled from C."""
+        """On a GPU also Triton itself, and what it launches with, which on a new machine is in C."""
         super().stand_by()
         if self.device.type == "cuda":
             wake(*self._target)
