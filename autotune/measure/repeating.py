@@ -74,14 +74,18 @@ class Repetition:
         enough = monotonic() + self._share
         decision: Decision | None = None
 
-        def read(incumbent: Estimate | None) -> Decision | None:
-            trial.keep(meter.take(loaded, rng), meter.clock.at)
+        def judge(incumbent: Estimate | None) -> Decision | None:
             now = monotonic()
             late = now + 1.5 * meter.clock.last_seconds > deadline
             return self._decide(trial, incumbent, late, now > enough)
 
+        def read(incumbent: Estimate | None) -> Decision | None:
+            trial.keep(meter.take(loaded, rng), meter.clock.at)
+            return judge(incumbent)
+
         if self._objective.unsettled:
-            decision = self._first_look(trial, loaded, incumbent, read)
+            # Where its readings count, they may be enough now that it has settled.
+            decision = self._first_look(trial, loaded, incumbent, read) or judge(incumbent)
         while decision is None:
             decision = read(incumbent) or self._out_of_reach(trial, incumbent)
         return decision
@@ -104,7 +108,7 @@ class Repetition:
         incumbent: Estimate | None,
         read: Callable[[Estimate | None], Decision | None],
     ) -> Decision | None:
-        """Why it is not to be settled (far worse than the incumbent, say); ``None``: it was."""
+        """Why it is not to be settled: far worse than the incumbent, say. ``None``: it was."""
         decision: Decision | None = None
         first = len(trial.readings)
         asked = incumbent if self._rule.reject else None
@@ -124,8 +128,7 @@ class Repetition:
             )
         if self._objective.settle(loaded):
             trial.set_aside(first, UNSETTLED)
-            return None
-        return decision
+        return None
 
     def _is_clearly_worse(self, trial: Trial, than: Estimate) -> bool:
         """Whether the intervals of what was read and of ``than`` lie apart."""

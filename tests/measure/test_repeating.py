@@ -103,3 +103,22 @@ def test_what_is_worse_by_more_than_readings_may_be_off_together_is_rejected(
     assert outcome.status is status
     assert ("may be off" in str(outcome.facts["stopped"])) == (status is Status.PRUNED)
     assert measure(Unsure(middle), replace(MANY, reject=False), best).status is Status.OK
+
+
+class Slow(Unsure):
+    """Whose readings take so long that it has settled when the first look is over."""
+
+    unsettled = 0.1
+    shared_error = 0.05
+
+    def settle(self, loaded: Any) -> bool:
+        self.shared_error = 0.0
+        return False
+
+
+def test_what_is_enough_for_a_first_look_is_not_enough_behind_it() -> None:
+    settings = replace(MANY, precision=0.01)
+    outcome = measure(Slow(1.05), settings, Estimate(1.0, 0.99, 1.01, 9, 0.005))
+    known = outcome.metrics["time"]
+    assert outcome.status is Status.PRUNED or (known.high - known.low) / 2 <= 0.01 * known.value
+    assert known.n > 5 and not [r for r in outcome.readings if r.discarded == "unsettled"]
