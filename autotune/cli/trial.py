@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +56,7 @@ def describe(store: Store, trial: TrialRecord) -> dict[str, Any]:
         "because": list(reasons.because),
         "expectations": [{**asdict(one), "said": one.say()} for one in reasons.expected],
         "replayed": study.replayed,
+        "units": {metric["name"]: metric["unit"] for metric in study.metrics},
         "metrics": {name: estimate_document(e) for name, e in trial.metrics.items()},
         "readings": [asdict(reading) for reading in store.readings(trial.id)],
         "reports": [asdict(record.report) for record in store.reports_of(trial.id)],
@@ -65,7 +67,6 @@ def describe(store: Store, trial: TrialRecord) -> dict[str, Any]:
 
 
 def say(document: dict[str, Any]) -> str:
-    from autotune.report.numbers import say_count
     from autotune.report.summary import say_knob
     from autotune.report.text import last_lines, visible
 
@@ -81,11 +82,9 @@ def say(document: dict[str, Any]) -> str:
         f"  knob     {_one(name)} = {_one(say_knob(value))}"
         for name, value in document["configuration"].items()
     ]
-    for name, m in document["metrics"].items():
-        interval = f"{m['value']:.6g} [{m['low']:.6g}, {m['high']:.6g}]"
-        lines.append(f"  metric   {name} = {interval}, {say_count(m['n'], 'reading')}")
+    lines += _metrics(document)
     lines += [f"  phase    {name} {seconds:.3f} s" for name, seconds in document["phases"].items()]
-    lines += _readings(document["readings"]) + _curve(document["reports"])
+    lines += _readings(document["readings"], document["units"]) + _curve(document["reports"])
     lines.append(f"  where    worker {document['worker'] or '?'}, environment {document['environment_hash']}")
     lines += _machine(document["environment"] or {}) + _device(document["readings"])
     segment = document["segment"]["document"]
@@ -102,13 +101,27 @@ def _one(text: object) -> str:
     return one_line(text)
 
 
-def _readings(readings: list[dict[str, Any]]) -> list[str]:
+def _metrics(document: dict[str, Any]) -> list[str]:
+    from autotune.report.numbers import say_count, say_gain, say_value
+
+    lines = []
+    for name, m in document["metrics"].items():
+        unit, several = document["units"].get(name, ""), m["n"] > 1
+        known = say_gain(m["value"], m["low"], m["high"], unit) if several else say_value(m["value"], unit)
+        shared = document["facts"].get("shared_error", {}).get(name)
+        together = f", which may all be off by {100 * shared:.2g} %" if shared else ""
+        lines.append(f"  metric   {_one(name)} = {known}, {say_count(m['n'], 'reading')}{together}")
+    return lines
+
+
+def _readings(readings: list[dict[str, Any]], units: Mapping[str, str]) -> list[str]:
     lines = []
     for name in dict.fromkeys(r["metric"] for r in readings):
+        unit = f" ({_one(units[name])})" if units.get(name) else ""
         own = [r for r in readings if r["metric"] == name]
         shown = " ".join(f"{r['value']:.6g}{'*' if r['discarded'] else ''}" for r in own[:MOST_SHOWN])
         more = f" ... {len(own)} in all (--json has them)" if len(own) > MOST_SHOWN else ""
-        lines.append(f"  readings {_one(name)} = {shown}{more}")
+        lines.append(f"  readings {_one(name)}{unit} = {shown}{more}")
     why = dict.fromkeys(_one(r["discarded"]) for r in readings if r["discarded"])
     return [*lines, *([f"           * does not count: {', '.join(why)}"] if why else [])]
 

@@ -256,6 +256,7 @@ class Runner:
         metrics = trial.estimates(self._settings.confidence)
         goal = self._goal.name
         if (shared := self.objective.shared_error) and goal in metrics:
+            trial.facts |= {"shared_error": {goal: shared}}
             metrics[goal] = less_sure(metrics[goal], shared, self._settings.confidence)
         status, message = beyond_bounds(self._metrics, metrics) or otherwise
         return trial.outcome(status, message, metrics=metrics)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from autotune.cli.trial import MOST_SHOWN, _curve, _device, _machine, _readings
+from autotune.cli.trial import MOST_SHOWN, _curve, _device, _machine, _metrics, _readings
 
 
 def reports(n: int) -> list[dict[str, Any]]:
@@ -25,19 +25,33 @@ def test_a_metric_that_comes_and_goes_is_shown_where_it_was() -> None:
 
 def test_readings_stand_by_metric_and_what_does_not_count_is_explained() -> None:
     """They had stood in one row, seconds and bytes in turn, with a star that nothing explained."""
-    assert _readings([]) == []
+    assert _readings([], {}) == []
     taken = [
         {"metric": name, "value": value + i, "discarded": "warm-up" if i == 0 else ""}
         for i in range(3)
         for name, value in (("time", 0.5), ("bytes", 64))
     ]
-    assert _readings(taken) == [
-        "  readings time = 0.5* 1.5 2.5",
+    assert _readings(taken, {"time": "s", "bytes": ""}) == [
+        "  readings time (s) = 0.5* 1.5 2.5",
         "  readings bytes = 64* 65 66",
         "           * does not count: warm-up",
     ]
-    (line,) = _readings([{"metric": "time", "value": 1.0, "discarded": ""}] * (MOST_SHOWN + 1))
+    (line,) = _readings([{"metric": "time", "value": 1.0, "discarded": ""}] * (MOST_SHOWN + 1), {})
     assert line.endswith(f" ... {MOST_SHOWN + 1} in all (--json has them)")
+
+
+def test_a_metric_has_its_unit_and_what_its_readings_have_in_common() -> None:
+    """``rate = 20.3257`` had stood there without either."""
+    estimate = {"value": 2.5e-4, "low": 2.4e-4, "high": 2.6e-4, "n": 5}
+    document = {
+        "metrics": {"time": estimate, "error": {"value": 0.5, "low": 0.5, "high": 0.5, "n": 1}},
+        "units": {"time": "s"},
+        "facts": {"shared_error": {"time": 0.008}},
+    }
+    assert _metrics(document) == [
+        "  metric   time = 250 us [240, 260], 5 readings, which may all be off by 0.8 %",
+        "  metric   error = 0.5, 1 reading",
+    ]
 
 
 def test_a_gpu_is_named_before_the_processor_beside_it() -> None:
