@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from textwrap import shorten
 
 from autotune.measure.outcome import MISTAKE, SAME_CODE_AS, SURE
@@ -68,14 +68,7 @@ def _configuration(result: Result) -> list[str]:
 
 def say_knob(value: Value) -> str:
     """A knob's value on one line."""
-    simple = plain(value)
-    if isinstance(simple, bool):
-        return "true" if simple else "false"
-    if isinstance(simple, list):
-        return ", ".join(map(shown, simple))
-    if isinstance(simple, Mapping):
-        return ", ".join(f"{shown(item)}: {shown(place)}" for item, place in simple.items())
-    return shown(simple)
+    return shown(plain(value))
 
 
 def _metrics(result: Result) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 
 MOST_OF_A_NAME = 120
 """Characters of a name or a value that are shown."""
@@ -35,15 +36,29 @@ def one_line(text: object, most: int = MOST_OF_A_NAME) -> str:
 
 
 def shown(value: object) -> str:
-    """A value that may be a text of any kind, on a line: one whose blanks would not be seen is quoted."""
+    """A value on a line: items of a list, pairs of a mapping; a text with blanks that nobody sees is quoted."""
+    if value is None:
+        return "(none)"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{shown(name)}: {shown(item)}" for name, item in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(shown, value))
     words = str(value)
     plain = words and " ".join(words.split()) == words
     return visible(words if plain else json.dumps(words, ensure_ascii=False))
 
 
 def side_by_side(one: object, other: object, most: int = MOST_OF_A_NAME) -> tuple[str, str]:
-    """Two values that differ, each on a line; long ones that begin alike from shortly before they part."""
-    words, others = ("(none)" if value is None else shown(value) for value in (one, other))
+    """Two values that differ, each on a line; long ones that begin alike from shortly before they part.
+
+    Of two mappings only what differs is shown.
+    """
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        apart = [name for name in {**one, **other} if one.get(name) != other.get(name)]
+        one, other = ({name: side.get(name) for name in apart} for side in (one, other))
+    words, others = shown(one), shown(other)
     cut, cut_other = one_line(words, most), one_line(others, most)
     if cut != cut_other or words == others:
         return cut, cut_other

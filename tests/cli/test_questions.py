@@ -202,7 +202,7 @@ def test_a_bound_that_differs_is_named_with_its_metric(tmp_path: Path) -> None:
     found = document(diff, "bounded#1", "bounded#2", "--store", file)["parts"]["study"]
     assert found == {"metric error": {"one": {"at_most": 0.5}, "other": {"at_most": 0.25}}}
     said = call(diff, "bounded#1", "bounded#2", "--store", file).stdout
-    assert "metric error: {'at_most': 0.5} -> {'at_most': 0.25}" in said
+    assert "metric error: at_most: 0.5 -> at_most: 0.25" in said
 
 
 def test_studies_with_opposite_goals_are_not_compared(tmp_path: Path) -> None:

@@ -74,3 +74,16 @@ def test_two_long_values_are_cut_where_they_can_be_told_apart() -> None:
     assert side_by_side(4, "", 60) == ("4", '""')
     assert [len(text) for text in side_by_side("a" * 99, "b" * 99, 60)] == [60, 60]
     assert side_by_side("a" * 99, "a" * 99, 60)[0] == one_line("a" * 99, 60)
+
+
+def test_flags_lists_and_assignments_are_no_python() -> None:
+    """``{'conv1': 'a', 'conv2': 'b'} -> {...}`` had stood in a diff, cut off before what differed."""
+    assert [shown(value) for value in (True, [1, "a b"], {"conv1": "gpu", "conv2": False})] == [
+        "true",
+        "1, a b",
+        "conv1: gpu, conv2: false",
+    ]
+    places = {f"layer{i}": "cpu" for i in range(20)}
+    assert side_by_side(places, places | {"layer17": "gpu"}) == ("layer17: cpu", "layer17: gpu")
+    assert side_by_side({"a": 1}, {"b": 1}) == ("a: 1, b: (none)", "a: (none), b: 1")
+    assert side_by_side({"a": 1}, None) == ("a: 1", "(none)")
