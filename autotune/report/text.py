@@ -36,7 +36,7 @@ def one_line(text: object, most: int = MOST_OF_A_NAME) -> str:
 
 
 def shown(value: object) -> str:
-    """A value on a line: items of a list, pairs of a mapping; a text with blanks that nobody sees is quoted."""
+    """A value on a line: items of a list, pairs of a mapping. A text whose blanks nobody sees is quoted."""
     if value is None:
         return "(none)"
     if isinstance(value, bool):
