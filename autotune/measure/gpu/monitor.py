@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -68,8 +68,9 @@ AWAKE_SECONDS = 1.0
 """A device that has been idle for longer than this is warmed up from the beginning."""
 
 AWAKE_CLOCK, AWAKE_USE = 0.9, 30
-"""Unless it was not idle: others kept its clock at this share of the steady one, and in use for so many per
-cent of the time. So do the entrants of a finale, each of which would warm it up from the beginning else."""
+"""Unless it was not idle: others kept its clock at this share of the steady one, or its power at the limit, and
+it in use for so many per cent of the time. So do the entrants of a finale, each of which would warm it up from
+the beginning else."""
 
 PAUSE_SECONDS = 0.5
 """After a reading that was discarded: what throttles a device does not pass at once."""
@@ -140,7 +141,7 @@ class Monitor:
         begun = self.clock()
         if self.settled and seconds < LONG_READING_SECONDS:
             hand_over()
-        while not rule.done(at, times, [conditions.sm_clock_mhz for conditions in seen]):
+        while not _long_enough(rule, at, times, seen):
             hand_over()
             piece = len(seen)
             events.wait(marks[piece + 1])
@@ -148,7 +149,7 @@ class Monitor:
             times.append(events.elapsed(marks[piece], marks[piece + 1]) / count)
             seen.append(self._conditions())
         self.steady_mhz = seen[-1].sm_clock_mhz
-        self.capped = "power_cap" in reasons_in(seen[-1].throttle_reasons)
+        self.capped = _is_capped(seen[-1])
         self.warmed = at[-1]
         self._last = self.clock()
 
@@ -187,8 +188,10 @@ class Monitor:
         return self.clock() - self._last > AWAKE_SECONDS and not self._kept_awake()
 
     def _kept_awake(self) -> bool:
-        clock, steady = self._conditions().sm_clock_mhz, self.steady_mhz
-        if self.watcher is None or clock is None or not steady or clock < AWAKE_CLOCK * steady:
+        conditions, steady = self._conditions(), self.steady_mhz
+        clock = conditions.sm_clock_mhz
+        high = clock is not None and bool(steady) and clock >= AWAKE_CLOCK * (steady or 0.0)
+        if self.watcher is None or not (high or _is_capped(conditions)):
             return False
         return (self.watcher.utilisation() or 0) >= AWAKE_USE
 
@@ -220,3 +223,16 @@ class Monitor:
 
     def _conditions(self) -> Conditions:
         return self.watcher.conditions() if self.watcher is not None else Conditions()
+
+
+def _is_capped(conditions: Conditions) -> bool:
+    return "power_cap" in reasons_in(conditions.throttle_reasons)
+
+
+def _long_enough(
+    rule: WarmUp, at: Sequence[float], times: Sequence[float], seen: Sequence[Conditions]
+) -> bool:
+    """Whether a warm-up may end. At the limit of power it does not wait for a rest that never comes."""
+    if at and at[-1] >= max(rule.least_seconds, SETTLING.least_seconds) and _is_capped(seen[-1]):
+        return True
+    return rule.done(at, times, [conditions.sm_clock_mhz for conditions in seen])

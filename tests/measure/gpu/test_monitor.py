@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -126,6 +127,22 @@ def test_at_the_limit_of_power_readings_lie_further_apart() -> None:
     assert device.ran == ran + round(POWER_STEP_SECONDS / 1e-3)
 
 
+def test_at_the_limit_of_power_nobody_waits_for_a_steady_clock() -> None:
+    """It had been waited for for up to a second, in vain: the clock is set anew again and again."""
+    device = Scripted(replace(GOOD, throttle_reasons=REASONS["power_cap"]))
+    clocks = itertools.count(1980.0, -15.0)
+    device.looks = lambda: setattr(device, "state", replace(device.state, sm_clock_mhz=next(clocks)))
+    monitor = monitor_of(device)
+    monitor.warm_up(device.run, device, 1e-3)
+    start = device.now
+    monitor.warm_up(device.run, device, 1e-3)
+    assert SETTLING.least_seconds <= device.now - start < SETTLING.least_seconds + 3 * PIECES_SECONDS
+    device.state = GOOD
+    start = device.now
+    monitor.warm_up(device.run, device, 1e-3)
+    assert device.now - start >= SETTLING.most_seconds
+
+
 def test_readings_may_be_off_together_before_the_device_has_settled_and_at_the_limit_of_power() -> None:
     device = Scripted()
     monitor = monitor_of(device)
@@ -158,16 +175,25 @@ def test_a_limit_of_power_that_acts_while_it_is_read_is_no_throttling() -> None:
 
 
 @pytest.mark.parametrize(
-    ("used", "mhz", "asleep"), [(80, 1980, False), (5, 1980, True), (80, 345, True), (80, None, True)]
+    ("used", "mhz", "capped", "asleep"),
+    [
+        (80, 1980, False, False),
+        (5, 1980, False, True),
+        (80, 345, False, True),
+        (80, None, False, True),
+        (80, 1395, True, False),
+        (5, 1395, True, True),
+    ],
 )
 def test_a_device_that_others_kept_busy_is_not_warmed_up_from_the_beginning(
-    used: int, mhz: float | None, asleep: bool
+    used: int, mhz: float | None, capped: bool, asleep: bool
 ) -> None:
     device = Scripted()
     monitor = monitor_of(device)
     monitor.warm_up(device.run, device, 1e-3)
     device.now += 2 * AWAKE_SECONDS
-    device.used, device.state = used, replace(GOOD, sm_clock_mhz=mhz)
+    reasons = REASONS["power_cap"] if capped else 0
+    device.used, device.state = used, replace(GOOD, sm_clock_mhz=mhz, throttle_reasons=reasons)
     assert monitor.asleep == asleep
     start = device.now
     device.state = GOOD
