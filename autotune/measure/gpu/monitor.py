@@ -68,9 +68,9 @@ AWAKE_SECONDS = 1.0
 """A device that has been idle for longer than this is warmed up from the beginning."""
 
 AWAKE_CLOCK, AWAKE_USE = 0.9, 30
-"""Unless it was not idle: others kept its clock at this share of the steady one, or its power at the limit, and
-it in use for so many per cent of the time. So do the entrants of a finale, each of which would warm it up from
-the beginning else."""
+"""Unless it was not idle: others kept its clock at this share of the steady one, or its power at the limit,
+and it in use for so many per cent of the time. So do the entrants of a finale, each of which would warm it up
+from the beginning else."""
 
 PAUSE_SECONDS = 0.5
 """After a reading that was discarded: what throttles a device does not pass at once."""
