@@ -213,7 +213,7 @@ class DeviceObjective(KernelObjective):
         this, monitor = self._round, self.monitor
         if self.device.type == "cuda" and (fresh or monitor.asleep):
             self._warm_up(this, settle=self.final)
-        steps = STEPS_A_ROUND if self.final and monitor.capped and this.times else 1
+        steps = STEPS_A_ROUND if self.final and monitor.capped else 1
         watched = monitor.watch(lambda: statistics.fmean(self._read_once(this) for _ in range(steps)))
         this.times.append(watched.seconds)
         values = {"time": watched.seconds, **self._energy(this)}

@@ -17,6 +17,7 @@ from autotune.measure.objective import Context
 from autotune.measure.outcome import Estimate, Outcome
 from autotune.measure.readings import Sample
 from autotune.measure.runner import Runner
+from autotune.space.configuration import Configuration
 from autotune.space.spec import MeasureSettings, MetricSpec
 from autotune.status import Status
 from tests.measure.gpu.power_limited import PowerLimitedGpu, Work
@@ -134,3 +135,17 @@ def test_the_hopeless_one_is_rejected_before_it_has_settled(trials: Trials) -> N
     assert outcome.status is Status.PRUNED
     assert not [r for r in outcome.readings if r.discarded == "unsettled"]
     assert gpu.now - start < monitor.SETTLING.least_seconds
+
+
+def test_each_reading_of_a_finale_is_of_several_steps_of_the_clock(trials: Trials) -> None:
+    """Whether one warms the caches before it depends on how long the last took; what is counted does not."""
+    simulated: Simulated = trials.runner.objective  # type: ignore[assignment]
+    taken: list[int] = []
+    read = simulated._read_once
+    simulated._read_once = lambda this: (taken.append(1), read(this))[1]  # type: ignore[method-assign]
+    assert trials.runner.enter(Configuration({}), lambda: HUNGRY, 0).status is Status.OK
+    for seed in range(4):
+        taken.clear()
+        outcome = trials.runner.read(seed)
+        assert len(taken) == monitor.STEPS_A_ROUND * len([r for r in outcome.readings if r.metric == "time"])
+        assert counted(outcome) == pytest.approx([PowerLimitedGpu().steady_seconds(HUNGRY)], rel=0.015)
