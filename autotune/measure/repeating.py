@@ -143,9 +143,10 @@ class Repetition:
         if not values:
             trial.must_go_on(late)
             return None
-        # Beside what all readings have in common, to know their middle better hardly helps.
-        precision = max(self._settings.precision, COMMON * self._objective.shared_error)
-        rule = replace(self._rule, precision=precision)
+        rule = self._rule
+        if (enough := COMMON * self._objective.shared_error) > rule.precision:
+            # Beside what all readings have in common, to know their middle better hardly helps.
+            rule = replace(rule, precision=enough)
         decision = rule.decide(values, incumbent, self._goal.goal or "minimize")
         if decision.stop:
             return decision
