@@ -24,25 +24,29 @@ from autotune.errors import InputError, Problem
     default="",
     help="A list or function of the source to read in the place of what the decorator names.",
 )
+@click.option("--run", is_flag=True, help="Import the source, and take the configurations that it makes.")
 @click.option("--force", is_flag=True, help="Write over SPACE where it exists.")
 @json_option
-def command(file: Path, output: Path | None, kernel: str, configs: str, force: bool, as_json: bool) -> int:
+def command(
+    file: Path, output: Path | None, kernel: str, configs: str, run: bool, force: bool, as_json: bool
+) -> int:
     """Make a space.yaml from FILE: a Python source with triton.autotune (.py), or a T1 file (.json).
 
-    The source is read and never run. What is not understood is an error that names its place.
+    The source is read, and run only with --run. What is not understood is an error that names its place.
     """
-    from autotune.interop.space_files import kernel_tuner_t1, triton_configs
+    from autotune.interop.space_files import kernel_tuner_t1, triton_configs, triton_run
     from autotune.interop.space_files.exact_rules import combinations
     from autotune.report.numbers import say_count
 
     space = output or Path(file.stem + ".yaml")
     refuse_existing(space, force)
     if file.suffix == ".json":
-        if kernel or configs:
-            raise InputError("--kernel and --configs are for Python sources: a T1 file has one kernel")
+        if kernel or configs or run:
+            raise InputError("--kernel, --configs and --run are for Python sources: a T1 file has one kernel")
         converted = kernel_tuner_t1.convert(file)
     elif file.suffix == ".py":
-        converted = triton_configs.convert(file, kernel, configs, space)
+        convert = triton_run.convert if run else triton_configs.convert
+        converted = convert(file, kernel, configs, space)
     else:
         raise InputError(Problem(f"{file} is of no known kind", expected="a .py or a .json file"))
     write_text(space, converted.text())

@@ -57,7 +57,7 @@ def test_what_cannot_be_converted_is_said(tmp_path: Path) -> None:
         (["kernels.py"], "nothing here is decorated with triton.autotune"),
         (["notes.txt"], "notes.txt is of no known kind"),
         (["T1.json"], "this is no T1 file"),
-        (["T1.json", "--kernel", "add"], "--kernel and --configs are for Python sources"),
+        (["T1.json", "--kernel", "add"], "--kernel, --configs and --run are for Python sources"),
         (["missing.py"], "there is no such file"),
     ):
         done = autotune(tmp_path, "convert", *arguments)

@@ -41,8 +41,9 @@ def parsed(text: str, mode: Literal["exec", "eval"]) -> ast.AST:
 class Module:
     """A Python source as text.
 
-    ``calls`` says what calls of further functions come to, by their last name; ``known`` what names stand for
-    that only running the source tells, such as ``os.environ``.
+    ``calls`` says what calls of further functions come to, by their last name; ``known`` what imported
+    names stand for that only running the source tells, such as ``os.environ``. ``otherwise`` is what to do
+    about a source that is not understood.
     """
 
     def __init__(
@@ -51,11 +52,13 @@ class Module:
         file: str,
         calls: Mapping[str, Call],
         known: Mapping[str, Known] = MappingProxyType({}),
+        otherwise: str = "",
     ) -> None:
         self.tree = tree
         self.file = file
         self.calls = calls
         self.known = known
+        self.otherwise = otherwise
         self.renamed: Mapping[str, str] = dict(_renamed(tree))
         self._changes = Changes(tree.body)
         self._values: Scope = {}
@@ -69,7 +72,7 @@ class Module:
         text = ast.unparse(node)
         where = Location(self.file, getattr(node, "lineno", 0), getattr(node, "col_offset", -1) + 1)
         message = f"{shorten(text)!r} is not understood" + (f": {why}" if why else "")
-        return InputError(Problem(message, where, UNDERSTOOD, hint))
+        return InputError(Problem(message, where, UNDERSTOOD, hint or self.otherwise))
 
     def value(self, node: ast.expr, before: ast.AST | None = None) -> Any:
         """What ``node`` comes to where ``before`` stands in the source; at its end without."""
@@ -86,11 +89,18 @@ class Module:
 
     def _statements(self, before: ast.AST | None) -> list[ast.stmt]:
         """Those that have run when ``before`` is met; all for one in a function, which runs whenever."""
-        for index, statement in enumerate(self.tree.body):
-            if before is not None and any(node is before for node in ast.walk(statement)):
-                body = statement.body if isinstance(statement, ast.FunctionDef) else []
-                inside = any(node is before for one in body for node in ast.walk(one))
-                return self.tree.body if inside else self.tree.body[:index]
+        run: list[ast.stmt] = []
+        body = self.tree.body
+        while before is not None and (on_the_way := _first_with(before, body)) is not None:
+            if isinstance(on_the_way, ast.FunctionDef) and _first_with(before, on_the_way.body):
+                return self.tree.body
+            run += body[: body.index(on_the_way)]
+            # What stands in a branch is met where that is taken, whatever its condition asks.
+            branches = [on_the_way.body, on_the_way.orelse] if isinstance(on_the_way, ast.If) else []
+            inner = next((branch for branch in branches if _first_with(before, branch)), None)
+            if inner is None:
+                return run
+            body = inner
         return self.tree.body
 
     def _run(self, statement: ast.stmt) -> None:
@@ -126,6 +136,8 @@ class Module:
             return self._values[name]
         why = f"this file assigns nothing to {name} before, outside of functions and classes"
         if name in self._failed:
+            if name in self.known:
+                return self.known[name]()
             why = "it is imported"
         raise self.not_understood(node, why)
 
@@ -187,6 +199,11 @@ class Module:
         self._steps += 1
         if self._steps > MOST_STEPS:
             raise self.not_understood(node, f"it takes more than {MOST_STEPS:,} steps")
+
+
+def _first_with(node: ast.AST, statements: Iterable[ast.stmt]) -> ast.stmt | None:
+    """The one of ``statements`` that ``node`` is, or stands in."""
+    return next((one for one in statements if any(part is node for part in ast.walk(one))), None)
 
 
 def _renamed(tree: ast.Module) -> Iterator[tuple[str, str]]:

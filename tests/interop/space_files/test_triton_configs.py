@@ -250,3 +250,36 @@ def test_a_path_that_utf_8_does_not_have_is_refused(tmp_path: Path) -> None:
     folder.mkdir()
     with pytest.raises(InputError, match="its path is none that a space file can hold"):
         convert(write(folder, LISTED), output=tmp_path / "space.yaml").text()
+
+
+BRANCHES = """
+from elsewhere import has_triton, IS_AMD
+
+WARPS = [2] if IS_AMD else [4, 8]
+if has_triton():
+    import triton
+    SIZES = [64, 128]
+    if IS_AMD:
+        SIZES = [32]
+    @triton.autotune(configs=[triton.Config({"A": a}, num_warps=w) for a in SIZES for w in WARPS], key=[])
+    @triton.jit
+    def kernel(x, A):
+        pass
+    SIZES = []
+else:
+    SIZES = ()
+"""
+
+
+def test_what_a_branch_assigns_is_known_to_the_kernel_in_it(tmp_path: Path) -> None:
+    """And a flag that tells devices apart is assumed also where it is imported."""
+    converted = convert(write(tmp_path, BRANCHES))
+    assert len(converted.checked().feasible) == 4
+    assert converted.notes == ("IS_AMD was taken to be false.",)
+
+
+def test_an_option_in_the_dictionary_is_no_knob(tmp_path: Path) -> None:
+    """Triton's own values of the options go before those of the dictionary."""
+    source = LISTED.replace('"BLOCK_K": 32}', '"BLOCK_K": 32, "num_warps": 2}')
+    with pytest.raises(InputError, match=r"kernels.py:11:9: num_warps stands in the dictionary"):
+        convert(write(tmp_path, source))

@@ -1,0 +1,182 @@
+"""A list of ``triton.Config`` as a space: however the list was found, in a text or by running it.
+
+The knobs are the names in the configurations, ``num_warps`` and ``num_stages``; ``num_ctas`` and ``maxnreg``
+where a configuration sets them. The constraints leave exactly the configurations of the list. The names in
+``key`` become the workload.
+"""
+
+from __future__ import annotations
+
+import os
+import reprlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+from autotune.errors import InputError, Location, Problem, nearest, shorten
+from autotune.interop.space_files.exact_rules import combinations, exact_rules
+from autotune.interop.space_files.space_text import Converted, can_be_written
+from autotune.space.configuration import Value
+from autotune.space.knobs.values import key as value_key
+
+OPTIONS: Mapping[str, Value | None] = {"num_warps": 4, "num_stages": 3, "num_ctas": 1, "maxnreg": None}
+"""What Triton takes where a configuration does not say; ``maxnreg: None`` is no limit, here written 0."""
+
+ALWAYS = ("num_warps", "num_stages")
+"""Options that are knobs even where no configuration says them: they matter to every kernel."""
+
+WORKLOAD = 1024
+"""Stands for a size that only a call of the kernel tells."""
+
+MOST_RULES = 500
+"""More constraints than this nobody reads, and they take longer to test than they spare."""
+
+_Kernel = TypeVar("_Kernel")
+
+
+@dataclass(frozen=True)
+class Config:
+    """A ``triton.Config``."""
+
+    PUBLIC: ClassVar[tuple[str, ...]] = ("kwargs", *OPTIONS)
+
+    kwargs: Mapping[str, Any]
+    options: Mapping[str, Any]
+    where: Location = field(compare=False)
+    pre_hook: bool = False
+
+    @property
+    def num_warps(self) -> Any:
+        return self.options["num_warps"]
+
+    @property
+    def num_stages(self) -> Any:
+        return self.options["num_stages"]
+
+    @property
+    def num_ctas(self) -> Any:
+        return self.options["num_ctas"]
+
+    @property
+    def maxnreg(self) -> Any:
+        return self.options["maxnreg"]
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A kernel and the configurations that its ``triton.autotune`` goes over."""
+
+    kernel: str
+    line: int
+    """Of the decorator, in the file that was read."""
+    configs: Sequence[Config]
+    keys: Sequence[str]
+    notes: Sequence[str]
+
+
+def chosen(kernel: str, found: Mapping[str, _Kernel], file: Path) -> _Kernel:
+    """The kernel that is meant: the only one that was ``found`` in ``file``, or the one called ``kernel``."""
+    where = Location(str(file))
+    if not found:
+        hint = "it converts the configs of @triton.autotune(...), or a T1 file (.json)"
+        raise InputError(Problem("nothing here is decorated with triton.autotune", where, hint=hint))
+    names = ", ".join(found)
+    if kernel:
+        if kernel not in found:
+            raise InputError(Problem(f"there is no kernel {kernel!r}", where, names, nearest(kernel, found)))
+        return found[kernel]
+    if len(found) > 1:
+        raise InputError(Problem(f"there are {len(found)} kernels", where, f"--kernel, one of {names}"))
+    return next(iter(found.values()))
+
+
+def not_translated(word: str, line: int = 0) -> str:
+    """The note that an argument of ``triton.autotune`` has no place in a space."""
+    advice = "write what it prunes as constraints" if word == "prune_configs_by" else "it is left out"
+    place = f" on line {line}" if line else ""
+    return f"{word}{place} is not translated: {advice}."
+
+
+def names_in(keys: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
+    """Those of ``keys`` that can be arguments of a kernel, and notes on the others."""
+    strange = [name for name in keys if not name.isidentifier()]
+    notes = [f"key {name!r} is no name of an argument: it is left out." for name in strange]
+    return tuple(name for name in keys if name not in strange), notes
+
+
+def space_of(listed: Listed, file: Path, output: Path | None = None) -> Converted:
+    """The space of what is ``listed`` in ``file``. ``output`` is where the space file will lie."""
+    notes = list(listed.notes)
+    if any(config.pre_hook for config in listed.configs):
+        notes.append("the pre_hook of configurations is left out.")
+    rows = _rows(listed.configs)
+    unique = {tuple(map(value_key, row.values())): row for row in rows}
+    if len(unique) < len(rows):
+        notes.append(f"the list repeats itself: of its {len(rows)}, {len(unique)} are different.")
+    knobs = {name: _ordered([row[name] for row in unique.values()]) for name in rows[0]}
+    constraints = exact_rules(knobs, [tuple(row.values()) for row in unique.values()])
+    most, number = combinations(knobs), len(unique)
+    if len(constraints) > MOST_RULES:
+        constraints = []
+        notes.append(f"no short rules leave just the {number:,} configurations of the list: all are in.")
+    about = f"The configurations of triton.autotune for {listed.kernel} ({file.name}:{listed.line}): "
+    about += f"{number:,} of {most:,} combinations. The default is the first of the list."
+    about += " To search all combinations, take the constraints away." if constraints else ""
+    return Converted(
+        name=listed.kernel,
+        about=about,
+        objective=f"{_beside(file, output)}:{listed.kernel}",
+        knobs=knobs,
+        default=rows[0],
+        constraints=constraints,
+        workload=dict.fromkeys(listed.keys, WORKLOAD),
+        notes=tuple(dict.fromkeys(notes)),
+        file=str(file),
+    )
+
+
+def _rows(configs: Sequence[Config]) -> list[dict[str, Value]]:
+    """A value for each knob, by configuration."""
+    first = configs[0]
+    problems = []
+    for config in configs:
+        if clash := [name for name in config.kwargs if name in OPTIONS]:
+            message = f"{clash[0]} stands in the dictionary, where Triton takes no notice of it"
+            expected = f"triton.Config({{...}}, {clash[0]}=...)"
+            problems.append(Problem(message, config.where, expected))
+        if config.kwargs.keys() != first.kwargs.keys():
+            differing = ", ".join(sorted(config.kwargs.keys() ^ first.kwargs.keys()))
+            message = f"this configuration and the first one do not set the same names: {differing}"
+            problems.append(Problem(message, config.where, "the same names in every configuration"))
+    if problems:
+        raise InputError(problems)
+    said = [name for name in OPTIONS if any(config.options[name] != OPTIONS[name] for config in configs)]
+    options = [name for name in OPTIONS if name in ALWAYS or name in said]
+    return [
+        {
+            **{name: _scalar(config, name, value) for name, value in config.kwargs.items()},
+            **{name: _scalar(config, name, config.options[name] or 0) for name in options},
+        }
+        for config in configs
+    ]
+
+
+def _scalar(config: Config, name: str, value: Any) -> Value:
+    if isinstance(value, (bool, int, float, str)) and can_be_written(value):
+        return value
+    message = f"{name} is {shorten(reprlib.repr(value))}"
+    raise InputError(Problem(message, config.where, "a finite number, a flag or a text"))
+
+
+def _ordered(values: Sequence[Value]) -> list[Value]:
+    """Each once; numbers in their order."""
+    unique = list({value_key(value): value for value in values}.values())
+    if all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in unique):
+        return sorted(unique)  # type: ignore[type-var]  # they are numbers
+    return unique
+
+
+def _beside(file: Path, output: Path | None) -> str:
+    """``file`` as a space file at ``output`` names it."""
+    return os.path.relpath(file.absolute(), (output or file).absolute().parent)
