@@ -10,6 +10,7 @@ from autotune.report.nearest_to_bounds import nearest_to_bounds
 from autotune.report.numbers import say_count, say_estimate, say_gain, say_ratio, say_value
 from autotune.report.text import shown
 from autotune.report.throughput import disagreement
+from autotune.session.answers import default_in
 from autotune.session.budget import out_of_patience
 from autotune.session.oversubscribed import say_oversubscribed
 from autotune.session.result import EXHAUSTED, INTERRUPTED, Comparison, Result
@@ -19,6 +20,9 @@ from autotune.space.spec import Budget, ratio_title
 from autotune.status import Status
 from autotune.store.databases.address import IN_MEMORY
 from autotune.store.records import TrialRecord
+
+MOST_KNOBS = 24
+"""That are printed without regard to the default."""
 
 
 def summarize(
@@ -61,9 +65,15 @@ def headline(result: Result) -> str:
 
 
 def _configuration(result: Result) -> list[str]:
+    """The knobs of the answer; where they are too many to be read, those that the default has otherwise."""
     assert result.best is not None
-    width = max(map(len, result.best), default=0)
-    return [f"  {name:{width}}  {say_knob(value)}" for name, value in result.best.items()]
+    named, more = dict(result.best), []
+    default = default_in(result.study) if len(named) > MOST_KNOBS else None
+    if default is not None:
+        named = {name: v for name, v in named.items() if name not in default or default[name] != v}
+        more = [f"  and {say_count(len(result.best) - len(named), 'knob')} as in the default"]
+    width = max(map(len, named), default=0)
+    return [*(f"  {name:{width}}  {say_knob(value)}" for name, value in named.items()), *more]
 
 
 def say_knob(value: Value) -> str:

@@ -72,11 +72,18 @@ def _default(metric: MetricSpec, runs: Sequence[TrialRecord]) -> Estimate | None
 
 def _searched_default(store: Store, study: StudyRecord) -> list[TrialRecord]:
     """The trial of the default while searching, where there was one."""
-    try:
-        default = space_from_document(study.document["space"]).default()
-    except (InputError, KeyError):  # it is not in the space, or the study was written by something else
+    default = default_in(study)
+    if default is None:
         return []
     return store.numbered(study.id, [*store.numbers_of(study.id, [default.hash]).values()])
+
+
+def default_in(study: StudyRecord) -> Configuration | None:
+    """The default of its space; ``None`` where that is not feasible, or something else wrote the study."""
+    try:
+        return space_from_document(study.document["space"]).default()
+    except (InputError, KeyError):
+        return None
 
 
 def _defaults_of(store: Store, verdict: VerdictRecord) -> list[TrialRecord]:

@@ -21,7 +21,7 @@ from autotune.session.opening import open_study
 from autotune.session.progress import Opening, Progress
 from autotune.session.result import EXHAUSTED
 from autotune.session.searches import seconds_searched
-from autotune.space import Choice, IntegerRange, OrderedValues, Space
+from autotune.space import Choice, Flag, IntegerRange, OrderedValues, Space
 from autotune.space.reading.reader import parse_spec
 from autotune.space.spec import Budget
 from autotune.status import Status
@@ -145,6 +145,20 @@ def test_a_small_space_is_exhausted(tmp_path: Path, search: Callable[..., autotu
     assert len(result.trials) == 16 and result.reason == "every configuration was tried"
     assert "go on searching" not in summarize(result)
     assert "go on searching" in summarize(search(trials=4))
+
+
+def test_of_many_knobs_those_are_named_that_the_default_has_otherwise(tmp_path: Path) -> None:
+    def cost(**on: bool) -> float:
+        return 1.0 + sum(value == (name in ("f03", "f17")) for name, value in on.items())
+
+    names = [f"f{number:02}" for number in range(30)]
+    space = Space([Flag(name, default=name == "f17") for name in names])
+    said = summarize(autotune.search(space, objective=cost, trials=60, store=tmp_path / "study.db"))
+    best = autotune.search(space, objective=cost, trials=60, store=tmp_path / "study.db").best
+    assert best is not None
+    changed = [name for name in names if best[name] != (name == "f17")]
+    assert [line.split()[0] for line in said.splitlines() if line.startswith("  f")] == changed
+    assert f"  and {30 - len(changed)} knobs as in the default" in said
 
 
 def test_to_go_on_with_an_interrupted_search_takes_the_budget_that_it_had(

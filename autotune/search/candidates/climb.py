@@ -10,7 +10,8 @@ and constraints are no matter, and predictions are asked for by the hundred, whi
 Beside the best it starts from what lies near a try. From a random sample it would end on the highest peaks of
 what is least known, and a process that has seen a few dozen tries is then believed too far from where those
 were made. For the same reason little is gained where no bound is measured
-(``benchmarks/results/smooth_functions.md``).
+(``benchmarks/results/smooth_functions.md``), unless there are many knobs: then what lies near a try differs
+from it in too few of them (``benchmarks/results/many_knobs.md``).
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ PARENTS = 4
 """The best candidates, from which the next are moved."""
 STEPS = (0.1, 0.03, 0.01, 0.002)
 """Standard deviations of the moves of each round, as fractions of a scale."""
+STEPS_AMONG_MANY = (0.2, 0.2, 0.1, 0.1, 0.05, 0.05, 0.02, 0.01)
+"""The same where knobs are many, of which each round changes a few."""
 
 
 @dataclass(frozen=True)
@@ -43,13 +46,15 @@ Beside = Callable[[Sequence[Configuration], float], Iterator[Candidate]]
 """What can be proposed at a step's distance from some configurations, the best first."""
 
 
-def climb(best: Candidate, others: Iterator[Candidate], beside: Beside) -> Candidate:
+def climb(
+    best: Candidate, others: Iterator[Candidate], beside: Beside, steps: Sequence[float] = STEPS
+) -> Candidate:
     """The best that is found from the ``best`` candidate and those of the ``others`` that come first.
 
-    These are to lie near a try.
+    These are to lie near a try. There is a round for each of the ``steps``.
     """
     leading = [best, *islice(others, PARENTS - 1)]
-    for step in STEPS:
+    for step in steps:
         found = islice(beside([one.configuration for one in leading], step), PARENTS)
         each = {one.configuration.hash: one for one in [*found, *leading]}
         leading = sorted(each.values(), key=lambda one: one.rank, reverse=True)[:PARENTS]

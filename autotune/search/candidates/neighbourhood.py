@@ -7,8 +7,8 @@ together. Of all these rows of numbers one becomes a configuration.
 An order or an assignment of many items has more neighbours than can be made: some are drawn, others each
 time, and are rows of numbers too.
 
-There are so few of each kind that the best is seldom a peak of the model. Where bounds are measured a search
-climbs on from there (:mod:`~autotune.search.candidates.climb`).
+There are so few of each kind that the best is seldom a peak of the model. Where bounds are measured, or knobs
+are many, a search climbs on from there (:mod:`~autotune.search.candidates.climb`).
 """
 
 from __future__ import annotations

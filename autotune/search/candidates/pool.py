@@ -11,12 +11,14 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
+from autotune.search.candidates.mutants import Changes, Mutants
 from autotune.search.candidates.neighbourhood import Nearby, Scales, Surroundings
 from autotune.search.models.features import Features, is_long_range
-from autotune.search.models.gaussian_process import Inputs, Integers
+from autotune.search.models.gaussian_process import MANY, Inputs, Integers
 from autotune.space.configuration import Configuration
 
 LISTED = 100_000
@@ -31,13 +33,25 @@ KEPT = 16
 """Configurations whose surroundings are kept, where they have to be found: the best, and some before."""
 
 
+class Fresh(Protocol):
+    """Candidates as rows of numbers, of which a few become configurations."""
+
+    @property
+    def inputs(self) -> Inputs: ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int, /) -> Configuration | None:
+        """``None`` for what turns out not to be feasible."""
+
+
 class Pool(ABC):
     """Candidates in columns that a surrogate watches, and some that are made for one ask only.
 
     They may hold configurations that were tried already.
     """
 
-    fresh: Nearby
+    fresh: Fresh
     """What was made for this ask only."""
 
     @abstractmethod
@@ -50,13 +64,18 @@ class Pool(ABC):
     def beside(self, centres: Sequence[Configuration], step: float, rng: np.random.Generator) -> Integers:
         """No columns; what is a ``step`` from the ``centres`` along the scales is in :attr:`fresh`.
 
-        Only where it :attr:`can_climb`.
+        Only where it :attr:`can_climb`. Where there are :attr:`many` knobs it differs in others as well.
         """
         raise NotImplementedError
 
     @property
     def can_climb(self) -> bool:
         """Whether :meth:`beside` has ranges to move along."""
+        return False
+
+    @property
+    def many(self) -> bool:
+        """Whether the knobs of a space that cannot be listed are so many that a step in one leads nowhere."""
         return False
 
     def inputs(self, first: int) -> Inputs:
@@ -163,12 +182,23 @@ class Drawn(Pool):
         return np.arange(len(self._sample))
 
     def beside(self, centres: Sequence[Configuration], step: float, rng: np.random.Generator) -> Integers:
-        self.fresh = Nearby.beside(self._features, self._scales, centres, step, rng)
+        if self.many:
+            self.fresh = Mutants.of(self._changes, centres, step, rng)
+        else:
+            self.fresh = Nearby.beside(self._features, self._scales, centres, step, rng)
         return np.zeros(0, dtype=int)
 
     @property
     def can_climb(self) -> bool:
-        return any(map(is_long_range, self._scales.knobs))
+        return self.many or any(map(is_long_range, self._scales.knobs))
+
+    @property
+    def many(self) -> bool:
+        return self._features.columns.knobs > MANY
+
+    @cached_property
+    def _changes(self) -> Changes:
+        return Changes(self._features)
 
     def inputs_at(self, columns: Integers) -> Inputs:
         return self._inputs.taken(columns)

@@ -90,7 +90,14 @@ class Features:
             self.cell_sizes,
             np.array(ranges, dtype=bool),
             np.array([not is_long_range(k) for k in self.discrete for _ in k.cells], dtype=bool),
+            self.knobs_at_once,
         )
+
+    @property
+    def knobs_at_once(self) -> int:
+        """How many knobs of more than one value the default has: under conditions there may be far more."""
+        active = self.space.active({knob.name: knob.default for knob in self.space.knobs})
+        return sum(self.space.knob(name).cardinality != 1 for name in active)
 
     def informed(self, prior: Callable[[Inputs], Floats]) -> Self:
         """The same features, with ``prior`` in the place of what is otherwise expected beforehand."""

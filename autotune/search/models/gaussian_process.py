@@ -35,6 +35,11 @@ JITTER = 1e-8
 LARGEST_CODE = 64
 """Values up to which a code is compared in its one-hot form."""
 
+MANY = 16
+"""Knobs of a configuration beyond which each is taken to matter less, the more there are. Else all
+configurations would be too far from each other beforehand for anything to be learned from one about another
+(Hvarfner, Hellsten and Nardi, *Vanilla Bayesian optimization performs great in high dimensions*, 2024)."""
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -48,6 +53,8 @@ class Columns:
     """Which of the weights is of a position in a range, rather than in a list that somebody wrote."""
     compared: Flags
     """Which of the codes are compared: those of a long range would differ between any two configurations."""
+    knobs: int = 0
+    """How many of them a configuration has that may differ."""
 
     @property
     def weights(self) -> int:
@@ -127,6 +134,8 @@ class View:
 class Prior:
     """Medians of the log-normal priors, and their spreads in natural logarithms.
 
+    The weights are those of up to :data:`MANY` knobs.
+
     Targets are standardised, so the variances are parts of 1. Weights are for features in [0, 1]: 1 lets
     the ends of a range differ by about one length scale. Where ranges are ``wide``, their weights have a
     prior of their own, since less is known of them beforehand than of the lists that people write: a learning
@@ -173,6 +182,7 @@ class GaussianProcess:
             ranges = np.flatnonzero(columns.ranges)
             self._centre[ranges] = math.log(prior.range_weight)
             self._spread[ranges] = prior.range_spread
+        self._centre[: sum(shape)] -= math.log(max(1.0, columns.knobs / MANY))
         self.parameters: Floats = self._centre.copy()
         """Logarithms of: the weights of features, those of codes, the two variances, the noise."""
 

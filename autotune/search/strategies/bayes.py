@@ -15,7 +15,7 @@ from autotune.search.acquisition.expected_hypervolume import SeveralGoals
 from autotune.search.acquisition.expected_improvement import log_expected_improvement
 from autotune.search.acquisition.feasibility_threshold import feasibility_threshold
 from autotune.search.acquisition.first_success import likeliest
-from autotune.search.candidates.climb import Candidate, climb
+from autotune.search.candidates.climb import STEPS, STEPS_AMONG_MANY, Candidate, climb
 from autotune.search.candidates.pool import Pool, Pools
 from autotune.search.candidates.untried import untried
 from autotune.search.contract import Observation, Option, Problem, Proposal, Reason, Strategy
@@ -64,7 +64,8 @@ class Bayes(Strategy):
     (:data:`~autotune.search.models.features.IRREGULAR` says why), where the space offers both. Then each
     proposal maximises the expected improvement (Jones et al., 1998) over ``candidates`` random configurations
     and all that differ from one of the best in one or two knobs. Where bounds are measured it climbs on
-    from there, along ranges (:mod:`~autotune.search.candidates.climb`).
+    from there, along ranges (:mod:`~autotune.search.candidates.climb`); where there are many knobs every
+    other try does, in all of them (:mod:`~autotune.search.candidates.mutants`).
 
     To be improved on is the lowest value that the process expects of what was tried: where results are noisy
     the lowest of them was luck, and who asks for more than luck is sent to wherever little is known (Picheny,
@@ -252,14 +253,16 @@ class Bayes(Strategy):
         aim = self._aim(targets, surrogate, leader, expected, stuck, modest)
         ranked = self._ranked(aim, pool, columns, expected)
         first = next(ranked, None)
-        if first is None or not (surrogate.bounded and pool.can_climb):
+        # Among many knobs by turns: what all that is believed leads to, and what is near a try.
+        climbs = pool.can_climb and (surrogate.bounded or (pool.many and len(self.taken) % 2 == 0))
+        if first is None or not climbs:
             return first
 
         def beside(centres: Sequence[Configuration], step: float) -> Iterator[Candidate]:
             none = pool.beside(centres, step, rng)
             return self._ranked(aim, pool, none, surrogate.predict(none, pending, leader))
 
-        return climb(first, ranked, beside)
+        return climb(first, ranked, beside, STEPS_AMONG_MANY if pool.many else STEPS)
 
     def _aim(
         self,
