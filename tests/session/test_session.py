@@ -149,16 +149,12 @@ def test_a_small_space_is_exhausted(tmp_path: Path, search: Callable[..., autotu
 
 def test_of_many_knobs_those_are_named_that_the_default_has_otherwise(tmp_path: Path) -> None:
     def cost(**on: bool) -> float:
-        return 1.0 + sum(value == (name in ("f03", "f17")) for name, value in on.items())
+        return 1.0 + sum(value != (name in ("f03", "f17")) for name, value in on.items())
 
     names = [f"f{number:02}" for number in range(30)]
     space = Space([Flag(name, default=name == "f17") for name in names])
     said = summarize(autotune.search(space, objective=cost, trials=60, store=tmp_path / "study.db"))
-    best = autotune.search(space, objective=cost, trials=60, store=tmp_path / "study.db").best
-    assert best is not None
-    changed = [name for name in names if best[name] != (name == "f17")]
-    assert [line.split()[0] for line in said.splitlines() if line.startswith("  f")] == changed
-    assert f"  and {30 - len(changed)} knobs as in the default" in said
+    assert "winner of cost\n\n  f03  true\n  and 29 knobs as in the default\n" in said
 
 
 def test_to_go_on_with_an_interrupted_search_takes_the_budget_that_it_had(
