@@ -15,11 +15,13 @@ from typing import Protocol
 
 import numpy as np
 
+from autotune.search.candidates.assemble import assemble
 from autotune.search.candidates.mutants import Changes, Mutants
 from autotune.search.candidates.neighbourhood import Nearby, Scales, Surroundings
 from autotune.search.models.features import Features, is_long_range
 from autotune.search.models.gaussian_process import MANY, Inputs, Integers
 from autotune.space.configuration import Configuration
+from autotune.space.space import Space
 
 LISTED = 100_000
 """Feasible sets up to this size are held as a matrix: whole neighbourhoods are found at once."""
@@ -222,6 +224,17 @@ class Drawn(Pool):
         return found
 
 
+def towards_default(space: Space, drawn: Configuration, rng: np.random.Generator) -> Configuration:
+    """The default with a part of its knobs as they were ``drawn``, from one of them to nearly all.
+
+    Of a hundred settings that somebody chose half are seldom wrong. ``drawn`` itself where a constraint
+    forbids it.
+    """
+    share = len(drawn) ** -rng.random()
+    changed = {name: value for name, value in drawn.items() if rng.random() < share}
+    return assemble(space, changed) or drawn
+
+
 class Pools:
     """Makes a pool whenever the surrogate is fitted anew."""
 
@@ -245,7 +258,10 @@ class Pools:
         age = int(math.log(due + 1) / math.log(GROWN))
         if self._sample[0] != age:
             rng = np.random.default_rng((self._seed, age))
-            self._sample = age, self._features.space.sample(rng, min(self._count, DRAWN))
+            drawn = self._features.space.sample(rng, min(self._count, DRAWN))
+            if self._features.columns.knobs > MANY:
+                drawn = [towards_default(self._features.space, one, rng) for one in drawn]
+            self._sample = age, drawn
         return self._sample[1]
 
     @property

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from autotune.search.candidates.mutants import MUTANTS, Changes, Mutants
-from autotune.search.candidates.pool import Pools
+from autotune.search.candidates.pool import Pools, towards_default
 from autotune.search.contract import Observation, Problem
 from autotune.search.models.features import Features
 from autotune.search.models.gaussian_process import MANY, GaussianProcess
@@ -92,6 +92,18 @@ def test_only_spaces_of_many_knobs_that_cannot_be_listed_have_them() -> None:
         return Pools(Features(space), seed=0, count=10).draw(Features(space), due=0).many
 
     assert draw(flags(20)) and not draw(flags(MANY)) and not draw(SPACE)
+
+
+def test_random_candidates_among_many_knobs_keep_some_of_the_default() -> None:
+    space, rng = flags(64), np.random.default_rng(0)
+    drawn = space.sample(rng, 200)
+    found = [towards_default(space, one, rng) for one in drawn]
+    default = space.default()
+    changed = np.array([sum(one[name] != default[name] for name in one) for one in found])
+    assert np.percentile(changed, 25) < 3 and 2 <= np.median(changed) < 8 and changed.max() > 20
+    forbidden = Space([Flag("a"), Flag("b")], ["a == b"])
+    both = forbidden.configuration({"a": True, "b": True})
+    assert {towards_default(forbidden, both, rng) in forbidden for _ in range(50)} == {True}
 
 
 def test_a_search_finds_the_few_flags_that_matter() -> None:
