@@ -11,6 +11,7 @@ from autotune.interop.space_files import triton_configs
 from autotune.interop.space_files.triton_run import convert
 from autotune.space.reading.reader import read_spec
 from autotune.space.space import Space
+from tests.objectives.triton_child import needs_triton
 
 KERNELS = """
 import os
@@ -72,6 +73,7 @@ def read_back(file: Path, **arguments: str) -> Space:
 
 
 @pytest.mark.torch
+@needs_triton
 def test_a_source_of_a_package_gives_what_it_makes(source: Path) -> None:
     with pytest.raises(InputError, match=r"few\(\).*is not understood") as refused:
         triton_configs.convert(source, "outside")
@@ -89,6 +91,7 @@ def test_a_source_of_a_package_gives_what_it_makes(source: Path) -> None:
 
 
 @pytest.mark.torch
+@needs_triton
 def test_kernels_are_named_as_the_source_names_them(source: Path) -> None:
     with pytest.raises(InputError, match=r"there are 2 kernels\n.*one of outside, within"):
         convert(source)
