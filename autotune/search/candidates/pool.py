@@ -19,7 +19,7 @@ from autotune.search.candidates.assemble import assemble
 from autotune.search.candidates.mutants import Changes, Mutants
 from autotune.search.candidates.neighbourhood import Nearby, Scales, Surroundings
 from autotune.search.models.features import Features, is_long_range
-from autotune.search.models.gaussian_process import MANY, Inputs, Integers
+from autotune.search.models.gaussian_process import Inputs, Integers
 from autotune.space.configuration import Configuration
 from autotune.space.space import Space
 
@@ -196,7 +196,7 @@ class Drawn(Pool):
 
     @property
     def many(self) -> bool:
-        return self._features.columns.knobs > MANY
+        return self._features.columns.many
 
     @cached_property
     def _changes(self) -> Changes:
@@ -259,7 +259,7 @@ class Pools:
         if self._sample[0] != age:
             rng = np.random.default_rng((self._seed, age))
             drawn = self._features.space.sample(rng, min(self._count, DRAWN))
-            if self._features.columns.knobs > MANY:
+            if self._features.columns.many:
                 drawn = [towards_default(self._features.space, one, rng) for one in drawn]
             self._sample = age, drawn
         return self._sample[1]

@@ -60,6 +60,11 @@ class Columns:
     def weights(self) -> int:
         return len(self.ranges)
 
+    @property
+    def many(self) -> bool:
+        """Whether the knobs are more than :data:`MANY`."""
+        return self.knobs > MANY
+
 
 @dataclass(frozen=True)
 class Inputs:
