@@ -95,10 +95,12 @@ def own(settings: MeasureSettings) -> Rule:
     rule = RepetitionRule(
         settings.precision,
         settings.confidence,
-        settings.min_readings,
+        settings.fewest,
         settings.max_readings,
         settings.reject,
     )
+
+    warmup = 1 if settings.warmup is None else settings.warmup
 
     def choose(race: Race) -> Choice:
         used: dict[str, int] = {}
@@ -106,8 +108,8 @@ def own(settings: MeasureSettings) -> Rule:
         trials: list[tuple[float, Configuration]] = []
         for entry in race.measured:
             configuration = _inside(race.space, entry)
-            read, verdict = _measured(rule, entry.readings[settings.warmup :], incumbent)
-            used[configuration.hash] = settings.warmup + len(read)
+            read, verdict = _measured(rule, entry.readings[warmup:], incumbent)
+            used[configuration.hash] = warmup + len(read)
             if verdict is not Verdict.REJECTED:
                 found = estimate(read, settings.confidence)
                 trials.append((found.value, configuration))

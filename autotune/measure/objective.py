@@ -188,6 +188,9 @@ class Objective:
     """Whether :meth:`load` and :meth:`check` also work in a preparing process, as code does that needs no
     device of its own. The measuring core then does not spend its time on checks."""
 
+    begins_anew: ClassVar[bool] = False
+    """Whether each reading is a process of its own, in which nothing is warm of the one before."""
+
     report: Reporter = SILENT
     """For early stopping: call ``self.report(step, loss=...)`` in :meth:`measure`, which may end the trial
     there. One call of :meth:`measure` is then the whole trial, and it may return nothing."""

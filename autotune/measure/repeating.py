@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,8 @@ from autotune.measure.outcome import Estimate
 from autotune.measure.rules.bounds import beyond_doubt
 from autotune.measure.rules.repetition import Decision, RepetitionRule, Verdict
 from autotune.measure.rules.statistics import estimate
-from autotune.space.spec import MeasureSettings, MetricSpec
+from autotune.measure.rules.worth import Worth
+from autotune.space.spec import MeasureSettings, MetricSpec, Share
 
 UNSETTLED = "unsettled"
 """Why a reading does not count before which the device had not run for long enough to stay as it was."""
@@ -38,21 +39,23 @@ _KNOWN = frozenset({Verdict.PRECISE, Verdict.STEADY, Verdict.SETTLED})
 class Repetition:
     """Reads what was loaded of one ``objective``, until the rule of the ``settings`` says stop.
 
-    After ``share`` seconds a trial with the fewest readings that the settings ask for gets no more.
+    Of the search's time a trial gets the ``share`` that :class:`~autotune.measure.rules.worth.Worth` allows.
     """
 
     def __init__(
-        self, objective: Objective, metrics: tuple[MetricSpec, ...], settings: MeasureSettings, share: float
+        self, objective: Objective, metrics: tuple[MetricSpec, ...], settings: MeasureSettings, share: Share
     ) -> None:
         self._objective = objective
         self._metrics = metrics
         self._goal = next(metric for metric in metrics if metric.goal)
         self._settings = settings
-        self._share = share
+        # Who wants each configuration read to the end wants no slow one read less.
+        fewest = settings.min_readings if settings.reject else settings.fewest
+        self._worth = Worth(share, fewest)
         self._rule = RepetitionRule(
             settings.precision,
             settings.confidence,
-            settings.min_readings,
+            settings.fewest,
             settings.max_readings,
             settings.reject,
         )
@@ -69,15 +72,21 @@ class Repetition:
         rng: np.random.Generator,
         incumbent: Estimate | None,
         deadline: float,
+        paid: float = 0.0,
     ) -> Decision:
-        """Keep readings in ``trial``, none that would not end by ``deadline``; why they were enough."""
-        enough = monotonic() + self._share
+        """Keep readings in ``trial``, none that would not end by ``deadline``; why they were enough.
+
+        ``paid``: seconds that the trial has cost before.
+        """
+        began = monotonic()
         decision: Decision | None = None
 
         def judge(incumbent: Estimate | None) -> Decision | None:
-            now = monotonic()
-            late = now + 1.5 * meter.clock.last_seconds > deadline
-            return self._decide(trial, incumbent, late, now > enough)
+            now, last = monotonic(), meter.clock.last_seconds
+            late = now + 1.5 * last > deadline
+            return self._decide(trial, incumbent, late) or self._share_of_time(
+                trial, incumbent, now - began, last, paid
+            )
 
         def read(incumbent: Estimate | None) -> Decision | None:
             trial.keep(meter.take(loaded, rng), meter.clock.at)
@@ -95,7 +104,7 @@ class Repetition:
         shared = self._objective.shared_error
         if not (shared and self._rule.reject) or incumbent is None:
             return None
-        if len(trial.values(self._goal.name)) < self._settings.min_readings:
+        if len(trial.values(self._goal.name)) < self._settings.fewest:
             return None
         if not self._is_clearly_worse(trial, incumbent.off_by(OFF_TOGETHER * shared)):
             return None
@@ -121,7 +130,7 @@ class Repetition:
         full = count >= self._settings.max_readings
         if decision is not None and decision.verdict not in _KNOWN and not full:
             return decision
-        known = decision is not None or count >= self._settings.min_readings
+        known = decision is not None or count >= self._settings.fewest
         if doubtful is not None and known and self._is_clearly_worse(trial, doubtful):
             return Decision(
                 Verdict.REJECTED, "worse than the best so far by more than a first look may be off"
@@ -130,15 +139,18 @@ class Repetition:
             trial.set_aside(first, UNSETTLED)
         return None
 
+    def _is_worse(self, values: Sequence[float], than: Estimate) -> bool:
+        """Whether the middle of ``values`` is."""
+        found = estimate(values, self._settings.confidence).value
+        return found < than.value if self._goal.goal == "maximize" else found > than.value
+
     def _is_clearly_worse(self, trial: Trial, than: Estimate) -> bool:
         """Whether the intervals of what was read and of ``than`` lie apart."""
         found = estimate(trial.values(self._goal.name), self._settings.confidence)
         return found.high < than.low if self._goal.goal == "maximize" else found.low > than.high
 
-    def _decide(
-        self, trial: Trial, incumbent: Estimate | None, late: bool, share_is_used_up: bool
-    ) -> Decision | None:
-        """Why the readings so far are enough: by the rule, a bound, the time; ``None`` where they are not."""
+    def _decide(self, trial: Trial, incumbent: Estimate | None, late: bool) -> Decision | None:
+        """Why the readings so far are enough: by the rule, a bound, its end; ``None`` where they are not."""
         values = trial.values(self._goal.name)
         if not values:
             trial.must_go_on(late)
@@ -156,6 +168,15 @@ class Repetition:
             return Decision(Verdict.CAPPED, spoilt)
         if late:
             return Decision(Verdict.CAPPED, f"the time limit allows {len(values)} readings")
-        if share_is_used_up and len(values) >= self._settings.min_readings:
-            return Decision(Verdict.CAPPED, f"{len(values)} readings have taken a trial's share of the time")
         return None
+
+    def _share_of_time(
+        self, trial: Trial, incumbent: Estimate | None, spent: float, last: float, paid: float
+    ) -> Decision | None:
+        """That it has had its share of the time; ``None`` where it has not."""
+        values = trial.values(self._goal.name)
+        if not values:
+            return None
+        beaten = incumbent is not None and self._is_worse(values, incumbent)
+        reason = self._worth.enough(len(values), spent, last, paid, beaten=beaten)
+        return Decision(Verdict.CAPPED, reason) if reason else None

@@ -28,14 +28,12 @@ from autotune.measure.reports import Curve, Reporter
 from autotune.measure.rules.bounds import beyond_bounds
 from autotune.measure.rules.repetition import Decision, Verdict
 from autotune.measure.rules.statistics import less_sure, suspicions
+from autotune.measure.rules.worth import SHORT_SECONDS
 from autotune.measure.workers.forked import forks_end_here
 from autotune.measure.workers.memory import PeakMemory
 from autotune.space.configuration import Configuration
-from autotune.space.spec import MeasureSettings, MetricSpec
+from autotune.space.spec import MeasureSettings, MetricSpec, Share
 from autotune.status import Status
-
-SHORT_SECONDS = 0.1
-"""A reading shorter than this begins with what was in the caches before; a longer one does not care."""
 
 WARM_UP = "warm-up"
 """Why a reading does not count that only warms caches up."""
@@ -50,8 +48,8 @@ class Runner:
     ``metrics`` and ``settings`` are the space file's; readings stop by the
     :class:`~autotune.measure.rules.repetition.RepetitionRule` of these settings. A ``KeyboardInterrupt`` is
     the user's and goes to the caller, but in a process of the objective's ``own`` that no user can reach.
-    With a ``curve`` each reading is a whole run, which reports while it goes. After ``share`` seconds of
-    readings a trial with the fewest that the settings ask for gets no more.
+    With a ``curve`` each reading is a whole run, which reports while it goes. ``share`` is how much of the
+    search's time a trial may have.
     """
 
     def __init__(
@@ -63,18 +61,19 @@ class Runner:
         *,
         own_process: bool = False,
         curve: Curve | None = None,
-        share: float = math.inf,
+        share: Share | None = None,
     ) -> None:
         self.objective = objective
         self._metrics = metrics
         self._goal = next(metric for metric in metrics if metric.goal)
         self._settings = settings
-        self._repetition = Repetition(objective, metrics, settings, share)
+        self._repetition = Repetition(objective, metrics, settings, share or Share())
         self._notes = notes or NoNotes()
         self._own_process = own_process
         self._curve = curve
         self._pace = Pace()
         self._entered: tuple[Any, Meter] | None = None
+        self._stays_warm = False
 
     @property
     def stands_by(self) -> bool:
@@ -134,12 +133,14 @@ class Runner:
         seconds: float = math.inf,
         reporter: Reporter | None = None,
         checked: Sequence[Reading] | None = None,
+        paid: float = 0.0,
     ) -> Outcome:
         """Load what ``unseal`` gives, check it, warm it up and read it, in about ``seconds`` at most.
 
         With a counted reading in hand, no other is begun that would not end in time. With a ``reporter``
         it is read once and not warmed up: that one run is followed by its reports, and may be ended by them.
-        ``checked``: what :meth:`check` has read of it already, elsewhere.
+        ``checked``: what :meth:`check` has read of it already, elsewhere. ``paid``: seconds that it has cost
+        the search to prepare it.
         """
         self.objective.final = False
         trial = self._trial()
@@ -153,7 +154,7 @@ class Runner:
                 self._check(trial, loaded, seed)
             if reporter is not None:
                 return self._follow(trial, loaded, self._rng(seed, 1), reporter)
-            return self._repeat(trial, loaded, self._rng(seed, 1), incumbent, deadline)
+            return self._repeat(trial, loaded, self._rng(seed, 1), incumbent, deadline, paid)
 
         return replace(trial.typed(measure), peak_memory=memory.read())
 
@@ -186,7 +187,7 @@ class Runner:
             rng = self._rng(seed, 2)
             with trial.during("measure"):
                 short = meter.clock.last_seconds < SHORT_SECONDS
-                if self._settings.warmup and self._curve is None and short:
+                if self._settings.warmup != 0 and self._curve is None and short:
                     trial.keep(meter.take(loaded, rng), meter.clock.at, WARM_UP)
                 while not trial.keep(meter.take(loaded, rng), meter.clock.at):
                     trial.must_go_on()
@@ -235,21 +236,25 @@ class Runner:
         rng: np.random.Generator,
         incumbent: Estimate | None,
         deadline: float,
+        paid: float,
     ) -> Outcome:
         """Reading after reading, until it is enough."""
         meter = self._meter()
         self._warm_up(trial, loaded, rng, meter)
+        paid += sum(trial.phases.values())
         with trial.during("measure"):
-            decision = self._repetition.read(trial, meter, loaded, rng, incumbent, deadline)
+            decision = self._repetition.read(trial, meter, loaded, rng, incumbent, deadline, paid)
         trial.facts |= {"stopped": f"{decision.verdict}: {decision.reason}"}
         if suspicious := suspicions(trial.values(self._goal.name)):
             trial.facts["suspicions"] = list(suspicious)
         return self._whole(trial, self._judged(trial, _ends_as(decision)))
 
     def _warm_up(self, trial: Trial, loaded: Any, rng: np.random.Generator, meter: Meter) -> None:
+        asked = self._settings.warmup
         with trial.during("warmup"):
-            for _ in range(self._settings.warmup):
+            for _ in range((not self._stays_warm) if asked is None else asked):
                 trial.keep(meter.take(loaded, rng), meter.clock.at, WARM_UP)
+        self._stays_warm |= self.objective.begins_anew and meter.clock.last_seconds >= SHORT_SECONDS
 
     def _judged(self, trial: Trial, otherwise: tuple[Status, str] = (Status.OK, "")) -> Outcome:
         """The outcome by what was read: past a bound, or as ``otherwise`` says."""

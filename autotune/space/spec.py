@@ -160,6 +160,10 @@ class SearchSettings:
     early_stopping: EarlyStopping | None = None
 
 
+USUAL_READINGS = 5
+"""From so many readings an interval can be told without leaning on one of them."""
+
+
 @dataclass(frozen=True)
 class MeasureSettings:
     """``measure:``: how readings are taken. Seconds, bytes and fractions.
@@ -174,8 +178,10 @@ class MeasureSettings:
     prepare_timeout: float = 120.0
     memory: int | None = None
     """Bytes a trial's process may use; ``None``: no cap."""
-    warmup: int = 1
-    min_readings: int = 5
+    warmup: int | None = None
+    """Readings that are thrown away first; ``None``: one, and of a program that takes long only its first."""
+    min_readings: int | None = None
+    """``None``: :data:`USUAL_READINGS`, and where time is limited fewer of what is slow."""
     max_readings: int = 100
     reject: bool = True
     """Stop reading a configuration that is worse than the incumbent beyond doubt (``pruned``)."""
@@ -186,9 +192,24 @@ class MeasureSettings:
     finalists: int = 5
     """How many of the best are measured again beside the default at the end; 0: none."""
 
+    @property
+    def fewest(self) -> int:
+        """Readings that a trial has at least, where nothing speaks for fewer."""
+        return min(USUAL_READINGS, self.max_readings) if self.min_readings is None else self.min_readings
+
 
 AFFORDED = 50
 """Trials that a limit of time has to be enough for."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """Seconds that the readings of one trial may take, of what a search has altogether."""
+
+    most: float = math.inf
+    """After so long a trial with the fewest readings gets no more."""
+    least: float = math.inf
+    """So long a trial may be read in any case; what is slow is read no longer."""
 
 
 @dataclass(frozen=True)
@@ -201,15 +222,17 @@ class Budget:
     """Trials without an improvement."""
 
     @property
-    def share(self) -> float:
-        """Seconds that one trial may go on being read, once it has the fewest readings.
+    def share(self) -> Share:
+        """What one trial may have.
 
         Noise is averaged out at the cost of trials. So a search with a limit of time can afford as many
         trials as it may have, or :data:`AFFORDED`, however noisy they are; the finale reads the best again.
+        Where no number of trials is given, each one that fits in teaches more than another reading.
         """
         if self.time is None:
-            return math.inf
-        return self.time / min(self.trials or AFFORDED, AFFORDED)
+            return Share()
+        each = self.time / self.trials if self.trials else 0.0
+        return Share(self.time / min(self.trials or AFFORDED, AFFORDED), each)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from autotune.measure.readings import MOST_DISCARDED, Sample
 from autotune.measure.runner import Runner
 from autotune.measure.workers.channel import frame, loads_plain
 from autotune.space.configuration import Configuration
-from autotune.space.spec import MeasureSettings, MetricSpec
+from autotune.space.spec import Budget, MeasureSettings, MetricSpec, Share
 from autotune.status import Status
 
 METRICS = (MetricSpec("time", "minimize", "s"), MetricSpec("error", at_most=0.1), MetricSpec("size"))
@@ -150,10 +150,45 @@ def test_no_reading_is_begun_that_would_not_end_in_time() -> None:
 
 
 def test_a_trial_that_has_had_its_share_of_the_time_ends_with_the_fewest_readings() -> None:
-    runner = Runner(Tape(noisy()), METRICS, SETTINGS, share=0.0)
+    runner = Runner(Tape(noisy()), METRICS, SETTINGS, share=Share(0.0, 0.0))
     outcome = runner.measure(lambda: CONFIGURATION, 1)
     assert outcome.metrics["time"].n == SETTINGS.min_readings
     assert outcome.facts["stopped"] == "capped: 5 readings have taken a trial's share of the time"
+
+
+class Slow(Tape):
+    """Each reading takes long beside what a trial costs, and says that it took as long as the tape says."""
+
+    def measure(self, loaded: Any, rng: np.random.Generator) -> Any:
+        time.sleep(0.3)
+        return super().measure(loaded, rng)
+
+
+@pytest.mark.parametrize(("first", "counted"), [(2.0, 1), (0.5, 2)])
+def test_where_time_is_limited_slow_readings_are_few(first: float, counted: int) -> None:
+    objective = Slow([1.0, first, *noisy()])
+    runner = Runner(objective, METRICS, MeasureSettings(), share=Budget(time=60.0).share)
+    outcome = runner.measure(lambda: CONFIGURATION, 1, Estimate(1.0, 0.9, 1.1, 5, 0.05))
+    assert [r.discarded for r in outcome.readings] == ["warm-up", *[""] * counted]
+    assert "better spent" in str(outcome.facts["stopped"])
+
+
+@pytest.mark.parametrize("settings", [MeasureSettings(reject=False), MeasureSettings(min_readings=5)])
+def test_who_asked_for_readings_gets_them_however_slow(settings: MeasureSettings) -> None:
+    runner = Runner(Slow(noisy(1.05)), METRICS, settings, share=Share(0.0, 0.0))
+    outcome = runner.measure(lambda: CONFIGURATION, 1, Estimate(1.0, 0.8, 1.3, 5, 0.1))
+    assert outcome.metrics["time"].n == 5
+
+
+def test_a_process_that_begins_anew_for_each_reading_is_warmed_up_once() -> None:
+    class Anew(Slow):
+        begins_anew = True
+
+    runner = Runner(Anew(noisy()), METRICS, MeasureSettings(max_readings=2))
+    read = [runner.measure(lambda: CONFIGURATION, seed).readings for seed in range(3)]
+    assert [[r.discarded for r in readings] for readings in read] == [["warm-up", "", ""], *[["", ""]] * 2]
+    asked = Runner(Anew(noisy()), METRICS, MeasureSettings(warmup=1, max_readings=1, min_readings=1))
+    assert [len(asked.measure(lambda: CONFIGURATION, seed).readings) for seed in range(2)] == [2, 2]
 
 
 def test_the_users_interrupt_goes_to_the_user() -> None:

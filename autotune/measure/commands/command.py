@@ -63,6 +63,8 @@ from autotune.space.spec import CommandObjective, MetricSpec
 class CommandRunner(Objective):
     """Runs a :class:`CommandObjective`. Raises :class:`InputError` for a program that does not exist."""
 
+    begins_anew = True
+
     def __init__(self, spec: CommandObjective, context: Context, metrics: tuple[MetricSpec, ...]) -> None:
         super().__init__(context)
         self.spec = spec

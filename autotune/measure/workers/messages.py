@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -12,7 +11,7 @@ from autotune.measure.outcome import Estimate, Outcome, Reading, Report
 from autotune.measure.reports import Curve
 from autotune.measure.workers.limits import MemoryCap
 from autotune.space.configuration import Configuration
-from autotune.space.spec import MeasureSettings, MetricSpec, ObjectiveSpec
+from autotune.space.spec import MeasureSettings, MetricSpec, ObjectiveSpec, Share
 
 
 @dataclass(frozen=True)
@@ -35,8 +34,8 @@ class Setup:
     """Whether :meth:`autotune.measure.objective.Objective.stand_by` is called before its first request."""
     curve: Curve | None = None
     """How a reading is followed that is a whole run of its own; ``None``: it is none."""
-    share: float = math.inf
-    """Seconds for the readings of one trial; see :attr:`~autotune.space.spec.Budget.share`."""
+    share: Share = field(default_factory=Share)
+    """Of the time, for the readings of one trial; see :attr:`~autotune.space.spec.Budget.share`."""
 
 
 # -- requests ----------------------------------------------------------------------------------
@@ -73,6 +72,8 @@ class Measure:
     """How its one run is followed; ``None``: it is read until it is known well enough."""
     checked: tuple[Reading, ...] | None = None
     """What a :class:`Check` has read; ``None``: it is to be checked now."""
+    paid: float = 0.0
+    """Seconds that it has cost the search to prepare it."""
 
 
 @dataclass(frozen=True)

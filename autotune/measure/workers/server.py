@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
+from functools import partial
 
 from autotune.errors import InputError, Problem
 from autotune.measure.importing import keep_importable
@@ -105,11 +106,10 @@ class Server:
                 return m.Prepared(outcome, prepared)
             case m.Check(configuration, prepared, seed):
                 return m.Checked(runner.check(lambda: _unseal(prepared, configuration), seed))
-            case m.Measure(configuration, prepared, seed, seconds, incumbent, curve, checked):
+            case m.Measure(configuration, prepared, seed, seconds, incumbent, curve, checked, paid):
                 reporter = self._reporter(curve, configuration)
-                outcome = runner.measure(
-                    lambda: _unseal(prepared, configuration), seed, incumbent, seconds, reporter, checked
-                )
+                unseal = partial(_unseal, prepared, configuration)
+                outcome = runner.measure(unseal, seed, incumbent, seconds, reporter, checked, paid)
                 return m.Measured(outcome)
             case m.Enter(what, prepared, seed, warm_up):
                 entered = runner.enter(what, lambda: _unseal(prepared, what), seed, warm_up=warm_up)

@@ -39,10 +39,19 @@ class Flight:
         assert self.prepared is not None
         return Check(self.ticket.configuration, self.prepared, self.ticket.seed)
 
-    def measure_request(self, seconds: float, incumbent: Estimate | None) -> Measure:
+    def measure_request(self, seconds: float, incumbent: Estimate | None, preparers: int) -> Measure:
+        """``preparers``: how many prepare side by side, so that each trial costs the search a part of it."""
         ticket, checked = self.ticket, None if self.check is None else self.check.readings
+        spent = self.preparation.phases.get("prepare", 0.0) if self.preparation else 0.0
         return Measure(
-            ticket.configuration, self.prepared, ticket.seed, seconds, incumbent, ticket.curve, checked
+            ticket.configuration,
+            self.prepared,
+            ticket.seed,
+            seconds,
+            incumbent,
+            ticket.curve,
+            checked,
+            spent / max(preparers, 1),
         )
 
     def note(self, role: str, began: float, ended: float, lane: int) -> None:

@@ -93,7 +93,11 @@ class InlineExecutor(Executor):
         if ticket.curve is None and (known := self._same_code.known(begun)):
             return known.shared(begun)
         outcome = self._runner.measure(
-            lambda: prepared, ticket.seed, self.incumbent, reporter=self._reporter(ticket)
+            lambda: prepared,
+            ticket.seed,
+            self.incumbent,
+            reporter=self._reporter(ticket),
+            paid=begun.phases.get("prepare", 0.0),
         )
         phases, facts = {**begun.phases, **outcome.phases}, {**begun.facts, **outcome.facts}
         outcome = replace(outcome, phases=phases, facts=facts, peak_memory=None)

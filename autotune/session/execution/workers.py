@@ -155,7 +155,8 @@ class WorkerExecutor(Executor):
                 flight = self._waiting.to_measure.popleft()
                 if flight.preparation is None:
                     self._settling.started(flight, measurer)
-                request = flight.measure_request(self.settings.timeout, self._best_so_far())
+                best, preparers = self._best_so_far(), len(self._crew.preparers)
+                request = flight.measure_request(self.settings.timeout, best, preparers)
                 measurer.give(flight, request, self.settings.timeout)
 
     def _best_so_far(self) -> Estimate | None:

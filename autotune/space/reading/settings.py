@@ -65,8 +65,8 @@ MEASURE: dict[str, Converter[Any]] = {
     "timeout": duration,
     "prepare_timeout": duration,
     "memory": optional(memory),
-    "warmup": integer(0),
-    "min_readings": integer(1),
+    "warmup": optional(integer(0)),
+    "min_readings": optional(integer(1)),
     "max_readings": integer(1),
     "reject": boolean,
     "cores": integer(0),
@@ -94,7 +94,7 @@ def read_search(
 
 def read_measure(node: YamlNode | None, problems: Problems) -> MeasureSettings:
     settings, given = _read(node, "measure", MEASURE, MeasureSettings(), problems)
-    if settings.max_readings < settings.min_readings:
+    if settings.min_readings is not None and settings.max_readings < settings.min_readings:
         entry = given.get("max_readings") or given["min_readings"]
         problems.add(
             f"max_readings ({settings.max_readings}) is below min_readings ({settings.min_readings})",

@@ -28,6 +28,7 @@ from autotune.space.spec import (
     PythonObjective,
     ReplayObjective,
     SearchSettings,
+    Share,
 )
 from tests.space.texts import HEAD, TILE, problems
 
@@ -118,9 +119,10 @@ def test_the_ready_spaces_are_read() -> None:
 
 
 def test_a_limit_of_time_is_for_so_many_trials() -> None:
-    assert Budget(20, 600.0).share == 30.0
-    assert Budget(1000, 600.0).share == Budget(None, 600.0).share == 12.0
-    assert Budget(20).share == math.inf
+    assert Budget(20, 600.0).share == Share(30.0, 30.0)
+    assert Budget(1000, 600.0).share == Share(12.0, 0.6)
+    assert Budget(None, 600.0).share == Share(12.0, 0.0)
+    assert Budget(20).share == Share(math.inf, math.inf)
 
 
 def test_what_is_left_out_has_its_default() -> None:

@@ -1,0 +1,44 @@
+"""How often a slow configuration is worth reading, where time is what a search has too little of. Pure.
+
+For the time of four more readings of one configuration a search can try four others, and a model learns
+more from those: it has seen what is like them, so that noise averages out over neighbours (benchmark
+``slow_programs``). Where a reading is short beside what a trial costs anyway, more of them are as good as
+free, and none of this applies.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from autotune.space.spec import USUAL_READINGS, Share
+
+SHORT_SECONDS = 0.1
+"""What a trial costs beside its readings is more than a reading that is shorter: a process, a proposal."""
+
+
+@dataclass(frozen=True)
+class Worth:
+    """When a trial has had its ``share`` of the time.
+
+    ``fewest``: readings that it has in any case, as the user said; ``None``: nobody did.
+    """
+
+    share: Share
+    fewest: int | None = None
+
+    def enough(self, count: int, spent: float, last: float, paid: float, *, beaten: bool) -> str:
+        """Why ``count`` readings are enough, in a sentence; empty where they are not.
+
+        They took ``spent`` seconds, the last one ``last``, and what came before them (compiling, loading,
+        the check) ``paid``. What is ``beaten`` by the best so far is read once; what looks better is read
+        again before it is believed.
+        """
+        if count >= (self.fewest or USUAL_READINGS) and spent > self.share.most:
+            return f"{count} readings have taken a trial's share of the time"
+        if self.fewest is not None or count < (1 if beaten else 2) or not math.isfinite(self.share.least):
+            return ""
+        room = max(self.share.least, paid, USUAL_READINGS * SHORT_SECONDS)
+        if USUAL_READINGS * last <= room or spent + last <= room:
+            return ""
+        return f"at {last:.3g} s a reading the time is better spent on other configurations"
