@@ -4,12 +4,13 @@
 
 On recordings of kernels, slowed down: a run of the best configuration takes 10 s, the others as much longer
 as they were recorded, and each run is off by so much (a standard deviation, of the logarithm). Runs and clock
-are simulated, searches and rules are those of a session. A search has half an hour, or an hour; then the best reading and those that the search
-expects to be best are read again with the default, as a session does it, in a fifth of that time. Compiling
-costs nothing here, and what fails fails in a second.
+are simulated, searches and rules are those of a session. A search has half an hour, or an hour; then the best
+reading and those that the search expects to be best are read again with the default, as a session does it, in
+a fifth of that time. Compiling costs nothing here, and what fails fails in a second.
 
 ``own`` is what a session does where nothing is said of readings; ``five`` what it does where the space file
-says ``warmup: 1, min_readings: 5``; ``once`` reads everything once, and so does ``optuna-tpe``. Given is how far what was chosen is from the best, in truth.
+says ``warmup: 1, min_readings: 5``; ``once`` reads everything once, and so does ``optuna-tpe``. Given is how
+far what was chosen is from the best, in truth.
 """
 
 from __future__ import annotations
