@@ -7,12 +7,13 @@ configuration's own, ``{config}`` that of the config file; ``{{`` and ``}}`` sta
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 FOLDER = "folder"
 CONFIG = "config"
 
 _PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
+_ALL = re.compile(r"(\{[^{}]+\})+")
 
 
 class PlaceholderError(ValueError):
@@ -32,6 +33,16 @@ def names(text: str) -> list[tuple[str, int]]:
         if piece[1] is not None:
             found.append((piece[1], piece.start()))
     return found
+
+
+def fill_arguments(texts: Sequence[str], values: Mapping[str, str]) -> list[str]:
+    """The arguments that ``texts`` become.
+
+    One that is placeholders alone, of which nothing remains, is left out: a flag that is not given is no
+    argument, and programs take an empty one for the name of a file. The program itself stays.
+    """
+    program, *arguments = [(text, fill(text, values)) for text in texts]
+    return [program[1], *(filled for text, filled in arguments if filled or not _ALL.fullmatch(text))]
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:

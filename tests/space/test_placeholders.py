@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autotune.space.placeholders import PlaceholderError, fill, names
+from autotune.space.placeholders import PlaceholderError, fill, fill_arguments, names
 
 
 def test_names_with_their_offsets() -> None:
@@ -35,3 +35,10 @@ def test_doubled_braces_stand_for_themselves(text: str) -> None:
     doubled = text.replace("{", "{{").replace("}", "}}")
     assert names(doubled) == []
     assert fill(doubled, {}) == text
+
+
+def test_a_flag_that_is_not_given_is_no_argument() -> None:
+    assert fill_arguments(["{x}", "{x}"], {}) == [""]
+    texts = ["java", "{gc}", "{a}{b}", "--size={a}", "", "{{}}", "Main"]
+    assert fill_arguments(texts, {"gc": "", "a": ""}) == ["java", "--size=", "", "{}", "Main"]
+    assert fill_arguments(texts, {"gc": "-G", "b": "2"}) == ["java", "-G", "2", "--size=", "", "{}", "Main"]

@@ -22,7 +22,7 @@ from autotune.measure.program import Finished, run_program
 from autotune.measure.reports import SILENT, Reporter
 from autotune.measure.workers.memory import PeakMemory
 from autotune.space.configuration import Configuration
-from autotune.space.placeholders import fill
+from autotune.space.placeholders import fill, fill_arguments
 from autotune.space.spec import CommandObjective
 
 INFEASIBLE_EXIT = 78
@@ -93,7 +93,7 @@ class CommandRun:
         self.folder.mkdir(parents=True, exist_ok=True)
         if self.config is not None:
             self._write_config(self.config)
-        arguments = [fill(argument, self.values) for argument in command]
+        arguments = fill_arguments(command, self.values)
         environment = {**os.environ, **self._variables(rng, listener)}
         reports = listener.report.steps is not None
         try:

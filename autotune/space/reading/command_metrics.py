@@ -14,6 +14,12 @@ from autotune.space.reading.yaml_nodes import YamlMap, YamlNode, YamlScalar
 from autotune.space.spec import MetricSpec
 
 _FORM = "json-line, wall, {file: NAME} or {pattern: {METRIC: 'regular expression'}}"
+_HABITS = {
+    **dict.fromkeys(("json", "json-line", "stdout"), "metrics: json-line, the default, reads what it prints"),
+    **dict.fromkeys(("wall", "wall_time", "time"), "metrics: wall times the program"),
+    **dict.fromkeys(("regex", "regexp", "re"), "{pattern: {METRIC: 'regular expression'}}"),
+}
+"""What to write instead of other people's keys."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +59,7 @@ class MetricsSource:
             )
 
     def mapped(self, node: YamlMap) -> dict[str, Any]:
-        fields = Fields(node, "command.metrics", ("file", "pattern"), self.problems)
+        fields = Fields(node, "command.metrics", ("file", "pattern"), self.problems, _HABITS)
         if "file" in fields and "pattern" in fields:
             self.problems.add(
                 "both 'file' and 'pattern' are given in command.metrics",
