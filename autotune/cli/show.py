@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from autotune.store.store import Store
 
 TOP = 10
+
+KNOBS_WIDTH = 100
+"""Characters of knobs on a line; where one has more, what all trials have in common is said once."""
 
 
 @click.command("show")
@@ -160,10 +164,12 @@ def say_study(document: dict[str, Any], store_option: str = "", *, failures: boo
     best = {row["trial"] for row in document["front"]}
     if document["top"]:
         lines.append(f"best by {name}:" + ("  (*: on the front)" if best else ""))
-    for row in document["top"]:
+    shared, knobs = _told_apart(document["top"])
+    lines += shared
+    for row, said in zip(document["top"], knobs, strict=True):
         mark = "*" if row["trial"] in best else " "
         value = say_value(row["metrics"][name]["value"], unit)
-        lines.append(f"  #{row['trial']:<5}{mark}{value:>12}  {_knobs(row)}")
+        lines.append(f"  #{row['trial']:<5}{mark}{value:>12}  {said}")
     lines += _front(document)
     if failed := sum(n for status, n in document["statuses"].items() if Status(status).failed):
         lines.append(f"failed: {failed}" + ("" if failures else "  (--failures lists them)"))
@@ -195,15 +201,31 @@ def _front(document: dict[str, Any]) -> list[str]:
     if not document["front"]:
         return []
     goals = document["goals"]
-    lines = [f"front of {' and '.join(goals)}: {len(document['front'])}"]
-    for row in document["front"]:
+    shared, knobs = _told_apart(document["front"])
+    lines = [f"front of {' and '.join(goals)}: {len(document['front'])}", *shared]
+    for row, said in zip(document["front"], knobs, strict=True):
         values = [f"{say_value(row['metrics'][name]['value'], unit):>12}" for name, unit in goals.items()]
-        lines.append(f"  #{row['trial']:<5}*{' '.join(values)}  {_knobs(row)}")
+        lines.append(f"  #{row['trial']:<5}*{' '.join(values)}  {said}")
     return lines
 
 
-def _knobs(row: dict[str, Any]) -> str:
-    return " ".join(f"{name}={_short(value)}" for name, value in row["configuration"].items())
+def _told_apart(rows: Sequence[dict[str, Any]]) -> tuple[list[str], list[str]]:
+    """Lines of what all ``rows`` have in common, and the knobs of each; nothing in common where all fit."""
+    from textwrap import wrap
+
+    configurations = [row["configuration"] for row in rows]
+    said = [_knobs(configuration) for configuration in configurations]
+    if len(rows) < 2 or max(map(len, said)) <= KNOBS_WIDTH:
+        return [], said
+    first, *others = configurations
+    shared = {k: v for k, v in first.items() if all(k in other and other[k] == v for other in others)}
+    common = wrap(f"all have {_knobs(shared)}", KNOBS_WIDTH, break_long_words=False, break_on_hyphens=False)
+    apart = [{k: v for k, v in each.items() if k not in shared} for each in configurations]
+    return [f"  {line}" for line in common if shared], list(map(_knobs, apart))
+
+
+def _knobs(configuration: Mapping[str, Any]) -> str:
+    return " ".join(f"{name}={_short(value)}" for name, value in configuration.items())
 
 
 def _short(value: Any) -> str:
