@@ -8,9 +8,10 @@ are simulated, searches and rules are those of a session. A search has half an h
 reading and those that the search expects to be best are read again with the default, as a session does it, in
 a fifth of that time. Compiling costs nothing here, and what fails fails in a second.
 
-``own`` is what a session does where nothing is said of readings; ``five`` what it does where the space file
-says ``warmup: 1, min_readings: 5``; ``once`` reads everything once, and so does ``optuna-tpe``. Given is how
-far what was chosen is from the best, in truth.
+``own`` is what a session does where nothing is said of readings; ``own, to the end`` where the program tells
+its time itself, so that no run of it is ended early; ``five`` where the space file says ``warmup: 1,
+min_readings: 5`` besides. ``once`` reads everything once, and so does ``optuna-tpe``. Given is how far what
+was chosen is from the best, in truth.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from pathlib import Path
 import numpy as np
 
 from autotune.measure.outcome import Estimate
+from autotune.measure.repeating import OVERLONG
 from autotune.measure.rules.repetition import RepetitionRule, Verdict
 from autotune.measure.rules.statistics import estimate
 from autotune.measure.rules.worth import Worth
@@ -56,10 +58,13 @@ class Way:
     settings: MeasureSettings
     warms_each: bool = False
     """Whether each configuration is warmed up, and not only the first."""
+    cuts: bool = False
+    """Whether a run is ended that takes far longer than the best so far."""
 
 
 WAYS: Mapping[str, Way] = {
-    "own": Way("auto", MeasureSettings()),
+    "own": Way("auto", MeasureSettings(), cuts=True),
+    "own, to the end": Way("auto", MeasureSettings()),
     "five": Way("auto", MeasureSettings(min_readings=5), warms_each=True),
     "once": Way("auto", MeasureSettings(min_readings=1, max_readings=1)),
     "optuna-tpe": Way("optuna-tpe", MeasureSettings(min_readings=1, max_readings=1)),
@@ -83,8 +88,9 @@ class Machine:
         self._noise = noise
         self._rng = np.random.default_rng((seed, 1))
 
-    def run(self, truth: float) -> float:
-        taken = truth * math.exp(self._noise * float(self._rng.standard_normal()))
+    def run(self, truth: float, most: float = math.inf) -> float:
+        """A run, which is ended after ``most`` seconds; how long it took."""
+        taken = min(truth * math.exp(self._noise * float(self._rng.standard_normal())), most)
         self.seconds += taken
         return taken
 
@@ -102,9 +108,12 @@ def read(
         machine.run(truth)
     values: list[float] = []
     began = machine.seconds
+    most = OVERLONG * best.high if way.cuts and best is not None else math.inf
     while True:
-        values.append(machine.run(truth))
+        values.append(machine.run(truth, most))
         known = estimate(values, settings.confidence)
+        if values[-1] == most:
+            return known, Verdict.REJECTED
         decision = rule.decide(values, best)
         if decision.stop:
             return known, decision.verdict

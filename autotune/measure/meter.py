@@ -71,7 +71,8 @@ class Meter:
             message = f"measure() must return the metric {self._goal!r}; it returned {known}"
             raise MissingMetricError(message) if values else TypeError(message)
         context = {**self.clock.context, **plain_context(given.context)}
-        return Sample(values, context, str(given.discarded or ""), plain_facts(given.facts))
+        facts = plain_facts(given.facts)
+        return Sample(values, context, str(given.discarded or ""), facts, given.cut_off)
 
     @contextmanager
     def _empty_folder(self) -> Iterator[Path]:

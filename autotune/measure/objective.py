@@ -188,8 +188,9 @@ class Objective:
     """Whether :meth:`load` and :meth:`check` also work in a preparing process, as code does that needs no
     device of its own. The measuring core then does not spend its time on checks."""
 
-    begins_anew: ClassVar[bool] = False
-    """Whether each reading is a process of its own, in which nothing is warm of the one before."""
+    worth_seconds: float = math.inf
+    """A run that takes longer is far worse than the best so far. Where the goal is the very time that it
+    takes, :meth:`measure` may end it there and return a :class:`Sample` that is ``cut_off``."""
 
     report: Reporter = SILENT
     """For early stopping: call ``self.report(step, loss=...)`` in :meth:`measure`, which may end the trial
@@ -204,6 +205,11 @@ class Objective:
 
     def __init__(self, context: Context) -> None:
         self.context = context
+
+    @property
+    def is_warm(self) -> bool:
+        """Whether a warm-up would warm nothing that is not warm already; default: never."""
+        return False
 
     @cached_property
     def compile_cache(self) -> CompileCache:

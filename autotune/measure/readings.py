@@ -40,6 +40,9 @@ class Sample:
     """Why the reading does not count (``"throttled"``): it is kept and taken again. Empty: it counts."""
     facts: Mapping[str, object] = field(default_factory=dict)
     """What is to be kept with the trial, as JSON; of several samples the last one counts."""
+    cut_off: bool = False
+    """Whether it was ended before its time, as longer than :attr:`Objective.worth_seconds`: it is worse than
+    the values say."""
 
 
 class Clock:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -31,6 +32,10 @@ incumbent is in its interval."""
 
 COMMON = 2.0
 """How many times a standard deviation in common the half-width of an interval of 95 % is to be at most."""
+
+OVERLONG = 3.0
+"""A run that takes so many times as long as the best so far is ended. With 2 or 5 in its place simulated searches
+end as well, within what can be told from five seeds (benchmark ``slow_programs``)."""
 
 _KNOWN = frozenset({Verdict.PRECISE, Verdict.STEADY, Verdict.SETTLED})
 """Verdicts on a configuration that is as well known as it can be before it has settled."""
@@ -89,8 +94,13 @@ class Repetition:
             )
 
         def read(incumbent: Estimate | None) -> Decision | None:
-            trial.keep(meter.take(loaded, rng), meter.clock.at)
-            return judge(incumbent)
+            self._objective.worth_seconds = self._worth_seconds(incumbent)
+            try:
+                sample = meter.take(loaded, rng)
+            finally:
+                self._objective.worth_seconds = math.inf
+            trial.keep(sample, meter.clock.at)
+            return _overlong(sample.values[self._goal.name]) if sample.cut_off else judge(incumbent)
 
         if self._objective.unsettled:
             # Where its readings count, they may be enough now that it has settled.
@@ -98,6 +108,12 @@ class Repetition:
         while decision is None:
             decision = read(incumbent) or self._out_of_reach(trial, incumbent)
         return decision
+
+    def _worth_seconds(self, incumbent: Estimate | None) -> float:
+        """How long a run may take that is measured by that; any time where nothing is to be rejected."""
+        if incumbent is None or not self._rule.reject or self._goal.goal == "maximize":
+            return math.inf
+        return OVERLONG * incumbent.high
 
     def _out_of_reach(self, trial: Trial, incumbent: Estimate | None) -> Decision | None:
         """That it is worse than the incumbent by more than both may be off; asked where they may be."""
@@ -180,3 +196,8 @@ class Repetition:
         beaten = incumbent is not None and self._is_worse(values, incumbent)
         reason = self._worth.enough(len(values), spent, last, paid, beaten=beaten)
         return Decision(Verdict.CAPPED, reason) if reason else None
+
+
+def _overlong(seconds: float) -> Decision:
+    reason = f"ended after {seconds:.3g} s, {OVERLONG:g} times as long as the best so far takes"
+    return Decision(Verdict.REJECTED, reason)

@@ -73,7 +73,6 @@ class Runner:
         self._curve = curve
         self._pace = Pace()
         self._entered: tuple[Any, Meter] | None = None
-        self._stays_warm = False
 
     @property
     def stands_by(self) -> bool:
@@ -252,9 +251,8 @@ class Runner:
     def _warm_up(self, trial: Trial, loaded: Any, rng: np.random.Generator, meter: Meter) -> None:
         asked = self._settings.warmup
         with trial.during("warmup"):
-            for _ in range((not self._stays_warm) if asked is None else asked):
+            for _ in range((not self.objective.is_warm) if asked is None else asked):
                 trial.keep(meter.take(loaded, rng), meter.clock.at, WARM_UP)
-        self._stays_warm |= self.objective.begins_anew and meter.clock.last_seconds >= SHORT_SECONDS
 
     def _judged(self, trial: Trial, otherwise: tuple[Status, str] = (Status.OK, "")) -> Outcome:
         """The outcome by what was read: past a bound, or as ``otherwise`` says."""

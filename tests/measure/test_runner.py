@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -173,6 +174,38 @@ def test_where_time_is_limited_slow_readings_are_few(first: float, counted: int)
     assert "better spent" in str(outcome.facts["stopped"])
 
 
+class Cut(Tape):
+    """Ends what takes longer than is worth it."""
+
+    def measure(self, loaded: Any, rng: np.random.Generator) -> Any:
+        takes = float(super().measure(loaded, rng))
+        cut = takes > self.worth_seconds
+        return Sample({"time": min(takes, self.worth_seconds)}, cut_off=cut)
+
+
+def test_a_run_of_three_times_the_best_is_cut_off() -> None:
+    tape = Cut([50.0, 50.0, 50.0])
+    outcome = measure(tape, MeasureSettings(), Estimate(1.0, 0.9, 1.1, 5, 0.05))
+    assert outcome.status is Status.PRUNED
+    assert [(r.value, r.discarded) for r in outcome.readings] == [(50.0, "warm-up"), (3.3000000000000003, "")]
+    assert outcome.facts["stopped"] == "rejected: ended after 3.3 s, 3 times as long as the best so far takes"
+    assert tape.worth_seconds == math.inf, "nothing is cut off in the finale"
+
+
+@pytest.mark.parametrize(
+    ("settings", "incumbent"),
+    [
+        (MeasureSettings(max_readings=5), None),
+        (MeasureSettings(max_readings=5, reject=False), Estimate(1.0, 0.9, 1.1, 5, 0.05)),
+    ],
+)
+def test_nothing_is_cut_off_that_nothing_is_held_against(
+    settings: MeasureSettings, incumbent: Estimate | None
+) -> None:
+    outcome = measure(Cut([50.0, 49.0, 48.0, 47.0, 46.0, 45.0]), settings, incumbent)
+    assert outcome.status is Status.OK and outcome.metrics["time"].n == 5
+
+
 @pytest.mark.parametrize("settings", [MeasureSettings(reject=False), MeasureSettings(min_readings=5)])
 def test_who_asked_for_readings_gets_them_however_slow(settings: MeasureSettings) -> None:
     runner = Runner(Slow(noisy(1.05)), METRICS, settings, share=Share(0.0, 0.0))
@@ -180,15 +213,16 @@ def test_who_asked_for_readings_gets_them_however_slow(settings: MeasureSettings
     assert outcome.metrics["time"].n == 5
 
 
-def test_a_process_that_begins_anew_for_each_reading_is_warmed_up_once() -> None:
-    class Anew(Slow):
-        begins_anew = True
+def test_what_is_warm_is_warmed_up_only_where_somebody_asks_for_it() -> None:
+    class Warm(Tape):
+        is_warm = True
 
-    runner = Runner(Anew(noisy()), METRICS, MeasureSettings(max_readings=2))
-    read = [runner.measure(lambda: CONFIGURATION, seed).readings for seed in range(3)]
-    assert [[r.discarded for r in readings] for readings in read] == [["warm-up", "", ""], *[["", ""]] * 2]
-    asked = Runner(Anew(noisy()), METRICS, MeasureSettings(warmup=1, max_readings=1, min_readings=1))
-    assert [len(asked.measure(lambda: CONFIGURATION, seed).readings) for seed in range(2)] == [2, 2]
+    def discarded(**settings: int) -> list[str]:
+        outcome = measure(Warm(noisy()), MeasureSettings(max_readings=2, **settings))
+        return [reading.discarded for reading in outcome.readings]
+
+    assert discarded() == ["", ""]
+    assert discarded(warmup=1) == ["warm-up", "", ""]
 
 
 def test_the_users_interrupt_goes_to_the_user() -> None:

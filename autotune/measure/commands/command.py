@@ -49,11 +49,12 @@ from autotune.measure.commands.handing import Missed, missed_knobs
 from autotune.measure.commands.metrics import mark_as_old, read_metrics
 from autotune.measure.commands.problems import problems
 from autotune.measure.commands.run import FOLDER_VARIABLE, CommandRun
-from autotune.measure.commands.run_listener import RunListener
+from autotune.measure.commands.run_listener import Overlong, RunListener
 from autotune.measure.commands.shared_folder import BuildStamp, alone_at
 from autotune.measure.mistakes import mistake_of_program
 from autotune.measure.objective import Context, Infeasible, Objective, WrongAnswer
 from autotune.measure.readings import Sample
+from autotune.measure.rules.worth import SHORT_SECONDS
 from autotune.measure.stopped import Stopped
 from autotune.space.configuration import Configuration
 from autotune.space.placeholders import FOLDER, names
@@ -62,8 +63,6 @@ from autotune.space.spec import CommandObjective, MetricSpec
 
 class CommandRunner(Objective):
     """Runs a :class:`CommandObjective`. Raises :class:`InputError` for a program that does not exist."""
-
-    begins_anew = True
 
     def __init__(self, spec: CommandObjective, context: Context, metrics: tuple[MetricSpec, ...]) -> None:
         super().__init__(context)
@@ -132,11 +131,18 @@ class CommandRunner(Objective):
             listener = run.listener(self.report)
             try:
                 with listener:
+                    if self.spec.metrics_from == "wall":
+                        listener.give(self.worth_seconds)
                     ended = run.execute(self.spec.arguments, rng, listener)
                 if listener.heard.runs:
                     self._has_runs.touch()
+                if ended.seconds >= SHORT_SECONDS:
+                    self._has_run_for_long.touch()
                 if listener.stopped is not None:
                     raise listener.stopped
+            except Overlong:
+                goal = next(metric.name for metric in self.metrics if metric.goal)
+                return Sample({goal: self.worth_seconds}, cut_off=True)
             except Stopped as stopped:  # what stands behind is no worse, where no knob has got there
                 if (missed := self._missed(run, listener)).none_arrived:
                     raise CommandCrashed(missed.mistake, None, missed.mistake, sure=True) from stopped
@@ -158,6 +164,19 @@ class CommandRunner(Objective):
         return missed_knobs(self.spec, run.configuration, listener, run.read_before)
 
     # -- trainings -----------------------------------------------------------------------------
+
+    @property
+    def is_warm(self) -> bool:
+        """Each run is a new process, which finds the files of the last one in memory, and nothing else."""
+        return self._has_run_for_long.exists()
+
+    @property
+    def _has_run_for_long(self) -> Path:
+        """A file that is there once the program has run for long, in whatever worker.
+
+        How long a short one takes depends on what is in the caches.
+        """
+        return self.context.cache / "command" / "warm"
 
     @property
     def _has_runs(self) -> Path:

@@ -48,6 +48,10 @@ _UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, OverflowError, R
 """What a packet of a program that is not ours may raise."""
 
 
+class Overlong(Exception):  # noqa: N818 - no error, but an end
+    """The program has run for as long as it was given."""
+
+
 class RunListener:
     """A context in which a program may open runs. ``with RunListener(...) as listener: start the program``
 
@@ -76,6 +80,11 @@ class RunListener:
         self._last_report = time.monotonic()
         self._longest = 0.0
         self._deadline = math.inf
+        self._over = math.inf
+
+    def give(self, seconds: float) -> None:
+        """Have :meth:`attend` raise :class:`Overlong` so many seconds from now."""
+        self._over = time.monotonic() + seconds
 
     @property
     def document(self) -> str:
@@ -93,7 +102,7 @@ class RunListener:
         report that it comes from. So while a run is open, messages are looked for now and then, and where the
         run knocks: it does at a rung, where it is to hear soon whether it is in vain.
         """
-        due = min(self._deadline, self._next_look)
+        due = min(self._deadline, self._next_look, self._over)
         return None if due == math.inf else max(due - time.monotonic(), 0.0)
 
     def attend(self) -> None:
@@ -105,8 +114,11 @@ class RunListener:
                 self._connections.append(connection)
         self._connections = [connection for connection in self._connections if self._receive(connection)]
         self._next_look = time.monotonic() + LOOK_SECONDS if self._connections else math.inf
-        if self.stopped is not None and time.monotonic() >= self._deadline:
+        now = time.monotonic()
+        if self.stopped is not None and now >= self._deadline:
             raise self.stopped
+        if now >= self._over:
+            raise Overlong
 
     def __enter__(self) -> RunListener:
         return self

@@ -22,6 +22,7 @@ from autotune.measure.commands.crashed import CommandCrashed
 from autotune.measure.commands.shared_folder import _beside_the_locks
 from autotune.measure.objective import Context, Infeasible, WrongAnswer
 from autotune.measure.program import Bounded, run_program
+from autotune.measure.readings import Sample
 from autotune.measure.turns import FileLock
 from autotune.space.configuration import Configuration
 from autotune.space.spec import CommandObjective, MetricSpec
@@ -202,6 +203,32 @@ def test_a_metric_inside_a_list(tmp_path: Path) -> None:
     with pytest.raises(CommandCrashed, match=r"no metric 'jobs\.2\.read\.bw'"):
         wrong = replace(inside, name="jobs.2.read.bw")
         measure(runner(tmp_path, *printing(output), metrics=(wrong,)))
+
+
+def test_a_program_that_runs_for_long_stays_warm_whatever_process_runs_it(tmp_path: Path) -> None:
+    objective = runner(tmp_path, "sleep", "0.2", metrics_from="wall")
+    assert not objective.is_warm
+    measure(objective)
+    assert objective.is_warm and runner(tmp_path, "true", metrics_from="wall").is_warm
+
+
+def test_a_run_that_is_no_longer_worth_its_time_is_ended(tmp_path: Path) -> None:
+    slow = python("import os, time; open('started', 'w').write(str(os.getpid())); time.sleep(600)")
+    objective = runner(tmp_path, *slow, metrics_from="wall")
+    loaded = objective.load(objective.prepare(Configuration({})))
+    objective.worth_seconds = 1.0
+    sample = objective.measure(loaded, RNG)
+    assert sample == Sample({"time": 1.0}, cut_off=True)
+    started = tmp_path / "started"
+    pid = started.read_text() if started.exists() else ""
+    assert not pid or not psutil.pid_exists(int(pid))
+
+
+def test_a_program_that_tells_its_time_itself_is_not_ended_by_ours(tmp_path: Path) -> None:
+    code = "import time; time.sleep(0.3); print('{\"time\": 0.1}')"
+    objective = runner(tmp_path, *python(code))
+    objective.worth_seconds = 0.2
+    assert measure(objective) == {"time": 0.1}
 
 
 def test_a_wall_of_braces_is_read_in_time(tmp_path: Path) -> None:
