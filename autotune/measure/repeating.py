@@ -34,8 +34,8 @@ COMMON = 2.0
 """How many times a standard deviation in common the half-width of an interval of 95 % is to be at most."""
 
 OVERLONG = 3.0
-"""A run that takes so many times as long as the best so far is ended. With 2 or 5 in its place simulated searches
-end as well, within what can be told from five seeds (benchmark ``slow_programs``)."""
+"""A run that takes so many times as long as the best so far is ended. With 2 or 5 in its place simulated
+searches end as well, as far as five seeds tell (benchmark ``slow_programs``)."""
 
 _KNOWN = frozenset({Verdict.PRECISE, Verdict.STEADY, Verdict.SETTLED})
 """Verdicts on a configuration that is as well known as it can be before it has settled."""
