@@ -37,6 +37,10 @@ OVERLONG = 3.0
 """A run that takes so many times as long as the best so far is ended. With 2 or 5 in its place simulated
 searches end as well, as far as five seeds tell (benchmark ``slow_programs``)."""
 
+NOISELESS = 3
+"""After so many configurations without any noise the next ones are not looked at for it: a size, a count or
+a loss from a fixed seed is known from one reading."""
+
 _KNOWN = frozenset({Verdict.PRECISE, Verdict.STEADY, Verdict.SETTLED})
 """Verdicts on a configuration that is as well known as it can be before it has settled."""
 
@@ -57,6 +61,8 @@ class Repetition:
         # Who wants each configuration read to the end wants no slow one read less.
         fewest = settings.min_readings if settings.reject else settings.fewest
         self._worth = Worth(share, fewest)
+        self._steady = 0
+        """How many configurations in a row had no noise, in any metric."""
         self._rule = RepetitionRule(
             settings.precision,
             settings.confidence,
@@ -64,6 +70,11 @@ class Repetition:
             settings.max_readings,
             settings.reject,
         )
+
+    @property
+    def noiseless(self) -> bool:
+        """Whether a single reading says all, by what was read so far; not where the user asked for more."""
+        return self._steady >= NOISELESS and self._settings.min_readings is None
 
     def rehearse(self) -> None:
         """Decide once on made-up readings."""
@@ -107,6 +118,10 @@ class Repetition:
             decision = self._first_look(trial, loaded, incumbent, read) or judge(incumbent)
         while decision is None:
             decision = read(incumbent) or self._out_of_reach(trial, incumbent)
+        if any(len(set(trial.values(metric.name))) > 1 for metric in self._metrics):
+            self._steady = 0
+        elif decision.verdict is Verdict.STEADY:
+            self._steady += 1
         return decision
 
     def _worth_seconds(self, incumbent: Estimate | None) -> float:
@@ -178,6 +193,8 @@ class Repetition:
         decision = rule.decide(values, incumbent, self._goal.goal or "minimize")
         if decision.stop:
             return decision
+        if self.noiseless:
+            return Decision(Verdict.STEADY, "a single reading, as those before were without any noise")
         if reason := beyond_doubt(self._metrics, trial.values):
             return Decision(Verdict.BOUNDED, reason)
         if spoilt := trial.stays_spoilt:

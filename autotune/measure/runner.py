@@ -251,8 +251,12 @@ class Runner:
     def _warm_up(self, trial: Trial, loaded: Any, rng: np.random.Generator, meter: Meter) -> None:
         asked = self._settings.warmup
         with trial.during("warmup"):
-            for _ in range((not self.objective.is_warm) if asked is None else asked):
+            for _ in range(self._needs_warming() if asked is None else asked):
                 trial.keep(meter.take(loaded, rng), meter.clock.at, WARM_UP)
+
+    def _needs_warming(self) -> bool:
+        """Whether a first reading may be another than those that follow."""
+        return not (self.objective.is_warm or self._repetition.noiseless)
 
     def _judged(self, trial: Trial, otherwise: tuple[Status, str] = (Status.OK, "")) -> Outcome:
         """The outcome by what was read: past a bound, or as ``otherwise`` says."""

@@ -174,6 +174,34 @@ def test_where_time_is_limited_slow_readings_are_few(first: float, counted: int)
     assert "better spent" in str(outcome.facts["stopped"])
 
 
+def test_what_has_no_noise_is_read_once_when_that_is_known() -> None:
+    tape = Tape([3.0] * 12 + [2.0, 2.5, 1.0])
+    runner = Runner(tape, METRICS, MeasureSettings())
+    outcomes = [runner.measure(lambda: CONFIGURATION, seed) for seed in range(6)]
+    assert [len(outcome.readings) for outcome in outcomes] == [4, 4, 4, 1, 1, 1]
+    assert "without any noise" in str(outcomes[-1].facts["stopped"])
+
+
+def test_noise_that_comes_after_all_is_looked_for_again() -> None:
+    tape = Tape([*[3.0] * 9, 2.0, 2.1, *noisy()])
+    runner = Runner(tape, METRICS, MeasureSettings(max_readings=4))
+    outcomes = [runner.measure(lambda: CONFIGURATION, seed) for seed in range(4)]
+    assert [len(outcome.readings) for outcome in outcomes] == [4, 4, 5, 5]
+
+
+def test_noise_of_another_metric_is_noise() -> None:
+    tape = Tape([{"time": 3.0, "size": size} for size in noisy()])
+    runner = Runner(tape, METRICS, MeasureSettings())
+    outcomes = [runner.measure(lambda: CONFIGURATION, seed) for seed in range(5)]
+    assert [len(outcome.readings) for outcome in outcomes] == [4] * 5
+
+
+def test_who_asks_for_readings_gets_them_without_any_noise_too() -> None:
+    runner = Runner(Tape([3.0] * 99), METRICS, MeasureSettings(warmup=1, min_readings=3))
+    outcomes = [runner.measure(lambda: CONFIGURATION, seed) for seed in range(5)]
+    assert [len(outcome.readings) for outcome in outcomes] == [4] * 5
+
+
 class Cut(Tape):
     """Ends what takes longer than is worth it."""
 
