@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import signal
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -173,7 +174,11 @@ def test_what_waits_for_the_next_reading_is_left_alone(nothing_left: Left) -> No
 
 
 def state_of(pid: int) -> str:
-    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    """``T`` also where it was told to stop, and has not come to a core since to do so."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    status = {name: value.split() for name, _, value in (line.partition(":") for line in lines)}
+    pending = int(status["SigPnd"][0], 16) | int(status["ShdPnd"][0], 16)
+    return "T" if pending >> (signal.SIGSTOP - 1) & 1 else status["State"][0]
 
 
 def test_threads_at_work_end_with_their_trial(nothing_left: Left) -> None:
