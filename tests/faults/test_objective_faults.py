@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import resource
-import signal
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
+from signal import SIGSTOP
 
 import pytest
 
@@ -178,7 +178,7 @@ def state_of(pid: int) -> str:
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     status = {name: value.split() for name, _, value in (line.partition(":") for line in lines)}
     pending = int(status["SigPnd"][0], 16) | int(status["ShdPnd"][0], 16)
-    return "T" if pending >> (signal.SIGSTOP - 1) & 1 else status["State"][0]
+    return "T" if pending >> (SIGSTOP - 1) & 1 else status["State"][0]
 
 
 def test_threads_at_work_end_with_their_trial(nothing_left: Left) -> None:
