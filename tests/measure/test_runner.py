@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,7 +19,7 @@ from autotune.measure.readings import MOST_DISCARDED, Sample
 from autotune.measure.runner import Runner
 from autotune.measure.workers.channel import frame, loads_plain
 from autotune.space.configuration import Configuration
-from autotune.space.spec import Budget, MeasureSettings, MetricSpec, Share
+from autotune.space.spec import MeasureSettings, MetricSpec
 from autotune.status import Status
 
 METRICS = (MetricSpec("time", "minimize", "s"), MetricSpec("error", at_most=0.1), MetricSpec("size"))
@@ -148,97 +147,6 @@ def test_no_reading_is_begun_that_would_not_end_in_time() -> None:
     outcome = Runner(Tape(noisy()), METRICS, SETTINGS).measure(lambda: CONFIGURATION, 1, seconds=0.0)
     assert outcome.status is Status.OK and outcome.metrics["time"].n == 1
     assert "time limit" in str(outcome.facts["stopped"])
-
-
-def test_a_trial_that_has_had_its_share_of_the_time_ends_with_the_fewest_readings() -> None:
-    runner = Runner(Tape(noisy()), METRICS, SETTINGS, share=Share(0.0, 0.0))
-    outcome = runner.measure(lambda: CONFIGURATION, 1)
-    assert outcome.metrics["time"].n == SETTINGS.min_readings
-    assert outcome.facts["stopped"] == "capped: 5 readings have taken a trial's share of the time"
-
-
-class Slow(Tape):
-    """Each reading takes long beside what a trial costs, and says that it took as long as the tape says."""
-
-    def measure(self, loaded: Any, rng: np.random.Generator) -> Any:
-        time.sleep(0.3)
-        return super().measure(loaded, rng)
-
-
-@pytest.mark.parametrize(("first", "counted"), [(2.0, 1), (0.5, 2)])
-def test_where_time_is_limited_slow_readings_are_few(first: float, counted: int) -> None:
-    objective = Slow([1.0, first, *noisy()])
-    runner = Runner(objective, METRICS, MeasureSettings(), share=Budget(time=60.0).share)
-    outcome = runner.measure(lambda: CONFIGURATION, 1, Estimate(1.0, 0.9, 1.1, 5, 0.05))
-    assert [r.discarded for r in outcome.readings] == ["warm-up", *[""] * counted]
-    assert "better spent" in str(outcome.facts["stopped"])
-
-
-def test_what_has_no_noise_is_read_once_when_that_is_known() -> None:
-    tape = Tape([3.0] * 12 + [2.0, 2.5, 1.0])
-    runner = Runner(tape, METRICS, MeasureSettings())
-    outcomes = [runner.measure(lambda: CONFIGURATION, seed) for seed in range(6)]
-    assert [len(outcome.readings) for outcome in outcomes] == [4, 4, 4, 1, 1, 1]
-    assert "without any noise" in str(outcomes[-1].facts["stopped"])
-
-
-def test_noise_that_comes_after_all_is_looked_for_again() -> None:
-    tape = Tape([*[3.0] * 9, 2.0, 2.1, *noisy()])
-    runner = Runner(tape, METRICS, MeasureSettings(max_readings=4))
-    outcomes = [runner.measure(lambda: CONFIGURATION, seed) for seed in range(4)]
-    assert [len(outcome.readings) for outcome in outcomes] == [4, 4, 5, 5]
-
-
-def test_noise_of_another_metric_is_noise() -> None:
-    tape = Tape([{"time": 3.0, "size": size} for size in noisy()])
-    runner = Runner(tape, METRICS, MeasureSettings())
-    outcomes = [runner.measure(lambda: CONFIGURATION, seed) for seed in range(5)]
-    assert [outcome.metrics["time"].n for outcome in outcomes] == [3] * 5
-
-
-def test_who_asks_for_readings_gets_them_without_any_noise_too() -> None:
-    runner = Runner(Tape([3.0] * 99), METRICS, MeasureSettings(warmup=1, min_readings=3))
-    outcomes = [runner.measure(lambda: CONFIGURATION, seed) for seed in range(5)]
-    assert [len(outcome.readings) for outcome in outcomes] == [4] * 5
-
-
-class Cut(Tape):
-    """Ends what takes longer than is worth it."""
-
-    def measure(self, loaded: Any, rng: np.random.Generator) -> Any:
-        takes = float(super().measure(loaded, rng))
-        cut = takes > self.worth_seconds
-        return Sample({"time": min(takes, self.worth_seconds)}, cut_off=cut)
-
-
-def test_a_run_of_three_times_the_best_is_cut_off() -> None:
-    tape = Cut([50.0, 50.0, 50.0])
-    outcome = measure(tape, MeasureSettings(), Estimate(1.0, 0.9, 1.1, 5, 0.05))
-    assert outcome.status is Status.PRUNED
-    assert [(r.value, r.discarded) for r in outcome.readings] == [(50.0, "warm-up"), (3.3000000000000003, "")]
-    assert outcome.facts["stopped"] == "rejected: ended after 3.3 s, 3 times as long as the best so far takes"
-    assert tape.worth_seconds == math.inf, "nothing is cut off in the finale"
-
-
-@pytest.mark.parametrize(
-    ("settings", "incumbent"),
-    [
-        (MeasureSettings(max_readings=5), None),
-        (MeasureSettings(max_readings=5, reject=False), Estimate(1.0, 0.9, 1.1, 5, 0.05)),
-    ],
-)
-def test_nothing_is_cut_off_that_nothing_is_held_against(
-    settings: MeasureSettings, incumbent: Estimate | None
-) -> None:
-    outcome = measure(Cut([50.0, 49.0, 48.0, 47.0, 46.0, 45.0]), settings, incumbent)
-    assert outcome.status is Status.OK and outcome.metrics["time"].n == 5
-
-
-@pytest.mark.parametrize("settings", [MeasureSettings(reject=False), MeasureSettings(min_readings=5)])
-def test_who_asked_for_readings_gets_them_however_slow(settings: MeasureSettings) -> None:
-    runner = Runner(Slow(noisy(1.05)), METRICS, settings, share=Share(0.0, 0.0))
-    outcome = runner.measure(lambda: CONFIGURATION, 1, Estimate(1.0, 0.8, 1.3, 5, 0.1))
-    assert outcome.metrics["time"].n == 5
 
 
 def test_what_is_warm_is_warmed_up_only_where_somebody_asks_for_it() -> None:
