@@ -116,6 +116,8 @@ class Repetition:
         if self._objective.unsettled:
             # Where its readings count, they may be enough now that it has settled.
             decision = self._first_look(trial, loaded, incumbent, read) or judge(incumbent)
+        elif trial.values(self._goal.name):
+            decision = judge(incumbent)
         while decision is None:
             decision = read(incumbent) or self._out_of_reach(trial, incumbent)
         if any(len(set(trial.values(metric.name))) > 1 for metric in self._metrics):

@@ -185,8 +185,7 @@ class Runner:
         def read() -> Outcome:
             rng = self._rng(seed, 2)
             with trial.during("measure"):
-                short = meter.clock.last_seconds < SHORT_SECONDS
-                if self._settings.warmup != 0 and self._curve is None and short:
+                if self._wants_warm_caches(meter.clock.last_seconds):
                     trial.keep(meter.take(loaded, rng), meter.clock.at, WARM_UP)
                 while not trial.keep(meter.take(loaded, rng), meter.clock.at):
                     trial.must_go_on()
@@ -239,7 +238,7 @@ class Runner:
     ) -> Outcome:
         """Reading after reading, until it is enough."""
         meter = self._meter()
-        self._warm_up(trial, loaded, rng, meter)
+        self._warm_up(trial, loaded, rng, meter, deadline)
         paid += sum(trial.phases.values())
         with trial.during("measure"):
             decision = self._repetition.read(trial, meter, loaded, rng, incumbent, deadline, paid)
@@ -248,11 +247,25 @@ class Runner:
             trial.facts["suspicions"] = list(suspicious)
         return self._whole(trial, self._judged(trial, _ends_as(decision)))
 
-    def _warm_up(self, trial: Trial, loaded: Any, rng: np.random.Generator, meter: Meter) -> None:
+    def _warm_up(
+        self, trial: Trial, loaded: Any, rng: np.random.Generator, meter: Meter, deadline: float = math.inf
+    ) -> None:
+        """Readings that do not count; but for one after which no other would end by the ``deadline``."""
         asked = self._settings.warmup
         with trial.during("warmup"):
             for _ in range(self._needs_warming() if asked is None else asked):
-                trial.keep(meter.take(loaded, rng), meter.clock.at, WARM_UP)
+                sample = meter.take(loaded, rng)
+                is_last = asked is None and monotonic() + 1.5 * meter.clock.last_seconds > deadline
+                trial.keep(sample, meter.clock.at, "" if is_last else WARM_UP)
+
+    def _wants_warm_caches(self, last: float) -> bool:
+        """Whether a reading of a finale follows one that does not count; the one before took ``last``."""
+        if self._settings.warmup == 0 or self._curve is not None:
+            return False
+        is_first = not last
+        if is_first and self._settings.warmup is None and not self._needs_warming():
+            return False
+        return last < SHORT_SECONDS
 
     def _needs_warming(self) -> bool:
         """Whether a first reading may be another than those that follow."""

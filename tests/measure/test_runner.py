@@ -159,6 +159,20 @@ def test_what_is_warm_is_warmed_up_only_where_somebody_asks_for_it() -> None:
 
     assert discarded() == ["", ""]
     assert discarded(warmup=1) == ["warm-up", "", ""]
+    runner = Runner(Warm([0.2, 0.3]), METRICS, MeasureSettings())
+    assert runner.enter(CONFIGURATION, lambda: None, seed=0).status is Status.OK
+    assert [reading.value for reading in runner.read(0).readings] == [0.2]
+
+
+def test_a_warm_up_counts_where_the_time_allows_no_other_reading() -> None:
+    def counted(**settings: int) -> list[float]:
+        runner = Runner(Tape([1.0, 2.0, *noisy()]), METRICS, MeasureSettings(**settings))
+        outcome = runner.measure(lambda: CONFIGURATION, 1, seconds=0.0)
+        assert outcome.status is Status.OK
+        return [reading.value for reading in outcome.readings if not reading.discarded]
+
+    assert counted() == [1.0]
+    assert counted(warmup=1) == [2.0]
 
 
 def test_the_users_interrupt_goes_to_the_user() -> None:
