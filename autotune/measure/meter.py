@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from autotune.measure.clocks import monotonic
 from autotune.measure.mistakes import MissingMetricError
 from autotune.measure.objective import Objective
 from autotune.measure.readings import Clock, Sample, named_values, plain_context, plain_facts
@@ -37,6 +38,10 @@ class Meter:
             return self._plain(self._call(loaded, rng))
         with self._empty_folder() as folder:
             return self.follow(loaded, rng, Reporter(self._curve, folder=folder))
+
+    def is_late(self, deadline: float) -> bool:
+        """Whether another reading, as long as the last one and half as long again, would not end in time."""
+        return monotonic() + 1.5 * self.clock.last_seconds > deadline
 
     def follow(self, loaded: Any, rng: np.random.Generator, reporter: Reporter) -> Sample:
         """The values at the end of one run, or where it was stopped (``reporter.ended``).

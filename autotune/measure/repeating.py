@@ -98,10 +98,9 @@ class Repetition:
         decision: Decision | None = None
 
         def judge(incumbent: Estimate | None) -> Decision | None:
-            now, last = monotonic(), meter.clock.last_seconds
-            late = now + 1.5 * last > deadline
-            return self._decide(trial, incumbent, late) or self._share_of_time(
-                trial, incumbent, now - began, last, paid
+            spent, last = monotonic() - began, meter.clock.last_seconds
+            return self._decide(trial, incumbent, meter.is_late(deadline)) or self._share_of_time(
+                trial, incumbent, spent, last, paid
             )
 
         def read(incumbent: Estimate | None) -> Decision | None:

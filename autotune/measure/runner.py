@@ -255,7 +255,7 @@ class Runner:
         with trial.during("warmup"):
             for _ in range(self._needs_warming() if asked is None else asked):
                 sample = meter.take(loaded, rng)
-                is_last = asked is None and monotonic() + 1.5 * meter.clock.last_seconds > deadline
+                is_last = asked is None and meter.is_late(deadline)
                 trial.keep(sample, meter.clock.at, "" if is_last else WARM_UP)
 
     def _wants_warm_caches(self, last: float) -> bool:

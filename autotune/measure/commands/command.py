@@ -163,8 +163,6 @@ class CommandRunner(Objective):
     def _missed(self, run: CommandRun, listener: RunListener) -> Missed:
         return missed_knobs(self.spec, run.configuration, listener, run.read_before)
 
-    # -- trainings -----------------------------------------------------------------------------
-
     @property
     def is_warm(self) -> bool:
         """Each run is a new process, which finds the files of the last one in memory, and nothing else."""
@@ -177,6 +175,8 @@ class CommandRunner(Objective):
         How long a short one takes depends on what is in the caches.
         """
         return self.context.cache / "command" / "warm"
+
+    # -- trainings -----------------------------------------------------------------------------
 
     @property
     def _has_runs(self) -> Path:

@@ -31,8 +31,8 @@ class Worth:
         """Why ``count`` readings are enough, in a sentence; empty where they are not.
 
         They took ``spent`` seconds, the last one ``last``, and what came before them (compiling, loading,
-        the check) ``paid``. What is ``beaten`` by the best so far is read once; what looks better is read
-        again before it is believed.
+        the check, a warm-up) ``paid``. What is ``beaten`` by the best so far is read once; what looks better
+        is read again before it is believed.
         """
         if count >= (self.fewest or USUAL_READINGS) and spent > self.share.most:
             return f"{count} readings have taken a trial's share of the time"
