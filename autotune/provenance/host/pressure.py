@@ -22,7 +22,8 @@ def pressure(root: Path = Path("/")) -> Mapping[str, float]:
     ``load1``, ``runnable`` (tasks); ``cpu_stall``, ``memory_stall``, ``io_stall`` (seconds since boot in
     which some task waited) and their ten-second averages ``..._stall_avg10`` (fractions); ``busy``,
     ``steal`` (processor seconds since boot); ``switches`` (of the machine, since boot) and
-    ``own_switches`` (involuntary ones of this process); ``frequency_mhz`` (of the first processor).
+    ``own_switches`` (involuntary ones of this process); ``own_wait`` (seconds in which this thread was ready
+    to run, and had no core); ``frequency_mhz`` (of the first processor).
     """
     base = "" if root == Path("/") else str(root)
     sample: dict[str, float] = {}
@@ -33,6 +34,7 @@ def pressure(root: Path = Path("/")) -> Mapping[str, float]:
     frequency = _read(f"{base}/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq").strip()
     if frequency.isdigit():
         sample["frequency_mhz"] = int(frequency) / 1000
+    _schedule(_read(f"{base}/proc/thread-self/schedstat"), sample)
     sample["own_switches"] = float(resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw)
     return sample
 
@@ -59,6 +61,12 @@ def _stat(text: str, sample: dict[str, float]) -> None:
         sample["busy"] = (user + nice + system + irq + softirq) / _TICK
         sample["steal"] = steal / _TICK
     _put(sample, "switches", text.partition("\nctxt ")[2].partition("\n")[0])
+
+
+def _schedule(text: str, sample: dict[str, float]) -> None:
+    fields = text.split()  # nanoseconds on a core, nanoseconds ready and without one, times on a core
+    if len(fields) == 3:
+        _put(sample, "own_wait", fields[1], 1e9)
 
 
 def _put(sample: dict[str, float], name: str, text: str, divisor: float = 1.0) -> None:

@@ -20,6 +20,7 @@ def test_a_sample_of_a_copied_machine(tmp_path: Path) -> None:
         "/proc/loadavg": "0.25 0.09 0.06 2/95 8595\n",
         "/proc/pressure/cpu": stall,
         "/proc/stat": STAT,
+        "/proc/thread-self/schedstat": "1000000 2500000000 7\n",
         "/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq": "2596100\n",
     }
     sample = dict(pressure(build(tmp_path, files).root))
@@ -32,6 +33,7 @@ def test_a_sample_of_a_copied_machine(tmp_path: Path) -> None:
         "busy": 1.63,
         "steal": 3.0,
         "switches": 411026.0,
+        "own_wait": 2.5,
         "frequency_mhz": 2596.1,
     }
 
@@ -42,7 +44,8 @@ def test_a_sample_of_a_copied_machine(tmp_path: Path) -> None:
         {},
         {"/proc/loadavg": "", "/proc/stat": "cpu x", "/proc/pressure/io": "some nonsense"},
         {"/proc/loadavg": "a b c d e", "/proc/pressure/cpu": "some avg10=x total="},
-        {"/proc/stat": "cpu 1 2 3\nctxt many\n"},
+        {"/proc/stat": "cpu 1 2 3\nctxt many\n", "/proc/thread-self/schedstat": "1 many 3"},
+        {"/proc/thread-self/schedstat": "0\n"},
     ],
 )
 def test_what_is_not_told_is_absent(tmp_path: Path, files: dict[str, str]) -> None:
