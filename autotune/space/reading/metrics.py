@@ -16,12 +16,19 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 _FORM = "a mapping such as {goal: minimize, unit: s}"
 
+_SOURCES = ("wall", "json-line")
+"""Where the numbers of a command are read, which is an entry of the command."""
+
 
 def read_metrics(node: YamlNode | None, problems: Problems) -> tuple[MetricSpec, ...]:
     """The metrics in file order. At least one must have a goal."""
     if node is None:
         return TIME
-    entries = problems.attempt(lambda: as_map(node, "metrics", "a mapping: a metric's name, then " + _FORM))
+    source = node.value if isinstance(node, YamlScalar) and node.value in _SOURCES else ""
+    hint = f"where a command's numbers are read stands in it: command: {{run: ..., metrics: {source}}}"
+    entries = problems.attempt(
+        lambda: as_map(node, "metrics", "a mapping: a metric's name, then " + _FORM, hint if source else "")
+    )
     if entries is None:
         return TIME
     before = len(problems.found)
