@@ -15,7 +15,7 @@ MOST_SHOWN = 40
 """Readings of a metric."""
 
 if TYPE_CHECKING:
-    from autotune.store.records import TrialRecord
+    from autotune.store.records import StudyRecord, TrialRecord
     from autotune.store.store import Store
 
 
@@ -32,11 +32,12 @@ def command(word: str, study: str | None, store: str | None, as_json: bool) -> i
     from autotune.store.store import Store
 
     with Store.open(store, readonly=True) as opened:
-        document = describe(opened, find_trial(opened, word, study))
+        trial = find_trial(opened, word, study)
+        document, itself = describe(opened, trial), opened.study(trial.study_id)
     if as_json:
         print_json(document)
     else:
-        echo(say(document))
+        echo(say(document, itself))
     return 0
 
 
@@ -66,8 +67,7 @@ def describe(store: Store, trial: TrialRecord) -> dict[str, Any]:
     return document
 
 
-def say(document: dict[str, Any]) -> str:
-    from autotune.report.summary import say_knob
+def say(document: dict[str, Any], study: StudyRecord) -> str:
     from autotune.report.text import last_lines, visible
 
     label = "  (REPLAYED from a recording)" if document["replayed"] else ""
@@ -78,11 +78,7 @@ def say(document: dict[str, Any]) -> str:
     if document["message"]:
         lines.append(f"  why      {visible(document['message'].strip())}")
     lines += _reason(document)
-    lines += [
-        f"  knob     {_one(name)} = {_one(say_knob(value))}"
-        for name, value in document["configuration"].items()
-    ]
-    lines += _metrics(document)
+    lines += _knobs(document["configuration"], study) + _metrics(document)
     lines += [f"  phase    {name} {seconds:.3f} s" for name, seconds in document["phases"].items()]
     lines += _readings(document["readings"], document["units"]) + _curve(document["reports"])
     lines.append(f"  where    worker {document['worker'] or '?'}, environment {document['environment_hash']}")
@@ -99,6 +95,14 @@ def _one(text: object) -> str:
     from autotune.report.text import one_line
 
     return one_line(text)
+
+
+def _knobs(configuration: Mapping[str, Any], study: StudyRecord) -> list[str]:
+    from autotune.report.summary import say_knob, worth_saying
+
+    named, more = worth_saying(configuration, study)
+    lines = [f"  knob     {_one(name)} = {_one(say_knob(value))}" for name, value in named.items()]
+    return [*lines, *(f"           {text} (--json has them)" for text in more)]
 
 
 def _metrics(document: dict[str, Any]) -> list[str]:

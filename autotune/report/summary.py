@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from textwrap import shorten
 
 from autotune.measure.outcome import MISTAKE, SAME_CODE_AS, SURE
@@ -19,7 +19,7 @@ from autotune.space.configuration import Value, plain
 from autotune.space.spec import Budget, ratio_title
 from autotune.status import Status
 from autotune.store.databases.address import IN_MEMORY
-from autotune.store.records import TrialRecord
+from autotune.store.records import StudyRecord, TrialRecord
 
 MOST_KNOBS = 24
 """That are printed without regard to the default."""
@@ -65,15 +65,22 @@ def headline(result: Result) -> str:
 
 
 def _configuration(result: Result) -> list[str]:
-    """The knobs of the answer; where they are too many to be read, those that the default has otherwise."""
     assert result.best is not None
-    named, more = dict(result.best), []
-    default = default_in(result.study) if len(named) > MOST_KNOBS else None
-    if default is not None:
-        named = {name: v for name, v in named.items() if name not in default or default[name] != v}
-        more = [f"  and {say_count(len(result.best) - len(named), 'knob')} as in the default"]
+    named, more = worth_saying(result.best, result.study)
     width = max(map(len, named), default=0)
-    return [*(f"  {name:{width}}  {say_knob(value)}" for name, value in named.items()), *more]
+    said = (f"{name:{width}}  {say_knob(value)}" for name, value in named.items())
+    return [f"  {line}" for line in (*said, *more)]
+
+
+def worth_saying(
+    configuration: Mapping[str, Value], study: StudyRecord
+) -> tuple[dict[str, Value], tuple[str, ...]]:
+    """The knobs to print, and what to say of those left out: of too many those that are as in the default."""
+    default = default_in(study) if len(configuration) > MOST_KNOBS else None
+    if default is None:
+        return dict(configuration), ()
+    other = {name: v for name, v in configuration.items() if name not in default or default[name] != v}
+    return other, (f"and {say_count(len(configuration) - len(other), 'knob')} as in the default",)
 
 
 def say_knob(value: Value) -> str:

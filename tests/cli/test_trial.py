@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import autotune
+from autotune.cli import trial
 from autotune.cli.trial import MOST_SHOWN, _curve, _device, _machine, _metrics, _readings
+from autotune.report.summary import MOST_KNOBS
+from autotune.space import Flag, Space
+from tests.cli.calling import call, document
 
 
 def reports(n: int) -> list[dict[str, Any]]:
@@ -75,3 +81,19 @@ def test_how_a_gpu_stood_is_said_of_the_readings_that_count() -> None:
     assert _device(own) == ["  device   1395 to 1455 MHz, 690 W; slowed by power_cap"]
     assert _device([reading(1980, 0)]) == ["  device   1980 MHz, 690 W"]
     assert _device([{"metric": "time", "value": 1.0, "discarded": "", "context": {"wall": 0.1}}]) == []
+
+
+def test_of_many_knobs_those_are_shown_that_the_default_has_otherwise(tmp_path: Path) -> None:
+    def cost(**on: bool) -> float:
+        return 1.0 + sum(on.values())
+
+    space = Space([Flag(f"f{number:02}", default=False) for number in range(MOST_KNOBS + 1)])
+    autotune.search(space, objective=cost, trials=2, store=tmp_path / "study.db")
+    where = "--study", "cost", "--store", tmp_path / "study.db"
+    said = call(trial.command, 0, *where).stdout
+    assert (
+        "  knob  " not in said and f"and {MOST_KNOBS + 1} knobs as in the default (--json has them)" in said
+    )
+    flipped = document(trial.command, 1, *where)["configuration"]
+    said = call(trial.command, 1, *where).stdout
+    assert said.count("  knob  ") == sum(flipped.values()) > 0
