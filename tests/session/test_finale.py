@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 import autotune
 from autotune.measure.objective import Baseline
@@ -151,3 +154,18 @@ def test_a_metric_that_only_comes_with_readings_that_do_not_count_has_no_value(t
     with Store.open(tmp_path / "s.db") as store:
         final = store.trials(result.study.id, purpose="final")
     assert final and all(set(trial.metrics) == {"time"} for trial in final)
+
+
+def test_one_reading_past_a_bound_does_not_end_a_finalist(tmp_path: Path) -> None:
+    """As in the search, where the median decides: a metric with a long tail had left no finalist."""
+    file = "autotune: 1\nname: tail\nobjective: tail.py:tail\nknobs: {x: {range: [1, 4], default: 1}}\n"
+    metrics = "metrics: {time: {goal: minimize, unit: s}, p99: {at_most: 1.5}}\n"
+    spec = parse_spec(file + metrics, tmp_path / "s.yaml", {})
+    calls = itertools.count()
+
+    def tail(x: int) -> dict[str, float]:
+        return {"time": 8.0 / x, "p99": 1.8 if next(calls) % 10 == 0 else 1.0}
+
+    result = autotune.search(spec, objective=tail, store=tmp_path / "s.db", trials=4)
+    assert result.defended and result.best == {"x": 4} and result.metrics["p99"].value == 1.0
+    assert result.speedup is not None and result.speedup.estimate == pytest.approx(4.0)
