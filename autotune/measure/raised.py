@@ -61,11 +61,12 @@ def failed(error: BaseException) -> Failed:
 
 
 def _whole(number: object) -> int | None:
-    """As a plain integer; an objective of somebody else's may have put anything in its place."""
+    """As an integer that any store can hold; an objective may have put anything in its place."""
     try:
-        return operator.index(number)  # type: ignore[arg-type]
+        whole = operator.index(number)  # type: ignore[arg-type]
     except TypeError:
         return None
+    return whole if abs(whole) < 2**31 else None
 
 
 def _numbers(metrics: Mapping[str, object]) -> dict[str, float]:

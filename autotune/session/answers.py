@@ -55,6 +55,7 @@ def load_answer(store: Store, study: StudyRecord, reason: str = "") -> Result:
         is_default=bool(found and found.reason.get("kind") == "default"),
         default=_default(metric, _searched_default(store, study)) if found else None,
         statuses=statuses,
+        confidence=study.confidence,
         reason=reason,
         remark="; ".join(filter(None, (unchecked(study, found.metrics), why_fallen)))
         if found
@@ -165,6 +166,7 @@ def _defended(
         gain=Comparison(**verdict["gain"]) if verdict.get("gain") else None,
         baselines=tuple(Comparison(**c) for c in verdict.get("baselines", [])),
         statuses=statuses,
+        confidence=float(verdict.get("confidence", study.confidence)),
         reason=reason or verdict.get("reason", ""),
         remark="; ".join(
             filter(

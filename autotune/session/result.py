@@ -62,7 +62,7 @@ class Result:
     baselines: tuple[Comparison, ...] = ()
     statuses: Mapping[str, int] = field(default_factory=dict)
     confidence: float = 0.95
-    """Of every interval."""
+    """Of every interval, as ``measure`` in the space file asks for."""
     reason: str = ""
     """Why the search ended."""
     remark: str = ""

@@ -77,6 +77,16 @@ class StudyRecord:
         return tuple(MetricSpec(**metric) for metric in self.metrics if metric["goal"])
 
     @property
+    def precision(self) -> float:
+        """To which its configurations were read; 0 where that is not known, as of what other tools wrote."""
+        return float((self.document.get("measure") or {}).get("precision", 0.0))
+
+    @property
+    def confidence(self) -> float:
+        """Of its intervals."""
+        return float((self.document.get("measure") or {}).get("confidence", 0.95))
+
+    @property
     def label(self) -> str:
         """``name#id``, which :meth:`Store.study` understands."""
         return f"{self.name}#{self.id}"

@@ -15,6 +15,7 @@ import pytest
 
 from autotune.measure.objective import Baseline, Code, Context, Infeasible, Objective, WrongAnswer
 from autotune.measure.outcome import MISTAKE, Estimate, Outcome
+from autotune.measure.raised import failed
 from autotune.measure.readings import MOST_DISCARDED, Sample
 from autotune.measure.runner import Runner
 from autotune.measure.workers.channel import frame, loads_plain
@@ -351,6 +352,12 @@ class Text(str):
     """A text that the session does not know."""
 
 
+class Refused(Infeasible):
+    def __init__(self, exit_code: int) -> None:
+        super().__init__("no")
+        self.exit_code = exit_code
+
+
 def test_what_an_objective_says_in_words_becomes_plain_text() -> None:
     class Compiled(Tape):
         def code(self, prepared: Any) -> Code:
@@ -368,6 +375,7 @@ def test_what_an_objective_says_in_words_becomes_plain_text() -> None:
     outcome, _ = Runner(Refusing([]), METRICS, SETTINGS).prepare(CONFIGURATION)
     loads_plain(frame(outcome)[8:])
     assert (outcome.exit_code, outcome.signal) == (3, None)
+    assert failed(Refused(2**70)).exit_code is None, "no store holds it"
     outcome = measure(Tape([Sample({"time": 9.0}, discarded=Text("hot")), *noisy()]))  # type: ignore[list-item]
     loads_plain(frame(outcome)[8:])
 

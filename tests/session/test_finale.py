@@ -10,7 +10,7 @@ import pytest
 
 import autotune
 from autotune.measure.objective import Baseline
-from autotune.report.summary import headline
+from autotune.report.summary import headline, summarize
 from autotune.session.finale import Contender, _with_guests, in_turn
 from autotune.session.progress import Progress
 from autotune.space.configuration import Configuration
@@ -169,3 +169,10 @@ def test_one_reading_past_a_bound_does_not_end_a_finalist(tmp_path: Path) -> Non
     result = autotune.search(spec, objective=tail, store=tmp_path / "s.db", trials=4)
     assert result.defended and result.best == {"x": 4} and result.metrics["p99"].value == 1.0
     assert result.speedup is not None and result.speedup.estimate == pytest.approx(4.0)
+
+
+def test_an_answer_names_the_confidence_that_was_asked_for(tmp_path: Path) -> None:
+    file = "autotune: 1\nname: sure\nobjective: sure.py:sure\nknobs: {x: {range: [1, 4], default: 1}}\n"
+    spec = parse_spec(file + "measure: {confidence: 0.8}", tmp_path / "s.yaml", {})
+    result = autotune.search(spec, objective=lambda x: 8.0 / x, store=tmp_path / "s.db", trials=4)
+    assert result.confidence == 0.8 and "(80% interval, finalists and default" in summarize(result)

@@ -6,12 +6,12 @@ import pickle
 from dataclasses import replace
 from functools import partial
 
-from autotune.errors import InputError, Problem
+from autotune.errors import InputError
+from autotune.measure.baselines import baselines_of
 from autotune.measure.importing import keep_importable
 from autotune.measure.load import load_objective
 from autotune.measure.objective import Baseline, Objective
 from autotune.measure.outcome import Report
-from autotune.measure.raised import describe
 from autotune.measure.reports import FOLDER, Curve, Reporter
 from autotune.measure.runner import Runner
 from autotune.measure.workers import messages as m
@@ -68,15 +68,7 @@ def _made(setup: m.Setup) -> tuple[Objective, tuple[Baseline, ...]]:
         if isinstance(setup.objective, PythonObjective):
             keep_importable(setup.objective, setup.context.cache / "modules")
         objective = load_objective(setup.objective, setup.context, setup.metrics, setup.knobs)
-        try:
-            found = [
-                Baseline(str(b.name), str(b.description), {str(k): str(v) for k, v in b.environment.items()})
-                for b in objective.baselines()
-            ]
-        except Exception as error:
-            message = f"{type(objective).__name__}.baselines() failed: {describe(error)}"
-            raise InputError(Problem(message)) from error
-        return objective, tuple(found)
+        return objective, baselines_of(objective)
 
 
 class Server:

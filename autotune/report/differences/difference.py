@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from autotune.session.reproduction.replicates import Interval, Spread, apart, widened
+from autotune.store.records import StudyRecord
 
 Pair = tuple[object, object]
 """Of one and of the other; ``None`` on the side that has no such thing."""
@@ -98,21 +99,23 @@ def by_runs(
     goal: str,
     one: Interval,
     other: Interval,
-    spread: Spread | None,
-    precision: float,
-    confidence: float = 0.95,
+    spread: Spread | None = None,
+    study: StudyRecord | None = None,
 ) -> Contrast:
-    """Two results of separate runs, each as wide as runs of the same thing differ."""
+    """Two results of separate runs, each as wide as runs of the same thing differ.
+
+    ``spread``: how much those differ; ``study``: how precisely and surely it is known. ``None``: unknown.
+    """
     how = "of separate runs, by their intervals alone: nothing is known of how much runs differ"
     wide = (one, other)
     if spread is not None:
-        reach = spread.reach(confidence)
+        reach = spread.reach(study.confidence if study is not None else 0.95)
         wide = (widened(one, reach, spread.logarithmic), widened(other, reach, spread.logarithmic))
         how = f"of separate runs; runs of the same thing differ by {_part(spread)} (standard deviation)"
     ratio = _ratio(*wide, goal)
     better = (other[0] < one[0]) == (goal == "minimize")
     answer: Answer = "no difference shown"
-    if apart(*wide, precision):
+    if apart(*wide, study.precision if study is not None else 0.0):
         answer = "better" if better else "worse"
     return Contrast(metric, unit, one, other, answer, how, ratio)
 

@@ -82,7 +82,7 @@ def _contrasts(one: Recipe, other: Recipe) -> Iterator[Contrast]:
         sides = (_speedup(one.speedup), _speedup(other.speedup))
         goal, unit = (one.metric.goal, one.metric.unit) if one.metric is not None else (None, "")
         name = f"{ratio_title(goal, unit)} over the default"
-        yield by_runs(name, "", "maximize", *sides, None, 0.0)
+        yield by_runs(name, "", "maximize", *sides)
     if one.metric is None or other.metric is None:
         return
     name, unit = one.metric.name, one.metric.unit
@@ -92,7 +92,7 @@ def _contrasts(one: Recipe, other: Recipe) -> Iterator[Contrast]:
     elif one.case != other.case or one.device != other.device:
         yield incomparable(name, unit, "they are of different workloads or devices", first, second)
     else:
-        yield by_runs(name, unit, one.metric.goal, first, second, None, 0.0)
+        yield by_runs(name, unit, one.metric.goal, first, second)
 
 
 def _speedup(speedup: Speedup) -> Interval:

@@ -100,8 +100,7 @@ def _contrasts(store: Store, one: Result, other: Result) -> Iterator[Contrast]:
         yield incomparable(winners, goal.unit, "one of them has no winner", first, second)
     else:
         spread = spread_of([*replicates(own, goal.name), *replicates(its, goal.name)])
-        precision = float((one.study.document.get("measure") or {}).get("precision", 0.0))
-        yield by_runs(winners, goal.unit, goal.goal or "minimize", first, second, spread, precision)
+        yield by_runs(winners, goal.unit, goal.goal or "minimize", first, second, spread, one.study)
     yield _shared(own, its, goal)
 
 
@@ -118,7 +117,7 @@ def _speedups(one: Result, other: Result) -> Contrast:
         return incomparable(name, "", "one of them was not measured again", first, second)
     if _default(one) != _default(other):
         return incomparable(name, "", "their defaults are not the same", first, second)
-    return by_runs(name, "", "maximize", first, second, None, 0.0)
+    return by_runs(name, "", "maximize", first, second)
 
 
 def _speedup(result: Result) -> Interval | None:

@@ -102,8 +102,9 @@ def _contrast(
         for study in {study.id for study in studies}
         for group in replicates(own_results(store, study), goal.name)
     ]
-    precision = float((studies[0].document.get("measure") or {}).get("precision", 0.0))
-    return by_runs(goal.name, goal.unit, goal.goal or "minimize", first, second, spread_of(groups), precision)
+    return by_runs(
+        goal.name, goal.unit, goal.goal or "minimize", first, second, spread_of(groups), studies[0]
+    )
 
 
 def _interval(trial: TrialRecord, metric: str) -> Interval | None:

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from autotune.measure.baselines import baselines_of
 from autotune.measure.objective import Baseline, Objective
 from autotune.measure.outcome import Outcome, Reading
 from autotune.measure.recordings.replay import ReplayedObjective
@@ -78,7 +79,7 @@ class InlineExecutor(Executor):
 
     def baselines(self) -> tuple[Baseline, ...]:
         """Those that need no environment of their own: this process has the one it has."""
-        return tuple(b for b in self.objective.baselines() if not b.environment)
+        return tuple(b for b in baselines_of(self.objective) if not b.environment)
 
     def close(self) -> None:
         self.cancel()
