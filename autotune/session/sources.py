@@ -8,7 +8,7 @@ whatever has joined the store meanwhile, and its proposals can be derived again.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from autotune.likeness import distance
@@ -23,8 +23,8 @@ from autotune.store.store import Store
 
 MOST_STUDIES = 8
 """The newest ones that may teach; each costs a model."""
-MOST_TRIALS = 2000
-"""Of each, the first so many."""
+MOST_RESULTS = 2000
+"""Of each, the first so many. A trial that was paused has several."""
 LEAST_TRIALS = 8
 """Successes below which a study has nothing to teach."""
 SETTING = "sources"
@@ -33,16 +33,16 @@ SETTING = "sources"
 
 @dataclass(frozen=True)
 class Chosen:
-    """A study to learn from, and how many of its results."""
+    """A study to learn from, and how many of its results, if there are so many."""
 
     study: StudyRecord
-    trials: int
+    results: int
     apart: float | None = None
     """See :attr:`autotune.search.contract.Source.apart`."""
 
     @property
     def document(self) -> dict[str, float]:
-        document: dict[str, float] = {"study": self.study.id, "trials": self.trials}
+        document: dict[str, float] = {"study": self.study.id, "trials": self.results}
         return document if self.apart is None else document | {"apart": self.apart}
 
 
@@ -71,10 +71,9 @@ def lessons(spec: StudySpec, store: Store, study: StudyRecord) -> Lessons:
         return Lessons()
     recorded = _recorded(store, study.id)
     chosen = list(_fitting(spec, store, study)) if recorded is None else recorded
-    return Lessons(
-        sources=tuple(_source(store, one) for one in chosen),
-        settings={SETTING: [one.document for one in chosen]},
-    )
+    sources = tuple(_source(store, one) for one in chosen)
+    taken = [replace(one, results=len(s.observations)) for one, s in zip(chosen, sources, strict=True)]
+    return Lessons(sources, {SETTING: [one.document for one in taken]})
 
 
 def _recorded(store: Store, study_id: int) -> list[Chosen] | None:
@@ -105,9 +104,8 @@ def _fitting(spec: StudySpec, store: Store, study: StudyRecord) -> Iterator[Chos
         successes = sum(other.counts.get(str(status), 0) for status in (Status.OK, Status.PRUNED))
         if successes < LEAST_TRIALS or not _alike(spec, study, other):
             continue
-        finished = sum(number for status, number in other.counts.items() if Status(status).finished)
         apart = distance(study.workload, other.workload) if are_kin(study, other) else None
-        yield Chosen(other, min(finished, MOST_TRIALS), apart)
+        yield Chosen(other, MOST_RESULTS, apart)
         count += 1
         if count == MOST_STUDIES:
             return
@@ -167,7 +165,7 @@ def _source(store: Store, chosen: Chosen) -> Source:
     _, results = store.results_from(chosen.study.id, 0)
     return Source(
         label=chosen.study.label,
-        observations=tuple(observe_record(result) for result in results[: chosen.trials]),
+        observations=tuple(observe_record(result) for result in results[: chosen.results]),
         facts={
             "device": device_of(store.environment(chosen.study.environment_hash)),
             "workload": ", ".join(f"{name} {value}" for name, value in chosen.study.workload.items()),
@@ -185,6 +183,5 @@ def device_of(environment: Mapping[str, Any]) -> str:
 
 def _say(source: Source) -> str:
     where = "; ".join(filter(None, source.facts.values()))
-    return f"learning from {len(source.observations)} trials of study {source.label}" + (
-        f" ({where})" if where else ""
-    )
+    trials = len({observation.configuration.hash for observation in source.observations})
+    return f"learning from {trials} trials of study {source.label}" + (f" ({where})" if where else "")

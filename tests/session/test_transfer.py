@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,11 @@ import autotune
 from autotune.session.progress import Progress
 from autotune.session.sources import lessons
 from autotune.space import IntegerRange
+from autotune.space.configuration import FrozenMap
 from autotune.space.reading.reader import parse_spec
 from autotune.space.spec import StudySpec
 from autotune.store.store import Store
+from tests.session.early_stopping import followed
 
 SPACE = """
 autotune: 1
@@ -189,3 +192,22 @@ def test_what_was_chosen_stands_in_the_settings(search: Callable[..., tuple], tm
     with Store.open(tmp_path / "study.db") as store:
         learned = lessons(spec(tmp_path, 2), store, store.study("bowl"))
         assert learned.sources[0].facts["device"] == "", "the description of the machine did not arrive"
+
+
+def test_a_source_with_paused_trials_is_handed_over_to_its_end(tmp_path: Path) -> None:
+    """Its pauses had been counted as trials, so that those which ended last were left out."""
+    where, heard = tmp_path / "study.db", Notes()
+    there = followed.spec(tmp_path, "hyperband", trials=20, steps=9)
+    autotune.search(there, store=where, objective=followed.train)
+    here = replace(
+        followed.spec(tmp_path, "hyperband", strategy="bayes", trials=2, steps=9),
+        workload=FrozenMap({"size": 2}),
+    )
+    autotune.search(here, store=where, objective=followed.train, progress=heard)
+    with Store.open(where) as store:
+        first, second = store.studies()
+        [source] = lessons(here, store, second).sources
+        _, results = store.results_from(first.id, 0)
+    assert len(source.observations) == len(results) > 20
+    assert len({o.configuration.hash for o in source.observations if not o.paused}) == 20
+    assert any(text.startswith("learning from 20 trials of study curves#1") for text in heard.texts)
