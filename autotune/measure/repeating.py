@@ -17,6 +17,7 @@ from autotune.measure.outcome import Estimate
 from autotune.measure.rules.bounds import beyond_doubt
 from autotune.measure.rules.repetition import Decision, RepetitionRule, Verdict
 from autotune.measure.rules.statistics import estimate
+from autotune.measure.rules.steadiness import Steadiness
 from autotune.measure.rules.worth import Worth
 from autotune.space.spec import MeasureSettings, MetricSpec, Share
 
@@ -36,10 +37,6 @@ COMMON = 2.0
 OVERLONG = 3.0
 """A run that takes so many times as long as the best so far is ended. With 2 or 5 in its place simulated
 searches end as well, as far as five seeds tell (benchmark ``slow_programs``)."""
-
-NOISELESS = 3
-"""After so many configurations without any noise the next ones are not looked at for it: a size, a count or
-a loss from a fixed seed is known from one reading."""
 
 _KNOWN = frozenset({Verdict.PRECISE, Verdict.STEADY, Verdict.SETTLED})
 """Verdicts on a configuration that is as well known as it can be before it has settled."""
@@ -61,8 +58,7 @@ class Repetition:
         # Who wants each configuration read to the end wants no slow one read less.
         fewest = settings.min_readings if settings.reject else settings.fewest
         self._worth = Worth(share, fewest)
-        self._steady = 0
-        """How many configurations in a row had no noise, in any metric."""
+        self._steadiness = Steadiness()
         self._rule = RepetitionRule(
             settings.precision,
             settings.confidence,
@@ -74,7 +70,7 @@ class Repetition:
     @property
     def noiseless(self) -> bool:
         """Whether a single reading says all, by what was read so far; not where the user asked for more."""
-        return self._steady >= NOISELESS and self._settings.min_readings is None
+        return self._steadiness.noiseless and self._settings.min_readings is None
 
     def rehearse(self) -> None:
         """Decide once on made-up readings."""
@@ -119,11 +115,14 @@ class Repetition:
             decision = judge(incumbent)
         while decision is None:
             decision = read(incumbent) or self._out_of_reach(trial, incumbent)
-        if any(len(set(trial.values(metric.name))) > 1 for metric in self._metrics):
-            self._steady = 0
-        elif decision.verdict is Verdict.STEADY:
-            self._steady += 1
+        noisy = self._is_noisy(trial)
+        if noisy or decision.verdict is Verdict.STEADY:
+            self._steadiness.note(len(trial.values(self._goal.name)), noisy)
         return decision
+
+    def _is_noisy(self, trial: Trial) -> bool:
+        """Whether its readings differ, in any metric."""
+        return any(len(set(trial.values(metric.name))) > 1 for metric in self._metrics)
 
     def _worth_seconds(self, incumbent: Estimate | None) -> float:
         """How long a run may take that is measured by that; any time where nothing is to be rejected."""
@@ -194,8 +193,9 @@ class Repetition:
         decision = rule.decide(values, incumbent, self._goal.goal or "minimize")
         if decision.stop:
             return decision
-        if self.noiseless:
-            return Decision(Verdict.STEADY, "a single reading, as those before were without any noise")
+        if self.noiseless and self._steadiness.enough(len(values)) and not self._is_noisy(trial):
+            count = "a single reading" if len(values) == 1 else f"{len(values)} readings"
+            return Decision(Verdict.STEADY, f"{count}, as those before were without any noise")
         if reason := beyond_doubt(self._metrics, trial.values):
             return Decision(Verdict.BOUNDED, reason)
         if spoilt := trial.stays_spoilt:

@@ -56,6 +56,13 @@ def test_noise_that_comes_after_all_is_looked_for_again() -> None:
     assert [len(outcome.readings) for outcome in outcomes] == [4, 4, 5, 5]
 
 
+def test_noise_that_only_shows_in_some_is_looked_for_from_time_to_time() -> None:
+    """What is rounded to hundredths has none where it is short; it had never been looked for again."""
+    runner = Runner(Tape([*[3.0] * 22, 3.0, *noisy()]), METRICS, MeasureSettings(max_readings=4))
+    outcomes = [runner.measure(lambda: CONFIGURATION, seed) for seed in range(15)]
+    assert [len(outcome.readings) for outcome in outcomes] == [4, 4, 4, *[1] * 10, 4, 5]
+
+
 def test_noise_of_another_metric_is_noise() -> None:
     tape = Tape([{"time": 3.0, "size": size} for size in noisy()])
     runner = Runner(tape, METRICS, MeasureSettings())
