@@ -12,8 +12,9 @@ from autotune.measure.outcome import Estimate, Reading
 from autotune.measure.recordings.recording import Entry, Recording
 from autotune.measure.rules.repetition import RepetitionRule, Verdict
 from autotune.measure.rules.statistics import estimate
+from autotune.session.contender import DEFAULT, Contender
 from autotune.session.execution.executor import Entrant
-from autotune.session.finale import DEFAULT, Contender, read_in_rounds
+from autotune.session.finale import read_in_rounds
 from autotune.session.rounds import Rounds
 from autotune.session.verdict import Standing, judge
 from autotune.space.configuration import Configuration

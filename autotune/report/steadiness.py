@@ -103,12 +103,13 @@ def _rows(
 
 
 def _began(trial: dict[str, Any], readings: list[Reading]) -> float:
-    """When the first reading was. A replicate is written down once all its rounds are over."""
+    """When the first reading was. A replicate has finished once all rounds of its finale are over."""
     last = max((r.at for r in readings), default=0.0)
     if trial["purpose"] == "search":
         began = trial["measure_began"]
         return float(began if began == began else trial["proposed"])
-    return float(trial["proposed"]) - last
+    ended = trial["finished"]
+    return float(ended) - last if ended == ended and ended is not None else float(trial["proposed"])
 
 
 def _context(reading: Reading) -> dict[str, float]:

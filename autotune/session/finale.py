@@ -9,21 +9,22 @@ and 'no better than the default' is an answer.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
 
 from autotune.errors import InputError
 from autotune.measure.clocks import monotonic
-from autotune.measure.objective import Baseline
-from autotune.measure.outcome import Estimate, Outcome, Reading
+from autotune.measure.outcome import Estimate, Outcome
 from autotune.measure.rules.bounds import beyond_bounds
 from autotune.measure.rules.statistics import estimate
+from autotune.session.contender import DEFAULT, Contender
 from autotune.session.disturbed import undisturbed, usual_wait
-from autotune.session.execution.executor import Entrant, Executor
+from autotune.session.execution.executor import Executor
+from autotune.session.kept_readings import KeptReadings, Place
 from autotune.session.ledger import Ledger
 from autotune.session.progress import Progress
 from autotune.session.rounds import MAX_ROUNDS, Rounds, seconds_a_reading
@@ -32,30 +33,7 @@ from autotune.session.verdict import Standing, judge
 from autotune.space.configuration import Configuration
 from autotune.space.spec import StudySpec
 from autotune.status import Status
-from autotune.store.records import NewTrial, Purpose, TrialRecord
-from autotune.store.store import Store
-
-DEFAULT = "the default"
-
-
-@dataclass
-class Contender:
-    """A configuration of the space or a baseline, and what was read of it."""
-
-    label: str
-    what: Configuration | Baseline
-    entrant: Entrant | None = None
-    finalist: bool = False
-    """Whether it is one of the best trials of the search."""
-    failure: Outcome | None = None
-    readings: list[Reading] = field(default_factory=list)
-
-    @property
-    def configuration(self) -> Configuration | None:
-        return self.what if isinstance(self.what, Configuration) else None
-
-    def values(self, metric: str) -> list[float]:
-        return [r.value for r in self.readings if r.metric == metric and not r.discarded]
+from autotune.store.records import TrialRecord
 
 
 def defend(
@@ -114,11 +92,11 @@ def remeasure(
     place = Place(study.record.id, ledger.session_id, study.segment.id)
     limits = Rounds.of(spec, ledger.spent.seconds).among(len(contenders), reading)
     progress.defending(tuple(c.label for c in contenders), limits.longest(len(contenders), reading))
+    kept = KeptReadings(ledger.store, place, contenders, knew)
     try:
-        rounds, outcomes = read_again(spec, executor, contenders, limits)
+        rounds, outcomes = read_again(spec, executor, contenders, limits, after_round=kept.keep)
     except BaseException:  # an interrupt too: what was read until then was measured
-        read = [c for c in contenders if c.readings or c.failure]
-        store_readings(ledger.store, place, read, {c.label: _cut_short(c) for c in read}, knew)
+        kept.finish({c.label: _cut_short(c) for c in contenders})
         raise
     progress.defended(rounds)
     verdict = judge(spec, [_standing(spec, c, outcomes[c.label]) for c in contenders])
@@ -129,12 +107,17 @@ def remeasure(
         "told": knew,
         "outcomes": {label: [str(o.status), o.message] for label, o in outcomes.items()},
     }
-    store_readings(ledger.store, place, contenders, outcomes, knew)
+    kept.finish(outcomes)
     ledger.store.save_verdict(study.record.id, ledger.session_id, document)
 
 
 def read_again(
-    spec: StudySpec, executor: Executor, contenders: Sequence[Contender], limits: Rounds, before: int = 0
+    spec: StudySpec,
+    executor: Executor,
+    contenders: Sequence[Contender],
+    limits: Rounds,
+    before: int = 0,
+    after_round: Callable[[], None] = lambda: None,
 ) -> tuple[int, dict[str, Outcome]]:
     """Read the contenders in rounds: how many rounds there were, and what came of each by its label.
 
@@ -146,7 +129,7 @@ def read_again(
             contender.entrant = entrant
             stack.callback(contender.entrant.close)
             contender.failure = contender.entrant.failure
-        rounds = read_in_rounds(spec, contenders, limits, before)
+        rounds = read_in_rounds(spec, contenders, limits, before, after_round)
     return rounds, {c.label: _outcome(spec, c) for c in contenders}
 
 
@@ -220,7 +203,13 @@ def _without_same_code(trials: Sequence[TrialRecord], taken: Sequence[TrialRecor
     return different
 
 
-def read_in_rounds(spec: StudySpec, contenders: Sequence[Contender], limits: Rounds, before: int = 0) -> int:
+def read_in_rounds(
+    spec: StudySpec,
+    contenders: Sequence[Contender],
+    limits: Rounds,
+    before: int = 0,
+    after_round: Callable[[], None] = lambda: None,
+) -> int:
     """One reading of each in a new random order, again and again; how many rounds there were."""
     rng = np.random.default_rng([spec.search.seed, before])
     first_seed = int(spec.search.seed) * MAX_ROUNDS + before
@@ -236,6 +225,7 @@ def read_in_rounds(spec: StudySpec, contenders: Sequence[Contender], limits: Rou
         for index in rng.permutation(len(standing)):
             _read(standing[index], rounds, first_seed + rounds, until=again_until)
         rounds += 1
+        after_round()
         if rounds == 1:
             # Fresh inputs and warming up, which a trial does once, take longer than its readings on a GPU.
             each = (monotonic() - began) / len(standing)
@@ -311,50 +301,3 @@ def _standing(spec: StudySpec, contender: Contender, outcome: Outcome) -> Standi
         metrics=outcome.metrics if usable else {},
         distance=distance,
     )
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where trials are written: ids of the study, the session and the segment."""
-
-    study: int
-    session: int
-    segment: int
-
-
-def store_readings(
-    store: Store,
-    place: Place,
-    contenders: Sequence[Contender],
-    outcomes: Mapping[str, Outcome],
-    knew: int,
-    said: Mapping[str, object] = MappingProxyType({}),
-    environment_hash: str = "",
-) -> None:
-    """Every reading, as trials of their own purpose: nothing measured is lost.
-
-    ``said`` stands in the reason of each, beside its label.
-    """
-    new = [
-        NewTrial(
-            configuration=c.configuration or Configuration({}),
-            purpose=_purpose(c),
-            strategy="finale",
-            reason={"kind": "re-measurement", "label": c.label}
-            | ({"baseline": asdict(c.what)} if isinstance(c.what, Baseline) else {})
-            | dict(said),
-            ask=-1,
-            knew=knew,
-        )
-        for c in contenders
-    ]
-    written = store.propose(place.study, place.session, place.segment, new)
-    for contender, trial in zip(contenders, written, strict=True):
-        if trial is not None:
-            store.finish(trial.id, outcomes[contender.label], environment_hash)
-
-
-def _purpose(contender: Contender) -> Purpose:
-    if contender.configuration is None:
-        return "baseline"
-    return "default" if contender.label == DEFAULT else "final"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 
 from autotune.errors import InputError
@@ -38,6 +38,9 @@ from autotune.status import Status
 from autotune.store.records import NewAsk, NewTrial, ResultRecord, TrialRecord
 from autotune.store.statements.room import Counted, Room
 from autotune.store.store import LEASE_SECONDS, Store
+
+MAX_ATTEMPTS = 3
+"""How often a configuration is tried whose worker was lost, or with it the whole search."""
 
 
 class Ledger:
@@ -217,10 +220,13 @@ class Ledger:
         self.store.pause(trial_id, step, outcome)
         self.catch_up()
 
-    def retry(self, trial_id: int) -> None:
-        """Put a lost trial back, in the hands of this session; it is handed out before anything new."""
+    def retry(self, trial_id: int, counts: bool = True) -> None:
+        """Put a lost trial back, in the hands of this session; it is handed out before anything new.
+
+        ``counts``: whether the attempt that was lost may have been the trial's own fault.
+        """
         segment = self.study.segment.id
-        trial = self.store.retry(trial_id, session_id=self.session_id, segment_id=segment)
+        trial = self.store.retry(trial_id, session_id=self.session_id, segment_id=segment, counts=counts)
         if trial is not None:  # None: another session was quicker, or its late result came
             self._to_retry.append(trial)
 
@@ -276,9 +282,7 @@ class Ledger:
         expire(self.store, study_id)
         trials = self.store.trials(study_id, purpose="search")
         inside = [t for t in trials if t.configuration in self.spec.space]
-        for trial in inside:
-            if trial.status is Status.LOST:
-                self.retry(trial.id)
+        self._retry_lost([t for t in inside if t.status is Status.LOST])
         self._results_known, results = self.store.results_from(study_id, 0)
         told = [result for result in results if result.configuration in self.spec.space]
         self.strategy.restore(
@@ -290,6 +294,25 @@ class Ledger:
         self._counted = {t.number for t in inside}
         self._trials_known = 1 + max((t.number for t in trials), default=-1)
         self._note(told)
+
+    def _retry_lost(self, lost: Sequence[TrialRecord]) -> None:
+        """Put back what earlier sessions have lost, but for what seems to have ended them, again and again.
+
+        One that takes the whole search with it, since it leaves the machine no memory, say, would else end
+        every session of the study. From the second death on the last come first: whoever was only beside it
+        then is done before it is its turn.
+        """
+        died = {t.id for t in lost if t.started_at is not None and t.finished_at is None}
+        fatal = [t for t in lost if t.id in died and t.attempt >= MAX_ATTEMPTS]
+        again = [t for t in lost if t not in fatal]
+        if any(t.id in died and t.attempt > 1 for t in again):
+            again.reverse()
+        for trial in again:
+            self.retry(trial.id, counts=trial.id in died)
+        if fatal:
+            which = ", ".join(str(trial.number) for trial in fatal)
+            text = f"the search was killed {MAX_ATTEMPTS} times while it ran, so it is not tried again"
+            self.notes += (f"trial {which}: {text}",)
 
     def _note(self, results: Iterable[ResultRecord]) -> None:
         for result in results:

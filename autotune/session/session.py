@@ -18,7 +18,7 @@ from autotune.session.budget import limit_reached, out_of_time, overdue
 from autotune.session.early_stopping.stopping import Stopping, make_stopping
 from autotune.session.execution.executor import Executor, Finished, Started, Ticket
 from autotune.session.finale import defend
-from autotune.session.ledger import Ledger
+from autotune.session.ledger import MAX_ATTEMPTS, Ledger
 from autotune.session.opening import check_feasible, next_segment, open_study
 from autotune.session.progress import Opening, Progress
 from autotune.session.remarks import Remarks
@@ -32,9 +32,6 @@ from autotune.store.store import Store
 
 POLL_SECONDS = 0.25
 """How long the loop waits for a worker before it looks at the budget and renews the leases."""
-
-MAX_ATTEMPTS = 3
-"""How often a configuration whose worker was lost is tried before it is left alone."""
 
 
 @dataclass

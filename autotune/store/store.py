@@ -22,7 +22,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Self
 
-from autotune.measure.outcome import Outcome, Report
+from autotune.measure.outcome import Outcome, Reading, Report
 from autotune.status import Status
 from autotune.store import portable
 from autotune.store.databases.address import default_url, read_address
@@ -251,6 +251,16 @@ class Store(StoreReader):
             with self._database.write() as connection:
                 trials.renew(connection, trial_ids, self._clock() + lease_seconds)
 
+    @harmless_twice()
+    def keep_readings(
+        self, taken: Sequence[tuple[int, int, Sequence[Reading]]], lease_seconds: float = LEASE_SECONDS
+    ) -> None:
+        """Keep what trials were read that go on: id, how many readings were kept before, those since."""
+        with self._database.write_directly() as direct:
+            until = self._clock() + lease_seconds
+            for trial_id, first, new in sorted(taken, key=lambda one: one[0]):
+                trials.keep_readings(direct, trial_id, first, new, until)
+
     @harmless_twice(_is_result)
     def finish(self, trial_id: int, outcome: Outcome, environment_hash: str | None = None) -> int:
         """Keep the outcome, its readings and its artefacts; all of it or nothing.
@@ -283,15 +293,18 @@ class Store(StoreReader):
         session_id: int | None = None,
         segment_id: int | None = None,
         lease_seconds: float = LEASE_SECONDS,
+        counts: bool = True,
     ) -> TrialRecord | None:
         """Put a lost trial back to waiting, for its next attempt, in the hands of ``session_id``.
+
+        ``counts``: whether the one that was lost is to count as an attempt.
 
         ``None`` where it is not lost any more: another session was quicker, or its late result came.
         Without a session or segment it stays with those that it had.
         """
         with self._database.write() as connection:
             until = self._clock() + lease_seconds
-            return trials.retry(connection, trial_id, session_id, segment_id, until)
+            return trials.retry(connection, trial_id, session_id, segment_id, until, counts)
 
     # -- artefacts, recipes ----------------------------------------------------------------------
 

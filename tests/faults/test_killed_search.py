@@ -6,10 +6,16 @@ import os
 import random
 import signal
 import subprocess
+import sys
+from ast import literal_eval
 from pathlib import Path
 
 import pytest
 
+from autotune.session.ledger import MAX_ATTEMPTS
+from autotune.session.searches import close_dead, expire
+from autotune.status import Status
+from autotune.store.store import Store
 from tests.faults.searching import finished, integrity, start, wait_for_readings, wait_until_gone, write_study
 
 
@@ -55,6 +61,86 @@ def test_a_search_that_is_killed_four_times(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_search_that_is_killed_twenty_times(tmp_path: Path) -> None:
     kill_at_random_moments(tmp_path, kills=20, seed=2)
+
+
+DEADLY = """
+import os, signal
+import autotune
+from autotune.session.progress import Progress
+from autotune.space import OrderedValues, Space
+
+class Notes(Progress):
+    def note(self, text):
+        print(text)
+
+def deadly(x):
+    if x == 3:
+        os.kill(os.getpid(), signal.SIGKILL)  # as the kernel does where memory runs out
+    return 9.0 - x
+
+space = Space([OrderedValues("x", tuple(range(6)))])
+result = autotune.search(space, objective=deadly, store="study.db", progress=Notes())
+print(sorted((t.configuration["x"], str(t.status), t.attempt) for t in result.trials))
+"""
+
+
+def test_a_configuration_that_kills_the_search_is_left_alone_in_the_end(tmp_path: Path) -> None:
+    """It had been the first to be tried in every session that followed, for ever."""
+    (tmp_path / "deadly.py").write_text(DEADLY)
+    command = [sys.executable, "deadly.py"]
+    done = [subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=60) for _ in range(4)]
+    assert [one.returncode for one in done] == [-signal.SIGKILL] * MAX_ATTEMPTS + [0], done[-1].stderr
+    assert literal_eval(done[-1].stdout.decode().splitlines()[-1]) == [
+        (x, "lost" if x == 3 else "ok", MAX_ATTEMPTS if x == 3 else 1) for x in range(6)
+    ]
+    assert "the search was killed 3 times while it ran" in done[-1].stdout.decode()
+
+
+DEADLY_FINALE = """
+import itertools, os, signal
+import autotune
+from autotune.session import kept_readings
+from autotune.session.progress import Progress
+from autotune.space import OrderedValues, Space
+
+kept_readings.EVERY_SECONDS = 0.0
+calls = itertools.count()
+
+class Finale(Progress):
+    begun = False
+
+    def defending(self, entrants, seconds):
+        self.begun = True
+
+def deadly(x):
+    if finale.begun and next(calls) == 60:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 9.0 - x
+
+finale = Finale()
+space = Space([OrderedValues("x", tuple(range(3)))])
+autotune.search(space, objective=deadly, store="study.db", progress=finale)
+"""
+
+
+def test_what_a_finale_has_read_outlives_it(tmp_path: Path) -> None:
+    """It was written down in the end: a finale of trainings that was killed had cost an hour."""
+    (tmp_path / "deadly.py").write_text(DEADLY_FINALE)
+    done = subprocess.run([sys.executable, "deadly.py"], cwd=tmp_path, capture_output=True, timeout=60)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    with Store.open(tmp_path / "study.db") as store:
+        study = store.study()
+        close_dead(store, study.id)  # as the next search does
+        expire(store, study.id)
+        again = [t for t in store.trials(study.id) if t.purpose != "search"]
+        counts = {len({r.context["round"] for r in store.readings(t.id)}) for t in again}
+        assert [(t.purpose, t.status) for t in again] == [
+            ("default", Status.LOST),
+            ("final", Status.LOST),
+            ("final", Status.LOST),
+        ]
+        assert min(counts) >= 2 and not any(r.discarded == "" for t in again for r in store.readings(t.id))
+        assert not store.verdicts(study.id)
 
 
 def test_two_searches_at_once_share_a_study(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ import pytest
 import autotune
 from autotune.measure.objective import Baseline
 from autotune.report.summary import headline, summarize
-from autotune.session.finale import Contender, _with_guests, in_turn
+from autotune.session.contender import Contender
+from autotune.session.finale import _with_guests, in_turn
 from autotune.session.progress import Progress
 from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_spec

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autotune.measure.outcome import Estimate
-from autotune.session.finale import Contender, affordable
+from autotune.session.contender import Contender
+from autotune.session.finale import affordable
 from autotune.session.rounds import FEWEST_ROUNDS, MIN_ROUNDS, Rounds, seconds_a_reading
 from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_spec

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from autotune.session.answers import stands
+from autotune.session.contender import DEFAULT, Contender
 from autotune.session.execution.executor import Executor
-from autotune.session.finale import DEFAULT, Contender, remeasure, succeeded
+from autotune.session.finale import remeasure, succeeded
 from autotune.session.ledger import Ledger, default_of
 from autotune.session.progress import Progress
 from autotune.session.rounds import seconds_a_reading

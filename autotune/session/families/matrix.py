@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.errors import InputError, Problem
+from autotune.session.contender import DEFAULT
 from autotune.session.families.cross import columns_of, own_winner
-from autotune.session.finale import DEFAULT
 from autotune.session.identity import are_kin
 from autotune.space.configuration import Configuration, FrozenMap
 from autotune.space.spec import MetricSpec

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from autotune.measure.outcome import Outcome, Reading
 from autotune.measure.rules.significance import Ratio, speedup
 from autotune.measure.rules.statistics import estimate
-from autotune.session.finale import DEFAULT, Contender
+from autotune.session.contender import DEFAULT, Contender
 from autotune.session.reproduction.causes import State, busier, state_of
 from autotune.session.reproduction.paced import Past, SamePace, Series, at_same_pace, series_of
 from autotune.session.reproduction.replicates import (

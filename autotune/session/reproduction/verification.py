@@ -18,11 +18,13 @@ from autotune.errors import AutotuneError, InputError
 from autotune.measure.kernels.compile_cache import cache_folder
 from autotune.provenance.device import device_facts
 from autotune.provenance.environment import Environment
+from autotune.session.contender import DEFAULT, Contender
 from autotune.session.execution.choosing import make_executor
 from autotune.session.execution.executor import Executor
-from autotune.session.finale import DEFAULT, Contender, Place, read_again, store_readings
+from autotune.session.finale import read_again
+from autotune.session.kept_readings import KeptReadings, Place
 from autotune.session.reproduction.agreement import UNMEASURABLE, Claim, Run, Verification, compared
-from autotune.session.rounds import Rounds
+from autotune.session.rounds import MAX_ROUNDS, Rounds
 from autotune.session.searches import VERIFIED
 from autotune.space.configuration import FrozenMap, plain
 from autotune.space.reading.reader import parse_family, parse_spec
@@ -33,6 +35,9 @@ from autotune.store.store import Store
 
 RUNS, TRAINING_RUNS = 5, 3
 """In how many processes each is read at first; the second where a reading is a whole training."""
+
+FINALE = MAX_ROUNDS
+"""The rounds of the finale that made the claim: what is measured again has other random numbers."""
 
 Keep = Callable[[Run], None]
 """Takes what a run measured, to write it down."""
@@ -63,21 +68,21 @@ def measure_again(
     if claim.configuration not in spec.space:
         return Verification(UNMEASURABLE, "the space does not allow the configuration here")
     wanted = _suitable(spec) if runs is None else runs
-    made = list(_measured(spec, claim, executor, keep, wanted))
+    made = list(_measured(spec, claim, executor, keep, wanted, FINALE))
     found = compared(spec, claim, made)
     if found.verdict == "cannot be told" and found.slower is not None and runs is None:
-        made += _measured(spec, claim, executor, keep, wanted, sum(run.rounds for run in made))
+        made += _measured(spec, claim, executor, keep, wanted, FINALE + sum(run.rounds for run in made))
         found = compared(spec, claim, made)
     return found
 
 
 def _measured(
-    spec: StudySpec, claim: Claim, executor: Executor, keep: Keep | None, wanted: int, before: int = 0
+    spec: StudySpec, claim: Claim, executor: Executor, keep: Keep | None, wanted: int, before: int
 ) -> Iterator[Run]:
     """As many runs as are wanted; a single one of a recorded failure, and none after a run that fails.
 
-    ``before``: the rounds of earlier runs, whose seeds are used up. Runs with the same seed would agree
-    wherever chance decides, in a training, and their spread would say nothing.
+    ``before``: the rounds of the finale and of earlier runs, whose seeds are used up. Runs with the same seed
+    would agree wherever chance decides, in a training, and their spread would say nothing.
     """
     for _ in range(1 if claim.status.failed else wanted):
         contenders = _contenders(spec, claim)
@@ -160,8 +165,8 @@ class Keeper:
                 self._store = self._begin(run)
             place = Place(self._study.id, self._session, self._segment.id)
             said = {**self._said, "run": self._runs}
-            environment = self._environment.hash
-            store_readings(self._store, place, run.contenders, run.outcomes, 0, said, environment)
+            kept = KeptReadings(self._store, place, run.contenders, 0, said)
+            kept.finish(run.outcomes, self._environment.hash)
             self._runs += 1
         except AutotuneError as error:
             self._failure = str(error)

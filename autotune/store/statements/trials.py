@@ -162,6 +162,9 @@ def expire(
     for at in range(0, len(ids), _AT_ONCE):
         these = trials.c.id.in_(ids[at : at + _AT_ONCE])
         connection.execute(sa.update(trials).where(these).values(status=Status.LOST.value, message=why))
+        kept = readings.c.trial_id.in_(ids[at : at + _AT_ONCE])
+        counted = sa.update(readings).where(kept, readings.c.discarded == "")
+        connection.execute(counted.values(discarded=Status.LOST.value))
         lost += select_trials(connection, these)
     return lost
 
@@ -172,11 +175,12 @@ def retry(
     session_id: int | None,
     segment_id: int | None,
     lease_until: float,
+    counts: bool,
 ) -> TrialRecord | None:
     """Put a lost trial back; ``None`` where it is not lost (any more)."""
     row = _BLANK | {
         "status": Status.WAITING.value,
-        "attempt": trials.c.attempt + 1,
+        "attempt": trials.c.attempt + int(counts),
         "lease_until": lease_until,
     }
     row |= {} if session_id is None else {"session_id": session_id}
@@ -225,6 +229,16 @@ _FINISH = Prepared(
         | {"worker": sa.func.coalesce(sa.bindparam("by", type_=sa.Text), trials.c.worker)}
     )
 )
+_READ_ON = Prepared(
+    sa.update(trials)
+    .where(trials.c.id == sa.bindparam("trial"))
+    .values(reading_count=sa.bindparam("count"), lease_until=sa.bindparam("until"))
+)
+_SET_ASIDE = Prepared(
+    sa.update(readings)
+    .where(readings.c.trial_id == sa.bindparam("trial"), readings.c.discarded == "")
+    .values(discarded=Status.LOST.value)
+)
 _INSERT_READINGS = Prepared(sa.insert(readings), columns=[c.name for c in readings.c])
 
 
@@ -267,6 +281,8 @@ def finish(
         "new_artifacts": artifact_hashes,
     }
     _FINISH.run(direct, result)
+    if earlier and not outcome.status.finished:
+        _SET_ASIDE.run(direct, {"trial": trial_id})
     if outcome.readings:
         lost = "" if outcome.status.finished else Status.LOST.value
         _INSERT_READINGS.run_for_each(
@@ -274,6 +290,22 @@ def finish(
             (_reading_row(trial_id, seq, r, lost) for seq, r in enumerate(outcome.readings, earlier)),
         )
     return NOT_TOLD if told is None else int(told)
+
+
+def keep_readings(
+    direct: Direct, trial_id: int, first: int, taken: Sequence[Reading], lease_until: float
+) -> None:
+    """Keep what an unfinished trial was read, its readings from the place ``first`` on; those there are stay.
+
+    It is alive until then.
+    """
+    _, status, _, there = _require(direct, trial_id)
+    if Status(status).finished:
+        return
+    new = enumerate(taken[there - first :], there)
+    _INSERT_READINGS.run_for_each(direct, (_reading_row(trial_id, seq, r, "") for seq, r in new))
+    count = max(there, first + len(taken))
+    _READ_ON.run(direct, {"trial": trial_id, "count": count, "until": lease_until})
 
 
 _PAUSED = Prepared(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ from autotune.errors import InputError
 from autotune.measure.objective import Infeasible, Objective
 from autotune.measure.outcome import Outcome
 from autotune.measure.readings import Sample
+from autotune.session.contender import Contender
 from autotune.session.execution.choosing import make_executor
+from autotune.session.finale import read_again
 from autotune.session.reproduction.agreement import Claim, Verification
 from autotune.session.reproduction.paced import Past, Series
 from autotune.session.reproduction.verification import RUNS, measure_again, spec_for
@@ -97,6 +100,17 @@ def test_each_run_has_seeds_of_its_own(trains: bool) -> None:
         read = [reading for run in kept for reading in run.contenders[label].readings]
         values = [reading.value for reading in read if not reading.discarded]
         assert len(set(values)) == len(values) >= 3
+
+
+def test_no_seed_is_one_of_the_finale_that_made_the_claim() -> None:
+    """A training whose loss its seed decides could only agree with it."""
+    what, kept = spec(), list[Any]()
+    finalist, executor = Contender("trial 1", Configuration({"tile": 4})), make_executor(spec(), Chance)
+    with closing(executor):
+        read_again(what, executor, [finalist], Rounds.of(what))
+    again(Claim(Configuration({"tile": 4}), (0.5, 0.5, 0.5), None), what, kept, Chance, runs=3)
+    measured = {reading.value for run in kept for c in run.contenders for reading in c.readings}
+    assert finalist.readings and not measured & {reading.value for reading in finalist.readings}
 
 
 def test_a_recipe_that_is_the_default_is_read_alone() -> None:

@@ -296,6 +296,24 @@ class TestLeases:
         assert [r.discarded for r in store.readings(trial.id)] == ["lost", "lost", ""]
         assert store.integrity() == []
 
+    def test_what_is_read_of_a_trial_that_goes_on_is_kept(self, store: Store, clock: Clock) -> None:
+        b = bench(store)
+        trial, other = b.trial(1), b.trial(2)
+        taken = outcome(n=3).readings
+        store.keep_readings([(other.id, 0, taken[:1]), (trial.id, 0, taken[:2])], 10)
+        for _ in range(2):  # the second time after a doubt whether it had been done
+            store.keep_readings([(trial.id, 2, taken[2:])], 10)
+        assert store.readings(trial.id) == taken and store.trial(trial.id).reading_count == 3
+        assert store.expire(b.study.id, clock.now + 9) == [], "it is alive"
+        assert store.finish(trial.id, outcome(n=1)) == 0
+        store.keep_readings([(trial.id, 3, taken)])
+        assert [r.value for r in store.readings(trial.id)] == [*(r.value for r in taken), taken[0].value]
+        assert [t.id for t in store.expire(b.study.id, clock.now + 10)] == [other.id]
+        assert [r.discarded for r in store.readings(other.id)] == ["lost"]
+        assert store.finish(other.id, outcome(Status.LOST, n=1)) == -1
+        assert [r.discarded for r in store.readings(other.id)] == ["lost", "lost"]
+        assert store.integrity() == []
+
     def test_a_worker_that_begins_is_alive(self, store: Store, clock: Clock) -> None:
         b = bench(store)
         trial = b.trial(1)

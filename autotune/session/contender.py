@@ -1,0 +1,40 @@
+"""Who is read again in a finale, a replay or a verification, and what was read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from autotune.measure.objective import Baseline
+from autotune.measure.outcome import Outcome, Reading
+from autotune.session.execution.executor import Entrant
+from autotune.space.configuration import Configuration
+from autotune.store.records import Purpose
+
+DEFAULT = "the default"
+
+
+@dataclass
+class Contender:
+    """A configuration of the space or a baseline, and what was read of it."""
+
+    label: str
+    what: Configuration | Baseline
+    entrant: Entrant | None = None
+    finalist: bool = False
+    """Whether it is one of the best trials of the search."""
+    failure: Outcome | None = None
+    readings: list[Reading] = field(default_factory=list)
+
+    @property
+    def configuration(self) -> Configuration | None:
+        return self.what if isinstance(self.what, Configuration) else None
+
+    def values(self, metric: str) -> list[float]:
+        return [r.value for r in self.readings if r.metric == metric and not r.discarded]
+
+    @property
+    def purpose(self) -> Purpose:
+        """That of the trial under which its readings are kept."""
+        if self.configuration is None:
+            return "baseline"
+        return "default" if self.label == DEFAULT else "final"
