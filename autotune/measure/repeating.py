@@ -93,28 +93,28 @@ class Repetition:
         began = monotonic()
         decision: Decision | None = None
 
-        def judge(incumbent: Estimate | None) -> Decision | None:
+        def known_enough(incumbent: Estimate | None) -> Decision | None:
             spent, last = monotonic() - began, meter.clock.last_seconds
             return self._decide(trial, incumbent, meter.is_late(deadline)) or self._share_of_time(
                 trial, incumbent, spent, last, paid
             )
 
-        def read(incumbent: Estimate | None) -> Decision | None:
+        def take_one(incumbent: Estimate | None) -> Decision | None:
             self._objective.worth_seconds = self._worth_seconds(incumbent)
             try:
                 sample = meter.take(loaded, rng)
             finally:
                 self._objective.worth_seconds = math.inf
             trial.keep(sample, meter.clock.at)
-            return _overlong(sample.values[self._goal.name]) if sample.cut_off else judge(incumbent)
+            return _overlong(sample.values[self._goal.name]) if sample.cut_off else known_enough(incumbent)
 
         if self._objective.unsettled:
             # Where its readings count, they may be enough now that it has settled.
-            decision = self._first_look(trial, loaded, incumbent, read) or judge(incumbent)
+            decision = self._first_look(trial, loaded, incumbent, take_one) or known_enough(incumbent)
         elif trial.values(self._goal.name):
-            decision = judge(incumbent)
+            decision = known_enough(incumbent)
         while decision is None:
-            decision = read(incumbent) or self._out_of_reach(trial, incumbent)
+            decision = take_one(incumbent) or self._out_of_reach(trial, incumbent)
         noisy = self._is_noisy(trial)
         if noisy or decision.verdict is Verdict.STEADY:
             self._steadiness.note(len(trial.values(self._goal.name)), noisy)

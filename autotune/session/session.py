@@ -101,13 +101,12 @@ class Session:
         while not self._stopped:
             why = self._enough(ledger)
             self._advance(ledger, closed=bool(why) or exhausted)
-            # Lost trials are part of the budget: they are tried again even where nothing new is.
-            lost = 0 if out_of_time(self.spec.budget, ledger.spent) else ledger.lost
-            wanted = lost if why or exhausted else max(self._left(ledger), lost)
+            wanted = self._wanted(ledger, new=not (why or exhausted))
             free = min(self.executor.capacity - self._running(ledger), wanted)
             if free > 0:
                 unchanged = self._follow_source(ledger, unchanged)
-                exhausted = not (self._submit(ledger, free) or ledger.full) or exhausted
+                if not self._submit(ledger, free) and not ledger.full:
+                    exhausted = True
             if ledger.in_flight == 0 and (why or exhausted):
                 return EXHAUSTED if exhausted or self._all_tried(ledger) else why
             if why and overdue(self.spec.budget, ledger.spent):
@@ -122,6 +121,14 @@ class Session:
             return MISTAKEN
         reached = limit_reached(self.spec.budget, ledger.spent)
         return reached or ("other searches have spent the budget" if ledger.full else "")
+
+    def _wanted(self, ledger: Ledger, new: bool) -> int:
+        """How many more trials are to begin, ``new`` ones among them or not.
+
+        Lost trials are part of the budget: they are tried again even where nothing new is.
+        """
+        lost = 0 if out_of_time(self.spec.budget, ledger.spent) else ledger.lost
+        return max(self._left(ledger), lost) if new else lost
 
     def _submit(self, ledger: Ledger, n: int) -> bool:
         """Hand the next trials to the executor; whether there were any."""
