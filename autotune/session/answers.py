@@ -83,7 +83,7 @@ def _searched_default(store: Store, study: StudyRecord) -> list[TrialRecord]:
 def default_in(study: StudyRecord) -> Configuration | None:
     """The default of its space; ``None`` where that is not feasible, or something else wrote the study."""
     try:
-        return space_from_document(study.document["space"]).default()
+        return space_from_document(study.document["space"]).feasible_default()
     except (InputError, KeyError):
         return None
 

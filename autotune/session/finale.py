@@ -16,7 +16,6 @@ from types import MappingProxyType
 
 import numpy as np
 
-from autotune.errors import InputError
 from autotune.measure.clocks import monotonic
 from autotune.measure.outcome import Estimate, Outcome
 from autotune.measure.rules.bounds import beyond_bounds
@@ -147,7 +146,7 @@ def best_trials(spec: StudySpec, ledger: Ledger) -> list[TrialRecord]:
     The default is none of them, and of those with the same code one.
     """
     trials = succeeded(spec, ledger)
-    default = _default(spec)
+    default = spec.space.feasible_default()
     taken = {default.hash} if default is not None else set()
     others = in_turn([t for t in trials if t.hash not in taken], ledger.strategy.expected())
     return _without_same_code(others, [t for t in trials if t.hash in taken])
@@ -155,21 +154,13 @@ def best_trials(spec: StudySpec, ledger: Ledger) -> list[TrialRecord]:
 
 def _contenders(spec: StudySpec, executor: Executor, ledger: Ledger) -> list[Contender]:
     """The default first, then the best trials, then the baselines that run here."""
-    default = _default(spec)
+    default = spec.space.feasible_default()
     finalists = [
         Contender(f"trial {t.number}", t.configuration, finalist=True)
         for t in best_trials(spec, ledger)[: spec.measure.finalists]
     ]
     baselines = [Contender(b.name, b) for b in executor.baselines()]
     return [*([Contender(DEFAULT, default)] if default is not None else []), *finalists, *baselines]
-
-
-def _default(spec: StudySpec) -> Configuration | None:
-    """The space's default. Outside the space it is nothing to compare with; the verdict says so."""
-    try:
-        return spec.space.default()
-    except InputError:
-        return None
 
 
 def in_turn(trials: Sequence[TrialRecord], expected: Mapping[str, float]) -> list[TrialRecord]:
@@ -288,10 +279,8 @@ def _standing(spec: StudySpec, contender: Contender, outcome: Outcome) -> Standi
     default = contender.label == DEFAULT
     distance = 0.0
     if configuration is not None and not default:
-        try:
-            distance = spec.space.distance(spec.space.default(), configuration)
-        except InputError:
-            distance = 1.0
+        today = spec.space.feasible_default()
+        distance = spec.space.distance(today, configuration) if today is not None else 1.0
     usable = outcome.status is Status.OK
     return Standing(
         label=contender.label,

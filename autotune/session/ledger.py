@@ -14,7 +14,6 @@ import socket
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 
-from autotune.errors import InputError
 from autotune.measure.clocks import monotonic
 from autotune.measure.outcome import Outcome
 from autotune.provenance.environment import Environment
@@ -32,7 +31,6 @@ from autotune.session.same_code import Known, known_codes
 from autotune.session.same_failure import SameFailure
 from autotune.session.searches import close_dead, expire, seconds_searched
 from autotune.session.sources import lessons
-from autotune.space.configuration import Configuration
 from autotune.space.spec import StudySpec
 from autotune.status import Status
 from autotune.store.records import NewAsk, NewTrial, ResultRecord, TrialRecord
@@ -60,7 +58,7 @@ class Ledger:
         self.store = store
         self.study = study
         self.metric = spec.goals[0]
-        self.failure = SameFailure(default_of(spec))
+        self.failure = SameFailure(spec.space.feasible_default())
         self.earlier = 0
         self.full = False
         """Whether other sessions took the last of the budget before this one could."""
@@ -319,11 +317,3 @@ class Ledger:
             if not result.paused:
                 self.failure.hear(result)
                 self._incumbent.hear(result)
-
-
-def default_of(spec: StudySpec) -> Configuration | None:
-    """The default configuration; ``None`` where constraints forbid it."""
-    try:
-        return spec.space.default()
-    except InputError:
-        return None

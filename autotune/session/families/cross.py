@@ -15,7 +15,7 @@ from autotune.session.answers import stands
 from autotune.session.contender import DEFAULT, Contender
 from autotune.session.execution.executor import Executor
 from autotune.session.finale import remeasure, succeeded
-from autotune.session.ledger import Ledger, default_of
+from autotune.session.ledger import Ledger
 from autotune.session.progress import Progress
 from autotune.session.rounds import seconds_a_reading
 from autotune.space.configuration import Configuration, plain
@@ -86,7 +86,7 @@ def measure_across(
 ) -> None:
     """Measure the default and ``wanted`` for the workload of ``spec``, and store what came of it."""
     contenders: list[Contender] = []
-    default = default_of(spec)
+    default = spec.space.feasible_default()
     if default is not None:
         contenders.append(Contender(DEFAULT, default))
     allowed = [one for one in wanted if one.configuration in spec.space]

@@ -212,10 +212,10 @@ def _default(
     trials: Sequence[TrialRecord], trial: TrialRecord, spec: StudySpec, metric: str
 ) -> Interval | None:
     """What the default came to, in the run that is nearest in time."""
-    try:
-        digest = spec.space.default().hash
-    except InputError:
+    default = spec.space.feasible_default()
+    if default is None:
         return None
+    digest = default.hash
     own = [t for t in trials if t.hash == digest and metric in t.metrics]
     at = trial.finished_at or 0.0
     nearest = min(own, key=lambda t: abs((t.finished_at or 0.0) - at), default=None)

@@ -103,11 +103,8 @@ def _suitable(spec: StudySpec) -> int:
 def _contenders(spec: StudySpec, claim: Claim) -> list[Contender]:
     """The default, where there is one, and last the configuration, which may be the default itself."""
     own = Contender(claim.label, claim.configuration)
-    try:
-        default = spec.space.default()
-    except InputError:
-        return [own]
-    if default == claim.configuration or claim.status.failed:
+    default = spec.space.feasible_default()
+    if default is None or default == claim.configuration or claim.status.failed:
         return [own]
     return [Contender(DEFAULT, default), own]
 

@@ -131,6 +131,13 @@ class Configurations:
             raise InputError(problems)
         return Configuration(chosen)
 
+    def feasible_default(self) -> Configuration | None:
+        """What a user has today; ``None`` where constraints forbid it."""
+        try:
+            return self.default()
+        except InputError:
+            return None
+
     def default(self) -> Configuration:
         """What a user has today. :class:`InputError` names the constraints that it violates, if any."""
         default = self._default
