@@ -178,7 +178,8 @@ class Objective:
     """
 
     sources: ClassVar[tuple[str, ...]] = ()
-    """Further files (relative to the one that defines the class) that belong to the frozen source."""
+    """Further files that belong to the frozen source, relative to the one of the class that names them. Read
+    without running it, also from base classes and constants of the same project: one by one, as texts."""
 
     workload_facts: ClassVar[tuple[str, ...] | None] = None
     """The facts that a workload may have; ``None``: any. Others are an error before the first trial, unless a

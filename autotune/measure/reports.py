@@ -7,6 +7,10 @@ end, the call raises :class:`Stopped`, which unwinds the objective's own code::
                           │  ▲
                           ▼  │ go on
                        decided ──▶ Stopped                 at a rung: stopped or paused
+
+A loop of microseconds would have the session write down more than anybody looks at. So a reporter may be
+*thinned*: once a run has made a hundred reports, one is heard every tenth of a second. The last is always
+heard, and what is judged or learned from. A run of a program (:mod:`autotune.hook.runs.reports`) sends fewer.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ import operator
 import os
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import SupportsIndex
 
@@ -26,6 +30,12 @@ from autotune.measure.readings import named_values
 from autotune.measure.stopped import Stopped as Stopped
 from autotune.space.spec import StudySpec
 from autotune.status import Status
+
+ALL_HEARD = 100
+"""So many reports of a run are all heard: the curve of a short training is kept whole."""
+
+SECONDS_BETWEEN = 0.1
+"""Between two of the others that nobody needs."""
 
 FOLDER = "checkpoints"
 """Where in the session's scratch folder each configuration has a folder of its own."""
@@ -45,6 +55,8 @@ class Curve:
     """The step at which the trial was paused; nothing is decided again up to it."""
     pauses: bool = False
     """Whether a run that waits may be paused there, to go on later."""
+    rungs: tuple[int, ...] = ()
+    """The steps at which the value of every trial is kept, whoever is decided upon there."""
 
     def waits(self, before: int, step: int) -> bool:
         """Whether a report of ``step`` that follows one of ``before`` is decided upon."""
@@ -52,6 +64,10 @@ class Curve:
         if not before < step < self.steps:
             return False
         return self.decide_at is None or any(before < rung <= step for rung in self.decide_at)
+
+    def counts(self, before: int, step: int) -> bool:
+        """Whether the value of a report of ``step`` that follows one of ``before`` is kept for its step."""
+        return step >= self.steps or any(before < rung <= step for rung in self.rungs)
 
 
 def whole_run(spec: StudySpec) -> Curve | None:
@@ -79,7 +95,15 @@ class Reporter:
     In a forked child it does nothing, so that of several processes the first one reports.
     """
 
-    def __init__(self, curve: Curve | None = None, hear: Hear = _unheard, folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        curve: Curve | None = None,
+        hear: Hear = _unheard,
+        folder: Path | None = None,
+        *,
+        thinned: bool = False,
+    ) -> None:
+        """One that is ``thinned`` has to be closed, which lets its last report be heard."""
         self.curve = curve
         self.last: Report | None = None
         self.count = 0
@@ -91,6 +115,10 @@ class Reporter:
         self._pid = os.getpid()
         self._began = monotonic()
         self._lock = threading.Lock()
+        self._seconds_between = SECONDS_BETWEEN if thinned else 0.0
+        self._unheard: Report | None = None
+        """The last report, where nobody has heard it, with the metrics of those before it."""
+        self._heard_at = 0.0
 
     @property
     def steps(self) -> int | None:
@@ -138,8 +166,13 @@ class Reporter:
 
     def close(self) -> None:
         """The run is over. What a thread says that it has left behind would be taken for another trial's."""
+        if os.getpid() != self._pid:
+            return
         with self._lock:
             self._over = True
+            unheard, self._unheard = self._unheard, None
+            if unheard is not None:
+                self._hear(unheard, False)
 
     def _report(self, curve: Curve, step: int, metrics: Mapping[str, float]) -> None:
         before = self.last.step if self.last is not None else -1
@@ -157,12 +190,25 @@ class Reporter:
             raise Stopped(Status.OK, f"all {curve.steps} steps are done")
         usable = math.isfinite(values[curve.metric])
         report = Report(step, values, monotonic() - self._began)
-        why = self._hear(report, usable and curve.waits(before, step))
+        waits = usable and curve.waits(before, step)
+        needed = waits or not usable or curve.counts(before, step)
+        why = self._tell(report, waits, at_once=needed or self.count < ALL_HEARD)
         self.last, self.count = report, self.count + 1  # it was heard; one that was not can be made again
         if not usable:
             raise Stopped(Status.DIVERGED, f"{curve.metric} is {values[curve.metric]} at step {step}")
         if why:
             raise Stopped(Status.PRUNED, why)
+
+    def _tell(self, report: Report, waits: bool, at_once: bool) -> str:
+        """Let it be heard if it is time, with what the reports since the last that was heard have brought."""
+        before = self._unheard.metrics if self._unheard is not None else {}
+        report = replace(report, metrics={**before, **report.metrics})
+        if not at_once and report.at - self._heard_at < self._seconds_between:
+            self._unheard = report
+            return ""
+        why = self._hear(report, waits)
+        self._unheard, self._heard_at = None, report.at
+        return why
 
 
 def _says_nothing(step: int, steps: int) -> str:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 import shlex
 from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 
-from autotune.errors import InputError
+from autotune.errors import InputError, shorten
+from autotune.measure.declared_sources import declared_sources
 from autotune.measure.target import split_target, target_file
 from autotune.provenance.code.files import is_file
 from autotune.provenance.code.frozen import local_imports
-from autotune.provenance.code.imports import parsed
 from autotune.space.spec import (
     CallableObjective,
     CommandObjective,
@@ -52,38 +51,27 @@ def python_file(objective: PythonObjective) -> Path | None:
         return None  # whoever loads the objective says what is wrong with it
 
 
+def unread_sources(objective: ObjectiveSpec) -> str:
+    """What to tell the user where only running its class could tell all of its ``sources``; else empty."""
+    file = python_file(objective) if isinstance(objective, PythonObjective) else None
+    if file is None or not isinstance(objective, PythonObjective):
+        return ""
+    _, name = split_target(objective)
+    unread = declared_sources(file, name).unread
+    if not unread:
+        return ""
+    return (
+        f"not all files that {name} names by `sources = {shorten(unread)}` can be read from its text. An edit"
+        " of one that is not goes unnoticed, and its earlier results count: name each as a text"
+    )
+
+
 def _of_python(objective: PythonObjective) -> list[Path]:
     file = python_file(objective)
     if file is None:
         return []
     _, name = split_target(objective)
-    declared = [file.parent / source for source in declared_sources(file, name)]
-    return [file, *declared, *local_imports(file)]
-
-
-def declared_sources(file: Path, class_name: str) -> tuple[str, ...]:
-    """The literal texts in the ``sources`` of a class, read from its text."""
-    try:
-        tree = parsed(file.read_bytes())
-    except OSError:
-        return ()  # whoever loads the objective says what is wrong with it
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef) and node.name == class_name:
-            return tuple(_literal_sources(node.body))
-    return ()
-
-
-def _literal_sources(body: Iterable[ast.stmt]) -> list[str]:
-    for statement in body:
-        match statement:
-            case ast.Assign(targets=[ast.Name(id="sources")], value=value):
-                pass
-            case ast.AnnAssign(target=ast.Name(id="sources"), value=ast.expr() as value):
-                pass
-            case _:
-                continue
-        return [n.value for n in ast.walk(value) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
-    return []
+    return [file, *declared_sources(file, name).files, *local_imports(file)]
 
 
 def _of_command(objective: CommandObjective) -> list[Path]:

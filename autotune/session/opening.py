@@ -12,7 +12,7 @@ from pathlib import Path
 
 from autotune.errors import InputError, Location, NothingFeasibleError
 from autotune.errors import Problem as Fault
-from autotune.measure.sources import source_files
+from autotune.measure.sources import source_files, unread_sources
 from autotune.provenance.code.frozen import SourceSnapshot, snapshot
 from autotune.provenance.environment import Environment
 from autotune.search.contract import Problem
@@ -64,6 +64,8 @@ def open_study(
     if _written(record) != (spec.space.hash, spec.text, document["source"]):
         store.update_space(record.id, spec.text, document, spec.space.hash)
         record = replace(record, space_hash=spec.space.hash, spec_text=spec.text, document=document)
+    if unread := unread_sources(spec.objective):
+        notes.append(unread)
     segment, changed = _segment(store, record, source)
     watched = () if isinstance(spec.objective, CallableObjective) else sources  # that is loaded already
     return OpenedStudy(record, segment, watched, source, (*notes, *changed))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from autotune.measure.outcome import MISTAKE, SURE
 from autotune.session.liveness import lives
 from autotune.session.observing import Finished
-from autotune.space.configuration import Configuration
+from autotune.space.configuration import Configuration, Value
 from autotune.status import Status
 from autotune.store.records import StudyRecord
 from autotune.store.store import Store
@@ -34,7 +34,10 @@ class SameFailure:
     """Hears of every result of a study. ``default``: what has to be among them, where it is feasible."""
 
     default: Configuration | None
-    _tried: list[Configuration] = field(default_factory=list)
+    _tried: int = 0
+    _with_default: bool = False
+    _unvaried: dict[str, Value] | None = None
+    """The knobs that had one value only so far; one that does not always exist has had several."""
     _mistakes: set[str] = field(default_factory=set)
     _statuses: set[Status] = field(default_factory=set)
     _sure: bool = True
@@ -44,7 +47,11 @@ class SameFailure:
         """A trial has ended; one that was lost is none."""
         if len(self._statuses) > 1 or Status.OK in self._statuses:
             return  # nothing more can come of it
-        self._tried.append(trial.configuration)
+        tried = trial.configuration
+        self._tried += 1
+        self._with_default = self._with_default or tried == self.default
+        before = tried if self._unvaried is None else self._unvaried
+        self._unvaried = {name: value for name, value in before.items() if tried.get(name) == value}
         self._statuses.add(trial.status)
         self._mistakes.add(str(trial.facts.get(MISTAKE, "")))
         self._sure = self._sure and trial.facts.get(SURE) is True
@@ -54,7 +61,7 @@ class SameFailure:
         """What has failed them all, once that is sure; else empty."""
         if len(self._mistakes) != 1 or not self._alike:
             return ""
-        shown = len(self._tried) >= ENOUGH_SURE if self._sure else self._all_failed and self._differ
+        shown = self._tried >= ENOUGH_SURE if self._sure else self._all_failed and self._differ
         return next(iter(self._mistakes)) if shown else ""
 
     @property
@@ -62,9 +69,9 @@ class SameFailure:
         """What to tell the user where all have failed alike, for whatever reason; else empty."""
         if not self._all_failed:
             return ""
-        among = ", the default among them," if self.default in self._tried else ""
+        among = ", the default among them," if self._with_default else ""
         return (
-            f"the first {len(self._tried)} trials{among} all ended as {next(iter(self._statuses))}. "
+            f"the first {self._tried} trials{among} all ended as {next(iter(self._statuses))}. "
             "If no configuration can mend that, end the search with Ctrl-C"
         )
 
@@ -76,16 +83,14 @@ class SameFailure:
     @property
     def _all_failed(self) -> bool:
         """Whether there are enough trials, and all failed with the same status."""
-        return self._alike and len(self._tried) >= ENOUGH
+        return self._alike and self._tried >= ENOUGH
 
     @property
     def _differ(self) -> bool:
         """Whether the default is among them and each knob has had several values, if constraints let it."""
-        if self.default is not None and self.default not in self._tried:
+        if self.default is not None and not self._with_default:
             return False
-        knobs = {name for configuration in self._tried for name in configuration}
-        varied = all(len({c.get(name) for c in self._tried}) > 1 for name in knobs)
-        return varied or len(self._tried) >= 2 * ENOUGH
+        return not self._unvaried or self._tried >= 2 * ENOUGH
 
 
 def only_mistake(store: Store, study: StudyRecord) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -107,6 +108,15 @@ class TestSpaces:
         assert config["tile"] == 32
         assert "constant" not in config
         assert given.configuration({**config, "constant": 3}) == given.space.configuration({})
+
+    @pytest.mark.parametrize("low, high", [(1e-300, 1e-100), (1e-320, 1e-10), (1e100, 1e300), (1e-4, 1e4)])
+    def test_the_middle_of_what_spans_many_powers(self, low: float, high: float) -> None:
+        """The product of its ends is nothing, or more than a float holds."""
+        given = ray_space({"a": tune.loguniform(low, high)})
+        assert given is not None
+        middle = given.space.default()["a"]
+        assert isinstance(middle, float)
+        assert math.log(middle) == pytest.approx((math.log(low) + math.log(high)) / 2)
 
     def test_what_tune_draws_is_inside(self) -> None:
         config = {

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from autotune.measure import reports
 from autotune.measure.commands.command import CommandRunner
 from autotune.measure.function import FunctionObjective
 from autotune.measure.objective import Context, Objective
 from autotune.measure.outcome import Outcome, Report
-from autotune.measure.reports import SILENT, Curve, Reporter, Stopped
+from autotune.measure.reports import ALL_HEARD, SILENT, Curve, Reporter, Stopped
 from autotune.measure.runner import Runner
 from autotune.space.configuration import Configuration
 from autotune.space.spec import CommandObjective, MeasureSettings, MetricSpec
@@ -335,3 +336,88 @@ def test_what_a_thread_says_after_its_run_is_not_heard() -> None:
     assert follow(Training(run), session).status is Status.OK
     left[0](2, loss=-100.0)  # in whatever thread: the next trial would be given it
     assert session.heard == [(1, True)]
+
+
+# -- thinned ---------------------------------------------------------------------------------------
+
+
+class Clock:
+    """Advances by ``tick`` whenever it is asked."""
+
+    now = tick = 0.0
+
+    def __call__(self) -> float:
+        self.now += self.tick
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(reports, "monotonic", made)
+    return made
+
+
+def thinned(session: Callable[[Report, bool], str], curve: Curve) -> Reporter:
+    return Reporter(curve, session, thinned=True)
+
+
+FIRST = [(step, False) for step in range(1, ALL_HEARD + 1)]
+
+
+def test_a_fast_loop_is_heard_where_it_counts(clock: Clock) -> None:
+    """A loop of three seconds had written down 69,457 reports."""
+    session = Session()
+    reporter = thinned(session, Curve(10_000, "loss", (300,), rungs=(300, 900)))
+    runner = Runner(Training(epochs(10_000)), METRICS, MeasureSettings())
+    outcome = runner.measure(lambda: Configuration({"x": 1}), 0, reporter=reporter)
+    assert session.heard == [*FIRST, (300, True), (900, False), (10_000, False)]
+    assert outcome.facts["reports"] == 10_000 and outcome.metrics["loss"].value == 1e-4
+
+
+def test_others_are_heard_every_tenth_of_a_second(clock: Clock) -> None:
+    session = Session()
+    reporter = thinned(session, Curve(1000, "loss", ()))
+    clock.tick = 0.03125  # which a float holds
+    epochs(ALL_HEARD + 12)(reporter)
+    assert session.heard == [*FIRST, *((ALL_HEARD + more, False) for more in (4, 8, 12))]
+
+
+def test_the_last_one_is_heard_with_the_metrics_that_were_not(clock: Clock) -> None:
+    heard: list[Report] = []
+    reporter = thinned(lambda report, waits: str(heard.append(report) or ""), Curve(1000, "loss", ()))
+    epochs(ALL_HEARD)(reporter)
+    reporter(ALL_HEARD + 1, loss=0.5, rate=3.0)
+    reporter(ALL_HEARD + 2, loss=0.25)
+    assert reporter.last is not None and dict(reporter.last.metrics) == {"loss": 0.25}
+    for _ in range(2):
+        reporter.close()
+        (last,) = heard[ALL_HEARD:]
+        assert (last.step, dict(last.metrics)) == (ALL_HEARD + 2, {"rate": 3.0, "loss": 0.25})
+
+
+def test_a_run_that_raises_is_heard_to_its_end(clock: Clock) -> None:
+    def run(report: Reporter) -> None:
+        epochs(ALL_HEARD + 5)(report)
+        raise ValueError
+
+    session = Session()
+    reporter = thinned(session, Curve(1000, "loss", ()))
+    runner = Runner(Training(run), METRICS, MeasureSettings())
+    outcome = runner.measure(lambda: Configuration({"x": 1}), 0, reporter=reporter)
+    assert outcome.status is Status.CRASHED and session.heard == [*FIRST, (ALL_HEARD + 5, False)]
+
+
+def test_one_that_is_no_number_is_heard(clock: Clock) -> None:
+    session = Session()
+    reporter = thinned(session, Curve(1000, "loss", ()))
+    epochs(ALL_HEARD + 5)(reporter)
+    with pytest.raises(Stopped):
+        reporter(200, loss=math.nan)
+    assert session.heard == [*FIRST, (200, False)]
+
+
+def test_where_each_is_decided_upon_each_is_heard(clock: Clock) -> None:
+    session = Session()
+    epochs(300)(thinned(session, Curve(300, "loss", None)))
+    assert session.heard == [*((step, True) for step in range(1, 300)), (300, False)]

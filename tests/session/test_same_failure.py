@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,13 @@ def test_a_knob_that_was_never_turned_may_be_why() -> None:
     results = [result(n, y=0) for n in range(2 * ENOUGH)]
     assert heard(*results[:-1]).mistake == ""
     assert heard(*results).mistake == NAME, "constraints hold it"
+
+
+@pytest.mark.parametrize("lacks_it", [0, ENOUGH - 1])
+def test_a_knob_that_some_had_not_was_turned(lacks_it: int) -> None:
+    results = [result(n, y=0) for n in range(ENOUGH)]
+    results[lacks_it] = replace(results[lacks_it], configuration=Configuration({"x": lacks_it}))
+    assert heard(*results, default=None).mistake == NAME
 
 
 @pytest.mark.parametrize("status", [status for status in Status if status.failed])

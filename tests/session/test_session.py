@@ -23,7 +23,7 @@ from autotune.session.result import EXHAUSTED
 from autotune.session.searches import seconds_searched
 from autotune.space import Choice, Flag, IntegerRange, OrderedValues, Space
 from autotune.space.reading.reader import parse_spec
-from autotune.space.spec import Budget
+from autotune.space.spec import Budget, PythonObjective
 from autotune.status import Status
 from autotune.store.store import Store
 from tests.session.bowl import SPACE, bowl, proposals, spec
@@ -323,6 +323,16 @@ def test_a_session_that_fails_as_it_begins_is_not_left_open(
     with Store.open(tmp_path / "study.db") as store:
         (ended,) = store.sessions(store.study().id)
     assert (ended.finished_at is not None, ended.reason) == (True, "crashed")
+
+
+def test_sources_that_cannot_be_read_are_said(tmp_path: Path) -> None:
+    given = spec(tmp_path)
+    text = "import autotune\nclass Mine(autotune.Objective):\n    sources = tuple(print('*.c'))\n"
+    (tmp_path / "objective.py").write_text(text)
+    given = replace(given, objective=PythonObjective("objective.py:Mine", tmp_path))
+    with Store.open(tmp_path / "study.db") as store:
+        study = open_study(given, store, capture_environment(given))
+    assert [note for note in study.notes if "Mine names by `sources = tuple(print('*.c'))`" in note]
 
 
 def test_lost_trials_are_handed_out_although_a_proposal_failed(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -183,11 +184,19 @@ def _middle(knob: Knob) -> Value:
     """Where a search may well begin: half way along its scale; the first of choices."""
     if isinstance(knob, FloatRange) and not knob.cells:
         low, high = knob.low, knob.high
-        return math.sqrt(low * high) if knob.scale == "log" else low + (high - low) / 2
+        return _geometric_mean(low, high) if knob.scale == "log" else low + (high - low) / 2
     if not knob.ordered:
         return knob.default
     values = knob.cells[0].values
     if isinstance(knob, (IntegerRange, FloatRange)) and knob.scale == "log":
-        wanted = math.sqrt(knob.low * knob.high)
+        wanted = _geometric_mean(knob.low, knob.high)
         return knob.canonical(knob.low + round((wanted - knob.low) / (knob.step or 1)) * (knob.step or 1))
     return values[(len(values) - 1) // 2]
+
+
+def _geometric_mean(low: float, high: float) -> float:
+    """Also where a float cannot hold the product."""
+    product = low * high
+    if sys.float_info.min <= product <= sys.float_info.max:
+        return math.sqrt(product)
+    return math.sqrt(low) * math.sqrt(high)

@@ -110,7 +110,11 @@ class GroupLife:
             self._board.write(number, 0, "start")
             limits = make_limits(device, f"{name}-rank{number}")
             birth = RankBirth(os.getpid(), number, world, board, meeting, device.cores, preload)
-            self.ranks.append(RankProcess(birth, port, limits, environment))
+            try:
+                self.ranks.append(RankProcess(birth, port, limits, environment))
+            except BaseException:
+                limits.remove()  # no rank is there yet that would be buried with them
+                raise
             awake |= set(device.cores) if limits.yields_to_idle else set()
         self.awake = KeptAwake(awake)
 

@@ -92,7 +92,6 @@ class Judgement:
     """The same of those with which no ratio can be formed, since a reading is not above 0."""
     tied: tuple[str, ...] = ()
     """Candidates that cannot be told from the best one, the winner included; empty where it stands alone."""
-    reason: str = ""
 
 
 def speedup(
@@ -151,12 +150,10 @@ def winner(
         if shift[1] > 0:
             proven.append(candidate)
     if not proven:
-        reason = "no better than the default"
-        return Judgement(default.label, None, ratios, differences, reason=reason)
+        return Judgement(default.label, None, ratios, differences)
     ranked = _ranked(default, proven, goal)
     chosen, tied = _nearest_tie(ranked, confidence, goal, within)
-    reason = "better than the default" + (", the nearest to it of those that tie" if tied else "")
-    return Judgement(chosen.label, ratios.get(chosen.label), ratios, differences, tied, reason)
+    return Judgement(chosen.label, ratios.get(chosen.label), ratios, differences, tied)
 
 
 def _ranked(default: Contestant, candidates: Sequence[Contestant], goal: Goal) -> list[Contestant]:
@@ -245,7 +242,7 @@ def _best_without_default(
     sign = 1 if goal == "minimize" else -1
     ranked = sorted(candidates, key=lambda c: sign * float(np.nanmedian(c.values)))
     chosen, tied = _nearest_tie(ranked, confidence, goal, within)
-    return Judgement(chosen.label, tied=tied, reason="there is no default to compare with")
+    return Judgement(chosen.label, tied=tied)
 
 
 def _nearest_tie(

@@ -113,7 +113,8 @@ class Server:
     def _reporter(self, curve: Curve | None, configuration: Configuration) -> Reporter | None:
         if curve is None:
             return None
-        return Reporter(curve, self._hear, self._scratch / FOLDER / configuration.hash)
+        folder = self._scratch / FOLDER / configuration.hash
+        return Reporter(curve, self._hear, folder, thinned=True)
 
     def _hear(self, report: Report, waits: bool) -> str:
         """Send a report on, and wait for what the session decides where the run does."""

@@ -53,13 +53,13 @@ def _imports(file: Path) -> Iterator[Path]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield from _resolve(file, 0, alias.name.split("."), ())
+                yield from module_files(file, 0, alias.name.split("."), ())
         elif isinstance(node, ast.ImportFrom):
             module = node.module.split(".") if node.module else []
-            yield from _resolve(file, node.level, module, tuple(alias.name for alias in node.names))
+            yield from module_files(file, node.level, module, tuple(alias.name for alias in node.names))
 
 
-def _resolve(file: Path, level: int, module: list[str], names: tuple[str, ...]) -> Iterator[Path]:
+def module_files(file: Path, level: int, module: list[str], names: tuple[str, ...]) -> Iterator[Path]:
     """The files behind ``from LEVEL.MODULE import NAMES``: the module, its packages, and submodules."""
     for root in _roots(file, level, module[0] if module else ""):
         folder, files = root, []

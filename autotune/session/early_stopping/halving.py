@@ -7,7 +7,7 @@ on to the next, and one of those to the one after it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from autotune.session.early_stopping.rules import GO, Board, Decision, Moves, Rule, Verdict, place, say_steps
@@ -110,6 +110,22 @@ class Bracket:
     size: int
     first: int
     members: list[int] = field(default_factory=list)
+    left: dict[int, None] = field(default_factory=dict)
+    """Its members that are not over, in the order in which they joined."""
+    stages: dict[int, Stage] = field(default_factory=dict)
+    """The rungs that are decided, from its first on: a session asks far more often than they change."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What came of a bracket at a rung, once all have got there that were to."""
+
+    expected: int
+    """How many were to get there; some may have failed before."""
+    chosen: tuple[int, ...]
+    """Those that go on."""
+    places: Mapping[int, int]
+    """The place of each that got there, from 1."""
 
 
 class Brackets(Rule):
@@ -141,14 +157,22 @@ class Brackets(Rule):
             return
         if not self._brackets or len(self._brackets[-1].members) == self._brackets[-1].size:
             self._brackets.append(Bracket(*self._shapes[len(self._brackets) % len(self._shapes)]))
-        self._brackets[-1].members.append(number)
-        self._of[number] = self._brackets[-1]
+        bracket = self._of[number] = self._brackets[-1]
+        bracket.members.append(number)
+        bracket.stages.clear()  # it may have been taken for complete without this one
+        if number not in self._over:
+            bracket.left[number] = None
 
     def heard(self, number: int, step: int, value: float) -> None:
-        self._board.heard(number, step, value)
+        reached = self._board.heard(number, step, value)
+        bracket = self._of.get(number)
+        if reached and bracket is not None:  # also one that counted as failed until now
+            bracket.stages = {rung: stage for rung, stage in bracket.stages.items() if rung < reached[0]}
 
     def ended(self, number: int, value: float | None) -> None:
         self._over.add(number)
+        if (bracket := self._of.get(number)) is not None:
+            bracket.left.pop(number, None)
 
     def decide_at(self, number: int) -> tuple[int, ...]:
         bracket = self._of.get(number)
@@ -160,17 +184,20 @@ class Brackets(Rule):
         rung = self._board.reached(step)
         if rung is None or rung not in self.decide_at(number):
             return GO
-        return self._at(self._of[number], number, rung, closed=False)
+        return self._at(self._stages(self._of[number], closed=False), number, rung)
 
     def moves(self, closed: bool) -> Moves:
         promoted: list[int] = []
         stopped: dict[int, str] = {}
         for bracket in self._brackets:
-            for number in bracket.members:
-                rung = None if number in self._over else self._stands(bracket, number)
+            stages = self._stages(bracket, closed) if bracket.left else {}
+            if not stages:
+                continue
+            for number in bracket.left:
+                rung = self._stands(bracket, number)
                 if rung is None:
                     continue
-                decision = self._at(bracket, number, rung, closed)
+                decision = self._at(stages, number, rung)
                 if decision.verdict is Verdict.GO:
                     promoted.append(number)
                 elif decision.verdict is Verdict.STOP:
@@ -180,37 +207,37 @@ class Brackets(Rule):
     def _stands(self, bracket: Bracket, number: int) -> int | None:
         """The highest rung that the trial has got to."""
         rungs = self._board.rungs[bracket.first :]
-        return max((rung for rung in rungs if number in self._board.values[rung]), default=None)
+        return next((rung for rung in reversed(rungs) if number in self._board.values[rung]), None)
 
-    def _at(self, bracket: Bracket, number: int, rung: int, closed: bool) -> Decision:
-        """What becomes of a trial of the bracket at a rung that it has got to."""
-        for at, cohort, chosen in self._stages(bracket, closed):
-            if at < rung:
-                continue
-            if chosen is None:
-                break
-            if number in chosen:
-                return GO
-            ranking = self._board.ranking(rung, cohort)
-            position = f"{place(ranking.index(number) + 1)} of " if number in ranking else "not among the "
-            there = f"{position}{len(cohort)} at {say_steps(rung, self._settings.resource)}"
-            return Decision(Verdict.STOP, f"{there}, of which {len(chosen)} may go on")
+    def _at(self, stages: Mapping[int, Stage], number: int, rung: int) -> Decision:
+        """What becomes of a trial at a rung that it has got to."""
         there = say_steps(rung, self._settings.resource)
-        return Decision(Verdict.PAUSE, f"paused at {there} until its bracket is there")
+        stage = stages.get(rung)
+        if stage is None:
+            return Decision(Verdict.PAUSE, f"paused at {there} until its bracket is there")
+        at = stage.places.get(number)
+        if at is not None and at <= len(stage.chosen):
+            return GO
+        position = "not among the " if at is None else f"{place(at)} of "
+        reason = f"{position}{stage.expected} at {there}, of which {len(stage.chosen)} may go on"
+        return Decision(Verdict.STOP, reason)
 
-    def _stages(self, bracket: Bracket, closed: bool) -> Iterator[tuple[int, set[int], set[int] | None]]:
-        """``(rung, who is to get there, who goes on)`` from the bottom up; ``None`` while that is open."""
-        cohort = set(bracket.members)
-        complete = closed or len(cohort) == bracket.size
+    def _stages(self, bracket: Bracket, closed: bool) -> Mapping[int, Stage]:
+        """The rungs of a bracket that are decided."""
+        if not closed and len(bracket.members) < bracket.size:
+            return {}
+        cohort: Sequence[int] = bracket.members
         for rung in self._board.rungs[bracket.first :]:
-            complete = complete and cohort <= self._board.values[rung].keys() | self._over
-            if not complete:
-                yield rung, cohort, None
-                return
-            keep = max(1, len(cohort) // self._settings.factor)
-            chosen = set(self._board.ranking(rung, cohort)[:keep])
-            yield rung, cohort, chosen
-            cohort = chosen
+            if rung not in bracket.stages:
+                there = self._board.values[rung]
+                if not all(number in there or number in self._over for number in cohort):
+                    break
+                ranking = self._board.ranking(rung, set(cohort))
+                chosen = tuple(ranking[: max(1, len(cohort) // self._settings.factor)])
+                places = {number: at for at, number in enumerate(ranking, 1)}
+                bracket.stages[rung] = Stage(len(cohort), chosen, places)
+            cohort = bracket.stages[rung].chosen
+        return bracket.stages
 
 
 def successive_halving(settings: EarlyStopping) -> Brackets:

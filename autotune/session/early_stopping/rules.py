@@ -90,11 +90,14 @@ class Board:
         self.values: dict[int, dict[int, float]] = {rung: {} for rung in rungs}
         """By rung, then by trial; only finite numbers."""
 
-    def heard(self, number: int, step: int, value: float) -> None:
-        if math.isfinite(value):
-            for rung in self.rungs:
-                if rung <= step:
-                    self.values[rung].setdefault(number, value)
+    def heard(self, number: int, step: int, value: float) -> list[int]:
+        """The rungs that the trial got to with this report."""
+        if not math.isfinite(value):
+            return []
+        reached = [rung for rung in self.rungs if rung <= step and number not in self.values[rung]]
+        for rung in reached:
+            self.values[rung][number] = value
+        return reached
 
     def reached(self, step: int) -> int | None:
         """The last rung up to ``step``."""

@@ -124,7 +124,8 @@ class Stopping:
         known = self._in_flight[trial.id].known
         decide_at = self._rule.decide_at(trial.number)
         done = 0 if known is None else _step(known)
-        return Curve(self._settings.max, self._metric.name, decide_at, done, self._rule.pauses)
+        rungs = self._settings.rungs
+        return Curve(self._settings.max, self._metric.name, decide_at, done, self._rule.pauses, rungs)
 
     def hear(self, trial_id: int, report: Report, waits: bool) -> str:
         """Take a report; where the run waits, write it down and say why it is to end, if it is."""

@@ -109,7 +109,7 @@ class InlineExecutor(Executor):
         if ticket.curve is None:
             return None
         folder = self.objective.context.cache / FOLDER / ticket.configuration.hash
-        return Reporter(ticket.curve, partial(self.listener, ticket.trial_id), folder)
+        return Reporter(ticket.curve, partial(self.listener, ticket.trial_id), folder, thinned=True)
 
 
 class ReplayExecutor(InlineExecutor):

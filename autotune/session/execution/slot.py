@@ -48,7 +48,12 @@ class WorkerFactory:
         cap = None if memory is None else make_cap(memory, role)
         repeats = role == MEASURE
         setup = replace(self._setup, cores=cores, cap=cap, repeats=repeats, stands_by=stands_by)
-        return Worker(setup, environment, guardian_cores=self._cores.preparing)
+        try:
+            return Worker(setup, environment, guardian_cores=self._cores.preparing)
+        except BaseException:
+            if cap is not None:
+                cap.remove()  # no guardian will
+            raise
 
     def has_others(self, cores: tuple[int, ...]) -> bool:
         """Whether the search was given cores beside these."""

@@ -53,11 +53,16 @@ def _inconsistent(store: Store, trial: TrialRecord) -> Iterator[str]:
     readings = [r for r in store.readings(trial.id) if not r.discarded]
     for name, recorded in trial.metrics.items():
         values = [r.value for r in readings if r.metric == name]
-        if values and not math.isclose(value := estimate(values).value, recorded.value, rel_tol=1e-9):
+        if values and not _alike(value := estimate(values).value, recorded.value):
             yield (
                 f"{name} of trial {trial.number} is {recorded.value:.6g}, but the median of its"
                 f" {len(values)} readings is {value:.6g}"
             )
+
+
+def _alike(one: float, other: float) -> bool:
+    """The same but for rounding; a trial that diverged is none that was edited."""
+    return math.isclose(one, other, rel_tol=1e-9) or (math.isnan(one) and math.isnan(other))
 
 
 def _changed_code(recorded: Document) -> Iterator[str]:

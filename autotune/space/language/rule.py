@@ -46,7 +46,8 @@ class Rule:
 
     Where a rule needs a knob that does not exist it holds if ``vacuous``: a constraint is then
     satisfied, a ``when`` is false. What Python's ``and`` and ``or`` skip is not needed. A rule that
-    cannot be computed (division by zero, log2 of 0, overflow) does not hold.
+    cannot be computed (division by zero, log2 of 0, a power too large) does not hold. A sum or product of
+    floats that is too large is infinite, as in Python, and then compares so.
     """
 
     text: str

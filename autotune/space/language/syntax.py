@@ -17,6 +17,7 @@ from typing import Literal as OneOf
 from typing import TypeAlias, get_args
 
 from autotune.space.configuration import FrozenMap, Value, plain
+from autotune.space.language.tokens import ESCAPES
 
 UnaryOperator: TypeAlias = OneOf["-", "+", "not"]
 BinaryOperator: TypeAlias = OneOf["+", "-", "*", "/", "//", "%", "**"]
@@ -152,7 +153,8 @@ def walk(node: Node) -> Iterator[Node]:
 def render(node: Node) -> str:
     """The one canonical text of a tree: every operation in brackets, columns and spacing forgotten.
 
-    Two rules that differ only in how they were written down have the same text; it parses back.
+    Two rules that differ only in how they were written down have the same text. It parses back, but for
+    what only a fact or folding brings in: a map, and an integer that no rule may write.
     """
     match node:
         case Literal():
@@ -164,7 +166,10 @@ def render(node: Node) -> str:
         case Unary():
             return f"({node.operator} {render(node.operand)})"
         case Binary():
-            return f"({render(node.left)} {node.operator} {render(node.right)})"
+            left = render(node.left)
+            if node.operator == "**" and left.startswith("-"):
+                left = f"({left})"  # -3 ** x is -(3 ** x)
+            return f"({left} {node.operator} {render(node.right)})"
         case Comparison():
             first, *rest = map(render, node.operands)
             tail = [f"{sign} {text}" for sign, text in zip(node.operators, rest, strict=True)]
@@ -182,4 +187,11 @@ def _render_value(value: Value) -> str:
         return f"[{', '.join(map(_render_value, value))}]"
     if isinstance(value, FrozenMap):
         return json.dumps(plain(value), sort_keys=True)
-    return repr(value)
+    return _quoted(value) if isinstance(value, str) else repr(value)
+
+
+def _quoted(text: str) -> str:
+    """As Python quotes it, but with no escapes that the rule language does not know."""
+    quote = '"' if "'" in text and '"' not in text else "'"
+    escapes = {char: escape for escape, char in ESCAPES.items() if char not in "'\"" or char == quote}
+    return f"{quote}{''.join(escapes.get(char, char) for char in text)}{quote}"

@@ -22,6 +22,10 @@ _HABITS = {
 """What to write instead of other people's keys."""
 
 
+_SECONDS = frozenset(("", "s", "sec", "secs", "second", "seconds"))
+"""How a unit may say what the wall clock counts in."""
+
+
 @dataclass(frozen=True)
 class MetricsSource:
     """``command.metrics`` as it is written, and the metrics that the study has."""
@@ -47,8 +51,19 @@ class MetricsSource:
         return {}
 
     def one_goal(self, where: Location) -> None:
-        """The wall clock gives one number, which is that of the one metric with a goal."""
+        """The wall clock gives one number of seconds, which is that of the one metric with a goal."""
         goals = [metric.name for metric in self.metrics if metric.goal]
+        for metric in self.metrics:
+            if metric.goal == "maximize":
+                self.problems.add(
+                    f"the wall clock gives {metric.name!r}, whose goal is to maximize it",
+                    where,
+                    "goal: minimize",
+                )
+            if metric.goal and metric.unit.lower() not in _SECONDS:
+                said = f"the wall clock gives {metric.name!r} in seconds, and its unit is"
+                expected = "unit: s, or another source of metrics"
+                self.problems.add(f"{said} {shorten(metric.unit)!r}", where, expected)
         bounded = [metric.name for metric in self.metrics if _needed(metric) and not metric.goal]
         for name in [*goals[1:], *bounded]:
             why = "goal" if name in goals else "bound"

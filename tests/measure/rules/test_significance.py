@@ -88,7 +88,7 @@ def test_no_better_than_the_default_is_an_answer() -> None:
     worse = Contestant("worse", tuple(1.1 + 0.01 * i for i in range(12)), 0.2)
     verdict = winner(default, [worse])
     assert (verdict.winner, verdict.ratio) == ("default", None)
-    assert verdict.ratios["worse"].high < 1 and "no better" in verdict.reason
+    assert verdict.ratios["worse"].high < 1
     assert winner(default, []).winner == "default"
     assert winner(default, [Contestant("itself", default.values)]).winner == default.label
 
@@ -138,7 +138,7 @@ def test_without_a_default_the_best_is_named_and_nothing_proven() -> None:
     quick = Contestant("quick", tuple(1 + 0.001 * i for i in range(12)), 0.5)
     slow = Contestant("slow", tuple(2 + 0.001 * i for i in range(12)), 0.1)
     verdict = winner(None, [slow, quick])
-    assert verdict.winner == "quick" and verdict.ratio is None and "no default" in verdict.reason
+    assert verdict.winner == "quick" and verdict.ratio is None
     assert winner(Contestant("default", ()), [slow, quick]).winner == "quick"
     assert winner(None, [slow, quick], goal="maximize").winner == "slow"
     with pytest.raises(ValueError, match="nobody"):

@@ -229,6 +229,53 @@ def test_a_run_that_begins_anew_does_not_undo_what_its_first_one_decided() -> No
     assert rule.moves(closed=False).promoted == (0,)
 
 
+EVENTS = st.lists(
+    st.tuples(
+        st.sampled_from(["joined", "heard", "heard", "ended"]), st.integers(0, 8), LOSSES, st.booleans()
+    ),
+    max_size=60,
+)
+
+
+@settings(max_examples=60)
+@given(EVENTS)
+def test_what_is_asked_in_between_changes_nothing(events: list[tuple[str, int, float, bool]]) -> None:
+    """Also where a trial joins a bracket that was closed, or is heard of after its end."""
+    asked = successive_halving(EarlyStopping(max=9))
+    for told in range(len(events)):
+        fresh = successive_halving(EarlyStopping(max=9))
+        tell(asked, events[told : told + 1])
+        tell(fresh, events[: told + 1])
+        closed = events[told][3]
+        assert asked.moves(closed) == fresh.moves(closed)
+
+
+def tell(rule: Brackets, events: list[tuple[str, int, float, bool]]) -> None:
+    for kind, number, value, high in events:
+        if kind == "joined":
+            rule.joined(number)
+        elif kind == "heard":
+            rule.heard(number, 3 if high else 1, value)
+        else:
+            rule.ended(number, None)
+
+
+def test_a_bracket_is_ranked_once_and_not_for_each_member(monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = successive_halving(SETTINGS)
+    for number in range(27):
+        rule.joined(number)
+        rule.heard(number, 1, float(number))
+    ranked = []
+    ranking = rule._board.ranking
+    monkeypatch.setattr(rule._board, "ranking", lambda *of: ranked.append(of[0]) or ranking(*of))
+    moves = rule.moves(closed=False)
+    assert rule.moves(closed=False) == moves and len(moves.promoted) == 9
+    for number in moves.stopped:
+        rule.ended(number, None)
+    rule.heard(0, 2, 0.0)
+    assert rule.moves(closed=False).promoted == moves.promoted and ranked == [1]
+
+
 # -- asynchronous, in brackets -------------------------------------------------------------------
 
 

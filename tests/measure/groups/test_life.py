@@ -1,0 +1,29 @@
+"""What is left behind where a group's ranks cannot be started: nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from autotune.measure.groups import life
+from autotune.measure.groups.device import Device, DeviceLimits
+from autotune.measure.groups.network import Loopback
+
+
+class Limits(DeviceLimits):
+    removed = 0
+
+    def remove(self) -> bool:
+        Limits.removed += 1
+        return True
+
+
+def refuse(*arguments: object) -> None:
+    raise OSError("no more processes")
+
+
+def test_the_limits_of_a_rank_that_was_not_born_are_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(life, "make_limits", lambda device, name: Limits(None, None, ()))
+    monkeypatch.setattr(life, "RankProcess", refuse)
+    with pytest.raises(OSError, match="no more processes"):
+        life.GroupLife([Device(), Device()], Loopback(), {}, (), "test")
+    assert Limits.removed == 1
