@@ -14,15 +14,28 @@ import numpy as np
 
 from autotune.search.candidates.pool import Pool
 from autotune.search.contract import Observation, Problem, Reason
-from autotune.search.models.bounds import Bounds, past_bound
+from autotune.search.models.bounds import Bounds, as_run
 from autotune.search.models.feasibility import Feasibility
 from autotune.search.models.features import Features
+from autotune.search.models.gaussian_process import Floats
 from autotune.space.configuration import Configuration
 
 NEAREST = 4
 """What was tried that was likeliest to succeed, all of whose neighbours are candidates."""
 TIE = 1e-7
 """Differences in the logarithm of a probability that are rounding's: the first candidate is taken."""
+DOUBTED = -3.0
+"""The logarithm of a probability below which a model of a bound is not believed to the letter."""
+
+
+def sober(logs: Floats) -> Floats:
+    """Logarithms of probabilities as they are believed; their order stays.
+
+    A Gaussian process that has seen nothing near a bound calls it a matter of ten or thirty standard
+    deviations, far from what it knows. Beside that no number of failures would tell against a region in which
+    nothing was measured at all, since whatever was tried there failed.
+    """
+    return np.where(logs < DOUBTED, DOUBTED - np.log1p(np.maximum(DOUBTED - logs, 0.0)), logs)
 
 
 def likeliest(
@@ -44,14 +57,13 @@ def likeliest(
     bounds = Bounds(problem, features, pool, told)
     if not bounds.modelled and len(taken) % 2:
         return None
-    unexplained = [o for o in told if not past_bound(problem, o)]
-    feasibility = Feasibility(features, pool, unexplained, problem.memory)
+    feasibility = Feasibility(features, pool, as_run(problem, told), problem.memory)
     tried = features.of([o.configuration for o in told])
-    likely = bounds.log_probability_at(tried) + np.log(feasibility.success_at(tried))
+    likely = sober(bounds.log_probability_at(tried)) + np.log(feasibility.success_at(tried))
     nearest = np.argsort(-likely, kind="stable")[:NEAREST]
     columns = pool.near([told[int(i)].configuration for i in nearest], rng)
     with bounds.supposing(features.of(list(pending))):
-        gain = bounds.log_probability(columns) + feasibility.log_success(columns)[0]
+        gain = sober(bounds.log_probability(columns)) + feasibility.log_success(columns)[0]
     for i in np.argsort(-np.round(gain / TIE), kind="stable"):
         configuration = pool.candidate(columns, int(i))
         if configuration is not None and configuration.hash not in taken:

@@ -9,7 +9,7 @@ import numpy as np
 
 from autotune.search.candidates.pool import Pool
 from autotune.search.contract import Observation, Problem
-from autotune.search.models.bounds import Bounds, past_bound
+from autotune.search.models.bounds import Bounds, as_run
 from autotune.search.models.feasibility import Feasibility
 from autotune.search.models.features import Features
 from autotune.search.models.gaussian_process import Floats, GaussianProcess, Inputs, Integers, Prior
@@ -120,8 +120,8 @@ class Surrogate:
         self.features = features
         self._problem = problem
         self._pool = pool
-        unexplained = self._unexplained(first)
-        self._feasibility = Feasibility(features, pool, unexplained, problem.memory) if success else None
+        ran = as_run(problem, first)
+        self._feasibility = Feasibility(features, pool, ran, problem.memory) if success else None
         self._bounds = Bounds(problem, features, pool, first) if success else None
         history = History.of(problem, first, past_bounds=True)
         fit = _fitted(history, features, self._at_a_limit)
@@ -142,7 +142,7 @@ class Surrogate:
         """
         self._condition(history, targets)
         if self._feasibility and self._bounds:
-            self._feasibility.learn(self._unexplained(history.told))
+            self._feasibility.learn(as_run(self._problem, history.told))
             self._bounds.learn(history.told)
         values = targets.values[self._rows] - _centred(self._inputs.expected)
         middle = (
@@ -244,10 +244,6 @@ class Surrogate:
         if not (self._feasibility and self._bounds) or len(self._problem.goals) != 1:
             return False
         return self._bounds.modelled or self._feasibility.measured
-
-    def _unexplained(self, observations: Sequence[Observation]) -> list[Observation]:
-        """Without those that failed by a metric that was measured: the bounds' model has them."""
-        return [o for o in observations if not past_bound(self._problem, o)]
 
     def _predicted(self, values: Floats, columns: Integers, fresh: Points | None) -> tuple[Floats, Floats]:
         mean, spread = self._posterior.predict(values, columns)

@@ -8,11 +8,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from autotune.search.acquisition.first_success import sober
 from autotune.search.contract import Observation, Problem, Strategy
 from autotune.search.registry import make_strategy
-from autotune.space.configuration import Value
-from autotune.space.knobs import FloatRange, IntegerRange, OrderedValues
+from autotune.space.configuration import Configuration, Value
+from autotune.space.knobs import Choice, FloatRange, IntegerRange, OrderedValues
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
@@ -115,3 +118,46 @@ def test_where_nothing_was_measured_of_what_is_bounded_every_other_try_is_random
 def test_before_anything_has_ended_tries_are_random() -> None:
     strategy = make_strategy("bayes", Problem(LISTED, goals(TIME)), 0)
     assert [p.reason["kind"] for p in strategy.ask(8)] == ["default"] + ["initial"] * 7
+
+
+FLAGS = Space(
+    [
+        Choice("m", ("ok", "fine", "good", "bad")),
+        *(IntegerRange(name, 0, 19) for name in "ab"),
+        Choice("c", ("x", "y", "z")),
+    ]
+)
+"""As of a compiler: one of four machines is refused, and the error is small in a corner."""
+
+
+def compiled(configuration: Configuration) -> Observation:
+    m, a, b, c = configuration.values()
+    if m == "bad":
+        return Observation(configuration, Status.INFEASIBLE)
+    error = 0.05 * (abs(int(str(a)) - 17) + abs(int(str(b)) - 13)) + (0.0 if c == "z" else 0.2)
+    measured = {"time": 1.0 + 0.1 * int(str(a)), "error": error}
+    if error > 0.12:
+        return Observation(configuration, Status.WRONG, bounded=measured)
+    return Observation(configuration, Status.OK, measured)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_what_is_past_a_bound_ran_all_the_same(seed: int) -> None:
+    """Where nothing had kept the bound yet, only what was refused looked promising: nine tries in ten."""
+    metrics = (MetricSpec("time", goal="minimize"), MetricSpec("error", at_most=0.12))
+    searched = make_strategy("auto", Problem(FLAGS, metrics, 100, {}), seed)
+    refused = 0
+    for _ in range(60):
+        told = compiled(searched.ask(1)[0].configuration)
+        refused += told.status is Status.INFEASIBLE
+        searched.tell([told])
+        if told.status is Status.OK:
+            break
+    assert told.status is Status.OK and refused <= 8
+
+
+@given(st.lists(st.floats(-1e100, 0.0), min_size=2, unique=True))
+def test_what_is_believed_of_a_bound_keeps_its_order_and_is_never_beyond_doubt(logs: list[float]) -> None:
+    believed = sober(np.array(sorted(logs)))
+    assert (np.diff(believed) >= 0.0).all() and (believed <= 0.0).all()
+    assert sober(np.array([-1000.0]))[0] > -12.0 and sober(np.array([-2.0]))[0] == -2.0
