@@ -20,6 +20,7 @@ from autotune.provenance.environment import Environment
 from autotune.search.contract import Problem
 from autotune.search.registry import make_strategy
 from autotune.session.budget import Spent
+from autotune.session.changed_environment import say_changed
 from autotune.session.incumbent import Incumbent
 from autotune.session.liveness import identity
 from autotune.session.observing import observe_record
@@ -281,6 +282,8 @@ class Ledger:
         trials = self.store.trials(study_id, purpose="search")
         inside = [t for t in trials if t.configuration in self.spec.space]
         self._retry_lost([t for t in inside if t.status is Status.LOST])
+        if changed := say_changed(self.store, inside, self._environment):
+            self.notes += (changed,)
         self._results_known, results = self.store.results_from(study_id, 0)
         told = [result for result in results if result.configuration in self.spec.space]
         self.strategy.restore(

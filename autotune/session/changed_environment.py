@@ -1,0 +1,42 @@
+"""Whether a study goes on in another environment: what was measured before was measured otherwise."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from autotune.provenance.environment import Environment, compare
+from autotune.store.records import TrialRecord
+from autotune.store.store import Store
+
+MOST_NAMED = 3
+"""Differences that are named one by one."""
+
+_OWN = "variables.AUTOTUNE_"
+"""Where a store lies, say, changes no measurement."""
+
+
+def say_changed(store: Store, trials: Iterable[TrialRecord], now: Environment) -> str:
+    """What to tell the user of ``trials`` that were measured in another environment than ``now``; else empty.
+
+    A number of threads that is set in the shell is part of no objective and of no space. With another one old
+    and new numbers stand side by side, and what was best may not be any more.
+    """
+    counts = Counter(t.environment_hash for t in trials if t.status.finished and t.environment_hash)
+    del counts[now.hash]
+    changed = {digest: _differences(store, digest, now) for digest in counts}
+    count = sum(counts[digest] for digest, found in changed.items() if found)
+    if not count:
+        return ""
+    found = max(changed.values(), key=len)
+    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+    which = "1 earlier trial was" if count == 1 else f"{count} earlier trials were"
+    return (
+        f"{which} measured in another environment ({', '.join(found[:MOST_NAMED])}{more}): --fresh measures"
+        " all anew, and autotune verify what has won"
+    )
+
+
+def _differences(store: Store, digest: str, now: Environment) -> list[str]:
+    before = store.environment(digest)
+    return [str(one) for one in compare(before, now) if not one.path.startswith(_OWN)] if before else []
