@@ -282,7 +282,7 @@ class Ledger:
         trials = self.store.trials(study_id, purpose="search")
         inside = [t for t in trials if t.configuration in self.spec.space]
         self._retry_lost([t for t in inside if t.status is Status.LOST])
-        if changed := say_changed(self.store, inside, self._environment):
+        if not self.study.record.replayed and (changed := say_changed(self.store, inside, self._environment)):
             self.notes += (changed,)
         self._results_known, results = self.store.results_from(study_id, 0)
         told = [result for result in results if result.configuration in self.spec.space]
