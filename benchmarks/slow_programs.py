@@ -158,9 +158,9 @@ def defended(
     first, *others = sorted(tried, key=lambda one: one.known.value)
     others.sort(key=lambda one: expected.get(one.configuration.hash, math.inf))
     rounds, reading = Rounds.of(spec), statistics.median(one.known.value for one in tried)
-    room = max((rounds.room(reading) or 2) - 1, 1)  # the default is read, too
+    room = int(rounds.room(2 * reading) / reading) - 1  # the default is read, too
     finalists = [first, *others][: min(spec.measure.finalists, room)]
-    count = rounds.among(len(finalists) + 1, reading).least
+    count = rounds.among(len(finalists) + 1, (len(finalists) + 1) * reading).least
     return min(finalists, key=lambda one: statistics.median(machine.run(one.truth) for _ in range(count)))
 
 

@@ -26,7 +26,7 @@ from autotune.session.execution.executor import Executor
 from autotune.session.kept_readings import KeptReadings, Place
 from autotune.session.ledger import Ledger
 from autotune.session.progress import Progress
-from autotune.session.rounds import MAX_ROUNDS, Rounds, seconds_a_reading
+from autotune.session.rounds import MAX_ROUNDS, ReadingSeconds, Rounds
 from autotune.session.same_code import code_of
 from autotune.session.verdict import Standing, judge
 from autotune.space.configuration import Configuration
@@ -51,27 +51,34 @@ def defend(
     nobody, but one of several workloads has its place in their table. ``guests`` are configurations that
     others have chosen, by who has: they are read in the same rounds, and one of them may win.
     """
-    reading = seconds_a_reading(spec, succeeded(spec, ledger))
+    seconds = ReadingSeconds.of(spec, succeeded(spec, ledger))
     asked = _with_guests(_contenders(spec, executor, ledger), guests)
     if not alone and all(contender.label == DEFAULT for contender in asked):
         return
     rounds = Rounds.of(spec, ledger.spent.seconds)
-    contenders = affordable(asked, rounds.room(reading))
+    contenders = affordable(asked, rounds, seconds)
     if len(contenders) < len(asked):
         progress.note(
-            f"there is time to measure {sum(c.finalist for c in contenders)} of the best again, not "
-            f"{sum(c.finalist for c in asked)}: {rounds.fewest} rounds of {len(asked)} entrants, "
-            f"{reading:.3g} s a reading, do not fit into {rounds.seconds:.3g} s"
+            f"there is time to measure {sum(c.finalist for c in contenders)} of the best again, not"
+            f" {sum(c.finalist for c in asked)}: {rounds.fewest} rounds of {_round(asked, seconds):.3g} s"
+            f" do not fit into {rounds.seconds:.3g} s"
         )
-    remeasure(spec, executor, ledger, progress, contenders, reading, {"reason": reason})
+    remeasure(spec, executor, ledger, progress, contenders, seconds, {"reason": reason})
 
 
-def affordable(contenders: Sequence[Contender], room: int | None) -> list[Contender]:
+def affordable(contenders: Sequence[Contender], rounds: Rounds, seconds: ReadingSeconds) -> list[Contender]:
     """Without the last of the finalists, where there is room for fewer; the first one enters always."""
-    finalists = [c for c in contenders if c.finalist]
-    over = 0 if room is None else max(len(contenders) - room, 0)
-    left_out = finalists[max(len(finalists) - over, 1) :]
-    return [c for c in contenders if c not in left_out]
+    optional = [c for c in contenders if c.finalist][1:]
+    entering = [c for c in contenders if c not in optional]
+    room = rounds.room(_round(entering, seconds))
+    while optional and _round([*entering, *optional], seconds) > room:
+        optional.pop()
+    return [c for c in contenders if c in entering or c in optional]
+
+
+def _round(contenders: Sequence[Contender], seconds: ReadingSeconds) -> float:
+    """About how many seconds one round of them takes."""
+    return sum(seconds(contender.configuration) for contender in contenders)
 
 
 def remeasure(
@@ -80,17 +87,15 @@ def remeasure(
     ledger: Ledger,
     progress: Progress,
     contenders: Sequence[Contender],
-    reading: float,
+    seconds: ReadingSeconds,
     said: Mapping[str, object],
 ) -> None:
-    """Read the contenders in rounds; store the readings, and the verdict with what is ``said`` beside it.
-
-    ``reading``: about how many seconds one takes.
-    """
+    """Read the contenders in rounds; store the readings, and the verdict with what is ``said`` beside it."""
     study, knew = ledger.study, len(ledger.strategy.told)
     place = Place(study.record.id, ledger.session_id, study.segment.id)
-    limits = Rounds.of(spec, ledger.spent.seconds).among(len(contenders), reading)
-    progress.defending(tuple(c.label for c in contenders), limits.longest(len(contenders), reading))
+    once = _round(contenders, seconds)
+    limits = Rounds.of(spec, ledger.spent.seconds).among(len(contenders), once)
+    progress.defending(tuple(c.label for c in contenders), limits.longest(once))
     kept = KeptReadings(ledger.store, place, contenders, knew)
     try:
         rounds, outcomes = read_again(spec, executor, contenders, limits, after_round=kept.keep)
@@ -219,8 +224,7 @@ def read_in_rounds(
         after_round()
         if rounds == 1:
             # Fresh inputs and warming up, which a trial does once, take longer than its readings on a GPU.
-            each = (monotonic() - began) / len(standing)
-            least = min(least, limits.among(len(standing), each).least)
+            least = min(least, limits.among(len(standing), monotonic() - began).least)
     return rounds
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
+from autotune.space.configuration import Configuration
 from autotune.space.spec import StudySpec
 from autotune.store.records import TrialRecord
 
@@ -24,6 +25,9 @@ FEWEST_READINGS = 2
 
 SHARE = 0.2
 """Of the time for the search; a search without a limit of time counts as given what it took."""
+
+WORTH_MORE = 1.25
+"""So many times as long may a round be for the sake of further finalists, where it does not fit anyway."""
 
 LEAST_SECONDS, USUAL_SECONDS = 5.0, 30.0
 """There is always time for the first; a search without a limit of time gets the second, or as long as it
@@ -56,36 +60,53 @@ class Rounds:
         each = max(1, -(-self.least // runs))
         return Rounds(each, max(each, self.most // runs), self.seconds / runs, each)
 
-    def room(self, reading: float) -> int | None:
-        """How many contenders can be read often enough if one reading takes so long; ``None``: any number."""
-        return int(self.seconds / (self.fewest * reading)) if reading > 0 else None
+    def among(self, contenders: int, once: float) -> Rounds:
+        """With as many rounds as fit where one of so many contenders takes ``once`` seconds.
 
-    def among(self, contenders: int, reading: float) -> Rounds:
-        """With as many rounds as fit for so many contenders. One alone is read twice, for its own sake."""
+        One contender alone is read twice, for its own sake.
+        """
         if contenders < 2:
             return replace(self, least=FEWEST_READINGS)
-        once = contenders * reading
         fit = int(self.seconds / once) if once > 0 else self.least
         return replace(self, least=min(self.least, max(self.fewest, fit)))
 
-    def longest(self, contenders: int, reading: float) -> float:
+    def longest(self, once: float) -> float:
         """About how many seconds they take at most."""
-        return max(self.seconds, self.least * contenders * reading)
+        return max(self.seconds, self.least * once)
+
+    def room(self, needed: float) -> float:
+        """Seconds of one round that there are, of which ``needed`` are for whom nobody can leave out.
+
+        Where these few are over the time by themselves, as with a slow default, the others are not all left
+        out for that: they would be missed more than the little that they take.
+        """
+        return max(self.seconds / self.fewest, WORTH_MORE * needed)
 
 
-def seconds_a_reading(spec: StudySpec, trials: Iterable[TrialRecord]) -> float:
-    """The median over trials that succeeded; of trainings that may be stopped, of a whole one.
+@dataclass(frozen=True)
+class ReadingSeconds:
+    """About how many seconds a reading takes: of what was tried before its own, else what is usual."""
 
-    0 where there are none.
-    """
-    goal = spec.goals[0].name
-    whole = spec.search.early_stopping is not None
-    taken = [
-        trial.phases["measure"] / (1 if whole else max(trial.metrics[goal].n, 1))
-        for trial in trials
-        if "measure" in trial.phases and goal in trial.metrics
-    ]
-    return statistics.median(taken) if taken else 0.0
+    usual: float
+    """The median; 0 where nothing was tried."""
+    own: Mapping[str, float] = field(default_factory=dict)
+    """By the hash of a configuration."""
+
+    @classmethod
+    def of(cls, spec: StudySpec, trials: Iterable[TrialRecord]) -> ReadingSeconds:
+        """As the ``trials`` took that succeeded. Of trainings that may be stopped it is a whole one."""
+        goal = spec.goals[0].name
+        whole = spec.search.early_stopping is not None
+        taken = {
+            trial.hash: trial.phases["measure"] / (1 if whole else max(trial.metrics[goal].n, 1))
+            for trial in trials
+            if "measure" in trial.phases and goal in trial.metrics
+        }
+        return cls(statistics.median(taken.values()) if taken else 0.0, taken)
+
+    def __call__(self, configuration: Configuration | None) -> float:
+        """Of a configuration, or of a baseline (``None``)."""
+        return self.own.get(configuration.hash, self.usual) if configuration is not None else self.usual
 
 
 def _seconds(given: float | None, searched: float | None) -> float:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from autotune.measure.outcome import Estimate
 from autotune.session.contender import Contender
 from autotune.session.finale import affordable
-from autotune.session.rounds import FEWEST_ROUNDS, MIN_ROUNDS, Rounds, seconds_a_reading
+from autotune.session.rounds import FEWEST_ROUNDS, MIN_ROUNDS, ReadingSeconds, Rounds
 from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_spec
 from autotune.status import Status
@@ -45,16 +45,15 @@ def test_a_finale_has_a_fifth_of_the_search(budget: str, searched: float | None,
 
 def test_slow_readings_are_fewer_and_so_are_their_finalists() -> None:
     rounds = Rounds.of(parse_spec(SPACE + "budget: {time: 100s}"))  # 20 s for the finale
-    assert rounds.room(0.25) == 10 and rounds.among(6, 0.25).least == MIN_ROUNDS
-    assert rounds.room(0.4) == 6 and rounds.among(6, 0.4).least == FEWEST_ROUNDS
-    assert rounds.room(0.0) is None and rounds.among(6, 0.0).least == MIN_ROUNDS
-    assert rounds.longest(2, 0.1) == 20.0
-    assert rounds.among(2, 9.0).longest(2, 9.0) == FEWEST_ROUNDS * 18.0
+    assert rounds.among(6, 1.5).least == MIN_ROUNDS and rounds.among(6, 2.4).least == FEWEST_ROUNDS
+    assert rounds.among(6, 0.0).least == MIN_ROUNDS
+    assert rounds.longest(0.2) == 20.0
+    assert rounds.among(2, 18.0).longest(18.0) == FEWEST_ROUNDS * 18.0
 
 
 @given(st.integers(2, 9), st.floats(1e-6, 100.0), st.floats(1.0, 1e5))
 def test_rounds_fit_unless_they_are_the_fewest(contenders: int, reading: float, searched: float) -> None:
-    rounds = Rounds.of(parse_spec(SPACE), searched).among(contenders, reading)
+    rounds = Rounds.of(parse_spec(SPACE), searched).among(contenders, contenders * reading)
     assert rounds.fewest <= rounds.least <= MIN_ROUNDS
     assert rounds.least == rounds.fewest or rounds.least * contenders * reading <= rounds.seconds
 
@@ -62,8 +61,8 @@ def test_rounds_fit_unless_they_are_the_fewest(contenders: int, reading: float, 
 @pytest.mark.parametrize(("most", "fewest"), [(1, 3), (5, 5), (100, 8)])
 def test_whom_few_readings_are_enough_gets_few_rounds_where_they_are_slow(most: int, fewest: int) -> None:
     text = SPACE + f"measure: {{min_readings: 1, max_readings: {most}}}"
-    assert Rounds.of(parse_spec(text), 60.0).among(2, 60.0).least == fewest
-    assert Rounds.of(parse_spec(text), 60.0).among(2, 0.1).least == MIN_ROUNDS
+    assert Rounds.of(parse_spec(text), 60.0).among(2, 120.0).least == fewest
+    assert Rounds.of(parse_spec(text), 60.0).among(2, 0.2).least == MIN_ROUNDS
 
 
 def test_one_alone_is_compared_with_nobody_and_yet_read_twice() -> None:
@@ -78,9 +77,12 @@ def test_a_reading_of_a_training_is_all_of_it() -> None:
         return replace(made, phases={"measure": seconds, "prepare": 9.0}, metrics=known)
 
     trials = [trial(1, 1.0, 10), trial(2, 2.0, 10), trial(3, 9.0, 10)]
-    assert seconds_a_reading(parse_spec(SPACE), trials) == pytest.approx(0.2)
-    assert seconds_a_reading(parse_spec(TRAINING), trials) == pytest.approx(2.0)
-    assert seconds_a_reading(parse_spec(SPACE), []) == 0.0
+    seconds = ReadingSeconds.of(parse_spec(SPACE), trials)
+    assert seconds.usual == pytest.approx(0.2) and seconds(None) == seconds.usual
+    assert seconds(Configuration({"x": 3})) == pytest.approx(0.9)
+    assert seconds(Configuration({"x": 9})) == seconds.usual, "was not tried"
+    assert ReadingSeconds.of(parse_spec(TRAINING), trials)(Configuration({"x": 2})) == pytest.approx(2.0)
+    assert ReadingSeconds.of(parse_spec(SPACE), []).usual == 0.0
 
 
 def test_the_last_finalists_are_left_out_first_and_nobody_else() -> None:
@@ -88,5 +90,18 @@ def test_the_last_finalists_are_left_out_first_and_nobody_else() -> None:
         return Contender(f"{x}", Configuration({"x": x}), finalist=finalist)
 
     all_of_them = [contender(1, False), *(contender(x, True) for x in (2, 3, 4)), contender(5, False)]
-    labels = [[c.label for c in affordable(all_of_them, room)] for room in (None, 9, 4, 3, 0)]
-    assert labels == [list("12345"), list("12345"), list("1235"), list("125"), list("125")]
+    rounds = Rounds.of(parse_spec(SPACE + "budget: {time: 100s}"))  # 8 rounds of 2.5 s
+
+    def labels(seconds: ReadingSeconds) -> str:
+        return "".join(c.label for c in affordable(all_of_them, rounds, seconds))
+
+    assert [labels(ReadingSeconds(usual)) for usual in (0.0, 0.5, 0.6, 0.7, 9.0)] == [
+        "12345",
+        "12345",
+        "1235",
+        "125",
+        "125",
+    ]
+    slow_default = {Configuration({"x": 1}).hash: 5.0}
+    assert labels(ReadingSeconds(0.1, slow_default)) == "12345", "they take next to nothing beside it"
+    assert labels(ReadingSeconds(1.0, slow_default)) == "1235"

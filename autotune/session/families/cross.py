@@ -17,7 +17,7 @@ from autotune.session.execution.executor import Executor
 from autotune.session.finale import remeasure, succeeded
 from autotune.session.ledger import Ledger
 from autotune.session.progress import Progress
-from autotune.session.rounds import seconds_a_reading
+from autotune.session.rounds import ReadingSeconds
 from autotune.space.configuration import Configuration, plain
 from autotune.space.spec import StudySpec
 from autotune.store.records import StudyRecord, VerdictRecord
@@ -98,5 +98,5 @@ def measure_across(
         "reason": "measured across workloads",
         ACROSS: [one.to_document(allowed=one in allowed) for one in wanted],
     }
-    reading = seconds_a_reading(spec, succeeded(spec, ledger))
-    remeasure(spec, executor, ledger, progress, contenders, reading, said)
+    seconds = ReadingSeconds.of(spec, succeeded(spec, ledger))
+    remeasure(spec, executor, ledger, progress, contenders, seconds, said)
