@@ -26,7 +26,7 @@ from autotune.session.execution.executor import Executor
 from autotune.session.kept_readings import KeptReadings, Place
 from autotune.session.ledger import Ledger
 from autotune.session.progress import Progress
-from autotune.session.rounds import MAX_ROUNDS, ReadingSeconds, Rounds
+from autotune.session.rounds import FEWEST_RUNS, MAX_ROUNDS, ReadingSeconds, Rounds
 from autotune.session.same_code import code_of
 from autotune.session.verdict import Standing, judge
 from autotune.space.configuration import Configuration
@@ -215,6 +215,8 @@ def read_in_rounds(
     rounds = 0
     most, least = _most_rounds(contenders, limits.most), limits.least
     while rounds < most and not (rounds >= least and _known(spec, contenders)):
+        if rounds == FEWEST_RUNS and _without_noise(spec, contenders):
+            break
         standing = [c for c in contenders if c.failure is None]
         if not standing or (rounds >= least and monotonic() > deadline):
             break
@@ -254,6 +256,18 @@ def _known(spec: StudySpec, contenders: Sequence[Contender]) -> bool:
             if (e.high - e.low) / 2 > spec.measure.precision / 2 * abs(e.value):
                 return False
     return True
+
+
+def _without_noise(spec: StudySpec, contenders: Sequence[Contender]) -> bool:
+    """Whether all readings of each contender are the same, as of sizes and counts: more would say no more.
+
+    Not where the space file asks for readings.
+    """
+    goals = [goal.name for goal in spec.goals]
+    standing = [c for c in contenders if c.failure is None]
+    return spec.measure.min_readings is None and all(
+        len(set(c.values(goal))) == 1 for c in standing for goal in goals
+    )
 
 
 def _outcome(spec: StudySpec, contender: Contender) -> Outcome:

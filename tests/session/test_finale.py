@@ -14,6 +14,7 @@ from autotune.report.summary import headline, summarize
 from autotune.session.contender import Contender
 from autotune.session.finale import _with_guests, in_turn
 from autotune.session.progress import Progress
+from autotune.session.rounds import FEWEST_RUNS, MIN_ROUNDS
 from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_spec
 from autotune.status import Status
@@ -177,3 +178,16 @@ def test_an_answer_names_the_confidence_that_was_asked_for(tmp_path: Path) -> No
     spec = parse_spec(file + "measure: {confidence: 0.8}", tmp_path / "s.yaml", {})
     result = autotune.search(spec, objective=lambda x: 8.0 / x, store=tmp_path / "s.db", trials=4)
     assert result.confidence == 0.8 and "(80% interval, finalists and default" in summarize(result)
+
+
+@pytest.mark.parametrize(
+    ("measure", "rounds"), [("", FEWEST_RUNS), ("measure: {min_readings: 3}", MIN_ROUNDS)]
+)
+def test_what_has_no_noise_is_read_three_times(tmp_path: Path, measure: str, rounds: int) -> None:
+    """A size of a program that takes minutes to build had been measured eight times again."""
+    file = "autotune: 1\nname: exact\nobjective: size.py:size\nknobs: {x: {range: [1, 4], default: 1}}\n"
+    spec = parse_spec(file + measure, tmp_path / "s.yaml", {})
+    result = autotune.search(spec, objective=lambda x: 8.0 / x, store=tmp_path / "s.db", trials=4)
+    assert result.speedup is not None and result.speedup.low == pytest.approx(4.0)
+    with Store.open(tmp_path / "s.db") as store:
+        assert store.verdicts(result.study.id)[-1].document["rounds"] == rounds
