@@ -9,6 +9,7 @@ from pathlib import Path
 
 from autotune.errors import InputError, shorten
 from autotune.measure.declared_sources import declared_sources
+from autotune.measure.included_sources import with_included
 from autotune.measure.target import split_target, target_file
 from autotune.provenance.code.files import is_file
 from autotune.provenance.code.frozen import local_imports
@@ -30,7 +31,7 @@ BUILDS = frozenset(("Makefile", "makefile", "GNUmakefile", "CMakeLists.txt", "me
 
 
 def source_files(objective: ObjectiveSpec) -> tuple[Path, ...]:
-    """The objective's own files, without repeats: what it is written in, and what that imports nearby."""
+    """The objective's own files, without repeats: what it is written in, and what that brings in."""
     match objective:
         case PythonObjective():
             found = _of_python(objective)
@@ -40,7 +41,7 @@ def source_files(objective: ObjectiveSpec) -> tuple[Path, ...]:
             found = [objective.file]
         case CallableObjective():
             found = [] if objective.file is None else [objective.file]
-    return tuple(dict.fromkeys(path.resolve() for path in found))
+    return tuple(dict.fromkeys(path.resolve() for path in with_included(found)))
 
 
 def python_file(objective: PythonObjective) -> Path | None:

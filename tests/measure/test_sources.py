@@ -54,6 +54,18 @@ def test_what_is_built_is_no_source_but_what_it_is_built_from(tmp_path: Path) ->
     assert sources(tmp_path, "./bench", prepare=("gcc", "bench.c")) == ["bench.c"]
 
 
+def test_what_a_source_includes_belongs_to_it(tmp_path: Path) -> None:
+    """An edit of a header had gone unnoticed, and what was measured before it counted."""
+    made(tmp_path, "bench.c", "kernel.h", "parts/inner.h", "parts/other.h", "unused.h", "run.sh", "lib.sh")
+    (tmp_path / "bench.c").write_text('#include <stdio.h>\n#include "kernel.h"\n# include "absent.h"\n')
+    (tmp_path / "kernel.h").write_text('#pragma once\n  #include "parts/inner.h"\n')
+    (tmp_path / "parts/inner.h").write_text('#include "other.h"\n#include "../kernel.h"\n')
+    compiled = ["bench.c", "kernel.h", "parts/inner.h", "parts/other.h"]
+    assert sources(tmp_path, "./bench", prepare=("gcc", "bench.c")) == compiled
+    (tmp_path / "run.sh").write_text('set -e\n. ./lib.sh\nsource "$HOME/x.sh"\necho . unused.h\n')
+    assert sources(tmp_path, "sh", "run.sh") == ["run.sh", "lib.sh"]
+
+
 @pytest.mark.parametrize(
     "prepare",
     [
