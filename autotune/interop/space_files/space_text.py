@@ -107,10 +107,21 @@ class Converted:
         if not space.violated(space.configuration({})):
             note = [f"{none}: the first value of each it is."] if unsaid else []
             return replace(self, notes=(*self.notes, *note))
-        first = dict(space.feasible[0])
+        which = "the first configuration that satisfies the conditions"
+        if (kept := self._with_said(unsaid)) is not None:
+            note = [f"{none}: {which} and has the defaults that it says was taken."]
+            return replace(self, default=kept, notes=(*self.notes, *note))
         said = none if unsaid else "the default of the file violates its conditions"
-        note = [f"{said}: the first configuration that satisfies the conditions was taken."]
-        return replace(self, default=first, notes=(*self.notes, *note))
+        note = [f"{said}: {which} was taken."]
+        return replace(self, default=dict(space.feasible[0]), notes=(*self.notes, *note))
+
+    def _with_said(self, unsaid: Sequence[str]) -> dict[str, Value] | None:
+        """The first feasible configuration with the defaults that the file says; ``None``: there is none."""
+        if not 0 < len(unsaid) < len(self.knobs):
+            return None
+        only = {n: v if n in unsaid else (self.default[n],) for n, v in self.knobs.items()}
+        narrowed = replace(self, knobs=only).checked()
+        return dict(narrowed.feasible[0]) if narrowed.feasible else None
 
     def text(self) -> str:
         """The text of the space file. Raises as :meth:`checked` does."""

@@ -198,3 +198,19 @@ def test_other_files_are_refused(tmp_path: Path, text: str) -> None:
     file.write_text(text)
     with pytest.raises(InputError, match=r"T1\.json"):
         convert(file)
+
+
+def test_defaults_that_are_said_stay_where_the_others_can_be_chosen_to_fit(tmp_path: Path) -> None:
+    """All had been given up, and the speed-up was over a configuration that nobody has."""
+    parameters = [
+        parameter("block", "[16, 32, 64]", Default=32),
+        parameter("pad", "[True, False]", Type="bool"),
+        parameter("vector", "['float', 'float4']", Type="string"),
+    ]
+    converted = convert(write(tmp_path, parameters, ["not pad or vector == 'float4'"]))
+    assert converted.default["block"] == 32 and (
+        not converted.default["pad"] or converted.default["vector"] == "float4"
+    )
+    assert any("has the defaults that it says was taken" in note for note in converted.notes)
+    impossible = convert(write(tmp_path, parameters, ["block > 32", "not pad or vector == 'float4'"]))
+    assert impossible.default["block"] == 64
