@@ -127,6 +127,9 @@ def test_a_study_in_python_has_what_a_file_has(tmp_path: Path) -> None:
     result = autotune.search(study, objective=Training, trials=8, store=tmp_path / "study.db")
     assert (result.study.name, result.metric.name, result.best) == ("training", "loss", {"tile": 8})
     assert {trial.facts["steps"] for trial in result.trials} == {9}
+    assert autotune.search(study, objective=Training, time="1h", trials=8, store=tmp_path / "study.db").trials
+    with pytest.raises(InputError, match="time is 'soon'"):
+        autotune.search(study, objective=Training, time="soon", store=tmp_path / "study.db")
     with pytest.raises(InputError, match="the study has no objective"):
         autotune.search(study, store=tmp_path / "study.db")
     with pytest.raises(InputError, match="no metric has a goal"):
