@@ -28,7 +28,7 @@ def count_problems(name: str, value: object, least: int) -> Iterator[Problem]:
 def time_problems(value: object) -> Iterator[Problem]:
     """The problem with the seconds of something, if there is one; ``None`` is what was not said."""
     if value is not None and not (_is(value, numbers.Real) and 0 < value < math.inf):  # type: ignore[operator]
-        yield Problem(f"time is {value!r:.60}", expected="seconds, more than 0")
+        yield Problem(f"time is {value!r:.60}", expected="seconds, more than 0, or a text such as 1h30m")
 
 
 def _is(value: object, kind: type) -> bool:

@@ -91,10 +91,15 @@ class LineProgress(Progress):
             self.write(self.status(spent, running))
 
     def status(self, spent: Spent, running: int) -> str:
-        """``42/200 trials, best 4.1 ms, 0.8 trials/s, 2 min left``."""
+        """``42/200 trials, 4 in flight, best 4.1 ms, 0.8 trials/s, 2 min left``.
+
+        Those in flight are not among the 42, and the rate is of those that this session has ended.
+        """
         budget = self.opening.budget if self.opening else None
         total = f"/{budget.trials}" if budget and budget.trials else ""
-        parts = [f"{spent.trials}{total} trials"]
+        parts = [f"{spent.finished}{total} trials"]
+        if running:
+            parts.append(f"{running} in flight")
         if self.best:
             parts.append(f"best {say_estimate(self.best.estimate, self.unit)}")
         if self._pruned:
@@ -153,7 +158,7 @@ def terminal_progress() -> Iterator[Progress]:
                 console.print(Text(text))
 
         def tick(self, spent: Spent, running: int) -> None:
-            lines = [Text(f"{self.status(spent, running)}, {running} in flight", style="bold")]
+            lines = [Text(self.status(spent, running), style="bold")]
             lines += [Text(f"  {told}", style="dim") for told in (*self.failures, self.last_pruned) if told]
             live.update(Group(*lines))
 

@@ -36,13 +36,24 @@ def find_trial(store: Store, word: str, study: str | None = None) -> TrialRecord
     if len(number) > MOST_DIGITS:
         raise InputError(Problem(f"there is no trial with a number of {len(number):,} digits"))
     if not colon and study is None:
-        return store.trial(int(number))
+        return _by_id(store, int(number))
     names = [said for said in (name if colon else None, study) if said is not None]
     record = _one_study(store, names, word)
     found = store.numbered(record.id, [int(number)])
     if not found:
         raise InputError(f"study {record.label} has no trial {number}")
     return found[0]
+
+
+def _by_id(store: Store, number: int) -> TrialRecord:
+    """Where there is none the number of a listing may be meant, which counts from 0 in each study."""
+    try:
+        return store.trial(number)
+    except InputError as error:
+        studies = store.studies()
+        newest = studies[-1].label if studies else "STUDY"
+        hint = f"a trial's number, as listings show it, goes with its study: {newest}:{number}"
+        raise InputError(Problem(str(error), hint=hint)) from error
 
 
 def _one_study(store: Store, names: list[str], word: str) -> StudyRecord:

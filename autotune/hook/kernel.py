@@ -31,7 +31,7 @@ from autotune.hook.kernels.checks import (
     read_tolerance,
 )
 from autotune.hook.kernels.settings import Settings
-from autotune.hook.tuning import Budget
+from autotune.hook.tuning import Budget, read_time
 
 if TYPE_CHECKING:
     from autotune.hook.kernels.space import Given
@@ -48,7 +48,7 @@ def kernel(
     tolerance: float | None = None,
     tune: Literal["ask", "never"] = "ask",
     trials: int = 60,
-    time: float = 60.0,
+    time: float | str = 60.0,
     store: str | None = None,
     name: str = "",
 ) -> Callable[[Any], TunedKernel]:
@@ -65,7 +65,8 @@ def kernel(
     :class:`autotune.hook.kernels.call_objective.CallObjective`.
 
     ``tune="never"``: not even where :func:`autotune.tuning` or ``AUTOTUNE_TUNE=1`` asks. ``trials`` and
-    ``time`` (seconds) bound the search for one case, ``store`` is where its trials go.
+    ``time`` (seconds, or a text such as ``"90s"``) bound the search for one case, ``store`` is where its
+    trials go.
 
     Raises :class:`InputError` for a key, knob or tensor that the kernel does not have, and for what is none.
     """
@@ -77,7 +78,7 @@ def kernel(
         written=read_texts("written", written),
         tolerance=read_tolerance(tolerance),
         asks=tune == "ask",
-        budget=Budget(trials, time, store),
+        budget=Budget(trials, read_time(time), store),
     )
     rules = read_texts("constraints", constraints, "rules")
     check_space(space, rules)

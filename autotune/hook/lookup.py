@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from autotune.hook.staleness import changes
 from autotune.hook.this_device import Here, this_device
 
 if TYPE_CHECKING:
+    from autotune.hook.known_failures import Failures
     from autotune.space.space import Space
 
 
@@ -44,7 +45,7 @@ def look_up(
         known = known.and_then(_ready(name))
     if not known.recipes and not known.spaces:
         raise InputError(_unknown(name, places))
-    return _choose(name, workload, known, here), files, before
+    return _choose(name, workload, known, here, places), files, before
 
 
 def _try_complete(name: str, workload: Mapping[str, Any], known: Known) -> Asked | None:
@@ -55,29 +56,32 @@ def _try_complete(name: str, workload: Mapping[str, Any], known: Known) -> Asked
         return None
 
 
-def _choose(name: str, workload: Mapping[str, Any], known: Known, here: Here) -> Best:
+def _choose(name: str, workload: Mapping[str, Any], known: Known, here: Here, places: Places) -> Best:
     asked = complete(name, workload, known)
     own = _own(known, here)
     exact = _exact(asked, own)
     if exact is not None:
         return _best(name, asked, here, "exact", (0.0, exact), None)
     space, why_not = _space(asked, known, name)
-    allowed = _allowed(space)
+    allowed = _Allowed(space, _failures(places, name, asked, here))
     found = nearest_recipe(asked.case, own, allowed)
     if found is not None:
-        return _best(name, asked, here, "nearest", found, space)
+        return _best(name, asked, here, "nearest", found, space, allowed.passed_over)
     others = [recipe for recipe in known.recipes if recipe.device not in here.names]
     others.sort(key=lambda recipe: recipe.defence, reverse=True)
     found = nearest_recipe(asked.case, others, allowed)
     if found is not None:
-        return _best(name, asked, here, "device", found, space)
+        return _best(name, asked, here, "device", found, space, allowed.passed_over)
     if space is None:
         message = f"no recipe of {name} is for such a workload, and {why_not}"
         workloads = [str(dict(recipe.case.values)) for recipe in known.recipes[:3]]
         expected = f"one like {' or '.join(workloads)}" if workloads else ""
         raise InputError(Problem(message, None, expected, "" if name in known.spaces else _WITHOUT_SPACE))
     configuration = default(space)
-    how = say_default(name, len(known.recipes), configuration != space.configuration({}), asked)
+    moved = configuration != space.configuration({})
+    how = say_default(name, len(known.recipes), moved, asked, allowed.passed_over)
+    if failed := allowed.failures.of(configuration):
+        how += f"; it {failed} itself"
     return Best(name, Fixed(asked.case.values), _frozen(configuration), how, "default")
 
 
@@ -93,7 +97,13 @@ def _exact(asked: Asked, recipes: list[Recipe]) -> Recipe | None:
 
 
 def _best(
-    name: str, asked: Asked, here: Here, kind: How, found: tuple[float, Recipe], space: Space | None
+    name: str,
+    asked: Asked,
+    here: Here,
+    kind: How,
+    found: tuple[float, Recipe],
+    space: Space | None,
+    passed_over: Sequence[str] = (),
 ) -> Best:
     distance, recipe = found
     configuration = recipe.configuration
@@ -103,7 +113,7 @@ def _best(
         name=name,
         workload=Fixed(asked.case.values),
         configuration=_frozen(configuration),
-        how=say_recipe(kind, recipe, distance, asked, here),
+        how=say_recipe(kind, recipe, distance, asked, here, passed_over),
         kind=kind,
         stale="; ".join(changes(recipe, here)),
         distance=distance,
@@ -124,18 +134,32 @@ def _value(value: Any) -> Any:
 # -- the space -----------------------------------------------------------------------------------------
 
 
-def _allowed(space: Space | None) -> Callable[[Recipe], bool]:
-    """Whether the space has a recipe's configuration; where it is not known, nothing is refused."""
-    if space is None:
-        return lambda _: True
+class _Allowed:
+    """Whether the space has a recipe's configuration, and nothing says that it fails for this workload.
 
-    def allowed(recipe: Recipe) -> bool:
-        try:
-            return space.configuration(recipe.configuration) in space
-        except InputError:
-            return False
+    Where the space is not known, it refuses nothing.
+    """
 
-    return allowed
+    def __init__(self, space: Space | None, failures: Failures) -> None:
+        self.failures = failures
+        self.passed_over: list[str] = []
+        """The recipes that failed here, as they came."""
+        self._space = space
+
+    def __call__(self, recipe: Recipe) -> bool:
+        configuration = recipe.configuration
+        if self._space is not None:
+            try:
+                configuration = self._space.configuration(configuration)
+            except InputError:
+                return False
+            if configuration not in self._space:
+                return False
+        if how := self.failures.of(configuration, recipe.source):
+            from autotune.space.spec import say_workload
+
+            self.passed_over.append(f"the winner for {say_workload(recipe.case.values)} {how}")
+        return not how
 
 
 _WITHOUT_SPACE = "its space is in none of the files; export the recipes again, or name the store of its study"
@@ -191,6 +215,17 @@ def _stored(places: Places, name: str) -> Known:
             raise
         warnings.warn(f"{name}: the recipe is chosen without the store: {error}", stacklevel=5)
         return Known()
+
+
+def _failures(places: Places, name: str, asked: Asked, here: Here) -> Failures:
+    from autotune.hook.known_failures import Failures, failures_in
+
+    if not places.has_store:
+        return Failures()
+    try:
+        return failures_in(places.store, name, asked.case, here.names)
+    except AutotuneError:  # one that was not named, as said by _stored
+        return Failures()
 
 
 def _unknown(name: str, places: Places) -> Problem:

@@ -39,7 +39,8 @@ def recipe(
 
     That is the recipe of this workload on this device; else that of the nearest workload on this device;
     else that of the nearest workload on another device; else the default of the space. A configuration that
-    the space's constraints forbid here is passed over. Of several for one workload, the best defended counts
+    the space's constraints forbid here is passed over, and so is one of which the store knows that it failed
+    for this workload on this device. Of several for one workload, the best defended counts
     (:attr:`autotune.hook.recipes.Recipe.defence`).
 
     ``recipes`` is a file of recipes; default: the files that ``AUTOTUNE_RECIPES`` names, else

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from autotune.hook.recipes import Recipe, Speedup
@@ -18,8 +19,13 @@ _READABLE = 1e6
 """Ratios from here on are said by their first digits and how many there are."""
 
 
-def say_recipe(kind: How, recipe: Recipe, distance: float, asked: Asked, here: Here) -> str:
-    """The sentence for a recipe: for what it was measured, where, how sure it is, and by which study."""
+def say_recipe(
+    kind: How, recipe: Recipe, distance: float, asked: Asked, here: Here, passed_over: Sequence[str] = ()
+) -> str:
+    """The sentence for a recipe: for what it was measured, where, how sure it is, and by which study.
+
+    ``passed_over``: of nearer ones, how each failed for the workload that was asked for.
+    """
     device = f"this device ({recipe.device})"
     if kind == "device":
         device = f"another device, {recipe.device} (this is {here})"
@@ -31,6 +37,7 @@ def say_recipe(kind: How, recipe: Recipe, distance: float, asked: Asked, here: H
         said.append(f"distance {distance:.3g}, where 1 is a factor of two in one number")
     said.append(_say_assumed(asked))
     said.append(", ".join(part for part in (_study(recipe), recipe.tuned) if part))
+    said.append(_say_passed_over(passed_over))
     return "; ".join(part for part in said if part)
 
 
@@ -76,7 +83,11 @@ def _say_assumed(asked: Asked) -> str:
     return f"assumed: {values}" if values else ""
 
 
-def say_default(name: str, known: int, moved: bool, asked: Asked) -> str:
+def _say_passed_over(recipes: Sequence[str]) -> str:
+    return f"passed over: {', '.join(recipes)}" if recipes else ""
+
+
+def say_default(name: str, known: int, moved: bool, asked: Asked, passed_over: Sequence[str] = ()) -> str:
     """The sentence for the default of the space; ``moved``: it is not the default itself."""
     what = (
         "the nearest to the default that the constraints allow here" if moved else "the default of the space"
@@ -85,7 +96,10 @@ def say_default(name: str, known: int, moved: bool, asked: Asked) -> str:
     if known:
         why = f"none of {known} recipes is for such a workload, or allowed here"
         why = why if known > 1 else "the only recipe is for no such workload, or not allowed here"
-    return "; ".join(part for part in (f"{what}: {why}", _say_assumed(asked)) if part)
+    if known and len(passed_over) == known:
+        why = "each recipe has failed here"
+    parts = (f"{what}: {why}", _say_assumed(asked), _say_passed_over(passed_over))
+    return "; ".join(part for part in parts if part)
 
 
 def _say(value: Any) -> str:

@@ -38,6 +38,15 @@ class Budget:
             raise InputError(problems)
 
 
+def read_time(time: float | str | None) -> float | None:
+    """Seconds, also of a text. A program that writes no text need not load what reads them."""
+    if not isinstance(time, str):
+        return time
+    from autotune.space.units import given_time
+
+    return given_time(time)
+
+
 ASKED: ContextVar[Budget | None] = ContextVar("autotune_tuning", default=None)
 
 
@@ -45,18 +54,18 @@ ASKED: ContextVar[Budget | None] = ContextVar("autotune_tuning", default=None)
 def tuning(
     *,
     trials: int | None = None,
-    time: float | None = None,
+    time: float | str | None = None,
     store: str | None = None,
     seed: int | None = None,
 ) -> Iterator[None]:
     """Inside the block, a case without a recipe of its own is tuned when a kernel is called for it.
 
-    ``trials`` and ``time`` (seconds) bound the search for each case, ``store`` is where its trials go.
-    Kernels with ``tune="never"`` are not tuned here either.
+    ``trials`` and ``time`` (seconds, or a text such as ``"90s"``) bound the search for each case, ``store``
+    is where its trials go. Kernels with ``tune="never"`` are not tuned here either.
 
     Raises :class:`InputError` for a bound that is none.
     """
-    token = ASKED.set(Budget(trials, time, store, seed))
+    token = ASKED.set(Budget(trials, read_time(time), store, seed))
     try:
         yield
     finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+from itertools import zip_longest
 
 MOST_MESSAGE = 2000
 """Characters of a message that a trial keeps."""
@@ -21,21 +22,77 @@ _ONLY_THAT_IT_FAILED = re.compile(
     r"""(g?make|ninja)(\[\d+\])?:\ (\*\*\*|build\ stopped|Target\ .*\ not\ remade)
         |collect2:\ error:\ ld\ returned
         |(clang[\w+.-]*:\ )?error:\ (linker\ command\ failed|aborting\ due\ to|could\ not\ compile)
+        |BEGIN\ failed--compilation\ aborted|Execution\ of\ .*\ aborted\ due\ to\ compilation
         |\s*$""",
     re.VERBOSE,
 )
-"""What make, a linker's driver and cargo say in the end: the lines before say what."""
+"""What make, a linker's driver, cargo and Perl say in the end: the lines before say what."""
+
+_CALL = re.compile(r"\s+at\s+\S")
+"""A line of a stack as Java, JavaScript, C# and Rust write it: below what was thrown."""
+_BELOW_THE_REASON = re.compile(
+    rf"""{_CALL.pattern}
+        |\s+\.\.\.\ \d+\ (more|common\ frames\ omitted)
+        |\s+\S.*\ called\ at\ \S+\ line\ \d+|\s+from\ \S+:\d+:in\b
+        |Node\.js\ v\d|\(Use\ `node\ |[ }}\]]+$
+        |note:\ |stack\ backtrace:$|\s+\d+:\ |exit\ status\ \d+$
+        |.*\bAborted\b(\ \(core\ dumped\)|\ {{10,}}\S.*|$)""",
+    re.VERBOSE,
+)
+"""What Java, Node, Perl, Ruby, Rust, Go and a shell still say when they have said why."""
+
+_THROWN = re.compile(
+    r"Exception in thread |Caused by: |Unhandled exception"
+    r"|([\w$]+\.)*\w*(Error|Exception|Rejection)\b( \[\w+\])?(: |$)"
+)
+"""The head of a stack. Of several in Java the last tells most: it is the cause of those before."""
+_PANIC = re.compile(r"thread '.*' (\(\d+\) )?panicked at (.*:\d+:\d+:$)?|panic: |fatal error: ")
+"""Of Rust and Go. The first tells most: others come of it. Newer versions of Rust have a place there, and
+what was wrong on the next line."""
+_LAST_WORDS = re.compile(
+    r"  what\(\):  |terminate called after |libc\+\+abi: |memory allocation of \d+ bytes failed"
+    r"|(.*\s)?FATAL\b|# There is insufficient memory for the Java "
+)
+"""What stands for itself, whatever is said behind it."""
+
+_NO_MEMORY = re.compile(
+    r"""MemoryError\b|\bstd::bad_alloc\b|heap\ out\ of\ memory$
+        |memory\ allocation\ of\ \d+\ bytes\ failed|runtime:\ (cannot\ allocate|out\ of)\ memory
+        |^(Out|.*:\ out)\ of\ memory(!|\ allocating\ \d+\ bytes|\ in\ perl\b.*|$)|CUDA\ out\ of\ memory
+        |Cannot\ allocate\ memory|memory\ exhausted|insufficient\ memory\ for\ the\ Java|\(errno=12\)$""",
+    re.VERBOSE,
+)
 
 
 def telling_line(text: str) -> str:
-    """The first error that a compiler names, else the last line that says more than that something failed.
-
-    Empty where there is no line at all.
-    """
+    """The first error that a compiler names, what a language's runtime gives as the reason, or else the last
+    line that says more than that something failed. Empty where there is no line at all."""
     lines = text.strip().splitlines()
     telling = [line for line in lines if not _ONLY_THAT_IT_FAILED.match(line)] or lines
-    errors = (line for line in telling if _COMPILER_ERROR.match(line))
-    return next(errors, telling[-1] if telling else "").strip()
+    error = next((line for line in telling if _COMPILER_ERROR.match(line)), "")
+    return (error or _runtimes_reason(telling) or _last(telling)).strip()
+
+
+def _runtimes_reason(lines: list[str]) -> str:
+    for line, behind in zip_longest(lines, lines[1:], fillvalue=""):
+        if found := _PANIC.match(line):
+            return behind or line if found[2] else line
+    calls = [place for place, line in enumerate(lines) if _CALL.match(line)]
+    heads = [line for line in lines[: calls[-1]] if _THROWN.match(line)] if calls else []
+    return _last(heads or [line for line in lines if _LAST_WORDS.match(line)])
+
+
+def _last(lines: list[str]) -> str:
+    """The last that says why, if one does."""
+    return next(
+        (line for line in reversed(lines) if not _BELOW_THE_REASON.match(line)), lines[-1] if lines else ""
+    )
+
+
+def is_of_memory(line: str) -> bool:
+    """Whether a line that tells why a program failed says that there was not enough memory, in the words of
+    Java, Node, C++, Rust, Go, Perl, Python, CUDA or the C library."""
+    return _NO_MEMORY.search(line) is not None
 
 
 def kept(message: str) -> str:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
 
-from autotune.measure.diagnostics import signal_name, telling_line
+from autotune.measure.diagnostics import is_of_memory, signal_name, telling_line
 from autotune.measure.libc import dying_with_parent
 from autotune.measure.workers.memory import PeakMemory
 
@@ -56,8 +56,20 @@ class Finished:
     @property
     def last_words(self) -> str:
         """The line of stderr, or else of stdout, that tells most, to be put after a message."""
-        found = telling_line(self.stderr) or telling_line(self.stdout)
+        found = self._reason
         return f": {found[:300]}" if found else ""
+
+    @property
+    def ran_out_of_memory(self) -> bool:
+        """Whether it failed, and gives a lack of memory as the reason.
+
+        What a program survives, and says on the way to another end, is no reason.
+        """
+        return not self.succeeded and is_of_memory(self._reason)
+
+    @property
+    def _reason(self) -> str:
+        return telling_line(self.stderr) or telling_line(self.stdout)
 
 
 class Attendant(Protocol):

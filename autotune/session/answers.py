@@ -44,6 +44,7 @@ def load_answer(store: Store, study: StudyRecord, reason: str = "") -> Result:
         return _defended(store, study, metric, statuses, verdicts[-1], reason)
     found = next(iter(best_trials(store, study, metric, 1)), None)
     why_fallen = fallen(verdicts)
+    read_once = bool(verdicts and verdicts[-1].document.get("read_once"))
     return Result(
         study=study,
         store=store.url,
@@ -60,7 +61,8 @@ def load_answer(store: Store, study: StudyRecord, reason: str = "") -> Result:
         remark="; ".join(filter(None, (unchecked(study, found.metrics), why_fallen)))
         if found
         else nothing_found(statuses, reason),
-        nobody_stood=bool(why_fallen),
+        nobody_stood=bool(why_fallen) and not read_once,
+        read_once=read_once,
     )
 
 

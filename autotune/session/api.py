@@ -28,7 +28,7 @@ def search(
     space: str | Path | StudySpec | Space,
     *,
     trials: int | None = None,
-    time: float | None = None,
+    time: float | str | None = None,
     patience: int | None = None,
     strategy: str | None = None,
     seed: int | None = None,
@@ -43,12 +43,13 @@ def search(
     ``space`` is a space file or a :class:`StudySpec`, which says in Python what a file says: name, metrics,
     early stopping and the rest. With an ``objective`` a :class:`Space` will do: its study has the objective's
     name, and as its metric the ``time`` in seconds, the less the better. ``trials``,
-    ``time`` (seconds) and ``patience`` bound the study as a whole and override the file's ``budget:``.
-    ``store`` is a path or URL (default: ``AUTOTUNE_STORE`` or ``results/autotune.db``). ``fresh`` begins a
-    new study. ``objective`` is a Python callable or objective measured in this very process, in the place of
-    the file's: quick, but a configuration that crashes takes this process along. Another one, or one whose
-    source has changed, is another study; what an instance holds is not seen. Without
-    ``cache`` nothing that other searches have compiled is used, and nothing is kept for them.
+    ``time`` (seconds, or a text such as ``"1h30m"``) and ``patience`` bound the study as a whole and override
+    the file's ``budget:``. ``store`` is a path or URL (default: ``AUTOTUNE_STORE`` or
+    ``results/autotune.db``). ``fresh`` begins a new study. ``objective`` is a Python callable or objective
+    measured in this very process, in the place of the file's: quick, but a configuration that crashes takes
+    this process along. Another one, or one whose source has changed, is another study; what an instance holds
+    is not seen. Without ``cache`` nothing that other searches have compiled is used, and nothing is kept for
+    them.
 
     Raises :class:`autotune.errors.InputError` for bad input and :class:`autotune.errors.StoreError`
     where the store fails.
@@ -67,7 +68,7 @@ def search_many(
     space: str | Path | Family,
     *,
     trials: int | None = None,
-    time: float | None = None,
+    time: float | str | None = None,
     patience: int | None = None,
     strategy: str | None = None,
     seed: int | None = None,

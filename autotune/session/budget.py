@@ -24,6 +24,8 @@ class Spent:
     """Wall-clock time spent searching."""
     since_improvement: int = 0
     """Finished trials since the best one."""
+    finished: int = 0
+    """Of the trials, those whose results are known."""
 
 
 def limit_reached(budget: Budget, spent: Spent) -> str:

@@ -37,7 +37,10 @@ def commonest_failure(trials: Sequence[TrialRecord]) -> str:
 
 
 def fallen(verdicts: Sequence[VerdictRecord]) -> str:
-    """Why the last finale has no winner; empty where it has one, or there was none."""
+    """Why the last finale has no winner: who failed, or that each was read once.
+
+    Empty where it has one, or there was none.
+    """
     document = verdicts[-1].document if verdicts else {}
     if not document or document.get("configuration") is not None:
         return ""

@@ -65,6 +65,7 @@ class Ledger:
         """Whether other sessions took the last of the budget before this one could."""
         self._environment = environment
         self._incumbent = Incumbent(spec)
+        self._finished = 0
         self._counted: set[int] = set()
         """The trials that count for the budget: this session's, and what has come of others'."""
         self._trials_known = 0
@@ -254,7 +255,7 @@ class Ledger:
     @property
     def spent(self) -> Spent:
         seconds = self._searched_before + monotonic() - self._began
-        return Spent(len(self._counted), seconds, self._incumbent.since)
+        return Spent(len(self._counted), seconds, self._incumbent.since, self._finished)
 
     @property
     def in_flight(self) -> int:
@@ -318,5 +319,6 @@ class Ledger:
     def _note(self, results: Iterable[ResultRecord]) -> None:
         for result in results:
             if not result.paused:
+                self._finished += 1
                 self.failure.hear(result)
                 self._incumbent.hear(result)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from autotune.arguments import count_problems, is_whole, not_whole, time_problems
+from autotune.arguments import count_problems, is_whole, not_whole
 from autotune.errors import InputError, Problem
 from autotune.measure.recordings.replay import limit_to_recording
 from autotune.provenance.device import device_facts
@@ -15,13 +15,14 @@ from autotune.space.reading.reader import read_family, read_spec
 from autotune.space.space import Space
 from autotune.space.spec import Budget, CallableObjective, Family, ReplayObjective, StudySpec
 from autotune.space.spec_problems import spec_problems
+from autotune.space.units import given_time
 
 
 def load_spec(
     space: str | Path | StudySpec | Space,
     *,
     trials: int | None = None,
-    time: float | None = None,
+    time: float | str | None = None,
     patience: int | None = None,
     strategy: str | None = None,
     seed: int | None = None,
@@ -55,7 +56,7 @@ def load_family(
     space: str | Path,
     *,
     trials: int | None = None,
-    time: float | None = None,
+    time: float | str | None = None,
     patience: int | None = None,
     strategy: str | None = None,
     seed: int | None = None,
@@ -80,7 +81,7 @@ def checked_seed(seed: object) -> int:
 def _with(
     spec: StudySpec,
     trials: int | None,
-    time: float | None,
+    time: float | str | None,
     patience: int | None,
     strategy: str | None,
     seed: int | None,
@@ -89,7 +90,7 @@ def _with(
         raise InputError(problems)
     budget = Budget(
         trials=spec.budget.trials if trials is None else trials,
-        time=spec.budget.time if time is None else time,
+        time=spec.budget.time if time is None else given_time(time),
         patience=spec.budget.patience if patience is None else patience,
     )
     search = replace(
@@ -102,12 +103,15 @@ def _with(
 
 
 def _problems(
-    trials: object, time: object, patience: object, strategy: object, seed: object
+    trials: object, time: float | str | None, patience: object, strategy: object, seed: object
 ) -> Iterator[Problem]:
     """What is wrong with what was said in the place of the file, which says it in the file's own way."""
     yield from count_problems("trials", trials, 1)
     yield from count_problems("patience", patience, 1)
     yield from count_problems("seed", seed, 0)
-    yield from time_problems(time)
+    try:
+        given_time(time)
+    except InputError as error:
+        yield from error.problems
     if strategy is not None and not isinstance(strategy, str):
         yield Problem(f"strategy is {strategy!r:.60}", expected="the name of a strategy")

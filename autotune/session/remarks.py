@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -56,10 +57,10 @@ class Remarks:
 
 
 def _below_zero(number: int, outcome: Outcome, spec: StudySpec) -> str:
-    """What no clock can say, and what would win all the same."""
+    """What no clock can say, and what would win all the same. What is infinite wins nothing: it diverged."""
     for goal in spec.goals:
         estimate = outcome.metrics.get(goal.name)
-        if estimate is not None and estimate.value < 0 and is_speed(goal.goal, goal.unit):
+        if estimate is not None and -math.inf < estimate.value < 0 and is_speed(goal.goal, goal.unit):
             return (
                 f"the {goal.name} of trial {number} is {estimate.value:g} {goal.unit}: below 0, which counts"
                 " as faster than any other. What is no time is declared under 'metrics', with its goal"

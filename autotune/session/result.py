@@ -71,6 +71,8 @@ class Result:
     """Where nothing succeeded: the commonest failure, how often it came, and what its first trial said."""
     nobody_stood: bool = False
     """Whether the finalists were measured again, and not one of them has a result; the remark says why."""
+    read_once: bool = False
+    """Whether they cannot be, since a recording has one reading of each; the remark says so."""
     trials: Sequence[TrialRecord] = field(default=(), repr=False)
     outside: int = 0
     """How many of :attr:`trials` the space no longer has: they count for no budget."""

@@ -11,7 +11,7 @@ from autotune.measure.outcome import Estimate
 from autotune.measure.rules.significance import Contestant, Gain, Judgement, Ratio, speedup, winner
 from autotune.session.result import estimate_document
 from autotune.space.configuration import Configuration, plain
-from autotune.space.spec import MetricSpec, StudySpec
+from autotune.space.spec import MetricSpec, ReplayObjective, StudySpec, is_speed
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,8 @@ class Standing:
 def judge(spec: StudySpec, standings: Sequence[Standing]) -> dict[str, Any]:
     """The verdict as JSON: winner, its metrics, its speed-up over the default and over each baseline.
 
-    ``configuration`` is ``None`` where no finalist stood the re-measurement.
+    ``configuration`` is ``None`` where no finalist stood the re-measurement, or each has one reading only, as
+    in some recordings: ``read_once`` says so.
     """
     first, *others = spec.goals
     goal = first.goal or "minimize"
@@ -52,6 +53,8 @@ def judge(spec: StudySpec, standings: Sequence[Standing]) -> dict[str, Any]:
             within=within,
         )
     except ValueError:
+        if any(s.values for s in finalists):
+            return {"configuration": None, "read_once": True, "remark": _read_once(spec, default, finalists)}
         return {"configuration": None, "remark": "no finalist could be measured again"}
     won = next(s for s in standings if s.label == judgement.winner)
     assert won.configuration is not None
@@ -74,6 +77,21 @@ def judge(spec: StudySpec, standings: Sequence[Standing]) -> dict[str, Any]:
         "remark": _remark(judgement, default, won, within, [goal.name for goal in others]),
         "confidence": confidence,
     }
+
+
+def _read_once(spec: StudySpec, default: Standing | None, finalists: Sequence[Standing]) -> str:
+    """What is to be said where nothing shows how far readings of one configuration differ."""
+    whose = "the recording has" if isinstance(spec.objective, ReplayObjective) else "there is"
+    said = f"{whose} one reading of each configuration, so there is no interval and no winner"
+    goal = spec.goals[0]
+    lower = goal.goal != "maximize"
+    best = (min if lower else max)((s for s in finalists if s.values), key=lambda s: s.values[0])
+    if default is None or not default.values or min(*default.values, *best.values) <= 0:
+        return said
+    before, now = default.values[0], best.values[0]
+    ratio = before / now if lower else now / before
+    how = "fast" if is_speed(goal.goal, goal.unit) else "good"
+    return f"{said}; as read, {best.label} is {ratio:.3g} times as {how} as the default"
 
 
 def _over_default(judgement: Judgement, default: Standing | None, won: Standing) -> Ratio | None:

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable
 from fractions import Fraction
 
-from autotune.errors import nearest
+from autotune.arguments import time_problems
+from autotune.errors import InputError, Problem, nearest
 
 SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 BYTES = {
@@ -56,6 +57,21 @@ def seconds(text: str) -> float:
         last = SECONDS[unit]
         total += float(number) * last
     return total
+
+
+def given_time(value: float | str | None) -> float | None:
+    """What was passed to a function as a time: a text as in a space file becomes seconds, a number is.
+
+    Raises :class:`InputError` for what is neither, nor ``None``.
+    """
+    if isinstance(value, str):
+        try:
+            value = seconds(value)
+        except ValueError as error:
+            raise InputError(Problem(f"time is {value!r:.60}: {error}", expected=DURATION_FORM)) from error
+    if problems := list(time_problems(value)):
+        raise InputError(problems)
+    return value
 
 
 def memory(text: str) -> int:

@@ -81,3 +81,11 @@ def test_what_waits_for_its_turn_has_its_time_before_it(
     progress = LineProgress()
     progress.opened(Opening("s", MetricSpec("time", "minimize", "s"), "auto", budget, None, 0, False))
     assert progress.left(spent, running, rate=0.5) == said
+
+
+def test_what_is_in_flight_does_not_count_as_tried() -> None:
+    progress = LineProgress()
+    budget = Budget(trials=20, time=60.0)
+    progress.opened(Opening("s", MetricSpec("time", "minimize", "s"), "auto", budget, None, 0, False))
+    assert progress.status(Spent(2, 23.0), 2) == "0/20 trials, 2 in flight, 37 s left"
+    assert progress.status(Spent(20, 50.0, finished=20), 0) == "20/20 trials, 10 s left"

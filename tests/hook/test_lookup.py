@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from autotune.hook.case import Case
+from autotune.hook.known_failures import Failures, failures_in
+from autotune.hook.this_device import this_device
 from autotune.space.knobs import OrderedValues
 from autotune.space.space import Space
 from autotune.store.store import Store
@@ -49,6 +52,45 @@ def test_the_nearest_workload_then_another_device_then_the_default(store: Store)
     default = ask({"n": 1})
     assert (default.kind, default.configuration) == ("default", {"tile": 1, "layout": "row"})
     assert "none of 3 recipes" in default.how
+
+
+def test_what_failed_for_this_workload_is_passed_over(store: Store) -> None:
+    add_study(store, workload={"n": 512}, tile=8)
+    add_study(store, workload={"n": 4096}, tile=16)
+    add_study(store, workload={"n": 600}, tile=8, succeeded=False)
+    next_nearest = ask({"n": 600})
+    assert (next_nearest.kind, next_nearest.configuration["tile"]) == ("nearest", 16)
+    assert next_nearest.how.endswith("passed over: the winner for n 512 crashed in gemm#3:0")
+    add_study(store, workload={"n": 600}, tile=16, succeeded=False)
+    default = ask({"n": 600})
+    assert (default.kind, default.configuration["tile"]) == ("default", 1)
+    assert "each recipe has failed here" in default.how
+    add_study(store, workload={"n": 600}, tile=1, succeeded=False)
+    assert ask({"n": 600}).how.endswith("it crashed in gemm#5:0 itself")
+    assert ask({"n": 513}).configuration["tile"] == 8
+
+
+def test_a_failure_elsewhere_or_of_other_files_says_nothing_here(store: Store, tmp_path: Path) -> None:
+    source, other = tmp_path / "gemm.py", tmp_path / "other.py"
+    source.write_text("one = 1")
+    other.write_text("two = 2")
+    add_study(store, workload={"n": 512}, tile=8, source=source)
+    add_study(store, workload={"n": 600}, tile=8, succeeded=False, device=ELSEWHERE, source=source)
+    assert ask({"n": 600}).kind == "nearest"
+    add_study(store, workload={"n": 600}, tile=8, succeeded=False, source=other)
+    assert ask({"n": 600}).kind == "nearest"
+    add_study(store, workload={"n": 600}, tile=8, succeeded=False, machine="more cores", source=source)
+    assert ask({"n": 600}).kind == "default"
+
+
+def test_what_failed_once_and_worked_is_no_failure(store: Store) -> None:
+    add_study(store, workload={"n": 512}, tile=8)
+    add_study(store, workload={"n": 600}, tile=8, succeeded=False)
+    here = this_device().names
+    assert failures_in(store.url, "gemm", Case({"n": 600}), here).of({"tile": 8, "layout": "row"})
+    add_study(store, workload={"n": 600}, tile=8, machine="more cores")
+    assert failures_in(store.url, "gemm", Case({"n": 600}), here) == Failures()
+    assert failures_in(store.url, "none", Case({"n": 600}), here) == Failures()
 
 
 def test_the_better_defended_of_several_studies_counts(store: Store) -> None:

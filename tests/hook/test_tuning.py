@@ -16,11 +16,13 @@ def test_a_block_asks_and_the_innermost_counts(monkeypatch: pytest.MonkeyPatch) 
         with autotune.tuning(time=2.0, store="a.db"):
             assert budget_asked() == Budget(time=2.0, store="a.db")
         assert budget_asked() == Budget(trials=3)
+        with autotune.tuning(time="1m30s"):
+            assert budget_asked() == Budget(time=90.0)
     assert budget_asked() is None
 
 
-@pytest.mark.parametrize("bound", [{"trials": 0}, {"time": float("nan")}, {"seed": -1}])
-def test_a_bound_that_is_none_is_refused_as_the_block_begins(bound: dict[str, float]) -> None:
+@pytest.mark.parametrize("bound", [{"trials": 0}, {"time": float("nan")}, {"time": "soon"}, {"seed": -1}])
+def test_a_bound_that_is_none_is_refused_as_the_block_begins(bound: dict[str, float | str]) -> None:
     with pytest.raises(InputError, match=f"{next(iter(bound))} is"), autotune.tuning(**bound):  # type: ignore[arg-type]
         pytest.fail("entered")
 

@@ -16,6 +16,7 @@ from autotune.report.summary import summarize
 from autotune.search.contract import Proposal
 from autotune.session import session
 from autotune.session.api import capture_environment
+from autotune.session.budget import Spent
 from autotune.session.ledger import Ledger
 from autotune.session.opening import open_study
 from autotune.session.progress import Opening, Progress
@@ -58,6 +59,20 @@ def test_no_more_trials_are_announced_than_there_are_configurations(
         result = search(trials=trials, strategy="grid", progress=Told())
     size = len(result.trials)
     assert said == [(4, size), (size, size)] and result.reason == EXHAUSTED
+
+
+def test_trials_count_as_finished_once_their_results_are_known(
+    search: Callable[..., autotune.Result],
+) -> None:
+    class Told(Progress):
+        def tick(self, spent: Spent, running: int) -> None:
+            said.append((spent.trials, running, spent.finished))
+
+    said: list[tuple[int, int, int]] = []
+    search(trials=3, strategy="grid", progress=Told())
+    search(trials=5, strategy="grid", progress=Told())
+    assert all(trials - running == finished for trials, running, finished in said)
+    assert said[-1] == (5, 0, 5)
 
 
 @pytest.mark.parametrize("strategy", ["random", "grid", "evolution", "optuna-tpe", "auto"])
@@ -112,6 +127,9 @@ def test_a_study_in_python_has_what_a_file_has(tmp_path: Path) -> None:
     result = autotune.search(study, objective=Training, trials=8, store=tmp_path / "study.db")
     assert (result.study.name, result.metric.name, result.best) == ("training", "loss", {"tile": 8})
     assert {trial.facts["steps"] for trial in result.trials} == {9}
+    assert autotune.search(study, objective=Training, time="1h", trials=8, store=tmp_path / "study.db").trials
+    with pytest.raises(InputError, match="time is 'soon'"):
+        autotune.search(study, objective=Training, time="soon", store=tmp_path / "study.db")
     with pytest.raises(InputError, match="the study has no objective"):
         autotune.search(study, store=tmp_path / "study.db")
     with pytest.raises(InputError, match="no metric has a goal"):

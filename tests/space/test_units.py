@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autotune.space.units import BYTES, SECONDS, memory, seconds
+from autotune.errors import InputError
+from autotune.space.units import BYTES, SECONDS, given_time, memory, seconds
 
 
 @pytest.mark.parametrize(
@@ -110,3 +111,15 @@ def test_any_text_is_read_or_refused_with_a_reason(text: str) -> None:
             assert read(text) >= 0
         except ValueError as error:
             assert str(error)
+
+
+def test_a_time_that_is_passed_to_a_function_is_a_number_or_a_text() -> None:
+    assert (given_time("1h30m"), given_time("90"), given_time(90), given_time(None)) == (
+        5400.0,
+        90.0,
+        90,
+        None,
+    )
+    for wrong in ("soon", "0s", 0, -1.0, float("inf"), True, [3]):
+        with pytest.raises(InputError, match="time is "):
+            given_time(wrong)  # type: ignore[arg-type]

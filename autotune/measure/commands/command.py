@@ -7,8 +7,9 @@ exit                      outcome
 ========================  ====================================================================
 0                         its metrics are read
 78 (``EX_CONFIG``)        ``infeasible``: the program says that it cannot run this configuration
-another, or a signal      ``crashed`` for the command itself; ``wrong`` for an exit of ``check``;
-                          ``infeasible`` for an exit of ``prepare``: its compiler refused
+another, or a signal      ``crashed`` for the command itself, and ``out-of-memory`` where it says that it had
+                          too little; ``wrong`` for an exit of ``check``; ``infeasible`` for an exit of
+                          ``prepare``: its compiler refused
 ========================  ====================================================================
 
 78 is what BSD's ``sysexits.h`` has for a configuration that cannot be used; shells, test harnesses and

@@ -8,7 +8,10 @@ from autotune.status import Status
 
 
 class CommandCrashed(Signal):
-    """The program died, or gave no metrics. The attributes are those of an outcome."""
+    """The program died, or gave no metrics. The attributes are those of an outcome.
+
+    One that says it had too little memory is ``out-of-memory``, as an objective that raises ``MemoryError``.
+    """
 
     status = Status.CRASHED
 
@@ -16,6 +19,8 @@ class CommandCrashed(Signal):
         self, message: str, ended: Finished | None = None, mistake: str = "", *, sure: bool = False
     ) -> None:
         super().__init__(message)
+        if ended is not None and ended.ran_out_of_memory:
+            self.status = Status.OUT_OF_MEMORY  # type: ignore[misc]  # of this one alone
         self.mistake = mistake
         self.sure = sure
         self.exit_code = ended.exit_code if ended else None

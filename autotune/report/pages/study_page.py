@@ -85,7 +85,7 @@ def _undefended(result: Result) -> Answer:
     if result.only_default:
         return Answer("no better than the default", "The default stays", result.undefended, good=False)
     yet = f"{result.undefended} yet: a lucky reading looks the same"
-    beside = result.remark if result.nobody_stood else yet
+    beside = result.remark if result.nobody_stood or result.read_once else yet
     kind = "best so far: the default" if result.is_default else "best so far"
     return Answer(kind, _value(result), beside, good=False)
 

@@ -140,7 +140,7 @@ class _Plainer(ast.NodeTransformer):
 
 
 def _evidence(rule: Rule) -> Iterator[str]:
-    """How the rule is known: studies, device, day, regret, and what it holds for."""
+    """How the rule is known: studies, device, day, regret, and what it holds for and what not."""
     known = rule.evidence
     studies = ", ".join(known.get("studies", ()))
     device = known.get("device") or "an unknown device"
@@ -154,6 +154,9 @@ def _evidence(rule: Rule) -> Iterator[str]:
     yield "Workloads that it was learned from; it says little of what lies far outside:"
     texts = [", ".join(f"{name} {value}" for name, value in workload.items()) for workload in rule.workloads]
     yield from wrap(_plainly("; ".join(texts)), WIDTH, initial_indent="  ", subsequent_indent="  ")
+    if remarks := known.get("remarks"):
+        yield ""
+        yield from (fill(_plainly(f"Note: {remark}."), WIDTH) for remark in remarks)
 
 
 def say_regret(evidence: Mapping[str, Any]) -> str:

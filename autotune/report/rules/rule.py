@@ -75,7 +75,7 @@ def make_rule(store: Store, study: StudyRecord, most_leaves: int = MOST_LEAVES) 
     checked = _held_out(matrix, table.names)
     if checked.workloads:
         regrets["held out"] = {name: regret_of(policy, checked) for name, policy in whole.items()}
-    rule = _rule(store, matrix, table, node.tree(), regrets)
+    rule = _rule(store, matrix, table, node.tree(), regrets, remarks)
     return Learned(rule, regrets, remarks, matrix)
 
 
@@ -142,6 +142,7 @@ def _rule(
     table: Table,
     tree: Tree,
     regrets: Mapping[str, Mapping[str, Regret]],
+    remarks: Sequence[str],
 ) -> Rule:
     """The rule with the configurations that it may take, and no others."""
     tree, used = _compact(tree, table)
@@ -166,6 +167,7 @@ def _rule(
                 where: {policy: regret.to_document() for policy, regret in found.items()}
                 for where, found in regrets.items()
             },
+            "remarks": list(remarks),
         },
     )
 

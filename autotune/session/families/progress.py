@@ -49,8 +49,14 @@ class SharedProgress(Progress):
         self._progress.finished(number, configuration, outcome, best)
 
     def tick(self, spent: Spent, running: int) -> None:
-        trials, seconds = self._others.trials + spent.trials, self._others.seconds + spent.seconds
-        self._progress.tick(Spent(trials, seconds, spent.since_improvement), running)
+        others = self._others
+        family = replace(
+            spent,
+            trials=others.trials + spent.trials,
+            seconds=others.seconds + spent.seconds,
+            finished=others.trials + spent.finished,  # nobody searches the others meanwhile
+        )
+        self._progress.tick(family, running)
 
     def defending(self, entrants: tuple[str, ...], seconds: float) -> None:
         self._progress.note(f"{self._label}: {self._again}")

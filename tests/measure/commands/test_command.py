@@ -285,6 +285,29 @@ def test_signal(tmp_path: Path) -> None:
     assert (caught.value.exit_code, caught.value.signal) == (None, signal.SIGSEGV)
 
 
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        ("raise MemoryError", Status.OUT_OF_MEMORY),
+        (
+            "import sys; print('java.lang.OutOfMemoryError: x', file=sys.stderr); sys.exit(3)",
+            Status.OUT_OF_MEMORY,
+        ),
+        (
+            "import sys; print('MemoryError: went on\\nno device', file=sys.stderr); sys.exit(3)",
+            Status.CRASHED,
+        ),
+        ("import sys; print('MemoryError: went on', file=sys.stderr)", Status.CRASHED),  # no metrics
+    ],
+)
+def test_who_says_that_memory_did_not_suffice_is_out_of_memory(
+    tmp_path: Path, code: str, status: Status
+) -> None:
+    with pytest.raises(CommandCrashed) as caught:
+        measure(runner(tmp_path, *python(code)))
+    assert caught.value.status is status
+
+
 def test_78_is_infeasible(tmp_path: Path) -> None:
     with pytest.raises(Infeasible, match=r"refuses it .*: tile too large"):
         measure(runner(tmp_path, *python("import sys; print('tile too large'); sys.exit(78)")))

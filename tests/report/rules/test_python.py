@@ -30,6 +30,7 @@ RULE = Rule(
     space=SPACE.to_document(),
     workloads=({"m": 8, "k": 4, "dtype": "half"},),
     evidence={
+        "remarks": ["nothing works for m 7, k 1, dtype half"],
         "studies": ["gemm#1"],
         "device": 'A "CPU"',
         "day": "2026-01-02",
@@ -68,6 +69,7 @@ def choose(m, k, dtype):
     assert "2026-01-02" in text
     assert "left out:      1.020 (1.100, fails for 1); default nothing that works" in text
     assert "n 8" in text
+    assert "\n\nNote: nothing works for m 7, k 1, dtype half.\n" in text
 
 
 def test_it_imports_nothing_and_runs() -> None:
