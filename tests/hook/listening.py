@@ -24,10 +24,12 @@ class Following:
         stop_at: int = 10**9,
         pauses: bool = False,
         done: int = 0,
+        kept: tuple[int, ...] = (),
     ) -> None:
         self.heard: list[tuple[int, dict[str, float]]] = []
         self.stop_at = stop_at
-        self.reporter = Reporter(Curve(steps, "loss", rungs, done=done, pauses=pauses), self.hear)
+        curve = Curve(steps, "loss", rungs, done=done, pauses=pauses, rungs=kept)
+        self.reporter = Reporter(curve, self.hear)
 
     def hear(self, report: Report, waits: bool) -> str:
         self.heard.append((report.step, dict(report.metrics)))

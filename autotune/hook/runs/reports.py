@@ -51,7 +51,8 @@ class Reports:
         self._counted: int | None = None
         """The last step up to ``_most`` that was reported with the metric."""
         self._said_past = False
-        steps = {*link.facts.get("decide_at", ()), link.facts.get("steps") or 0} - {0}
+        rungs = (*link.facts.get("decide_at", ()), *link.facts.get("kept_at", ()))
+        steps = {*rungs, link.facts.get("steps") or 0} - {0}
         self._awaited = sorted(steps, reverse=True)
         self._rungs = set(link.facts.get("decide_at", ()))
         self._may_pause = bool(link.facts.get("pauses"))

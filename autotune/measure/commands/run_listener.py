@@ -224,6 +224,7 @@ class RunListener:
             "metric": curve.metric if curve else None,
             "steps": curve.steps if curve else None,
             "decide_at": [rung for rung in curve.decide_at or () if rung > curve.done] if curve else [],
+            "kept_at": [rung for rung in curve.rungs if rung > curve.done] if curve else [],
             "pauses": curve is not None and curve.pauses,
         }
         (self._folder / DOCUMENT).write_text(json.dumps(document))

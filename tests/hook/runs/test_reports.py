@@ -35,6 +35,18 @@ def test_reports_are_merged_but_for_those_that_are_waited_for(search: Search) ->
     assert steps == sorted(set(steps))
 
 
+def test_the_value_at_a_rung_is_heard_where_nobody_is_decided_upon_there(search: Search) -> None:
+    """That of a later step had stood for it, by which the others were judged."""
+    session = Following(steps=2000, rungs=(), kept=(3, 1501, 1503))
+    listener = search(session.reporter)
+    with autotune.run("train") as run:
+        for step in range(1, 2001):
+            run.report(step, loss=1.0 / step)
+    listener.attend()
+    heard = dict(session.heard)
+    assert {3, 1501, 1503, 2000} <= set(heard) and heard[1501]["loss"] == 1 / 1501
+
+
 @pytest.mark.parametrize("stride", [1, 2])
 def test_what_comes_after_the_last_step_does_not_count(search: Search, stride: int) -> None:
     """A fast script that did not look at ``run.steps`` was judged by the last step that it made."""
