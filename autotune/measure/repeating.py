@@ -72,6 +72,10 @@ class Repetition:
         """Whether a single reading says all, by what was read so far; not where the user asked for more."""
         return self._steadiness.noiseless and self._settings.min_readings is None
 
+    def is_slow(self, seconds: float, paid: float) -> bool:
+        """Whether a reading of so many ``seconds`` is, as a rule, all that a configuration is worth."""
+        return bool(self._worth.enough(1, seconds, seconds, paid, beaten=True))
+
     def rehearse(self) -> None:
         """Decide once on made-up readings."""
         self._rule.decide((1.0, 1.1))
@@ -92,6 +96,8 @@ class Repetition:
         """
         began = monotonic()
         decision: Decision | None = None
+        if trial.values(self._goal.name):  # a warm-up that counts
+            began -= meter.clock.last_seconds
 
         def known_enough(incumbent: Estimate | None) -> Decision | None:
             spent, last = monotonic() - began, meter.clock.last_seconds

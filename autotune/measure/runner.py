@@ -245,7 +245,7 @@ class Runner:
         """Reading after reading, until it is enough."""
         meter = self._meter()
         self._warm_up(trial, loaded, rng, meter, deadline)
-        paid += sum(trial.phases.values())
+        paid += sum(seconds for phase, seconds in trial.phases.items() if phase != "measure")
         with trial.during("measure"):
             decision = self._repetition.read(trial, meter, loaded, rng, incumbent, deadline, paid)
         trial.facts |= {"stopped": f"{decision.verdict}: {decision.reason}"}
@@ -256,13 +256,23 @@ class Runner:
     def _warm_up(
         self, trial: Trial, loaded: Any, rng: np.random.Generator, meter: Meter, deadline: float = math.inf
     ) -> None:
-        """Readings that do not count; but for one after which no other would end by the ``deadline``."""
+        """Readings that do not count; but for one that is worth more than what being warm is worth to it."""
         asked = self._settings.warmup
+        counts = False
         with trial.during("warmup"):
             for _ in range(self._needs_warming() if asked is None else asked):
                 sample = meter.take(loaded, rng)
-                is_last = asked is None and meter.is_late(deadline)
-                trial.keep(sample, meter.clock.at, "" if is_last else WARM_UP)
+                counts = asked is None and self._is_dear(trial, meter, deadline)
+                trial.keep(sample, meter.clock.at, "" if counts else WARM_UP)
+        if counts:
+            trial.phases["measure"] = trial.phases.pop("warmup")
+
+    def _is_dear(self, trial: Trial, meter: Meter, deadline: float) -> bool:
+        """Whether no other reading would end by the ``deadline`` after the last one, or it is so slow that it
+        would be the only one, and of a process of its own, to which little is warm in any case.
+        """
+        last, paid = meter.clock.last_seconds, sum(trial.phases.values())
+        return meter.is_late(deadline) or (self.objective.is_warm and self._repetition.is_slow(last, paid))
 
     def _wants_warm_caches(self, last: float) -> bool:
         """Whether a reading of a finale follows one that does not count; the one before took ``last``."""

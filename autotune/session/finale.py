@@ -34,6 +34,10 @@ from autotune.space.spec import StudySpec
 from autotune.status import Status
 from autotune.store.records import TrialRecord
 
+ROUGHLY = 0.05
+"""Once the time for a finale is up, three rounds are enough that tell so much of everybody: of programs that
+take seconds, say, and no two per cent more or less from run to run."""
+
 
 def defend(
     spec: StudySpec,
@@ -218,7 +222,10 @@ def read_in_rounds(
         if rounds == FEWEST_RUNS and _without_noise(spec, contenders):
             break
         standing = [c for c in contenders if c.failure is None]
-        if not standing or (rounds >= least and monotonic() > deadline):
+        late = monotonic() > deadline
+        if not standing or (late and rounds >= least):
+            break
+        if late and rounds >= FEWEST_RUNS and _known(spec, contenders, ROUGHLY):
             break
         for index in rng.permutation(len(standing)):
             _read(standing[index], rounds, first_seed + rounds, until=again_until)
@@ -246,14 +253,18 @@ def _read(contender: Contender, round_number: int, seed: int, until: float) -> N
     contender.failure = entrant.failure
 
 
-def _known(spec: StudySpec, contenders: Sequence[Contender]) -> bool:
-    """Whether each contender is known as precisely as the space file asks for."""
+def _known(spec: StudySpec, contenders: Sequence[Contender], within: float | None = None) -> bool:
+    """Whether each contender is known ``within`` a part of its value; ``None``: as the space file asks for.
+
+    That speaks of their noise, and not of who is ahead: to look at it after each round favours nobody.
+    """
     goal = spec.goals[0].name
+    part = spec.measure.precision / 2 if within is None else within
     for contender in contenders:
         values = contender.values(goal)
         if contender.failure is None and values:
             e = estimate(values, spec.measure.confidence)
-            if (e.high - e.low) / 2 > spec.measure.precision / 2 * abs(e.value):
+            if (e.high - e.low) / 2 > part * abs(e.value):
                 return False
     return True
 

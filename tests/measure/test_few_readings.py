@@ -41,6 +41,24 @@ def test_where_time_is_limited_slow_readings_are_few(first: float, counted: int)
     assert "better spent" in str(outcome.facts["stopped"])
 
 
+class Restarted(Slow):
+    """As a program that is started anew for each reading."""
+
+    is_warm = False
+
+    def measure(self, loaded: Any, rng: np.random.Generator) -> Any:
+        self.is_warm = True
+        return super().measure(loaded, rng)
+
+
+@pytest.mark.parametrize(("kind", "discarded"), [(Restarted, [""]), (Slow, ["warm-up", ""])])
+def test_the_first_run_of_a_slow_program_counts(kind: type[Slow], discarded: list[str]) -> None:
+    """A default of 5 s had taken 15 of 40 s. What is compiled when it is called first is another matter."""
+    runner = Runner(kind(noisy(2.0)), METRICS, MeasureSettings(), share=Budget(time=60.0).share)
+    outcome = runner.measure(lambda: CONFIGURATION, 1, Estimate(1.0, 0.9, 1.1, 5, 0.05))
+    assert [reading.discarded for reading in outcome.readings] == discarded
+
+
 def test_what_has_no_noise_is_read_once_when_that_is_known() -> None:
     tape = Tape([3.0] * 12 + [2.0, 2.5, 1.0])
     runner = Runner(tape, METRICS, MeasureSettings())

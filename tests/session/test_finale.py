@@ -6,15 +6,19 @@ import itertools
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import autotune
 from autotune.measure.objective import Baseline
+from autotune.measure.outcome import Reading
 from autotune.report.summary import headline, summarize
+from autotune.session import finale
 from autotune.session.contender import Contender
+from autotune.session.execution.executor import Entrant
 from autotune.session.finale import _with_guests, in_turn
 from autotune.session.progress import Progress
-from autotune.session.rounds import FEWEST_RUNS, MIN_ROUNDS
+from autotune.session.rounds import FEWEST_ROUNDS, FEWEST_RUNS, MIN_ROUNDS, Rounds
 from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_spec
 from autotune.status import Status
@@ -191,3 +195,34 @@ def test_what_has_no_noise_is_read_three_times(tmp_path: Path, measure: str, rou
     assert result.speedup is not None and result.speedup.low == pytest.approx(4.0)
     with Store.open(tmp_path / "s.db") as store:
         assert store.verdicts(result.study.id)[-1].document["rounds"] == rounds
+
+
+class Timed(Entrant):
+    """Takes about so long, and ten seconds of the clock in any case."""
+
+    def __init__(self, seconds: float, noise: float, clock: list[float]) -> None:
+        self._seconds, self._noise, self._clock = seconds, noise, clock
+        self._rng = np.random.default_rng(1)
+
+    def read(self, seed: int) -> tuple[Reading, ...]:
+        self._clock[0] += 10.0
+        return (Reading("time", self._seconds * (1.0 + self._noise * float(self._rng.normal()))),)
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(("noise", "rounds"), [(0.001, FEWEST_RUNS), (0.3, FEWEST_ROUNDS)])
+def test_slow_readings_without_much_noise_are_few(
+    monkeypatch: pytest.MonkeyPatch, noise: float, rounds: int
+) -> None:
+    """A default of five seconds had been read eight times, in which nothing was learned any more."""
+    clock = [0.0]
+    monkeypatch.setattr(finale, "monotonic", lambda: clock[0])
+    file = "autotune: 1\nname: slow\nobjective: slow.py:slow\nknobs: {x: {range: [1, 4], default: 1}}\n"
+    spec = parse_spec(file + "metrics: {time: {goal: minimize, unit: s}}\nbudget: {time: 40s}")
+    both = [Contender(label, Configuration({"x": x})) for x, label in ((1, "the default"), (2, "trial 1"))]
+    for contender, seconds in zip(both, (5.0, 0.1), strict=True):
+        contender.entrant = Timed(seconds, noise, clock)
+    limits = Rounds.of(spec, 40.0).among(2, 20.0)
+    assert finale.read_in_rounds(spec, both, limits) == rounds
