@@ -32,7 +32,8 @@ from autotune.space.space import Space
         ({"tolerance": float("nan")}, "tolerance is nan"),
         ({"tolerance": True}, "tolerance is True"),
         ({"trials": 0}, r"(?s)trials is 0.*a whole number, 1 or more"),
-        ({"trials": 2.5, "time": "1m"}, r"(?s)trials is 2.5.*time is '1m'.*seconds, more than 0"),
+        ({"trials": 2.5, "time": -1}, r"(?s)trials is 2.5.*time is -1.*seconds, more than 0"),
+        ({"time": "soon"}, "time is 'soon'"),
     ],
 )
 def test_what_is_no_setting_is_said_before_there_is_a_kernel(settings: dict[str, Any], says: str) -> None:
