@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -23,6 +23,8 @@ class Notes(Protocol):
 
     def reading(self, reading: Reading) -> None: ...
 
+    def waiting(self) -> AbstractContextManager[None]: ...
+
 
 class NoNotes:
     """For a runner whose process is not expected to die."""
@@ -32,6 +34,9 @@ class NoNotes:
 
     def reading(self, reading: Reading) -> None:
         return
+
+    def waiting(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
 
 @dataclass

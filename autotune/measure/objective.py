@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
@@ -192,6 +193,10 @@ class Objective:
     worth_seconds: float = math.inf
     """A run that takes longer is far worse than the best so far. Where the goal is the very time that it
     takes, :meth:`measure` may end it there and return a :class:`Sample` that is ``cut_off``."""
+
+    waiting: Callable[[], AbstractContextManager[None]] = nullcontext
+    """``with self.waiting():`` while another search is waited for (a lock, say): time that is not the trial's
+    own, and does not count for its limit."""
 
     report: Reporter = SILENT
     """For early stopping: call ``self.report(step, loss=...)`` in :meth:`measure`, which may end the trial

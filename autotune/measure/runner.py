@@ -69,6 +69,7 @@ class Runner:
         self._settings = settings
         self._repetition = Repetition(objective, metrics, settings, share or Share())
         self._notes = notes or NoNotes()
+        objective.waiting = self._notes.waiting
         self._own_process = own_process
         self._curve = curve
         self._pace = Pace()

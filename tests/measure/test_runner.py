@@ -246,8 +246,11 @@ def test_notes_are_written_while_it_goes() -> None:
     (noted,) = seen
     assert noted.phase == "measure" and len(noted.readings) == 4
     assert list(noted.phases) == ["load", "check", "warmup", "measure"]
+    with notes.waiting():
+        assert reader.waited(time.monotonic() + 5.0) >= 5.0
+    assert 0.0 < reader.waited(time.monotonic() + 5.0) < 5.0
     notes.clear()
-    assert reader.read(0.0).readings == ()
+    assert reader.read(0.0).readings == () and reader.waited(time.monotonic()) == 0.0
     notes.close()
     reader.close()
 

@@ -125,7 +125,7 @@ class CommandRunner(Objective):
 
     def _measure(self, run: CommandRun, rng: np.random.Generator) -> Mapping[str, float] | Sample:
         file = self.spec.base / self.spec.metrics_file if self.spec.metrics_from == "file" else None
-        with self._prepared(run), nullcontext() if file is None else alone_at(file):
+        with self._prepared(run), nullcontext() if file is None else alone_at(file, self.waiting):
             if file is not None:
                 mark_as_old(file)
             self._clear_leftovers(run)
@@ -206,7 +206,7 @@ class CommandRunner(Objective):
         if not self.spec.prepare or self.private_prepare:
             yield
             return
-        with alone_at(self.spec.base):
+        with alone_at(self.spec.base, self.waiting):
             stamp = BuildStamp(self.spec.base, self.context.cache)
             if not stamp.says(run.configuration.hash):
                 stamp.clear()  # what stands there is nobody's, should the command be killed

@@ -9,19 +9,24 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from autotune.measure.turns import FileLock, locks_folder
 
 
 @contextmanager
-def alone_at(path: Path) -> Iterator[None]:
-    """While this lasts, no other search is at the folder or file. The kernel lets go with the process."""
+def alone_at(path: Path, waiting: Callable[[], AbstractContextManager[None]] = nullcontext) -> Iterator[None]:
+    """While this lasts, no other search is at the folder or file. The kernel lets go with the process.
+
+    ``waiting`` is entered while another one is.
+    """
     lock = FileLock(_beside_the_locks(path, "alone"))
-    lock.take(wait=True)
     try:
+        if not lock.take():
+            with waiting():
+                lock.take(wait=True)
         yield
     finally:
         lock.close()

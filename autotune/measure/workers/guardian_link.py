@@ -109,6 +109,10 @@ class GuardianLink:
         """What the worker has written down of its last request, until ``now`` (monotonic)."""
         return self._notes.read(now)
 
+    def waited(self) -> float:
+        """For how many seconds of its request the worker has waited for another search."""
+        return self._notes.waited(time.monotonic())
+
     def own_errors(self) -> str:
         """What the guardian has printed itself, before it was one or as it died."""
         os.lseek(self._errors, 0, os.SEEK_SET)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import mmap
 import os
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from autotune.measure.clocks import monotonic
 from autotune.measure.outcome import Reading
@@ -19,7 +21,13 @@ from autotune.measure.workers.messages import Noted
 SIZE = 8 << 20
 """Bytes; readings that do not fit any more are only in the answer."""
 
+MOST_WAITED = 3600.0
+"""Seconds. Who waits longer for another search is at its limit all the same."""
+
 _USED = struct.Struct("=Q")
+_WAITED = struct.Struct("=dd")
+"""Seconds that were spent waiting for another search, and since when that is so now; 0: it is not."""
+_HEAD = _USED.size + _WAITED.size
 
 
 class SharedNotes:
@@ -40,7 +48,7 @@ class SharedNotes:
         return descriptor
 
     def clear(self) -> None:
-        self._memory[: _USED.size] = _USED.pack(0)
+        self._memory[:_HEAD] = _USED.pack(0) + _WAITED.pack(0.0, 0.0)
 
     def phase(self, name: str) -> None:
         """A phase begins."""
@@ -49,13 +57,30 @@ class SharedNotes:
     def reading(self, reading: Reading) -> None:
         self._write(reading)
 
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """While this lasts another search is at what a trial needs: time that is not its own."""
+        since = monotonic()
+        waited, _ = _WAITED.unpack_from(self._memory, _USED.size)
+        self._memory[_USED.size : _HEAD] = _WAITED.pack(waited, since)
+        try:
+            yield
+        finally:
+            self._memory[_USED.size : _HEAD] = _WAITED.pack(waited + monotonic() - since, 0.0)
+
+    def waited(self, now: float) -> float:
+        """Seconds since :meth:`clear` in which it waited so, up to ``now`` (monotonic)."""
+        waited, since = _WAITED.unpack_from(self._memory, _USED.size)
+        total = waited + (now - since if since else 0.0)
+        return float(total) if 0.0 <= total <= MOST_WAITED else 0.0  # a stray write may have hit them
+
     def read(self, now: float) -> Noted:
         """What was written since :meth:`clear`; the last phase lasted until ``now`` (monotonic)."""
         begun: list[tuple[str, float]] = []
         readings = []
         try:
             (used,) = _USED.unpack_from(self._memory)
-            for payload in Splitter().feed(self._memory[_USED.size : min(_USED.size + used, SIZE)]):
+            for payload in Splitter().feed(self._memory[_HEAD : min(_HEAD + used, SIZE)]):
                 entry = loads_plain(payload)
                 if isinstance(entry, Reading):
                     readings.append(entry)
@@ -75,7 +100,7 @@ class SharedNotes:
     def _write(self, entry: object) -> None:
         data = frame(entry)
         (used,) = _USED.unpack_from(self._memory)
-        start = _USED.size + used
+        start = _HEAD + used
         if start + len(data) <= SIZE:
             self._memory[start : start + len(data)] = data
             self._memory[: _USED.size] = _USED.pack(used + len(data))

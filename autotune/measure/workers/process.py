@@ -91,6 +91,8 @@ class Worker:
         self.reported: list[Reported] = []
         """What the trial that it is at has reported and nobody has taken yet."""
         self._task: _Task | None = _Task(START_SECONDS)
+        self._waited = 0.0
+        """What it has waited for another search during its request, as far as that was forgiven."""
         self._death: Death | None = None
         self._link = GuardianLink(setup, environment or {}, guardian_cores)
         self._link.channel.send(setup)
@@ -124,7 +126,7 @@ class Worker:
     def ask(self, request: Request, seconds: float) -> None:
         """Send a request to an idle worker, to be answered within ``seconds``."""
         assert self.ready is not None and not self.busy, "a worker answers one request at a time"
-        self._task = _Task(seconds)
+        self._task, self._waited = _Task(seconds), 0.0
         self._link.channel.send(request)
 
     def answer(self, decided: Decided) -> None:
@@ -160,9 +162,17 @@ class Worker:
             return self._end(Cause.VANISHED, KILL)
         if has_ended:
             return self._end(Cause.SILENT, SILENT)
-        if time.monotonic() >= self.deadline:
+        if time.monotonic() >= self.deadline and not self._forgive_waiting():
             return self._end(Cause.LIMIT, KILL)
         return None
+
+    def _forgive_waiting(self) -> bool:
+        """Whether it has waited for another search since this was asked last; that time is forgiven."""
+        waited = self._link.waited()
+        more = waited - self._waited
+        self._waited = waited
+        self.forgive(more)
+        return more > 0.0
 
     def forgive(self, seconds: float) -> None:
         """So many seconds do not count as its own: nobody could have heard its answer."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import os
 import resource
@@ -21,7 +22,7 @@ from autotune.measure.workers import process
 from autotune.measure.workers.limits import GroupCap, ProcessCap, make_cap
 from autotune.measure.workers.messages import Measure, Measured, Ready, Setup, StoodBy
 from autotune.measure.workers.postmortem import Cause, Death, outcome_of, start_failure
-from autotune.measure.workers.process import Worker
+from autotune.measure.workers.process import Worker, wait_for_any
 from autotune.space.configuration import Configuration
 from autotune.space.spec import MeasureSettings, MetricSpec, PythonObjective
 
@@ -116,6 +117,33 @@ def test_its_death_is_described(start: Start) -> None:
     assert (outcome.status, outcome.signal, outcome.phase) == ("crashed", signal.SIGABRT, "measure")
     assert "reading 13" in outcome.stderr
     assert isinstance(worker.attend(), Death), "it stays dead"
+
+
+WAITS = """
+import fcntl, pathlib
+import autotune
+
+class measure(autotune.Objective):
+    def measure(self, loaded, rng):
+        with open(pathlib.Path(__file__).parent / "lock") as file, self.waiting():
+            fcntl.flock(file, fcntl.LOCK_EX)
+        return 1.0
+"""
+
+
+def test_waiting_for_another_search_is_no_time_of_its_own(start: Start, tmp_path: Path) -> None:
+    """Of two searches that build in one folder the one that waited had been killed at its limit."""
+    worker = start(WAITS)
+    with (tmp_path / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        worker.wait()
+        worker.ask(Measure(Configuration({"x": 1}), None, 1, 60), 0.5)
+        first = worker.deadline
+        while worker.deadline < first + 1.0:
+            assert worker.attend() is None
+            wait_for_any([worker])
+    answer = worker.wait()
+    assert isinstance(answer, Measured) and answer.outcome.status == "ok"
 
 
 def test_being_given_up_is_lost(start: Start) -> None:
