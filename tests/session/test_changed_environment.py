@@ -7,16 +7,8 @@ from pathlib import Path
 import pytest
 
 import autotune
-from autotune.session.progress import Progress
 from autotune.space import OrderedValues, Space
-
-
-class Notes(Progress):
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-
-    def note(self, text: str) -> None:
-        self.texts.append(text)
+from tests.session.heard import Heard
 
 
 def fast(x: int) -> float:
@@ -24,10 +16,10 @@ def fast(x: int) -> float:
 
 
 def notes(folder: Path, trials: int) -> list[str]:
-    heard = Notes()
+    heard = Heard()
     space = Space([OrderedValues("x", tuple(range(8)))])
     autotune.search(space, objective=fast, trials=trials, store=folder / "s.db", progress=heard)
-    return [text for text in heard.texts if "another environment" in text]
+    return [text for text in heard.notes if "another environment" in text]
 
 
 def test_a_variable_that_was_set_otherwise_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

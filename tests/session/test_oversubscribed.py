@@ -18,9 +18,9 @@ from autotune.measure.readings import Sample
 from autotune.report.summary import headline, summarize
 from autotune.session.execution import slot as executor_slot
 from autotune.session.oversubscribed import say_oversubscribed
-from autotune.session.progress import Progress
 from autotune.space.reading.reader import parse_spec
 from tests.measure.test_oversubscription import SPIN, settle
+from tests.session.heard import Heard
 
 SPACE = """
 autotune: 1
@@ -59,14 +59,6 @@ class Threads(autotune.Objective):
     def measure(self, loaded: Any, rng: np.random.Generator) -> Sample:
         threads = loaded["threads"]
         return Sample({"time": 1.0}, facts={READY_THREADS: threads, "cores": [0]} if threads > 1 else {})
-
-
-class Heard(Progress):
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def note(self, text: str) -> None:
-        self.notes.append(text)
 
 
 def test_a_search_says_so_once_while_it_runs_and_in_its_answer(tmp_path: Path) -> None:

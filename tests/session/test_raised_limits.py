@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import autotune
-from autotune.session.progress import Progress
 from autotune.session.raised_limits import say_raised
 from autotune.space.reading.reader import parse_spec
 from autotune.space.spec import MeasureSettings, StudySpec
 from autotune.store.store import Store
+from tests.session.heard import Heard
 
 SPACE = """
 autotune: 1
@@ -58,14 +58,6 @@ def test_only_what_failed_at_a_lower_limit_counts(
 ) -> None:
     text = said(tmp_path, replace(spec.measure, **changed))
     assert text.startswith(f"{count} earlier trial") if count else text == ""
-
-
-class Heard(Progress):
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def note(self, text: str) -> None:
-        self.notes.append(text)
 
 
 def test_a_search_says_so_as_it_begins(tmp_path: Path, spec: StudySpec) -> None:

@@ -12,11 +12,11 @@ import autotune
 from autotune.measure.objective import Context
 from autotune.measure.outcome import READY_THREADS, UNREACHED, Estimate, Outcome
 from autotune.measure.readings import Sample
-from autotune.session.progress import Progress
 from autotune.session.remarks import Remarks
 from autotune.space.reading.reader import parse_family, parse_spec
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
+from tests.session.heard import Heard
 
 SPEC = parse_spec("""
 autotune: 1
@@ -73,14 +73,6 @@ def test_a_time_below_zero_is_said_once() -> None:
 class Crowded(autotune.Objective):
     def measure(self, loaded: Any, rng: np.random.Generator) -> Sample:
         return Sample({"time": float(loaded["x"])}, facts={READY_THREADS: 2, "cores": [0]})
-
-
-class Heard(Progress):
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def note(self, text: str) -> None:
-        self.notes.append(text)
 
 
 def test_a_family_says_it_once_however_many_sessions_it_has(tmp_path: Path) -> None:

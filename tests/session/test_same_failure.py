@@ -11,7 +11,6 @@ import autotune
 from autotune.errors import InputError
 from autotune.measure.outcome import MISTAKE, SURE
 from autotune.report.summary import summarize
-from autotune.session.progress import Progress
 from autotune.session.same_failure import ENOUGH, ENOUGH_SURE, MISTAKEN, SameFailure
 from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_family, parse_spec
@@ -19,6 +18,7 @@ from autotune.space.spec import StudySpec
 from autotune.status import Status
 from autotune.store.records import ResultRecord
 from autotune.store.store import Store
+from tests.session.heard import Heard
 
 DEFAULT = Configuration({"x": 0, "y": 0})
 NAME = "NameError: name 'xx' is not defined (objective.py, line 1)"
@@ -113,14 +113,6 @@ knobs:
 measure: {min_readings: 3, max_readings: 3, finalists: 2}
 budget: {trials: 60}
 """
-
-
-class Heard(Progress):
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def note(self, text: str) -> None:
-        self.notes.append(text)
 
 
 class Bowl:

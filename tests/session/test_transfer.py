@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 import autotune
-from autotune.session.progress import Progress
 from autotune.session.sources import lessons
 from autotune.space import IntegerRange
 from autotune.space.configuration import FrozenMap
@@ -19,6 +18,7 @@ from autotune.space.reading.reader import parse_spec
 from autotune.space.spec import StudySpec
 from autotune.store.store import Store
 from tests.session.early_stopping import followed
+from tests.session.heard import Heard
 
 SPACE = """
 autotune: 1
@@ -55,20 +55,10 @@ def other(**knobs: int) -> float:
     return bowl(**knobs)
 
 
-class Notes(Progress):
-    """Keeps what the user is told."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-
-    def note(self, text: str) -> None:
-        self.texts.append(text)
-
-
 @pytest.fixture
 def search(tmp_path: Path) -> Callable[..., tuple[autotune.Result, list[str]]]:
     def run(size: int, trials: int = 12, **changed: str) -> tuple[autotune.Result, list[str]]:
-        heard = Notes()
+        heard = Heard()
         result = autotune.search(
             spec(tmp_path, size, **changed),
             trials=trials,
@@ -76,7 +66,7 @@ def search(tmp_path: Path) -> Callable[..., tuple[autotune.Result, list[str]]]:
             objective=other if "objective" in changed else bowl,
             progress=heard,
         )
-        return result, [text for text in heard.texts if text.startswith("learning")]
+        return result, [text for text in heard.notes if text.startswith("learning")]
 
     return run
 
@@ -196,7 +186,7 @@ def test_what_was_chosen_stands_in_the_settings(search: Callable[..., tuple], tm
 
 def test_a_source_with_paused_trials_is_handed_over_to_its_end(tmp_path: Path) -> None:
     """Its pauses had been counted as trials, so that those which ended last were left out."""
-    where, heard = tmp_path / "study.db", Notes()
+    where, heard = tmp_path / "study.db", Heard()
     there = followed.spec(tmp_path, "hyperband", trials=20, steps=9)
     autotune.search(there, store=where, objective=followed.train)
     here = replace(
@@ -210,4 +200,4 @@ def test_a_source_with_paused_trials_is_handed_over_to_its_end(tmp_path: Path) -
         _, results = store.results_from(first.id, 0)
     assert len(source.observations) == len(results) > 20
     assert len({o.configuration.hash for o in source.observations if not o.paused}) == 20
-    assert any(text.startswith("learning from 20 trials of study curves#1") for text in heard.texts)
+    assert any(text.startswith("learning from 20 trials of study curves#1") for text in heard.notes)

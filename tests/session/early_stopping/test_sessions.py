@@ -13,12 +13,12 @@ import pytest
 import autotune
 from autotune.measure.reports import Reporter
 from autotune.session.observing import observe_record
-from autotune.session.progress import Progress
 from autotune.session.reproduction.derivation import derive
 from autotune.status import Status
 from autotune.store.records import TrialRecord
 from autotune.store.store import Store
 from tests.session.early_stopping.followed import PROGRAM, TRAIN, ends, spec, steps_of, train
+from tests.session.heard import Heard
 
 # -- the point of it -----------------------------------------------------------------------------
 
@@ -167,7 +167,7 @@ def test_a_training_that_does_not_report_all_its_steps_is_named_once(
             report(step, loss=x + y + 1 / (step + 1))
         return float(x + y)
 
-    notes = Notes()
+    notes = Heard()
     given = spec(tmp_path, "none", trials=3)
     autotune.search(given, store=tmp_path / "study.db", objective=short, progress=notes)
     assert len(notes.notes) == len(said) and all(
@@ -196,16 +196,8 @@ def test_ask_and_tell_stops_trials_as_well(tmp_path: Path) -> None:
 # -- what goes wrong -----------------------------------------------------------------------------
 
 
-class Notes(Progress):
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def note(self, text: str) -> None:
-        self.notes.append(text)
-
-
 def test_an_objective_that_reports_nothing_is_said_once(tmp_path: Path) -> None:
-    notes = Notes()
+    notes = Heard()
     result = autotune.search(
         spec(tmp_path, "asha", trials=4),
         store=tmp_path / "study.db",
