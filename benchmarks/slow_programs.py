@@ -104,10 +104,14 @@ def read(
         settings.precision, settings.confidence, settings.fewest, settings.max_readings, settings.reject
     )
     worth = Worth(budget.share, settings.min_readings)
-    if first or way.warms_each:
-        machine.run(truth)
     values: list[float] = []
     began = machine.seconds
+    if first or way.warms_each:
+        warm_up = machine.run(truth)
+        if not way.warms_each and worth.enough(1, warm_up, warm_up, 0.0, beaten=True):
+            values.append(warm_up)  # the program is so slow that it would be read once
+        else:
+            began = machine.seconds
     most = OVERLONG * best.high if way.cuts and best is not None else math.inf
     while True:
         values.append(machine.run(truth, most))
