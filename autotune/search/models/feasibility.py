@@ -228,7 +228,8 @@ class Feasibility:
         ``numpy.linalg.LinAlgError`` where rounding defeats a process.
         """
         self._pool = pool
-        self._seen = len(first)
+        self.seen = len(first)
+        """How many observations it has learned from."""
         self._causes = list(_causes(features, first, cap))
         self._watched = 0
 
@@ -242,12 +243,12 @@ class Feasibility:
         """Whether the cap of memory was known beforehand, and may be what trials run out of."""
         return any(isinstance(cause, Memory) and cause.knows_cap for cause in self._causes)
 
-    def learn(self, observations: Sequence[Observation]) -> None:
-        """Learn those of all ``observations`` that came since."""
-        for observation in observations[self._seen :]:
+    def learn(self, new: Sequence[Observation]) -> None:
+        """Learn the observations that came since."""
+        for observation in new:
             for cause in self._causes:
                 cause.learn(observation)
-        self._seen = len(observations)
+        self.seen += len(new)
 
     def log_success(self, columns: Integers) -> tuple[Floats, Floats]:
         """The logarithm of the probability at columns of the pool, and then at what is fresh in it.

@@ -142,7 +142,8 @@ class Surrogate:
         """
         self._condition(history, targets)
         if self._feasibility and self._bounds:
-            self._feasibility.learn(as_run(self._problem, history.told))
+            since = history.told[self._feasibility.seen :]
+            self._feasibility.learn(as_run(self._problem, since))
             self._bounds.learn(history.told)
         values = targets.values[self._rows] - _centred(self._inputs.expected)
         middle = (
