@@ -18,9 +18,12 @@ from autotune.space import Flag, Space
 MEANING = {
     *("allow-store-data-races", "delete-null-pointer-checks", "finite-loops", "strict-aliasing"),
     *("associative-math", "cx-fortran-rules", "cx-limited-range", "finite-math-only", "reciprocal-math"),
-    *("rounding-math", "signed-zeros", "trapping-math", "unsafe-math-optimizations"),
+    *("rounding-math", "signed-zeros", "single-precision-constant", "trapping-math"),
+    *("unsafe-math-optimizations", "math-errno", "unconstrained-commons"),
+    *("pack-struct", "short-enums", "short-wchar"),
 }
-"""Flags by which a program may no longer mean the same: they are for those who check its answers."""
+"""Flags by which a program may no longer mean the same, or no longer fit to what others have compiled: they
+are for those who check its answers."""
 
 
 def flags_at_o2() -> dict[str, bool]:
