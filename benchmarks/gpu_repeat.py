@@ -2,10 +2,10 @@
 
     python -m benchmarks.gpu_repeat --seconds 60 --out results/h100/repeat.md
 
-Three products of ``triton-gemm`` are taken through whole trials in turn, by two ways to space readings at the
-limit of power: a step of the clock apart, as a search does, and some milliseconds apart. ``differ by`` is the
-standard deviation between the trials of a product, ``claimed`` the mean of the error that a trial states.
-Where the second is far below the first, a search takes luck for merit. Ends with 2 where there is no GPU.
+Three products of ``triton-gemm`` are taken through whole trials in turn, check included, in three ways: as a
+search does, with as long for the device to settle as behind a pause, and so and without work for it between
+the parts of a check. ``differ by`` is the standard deviation between the trials of a product, ``claimed`` the
+mean of the error that a trial states. Where the second is far below the first, a search takes luck for merit. Ends with 2 where there is no GPU.
 """
 
 from __future__ import annotations
@@ -40,11 +40,16 @@ PRODUCTS: Mapping[str, Mapping[str, Value]] = {
     "the default": {},
 }
 
-WAYS: Mapping[str, float] = {
-    "a step of the clock apart": monitor.POWER_STEP_SECONDS,
-    "some ms apart": monitor.BRIDGE_SECONDS,
+WAYS: Mapping[str, Mapping[str, float]] = {
+    "as in a search": {},
+    "settled for longer": {"KEPT_SECONDS": monitor.SETTLING.least_seconds},
+    "and pauses not filled": {"KEPT_SECONDS": monitor.SETTLING.least_seconds, "FILL_SECONDS": 0.0},
 }
-"""By what lies between readings, in seconds."""
+"""By what is otherwise in :mod:`autotune.measure.gpu.monitor`."""
+
+SWINGING_SECONDS = 10.0
+"""For so long a device that comes to its limit of power from rest swings about it, by 8 % either way at first
+(H100): trials until then are not counted."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,7 @@ def main() -> int:
 
 
 def repeats(seconds: float) -> Iterator[Repeat]:
-    """Trials in turn, for about so many seconds."""
+    """Trials in turn, for about so many seconds once the device no longer swings."""
     spec = read_spec(SPACES / "triton-gemm.yaml", device=facts())
     with tempfile.TemporaryDirectory(prefix="autotune-repeat-") as folder:
         context = Context(spec.workload, facts(), Path(folder), 0, None, spec.space.ruled)
@@ -87,14 +92,17 @@ def repeats(seconds: float) -> Iterator[Repeat]:
             name: runner.prepare(spec.space.configuration({**spec.space.default(), **knobs}))[1]
             for name, knobs in PRODUCTS.items()
         }
-        until = time.monotonic() + seconds
+        counted = time.monotonic() + SWINGING_SECONDS
+        until = counted + seconds
         for seed in itertools.count():
-            for (product, prepared), (way, between) in itertools.product(made.items(), WAYS.items()):
+            for (way, otherwise), (product, prepared) in itertools.product(WAYS.items(), made.items()):
                 if time.monotonic() > until:
                     return
-                with _bridged(between):
+                with _changed(otherwise):
                     began = time.monotonic()
                     outcome = runner.measure(lambda prepared=prepared: prepared, seed)  # type: ignore[misc]
+                if began < counted:
+                    continue
                 if "time" in outcome.metrics:
                     yield Repeat(product, way, outcome.metrics["time"], time.monotonic() - began)
                 else:
@@ -102,19 +110,19 @@ def repeats(seconds: float) -> Iterator[Repeat]:
 
 
 @contextmanager
-def _bridged(seconds: float) -> Iterator[None]:
-    before = monitor.POWER_STEP_SECONDS
-    monitor.POWER_STEP_SECONDS = seconds
+def _changed(constants: Mapping[str, float]) -> Iterator[None]:
+    before = {name: getattr(monitor, name) for name in constants}
+    vars(monitor).update(constants)
     try:
         yield
     finally:
-        monitor.POWER_STEP_SECONDS = before
+        vars(monitor).update(before)
 
 
 def table(done: Sequence[Repeat]) -> list[str]:
     """A row for each product and way."""
     lines = [
-        "| product | readings | trials | median | differ by | claimed | readings a trial | seconds a trial |",
+        "| product | way | trials | median | differ by | claimed | readings a trial | seconds a trial |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for product, way in itertools.product(PRODUCTS, WAYS):

@@ -217,6 +217,14 @@ class Objective:
         """Whether a warm-up would warm nothing that is not warm already; default: never."""
         return False
 
+    @property
+    def warms_up(self) -> bool:
+        """Whether :meth:`measure` warms up by itself before the first reading with another ``rng``.
+
+        Default: no. Where it does, a reading of a re-measurement does not follow one that only warms caches.
+        """
+        return False
+
     @cached_property
     def compile_cache(self) -> CompileCache:
         """What was compiled in this and in earlier searches, by all that went in: for :meth:`prepare`."""

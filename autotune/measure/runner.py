@@ -277,7 +277,7 @@ class Runner:
 
     def _wants_warm_caches(self, last: float) -> bool:
         """Whether a reading of a finale follows one that does not count; the one before took ``last``."""
-        if self._settings.warmup == 0 or self._curve is not None:
+        if self._settings.warmup == 0 or self._curve is not None or self.objective.warms_up:
             return False
         is_first = not last
         if is_first and self._settings.warmup is None and not self._needs_warming():

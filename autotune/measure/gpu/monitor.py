@@ -54,12 +54,24 @@ on an H100 (700 W) readings of 6 ms came in groups of three or four that agree t
 up to 7 %. Five readings from two groups were known to 0.4 % by themselves, and were 2.5 % off.
 """
 
+FILL_SECONDS = 5e-3
+"""So much of what it was at is a device at its limit handed between the parts of a check, where it would rest.
+
+Behind 30 ms of rest, or of light work, a product is a tenth too fast for 40 ms, 3 % too slow 60 ms later, and
+a tenth of a second of it is known to 2 or 3 % (H100, 28 runs of four products); behind 5 ms to 0.7 %.
+"""
+
+KEPT_SECONDS = 0.06
+"""For so long a kernel is run before it is read, where the device was at its limit until it began: what is
+left of the swing behind a short pause is over by then (H100, as above)."""
+
 WANDER = 0.008
 """So far trials of one configuration are off then, each of some readings a step apart: a standard deviation
 (57 trials of three products on an H100; 0.015 and more where readings were 6 ms apart)."""
 
-STEPS_A_ROUND = 5
-"""That a reading of a finale is the mean of, under such a limit: to be settled takes longer than they do."""
+STEPS_A_ROUND = 10
+"""That a reading of a finale is the mean of, under such a limit: about as long as the clock takes to swing to
+and fro behind a change of kernels. The means of five of ten differ by 1.1 %, those of ten by 0.7 %."""
 
 LONG_READING_SECONDS = 10e-3
 """Behind a reading so long a pause is short enough."""
@@ -163,9 +175,12 @@ class Monitor:
     def bridge(self, run: Callable[[], None], seconds: float, reading_seconds: float) -> None:
         """Hand a settled device calls of about ``seconds``, behind a reading that it is still at."""
         if self.settled and reading_seconds < LONG_READING_SECONDS:
-            lasting = POWER_STEP_SECONDS if self.capped else BRIDGE_SECONDS
-            for _ in range(min(10_000, math.ceil(lasting / max(seconds, 1e-9)))):
-                run()
+            _keep_at(run, seconds, POWER_STEP_SECONDS if self.capped else BRIDGE_SECONDS)
+
+    def fill(self, run: Callable[[], None], seconds: float) -> None:
+        """Hand a device at its limit of power calls of about ``seconds``, where it would have a pause."""
+        if self.capped and seconds < LONG_READING_SECONDS:
+            _keep_at(run, seconds, FILL_SECONDS)
 
     def watch(self, read: Callable[[], float]) -> Watched:
         """Take a reading, and say what the device was like meanwhile and whether the reading counts."""
@@ -225,6 +240,12 @@ class Monitor:
         return self.watcher.conditions() if self.watcher is not None else Conditions()
 
 
+def _keep_at(run: Callable[[], None], seconds: float, lasting: float) -> None:
+    """Hand a device calls of about ``seconds`` that keep it busy for ``lasting``, and do not wait."""
+    for _ in range(min(10_000, math.ceil(lasting / max(seconds, 1e-9)))):
+        run()
+
+
 def _is_capped(conditions: Conditions) -> bool:
     return "power_cap" in reasons_in(conditions.throttle_reasons)
 
@@ -233,6 +254,8 @@ def _long_enough(
     rule: WarmUp, at: Sequence[float], times: Sequence[float], seen: Sequence[Conditions]
 ) -> bool:
     """Whether a warm-up may end. At the limit of power it does not wait for a rest that never comes."""
-    if at and at[-1] >= max(rule.least_seconds, SETTLING.least_seconds) and _is_capped(seen[-1]):
-        return True
+    if at and _is_capped(seen[-1]):
+        kept = rule is SETTLING and _is_capped(seen[0])
+        if at[-1] >= (KEPT_SECONDS if kept else max(rule.least_seconds, SETTLING.least_seconds)):
+            return True
     return rule.done(at, times, [conditions.sm_clock_mhz for conditions in seen])

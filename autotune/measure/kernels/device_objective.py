@@ -148,6 +148,7 @@ class DeviceObjective(KernelObjective):
         return other
 
     def _check(self, loaded: Any, rng: np.random.Generator) -> float:
+        self._fill()
         inputs = self.make_inputs(rng)
         expected = self.reference(copies(inputs))
         once = partial(self._check_once, inputs, copies(inputs), expected, self._guarded())
@@ -164,6 +165,7 @@ class DeviceObjective(KernelObjective):
         loaded: Any,
     ) -> float:
         """The error of one call on ``inputs``, which are as ``before``."""
+        self._fill()
         for output in guarded.values():
             output.poison()
         self._answer(loaded, inputs, guarded)
@@ -215,10 +217,17 @@ class DeviceObjective(KernelObjective):
             self._warm_up(this, settle=self.final)
         steps = STEPS_A_ROUND if self.final and monitor.capped else 1
         watched = monitor.watch(lambda: statistics.fmean(self._read_once(this) for _ in range(steps)))
+        if steps > 1:
+            self._bridge(this)  # until another entrant has begun
         this.times.append(watched.seconds)
         values = {"time": watched.seconds, **self._energy(this)}
         facts = {**this.facts, **self._share(this)} | ({"throttled": watched.why} if watched.why else {})
         return Sample(values, watched.context, watched.discarded, facts)
+
+    @property
+    def warms_up(self) -> bool:
+        """On a GPU: behind another entrant all the more, and for longer than caches take."""
+        return bool(self.device.type == "cuda")
 
     @property
     def unsettled(self) -> float:
@@ -254,6 +263,11 @@ class DeviceObjective(KernelObjective):
 
     def _read_once(self, this: _Round) -> float:
         return this.timer.read(partial(self._bridge, this))
+
+    def _fill(self) -> None:
+        """Where the device would rest while something else is checked: some more of what was read last."""
+        if (last := self._round) is not None:
+            self.monitor.fill(last.timer.batch, last.seconds * last.timer.plan.calls)
 
     def _bridge(self, this: _Round) -> None:
         plan = this.timer.plan
