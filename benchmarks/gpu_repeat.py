@@ -3,9 +3,10 @@
     python -m benchmarks.gpu_repeat --seconds 60 --out results/h100/repeat.md
 
 Three products of ``triton-gemm`` are taken through whole trials in turn, check included, in three ways: as a
-search does, with as long for the device to settle as behind a pause, and so and without work for it between
-the parts of a check. ``differ by`` is the standard deviation between the trials of a product, ``claimed`` the
-mean of the error that a trial states. Where the second is far below the first, a search takes luck for merit. Ends with 2 where there is no GPU.
+search does, with as long for the device to settle as behind a pause, and so and without work for it in its
+pauses. ``differ by`` is the standard deviation between the trials of a product, ``claimed`` the mean of the
+error that a trial states. Where the second is far below the first, a search takes luck for merit. Ends with 2
+where there is no GPU.
 """
 
 from __future__ import annotations

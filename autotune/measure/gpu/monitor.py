@@ -54,16 +54,17 @@ on an H100 (700 W) readings of 6 ms came in groups of three or four that agree t
 up to 7 %. Five readings from two groups were known to 0.4 % by themselves, and were 2.5 % off.
 """
 
-FILL_SECONDS = 5e-3
-"""So much of what it was at is a device at its limit handed between the parts of a check, where it would rest.
+FILL_SECONDS = 2.5e-3
+"""So much of what it was at a device at its limit is handed wherever it would have a pause: between the parts
+of a check, where a new kernel is made ready, and between the readings of a first look.
 
-Behind 30 ms of rest, or of light work, a product is a tenth too fast for 40 ms, 3 % too slow 60 ms later, and
-a tenth of a second of it is known to 2 or 3 % (H100, 28 runs of four products); behind 5 ms to 0.7 %.
+Behind 30 ms of rest, or of light work, a product is a tenth too fast for 40 ms and 3 % too slow 60 ms later,
+and a fifth of a second of it is known to 1.7 %; behind 2 ms of rest to 0.6 % (H100, 28 runs of four).
 """
 
 KEPT_SECONDS = 0.06
-"""For so long a kernel is run before it is read, where the device was at its limit until it began: what is
-left of the swing behind a short pause is over by then (H100, as above)."""
+"""For so long a kernel is run before it is read, where the device was at its limit until it began: the mean
+of what follows is that of a long run, to 0.2 % (H100, as above)."""
 
 WANDER = 0.008
 """So far trials of one configuration are off then, each of some readings a step apart: a standard deviation
@@ -151,7 +152,7 @@ class Monitor:
         times: list[float] = []
         seen: list[Conditions] = []
         begun = self.clock()
-        if self.settled and seconds < LONG_READING_SECONDS:
+        if (self.settled or self.capped) and seconds < LONG_READING_SECONDS:
             hand_over()
         while not _long_enough(rule, at, times, seen):
             hand_over()
@@ -173,9 +174,16 @@ class Monitor:
         return WANDER if self.capped else 0.0
 
     def bridge(self, run: Callable[[], None], seconds: float, reading_seconds: float) -> None:
-        """Hand a settled device calls of about ``seconds``, behind a reading that it is still at."""
-        if self.settled and reading_seconds < LONG_READING_SECONDS:
+        """Hand the device calls of about ``seconds``, behind a reading that it is still at.
+
+        Where it has settled, or is at its limit: elsewhere a pause makes no difference to a first look.
+        """
+        if reading_seconds >= LONG_READING_SECONDS:
+            return
+        if self.settled:
             _keep_at(run, seconds, POWER_STEP_SECONDS if self.capped else BRIDGE_SECONDS)
+        elif self.capped:
+            _keep_at(run, seconds, FILL_SECONDS)
 
     def fill(self, run: Callable[[], None], seconds: float) -> None:
         """Hand a device at its limit of power calls of about ``seconds``, where it would have a pause."""

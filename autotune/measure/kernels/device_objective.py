@@ -33,6 +33,9 @@ from autotune.measure.readings import Sample
 CHECKS = 3
 """How often a kernel is run against its reference on a GPU: a missing barrier does not show every time."""
 
+FILLER_PART = 8
+"""What fills pauses may keep one in so many bytes of the memory that is free."""
+
 _DEVICE = re.compile(r"cpu|cuda(:\d+)?")
 """What a workload may call a device."""
 
@@ -49,6 +52,8 @@ class _Round:
     timer: Timer
     seconds: float
     """Roughly, of a call."""
+    bytes: int
+    """Of all its tensors."""
     roof: Roofline | None
     facts: dict[str, object]
     """What is to be stored with the trial."""
@@ -300,19 +305,26 @@ class DeviceObjective(KernelObjective):
         return roofline(work, self._peaks) if work is not None and self._peaks is not None else None
 
     def _begin(self, loaded: Any, rng: np.random.Generator) -> None:
-        """Make a new round: fresh tensors, and how they are read."""
-        self.apparatus.events.synchronise()  # the device may still be at what was to bridge a pause
-        earlier, self._round = self._round, None
+        """Make a new round: fresh tensors, and how they are read. What was read before fills the pauses."""
+        earlier = self._round
         known = earlier.seconds if earlier is not None and earlier.loaded is loaded else 0.0
-        del earlier  # its tensors may go before the new ones come
+        if earlier is not None and earlier.bytes > self.apparatus.free_bytes() // FILLER_PART:
+            self.apparatus.events.synchronise()  # the device may still be at what was to bridge a pause
+            self._round = None
+        del earlier  # its tensors may have to go before the new ones come
+        self._fill()
         roof = self._roof()  # first: the probe takes much memory, and its random numbers no failed capture
         sets: list[_Set] = [(self.make_inputs(rng), self._guarded())]
+        self._fill()
         seconds = known or rough_seconds(self.apparatus, self._bind(loaded, *sets[0]))
+        self._fill()
         timer = self._timer(loaded, rng, sets, seconds)
         if not known and (launched_together := timer.read()) < 0.5 * seconds:
             seconds = launched_together  # launching one by one had taken longer than running
             timer = self._timer(loaded, rng, sets, seconds)
-        self._round = _Round(loaded, rng, timer, seconds, roof, {"timing": timer.describe()})
+        # A timer that is made waits for the device: it is no longer at what is let go of here.
+        size = sum(tensor_bytes(i) + tensor_bytes({k: g.tensor for k, g in o.items()}) for i, o in sets)
+        self._round = _Round(loaded, rng, timer, seconds, size, roof, {"timing": timer.describe()})
 
     def _timer(self, loaded: Any, rng: np.random.Generator, sets: list[_Set], seconds: float) -> Timer:
         """A timer of a kernel of about ``seconds``; adds as many sets of tensors as its plan asks for."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -164,7 +165,7 @@ def test_only_a_device_at_its_limit_of_power_is_kept_there_while_something_else_
         monitor.warm_up(device.run, device, 1e-3, settle=False)
         ran = device.ran
         monitor.fill(device.run, 1e-3)
-        assert device.ran - ran == round(filled / 1e-3)
+        assert device.ran - ran == math.ceil(filled / 1e-3)
     ran = device.ran
     monitor.fill(device.run, 2 * LONG_READING_SECONDS)
     assert device.ran == ran
