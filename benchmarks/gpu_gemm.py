@@ -8,6 +8,7 @@ For each shape, in this order:
 4. All that was chosen, the default and the vendor's baselines are read in interleaved rounds on fresh
    inputs, each in a process of its own. Every ratio in the tables comes from these rounds alone. Either
    search of the whole space enters with its finalists: the lowest of many readings is mostly luck.
+5. The best of either are read on alone (:mod:`benchmarks.gpu_duel`).
 
 Times of tuning leave out what it takes to load PyTorch, on both sides; the tables give that beside them.
 """
@@ -32,6 +33,8 @@ from autotune.session.progress import Progress
 from autotune.space.configuration import Configuration, Value, plain
 from autotune.space.spec import Budget, StudySpec
 from autotune.store.store import Store
+from benchmarks import gpu_duel
+from benchmarks.gpu_duel import SECOND, duel, rivals
 from benchmarks.gpu_plan import Findings, Part, told
 from benchmarks.gpu_search import DRY_SECONDS, Bench, Found, facts, listed, search, space
 from benchmarks.gpu_triton_autotune import PeerError, ask
@@ -53,9 +56,9 @@ TILES = (
 ROW_SECONDS = 1.2
 """Where nothing better is known."""
 
-PEER, LIST, WHOLE = 0.16, 0.08, 0.22
-"""Of a shape's time; a second search of the whole space takes as long as the first. What is left, a third,
-is for the rounds: a dozen processes that load PyTorch, one of which is ``torch.compile``'s and tunes as well,
+PEER, LIST, WHOLE = 0.16, 0.08, 0.20
+"""Of a shape's time; a second search of the whole space takes as long as the first. What is left, more than a
+third, is for the rounds: a dozen processes that load PyTorch, one of which is ``torch.compile``'s and tunes as well,
 and eight rounds at least, in each of which each warms up."""
 
 RAGGED = 2.7
@@ -71,7 +74,7 @@ is left for the race, and a bit."""
 
 CONFIDENCE = 0.95
 
-TRITON, SAME_LIST, SECOND = "triton.autotune", "autotune, same list", "autotune, other seed"
+TRITON, SAME_LIST = "triton.autotune", "autotune, same list"
 
 
 @dataclass
@@ -191,8 +194,12 @@ def race(
 ) -> None:
     """The finale of the search of the whole space, with guests; its verdict is the study's.
 
-    What was read is among the findings where it was ended early, too.
+    What was read is among the findings where it was ended early, too. Where two searches are among them, the
+    best of either have a duel behind it.
     """
+    twice = any(label.startswith(SECOND) for label in guests)
+    if twice and not bench.dry:
+        seconds = max(seconds - gpu_duel.STARTING_SECONDS - gpu_duel.SECONDS, 5.0)
     least, most = RACE_TIMEOUT
     timeout = max(spec.measure.timeout, most) if bench.dry else min(most, max(least, seconds + 20.0))
     measure = replace(spec.measure, timeout=timeout, finalists=1 if bench.dry else spec.measure.finalists)
@@ -204,11 +211,16 @@ def race(
         ledger = Ledger(spec, store, study, bench.environment)
         executor = WorkerExecutor(spec, facts())
         try:
-            defend(spec, executor, ledger, Progress(), "race", guests)
+            try:
+                defend(spec, executor, ledger, Progress(), "race", guests)
+            finally:
+                found["race"] = standings(store, ledger, guests)
+            pair = rivals(entrants_of(found))
+            if twice and pair is not None and pair[0] != pair[1]:
+                found["duel"] = duel(spec, executor, ledger, pair, entrants_of(found), bench.dry)
         finally:
             executor.close()
             ledger.close("race")
-            found["race"] = standings(store, ledger, guests)
 
 
 def standings(store: Store, ledger: Ledger, guests: Mapping[str, Configuration]) -> dict[str, Any]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmarks.gpu_gemm import SAME_LIST, SECOND, TRITON, entrants_of, named, ratio
+from benchmarks.gpu_duel import SECOND, rivals
+from benchmarks.gpu_gemm import SAME_LIST, TRITON, entrants_of, named, ratio
 from benchmarks.gpu_plan import Document
 from benchmarks.gpu_search import seconds_text
 
@@ -16,7 +17,7 @@ AGREE = 0.01
 THIRD = 1 / 3
 """Of triton.autotune's time, what a search of the same list may take."""
 
-LIBRARY, COMPILED, DEFAULT = "torch", "torch-compile", "the default"
+LIBRARY, COMPILED = "torch", "torch-compile"
 
 
 def report(parts: Sequence[Document], head: Sequence[str]) -> str:
@@ -112,18 +113,13 @@ def _third(name: str, found: Document) -> str:
 
 
 def _agreement(name: str, found: Document) -> str:
-    """Whether two searches from different seeds ended near each other: by the rounds, the best of each."""
-    entrants = entrants_of(found)
-    first = _best_of(entrants, lambda label: label == DEFAULT or label.startswith("trial "))
-    other = _best_of(entrants, lambda label: label == DEFAULT or label.startswith(SECOND))
-    both = ratio(entrants, first, other)
-    return _claim("two searches end within 1 % of each other", name, ratio_text(both), agree(both))
-
-
-def _best_of(entrants: Document, belongs: Callable[[str], bool]) -> str | None:
-    """The fastest entrant with a label that ``belongs``, or that was the same configuration as one."""
-    timed = [own for own, one in entrants.items() if one["time"] and any(map(belongs, [own, *one["also"]]))]
-    return min(timed, key=lambda label: entrants[label]["time"]["value"], default=None)
+    """Whether two searches from different seeds ended near each other: by the duel of the best of each."""
+    pair, read = rivals(entrants_of(found)), found.get("duel") or entrants_of(found)
+    both = None if pair is None else ratio(read, *pair)
+    text = ratio_text(both)
+    if "duel" in found and pair is not None:
+        text += f", {len(read[pair[0]]['rounds'])} rounds"
+    return _claim("two searches end within 1 % of each other", name, text, agree(both))
 
 
 def agree(found: tuple[float, float, float] | None) -> bool | None:

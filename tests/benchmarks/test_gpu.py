@@ -18,7 +18,7 @@ from autotune.provenance.device import device_facts, query_gpus
 from autotune.provenance.environment import capture
 from autotune.space.reading.reader import read_spec
 from autotune.space.spec import PythonObjective
-from benchmarks import gpu, gpu_gemm, gpu_kernels, gpu_planted, gpu_plots, gpu_repeat, gpu_report
+from benchmarks import gpu, gpu_duel, gpu_gemm, gpu_kernels, gpu_planted, gpu_plots, gpu_repeat, gpu_report
 from benchmarks.gpu_plan import Done, Findings
 from benchmarks.gpu_search import SPACES, Bench, seconds_text
 
@@ -142,7 +142,7 @@ def comparison() -> dict[str, Any]:
         "the default": entrant(150e-6),
         "trial 7": entrant(100e-6),
         gpu_gemm.TRITON: entrant(110e-6, (gpu_gemm.SAME_LIST,)),
-        gpu_gemm.SECOND: entrant(100.5e-6),
+        gpu_duel.SECOND: entrant(100.5e-6),
         "torch": entrant(105e-6),
         "torch-compile": {
             "configuration": {},
@@ -201,6 +201,15 @@ def test_the_page_says_what_was_shown() -> None:
     assert "trial 7 **(winner)** | 100 µs" in page and "80%" in page
     assert "crashed: it ended" in page
     assert "RuntimeError: a / b" in page, "what failed is said, and breaks no table"
+
+
+def test_two_searches_agree_or_not_by_their_duel_where_there_was_one() -> None:
+    duel = {
+        "trial 7": entrant(100e-6),
+        gpu_duel.SECOND: entrant(104e-6),
+    }
+    said = claim(gpu_report.report(parts(duel=duel), []), "within 1 %")
+    assert said.endswith("| **no** |") and f"{len(duel['trial 7']['rounds'])} rounds" in said
 
 
 @pytest.mark.parametrize(
@@ -307,8 +316,8 @@ def test_the_page_says_which_faults_were_caught() -> None:
 def test_the_page_says_what_was_throttled_and_what_failed() -> None:
     found = comparison() | {"again": search_of(throttled=2, failures=["3 x crashed: a | b"])}
     page = gpu_report.report(parts(**found), [])
-    assert f"* {gpu_gemm.SECOND}: 2 trials had throttled readings" in page
-    assert f"* {gpu_gemm.SECOND}: 3 x crashed: a / b" in page
+    assert f"* {gpu_duel.SECOND}: 2 trials had throttled readings" in page
+    assert f"* {gpu_duel.SECOND}: 3 x crashed: a / b" in page
 
 
 def test_the_page_says_what_calls_found_in_the_cache() -> None:

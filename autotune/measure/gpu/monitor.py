@@ -66,9 +66,9 @@ KEPT_SECONDS = 0.06
 """For so long a kernel is run before it is read, where the device was at its limit until it began: the mean
 of what follows is that of a long run, to 0.2 % (H100, as above)."""
 
-WANDER = 0.008
+WANDER = 0.01
 """So far trials of one configuration are off then, each of some readings a step apart: a standard deviation
-(57 trials of three products on an H100; 0.015 and more where readings were 6 ms apart)."""
+(50 trials of three products on an H100, of seven readings each; 0.015 and more where they were 6 ms apart)."""
 
 STEPS_A_ROUND = 10
 """That a reading of a finale is the mean of, under such a limit: about as long as the clock takes to swing to
