@@ -57,9 +57,9 @@ ROW_SECONDS = 1.2
 """Where nothing better is known."""
 
 PEER, LIST, WHOLE = 0.16, 0.08, 0.20
-"""Of a shape's time; a second search of the whole space takes as long as the first. What is left, more than a
-third, is for the rounds: a dozen processes that load PyTorch, one of which is ``torch.compile``'s and tunes as well,
-and eight rounds at least, in each of which each warms up."""
+"""Of a shape's time; a second search of the whole space takes as long as the first. What is left, more than
+a third, is for the rounds: a dozen processes that load PyTorch, one of which is ``torch.compile``'s and tunes
+as well, and eight rounds at least, in each of which each warms up."""
 
 RAGGED = 2.7
 """Of a shape that is no multiple of 16 a row takes so many times as long: the compiler masks and spills more

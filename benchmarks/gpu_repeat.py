@@ -2,11 +2,10 @@
 
     python -m benchmarks.gpu_repeat --seconds 60 --out results/h100/repeat.md
 
-Three products of ``triton-gemm`` are taken through whole trials in turn, check included, in three ways: as a
-search does, with as long for the device to settle as behind a pause, and so and without work for it in its
-pauses. ``differ by`` is the standard deviation between the trials of a product, ``claimed`` the mean of the
-error that a trial states. Where the second is far below the first, a search takes luck for merit. Ends with 2
-where there is no GPU.
+Three products of ``triton-gemm`` are taken through whole trials in turn, check included, as a search does and
+without what makes up for the power that was drawn. ``differ by`` is the standard deviation between the trials
+of a product, ``claimed`` the mean of the error that a trial states. Where the second is far below the first,
+a search takes luck for merit. Ends with 2 where there is no GPU.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from statistics import fmean
 
 import numpy as np
 
-from autotune.measure.gpu import monitor
+from autotune.measure.gpu import power_limit
 from autotune.measure.gpu.prospects import REQUIRED, prospects
 from autotune.measure.load import load_objective
 from autotune.measure.objective import Context
@@ -41,12 +40,8 @@ PRODUCTS: Mapping[str, Mapping[str, Value]] = {
     "the default": {},
 }
 
-WAYS: Mapping[str, Mapping[str, float]] = {
-    "as in a search": {},
-    "settled for longer": {"KEPT_SECONDS": monitor.SETTLING.least_seconds},
-    "and pauses not filled": {"KEPT_SECONDS": monitor.SETTLING.least_seconds, "FILL_SECONDS": 0.0},
-}
-"""By what is otherwise in :mod:`autotune.measure.gpu.monitor`."""
+WAYS: Mapping[str, Mapping[str, float]] = {"as in a search": {}, "as it was read": {"EXPONENT": 0.0}}
+"""By what is otherwise in :mod:`autotune.measure.gpu.power_limit`."""
 
 SWINGING_SECONDS = 10.0
 """For so long a device that comes to its limit of power from rest swings about it, by 8 % either way at first
@@ -112,12 +107,12 @@ def repeats(seconds: float) -> Iterator[Repeat]:
 
 @contextmanager
 def _changed(constants: Mapping[str, float]) -> Iterator[None]:
-    before = {name: getattr(monitor, name) for name in constants}
-    vars(monitor).update(constants)
+    before = {name: getattr(power_limit, name) for name in constants}
+    vars(power_limit).update(constants)
     try:
         yield
     finally:
-        vars(monitor).update(before)
+        vars(power_limit).update(before)
 
 
 def table(done: Sequence[Repeat]) -> list[str]:

@@ -299,6 +299,14 @@ class Objective:
         """
         return 0.0
 
+    @property
+    def averaged(self) -> bool:
+        """Whether the last reading was a mean of many, off by :attr:`shared_error` and hardly more.
+
+        Default: no. Where it was, a search reads a configuration once, unless the space file asks for more.
+        """
+        return False
+
     def baselines(self) -> tuple[Baseline, ...]:
         """The vendor's and other baselines that can be run on this machine; default: none."""
         return ()

@@ -192,6 +192,10 @@ class Repetition:
         if not values:
             trial.must_go_on(late)
             return None
+        if self._objective.averaged and self._settings.min_readings is None:
+            return Decision(
+                Verdict.PRECISE, f"known to {COMMON * self._objective.shared_error:.2%} as it was read"
+            )
         rule = self._rule
         if (enough := COMMON * self._objective.shared_error) > rule.precision:
             # Beside what all readings have in common, to know their middle better hardly helps.

@@ -294,7 +294,8 @@ class Runner:
         goal = self._goal.name
         if (shared := self.objective.shared_error) and goal in metrics:
             trial.facts |= {"shared_error": {goal: shared}}
-            metrics[goal] = less_sure(metrics[goal], shared, self._settings.confidence)
+            averaged = self.objective.averaged
+            metrics[goal] = less_sure(metrics[goal], shared, self._settings.confidence, alone=averaged)
         status, message = beyond_bounds(self._metrics, metrics) or otherwise
         return trial.outcome(status, message, metrics=metrics)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib.util
+import json
 import sqlite3
 import sys
 from contextlib import closing
@@ -18,7 +20,17 @@ from autotune.provenance.device import device_facts, query_gpus
 from autotune.provenance.environment import capture
 from autotune.space.reading.reader import read_spec
 from autotune.space.spec import PythonObjective
-from benchmarks import gpu, gpu_duel, gpu_gemm, gpu_kernels, gpu_planted, gpu_plots, gpu_repeat, gpu_report
+from benchmarks import (
+    gpu,
+    gpu_duel,
+    gpu_gemm,
+    gpu_kernels,
+    gpu_limit,
+    gpu_planted,
+    gpu_plots,
+    gpu_repeat,
+    gpu_report,
+)
 from benchmarks.gpu_plan import Done, Findings
 from benchmarks.gpu_search import SPACES, Bench, seconds_text
 
@@ -385,6 +397,24 @@ def test_what_is_repeated_is_feasible_and_its_table_has_a_row_for_each() -> None
     rows = gpu_repeat.table(done)[2:]
     assert len(rows) == len(gpu_repeat.PRODUCTS) * len(gpu_repeat.WAYS)
     assert all("| 2 | 101 µs | 1.40% | 1.00% | 5.0 | 0.30 |" in row for row in rows)
+
+
+def test_the_recorded_limit_of_power_is_made_up_for(tmp_path: Path) -> None:
+    """By the code that measures, on a trace of an H100."""
+    trace = json.loads(gzip.decompress(gpu_limit.TRACE.read_bytes()))
+    rows = [line.split("|") for line in gpu_limit.tables(trace) if line.startswith("| ")]
+    cold = next(row for row in rows if row[1].strip() == "cold, 3 s each" and len(row) == 8)
+    as_read, made_up = (float(cell.strip(" %")) for cell in (cold[4], cold[6]))
+    assert as_read > 1.5 and made_up < 0.7
+
+
+@no_gpu
+def test_a_trace_is_not_recorded_without_a_gpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["gpu_limit", "--record", str(tmp_path / "trace.json.gz")])
+    assert gpu_limit.main() == 2 and DRIVER in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
 
 
 # -- with PyTorch ------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from autotune.errors import AutotuneError
@@ -31,6 +31,7 @@ class CudaApparatus:
         self.flush_bytes = FLUSHES * (getattr(properties, "L2_cache_size", 0) or _UNKNOWN_L2)
         self._buffer: Any = None
         self._stream: Any = None
+        self._gap: Any = None
         khz = getattr(properties, "clock_rate", 0) or 1_500_000
         self._cycles_per_second = khz * 1e3
 
@@ -84,6 +85,14 @@ class CudaApparatus:
         kept = torch.cuda.memory_reserved(self.device) - torch.cuda.memory_allocated(self.device)
         return int(torch.cuda.mem_get_info(self.device)[0] + kept)
 
+    def relocate(self, gap_bytes: int) -> None:
+        import torch
+
+        self._gap = None
+        torch.cuda.empty_cache()
+        with suppress(torch.cuda.OutOfMemoryError):  # then it lies where it may
+            self._gap = torch.empty(gap_bytes, dtype=torch.uint8, device=self.device)
+
 
 class HostApparatus:
     """The CPU: a call has done its work when it returns, so that nothing has to be held or replayed."""
@@ -110,6 +119,9 @@ class HostApparatus:
         import psutil
 
         return int(psutil.virtual_memory().available)
+
+    def relocate(self, gap_bytes: int) -> None:
+        return
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from autotune.measure.gpu.conditions import (
@@ -18,6 +18,7 @@ from autotune.measure.gpu.conditions import (
 )
 from autotune.measure.gpu.energy import PIECE_SECONDS, Energy, Look, energy_per_run, enough
 from autotune.measure.gpu.events import EventSource
+from autotune.measure.gpu.power_limit import CORRECTED_ERROR, UNCORRECTED_ERROR, Window, is_enough, window_of
 
 PIECES_SECONDS = 10e-3
 """A warm-up is timed in pieces of about so long."""
@@ -48,31 +49,12 @@ Under a limit of power a device makes use of pauses: of ten readings of a millis
 a higher clock than the last, a seventh in all; where pauses were a tenth of the time, a fifteenth in all.
 """
 
-POWER_STEP_SECONDS = 20e-3
-"""The same where power is at its limit. There the clock is set anew about so often and never comes to rest:
-on an H100 (700 W) readings of 6 ms came in groups of three or four that agree to 0.3 %, and groups differ by
-up to 7 %. Five readings from two groups were known to 0.4 % by themselves, and were 2.5 % off.
-"""
+GLANCE_SECONDS = 2.5e-3
+"""The same at the limit of power, where the counter of energy is looked at in between."""
 
-FILL_SECONDS = 2.5e-3
-"""So much of what it was at a device at its limit is handed wherever it would have a pause: between the parts
-of a check, where a new kernel is made ready, and between the readings of a first look.
-
-Behind 30 ms of rest, or of light work, a product is a tenth too fast for 40 ms and 3 % too slow 60 ms later,
-and a fifth of a second of it is known to 1.7 %; behind 2 ms of rest to 0.6 % (H100, 28 runs of four).
-"""
-
-KEPT_SECONDS = 0.06
-"""For so long a kernel is run before it is read, where the device was at its limit until it began: the mean
-of what follows is that of a long run, to 0.2 % (H100, as above)."""
-
-WANDER = 0.01
-"""So far trials of one configuration are off then, each of some readings a step apart: a standard deviation
-(50 trials of three products on an H100, of seven readings each; 0.015 and more where they were 6 ms apart)."""
-
-STEPS_A_ROUND = 10
-"""That a reading of a finale is the mean of, under such a limit: about as long as the clock takes to swing to
-and fro behind a change of kernels. The means of five of ten differ by 1.1 %, those of ten by 0.7 %."""
+LIMIT_SECONDS = 0.06
+"""A device that is at its limit by then need not run for longer before it is read: what its clock is like at
+the moment is made up for (:mod:`autotune.measure.gpu.power_limit`)."""
 
 LONG_READING_SECONDS = 10e-3
 """Behind a reading so long a pause is short enough."""
@@ -95,6 +77,8 @@ class Watcher(Protocol):
     def conditions(self) -> Conditions: ...
 
     def joules(self) -> float | None: ...
+
+    def limit_watts(self) -> float | None: ...
 
     def others(self) -> int | None: ...
 
@@ -126,7 +110,9 @@ class Monitor:
     settled: bool = field(default=False, init=False)
     """Whether the kernel has run for long enough for the device to stay as it is then."""
     capped: bool = field(default=False, init=False)
-    """Whether power was at its limit in the last warm-up."""
+    """Whether power was at its limit behind the last warm-up or reading."""
+    window: Window | None = field(default=None, init=False)
+    """What the last reading is of, if it was taken at the limit of power."""
     _last: float | None = field(default=None, init=False)
     """When the device was last busy."""
 
@@ -139,7 +125,7 @@ class Monitor:
         is at a further piece while the host looks at the last, and when this returns: it would use a pause.
         """
         rule = COLD_START if self.asleep else SETTLING if settle else FIRST_LOOK
-        self.settled = rule is not FIRST_LOOK
+        self.settled, self.window = rule is not FIRST_LOOK, None
         count = min(10_000, max(1, round(PIECES_SECONDS / max(seconds, 1e-9))))
         marks = [events.record()]
 
@@ -152,7 +138,7 @@ class Monitor:
         times: list[float] = []
         seen: list[Conditions] = []
         begun = self.clock()
-        if (self.settled or self.capped) and seconds < LONG_READING_SECONDS:
+        if self.settled and seconds < LONG_READING_SECONDS:
             hand_over()
         while not _long_enough(rule, at, times, seen):
             hand_over()
@@ -171,37 +157,70 @@ class Monitor:
         """How far readings now may all be off together, as a share: a standard deviation."""
         if not self.settled:
             return UNSETTLED / 2
-        return WANDER if self.capped else 0.0
+        if self.window is not None:
+            return UNCORRECTED_ERROR if self.window.watts is None else CORRECTED_ERROR
+        return UNCORRECTED_ERROR if self.capped else 0.0
+
+    @property
+    def at_limit(self) -> bool:
+        """Whether readings are to be taken by :meth:`watch_at_limit`."""
+        return self.settled and self.capped
 
     def bridge(self, run: Callable[[], None], seconds: float, reading_seconds: float) -> None:
-        """Hand the device calls of about ``seconds``, behind a reading that it is still at.
-
-        Where it has settled, or is at its limit: elsewhere a pause makes no difference to a first look.
-        """
-        if reading_seconds >= LONG_READING_SECONDS:
-            return
-        if self.settled:
-            _keep_at(run, seconds, POWER_STEP_SECONDS if self.capped else BRIDGE_SECONDS)
-        elif self.capped:
-            _keep_at(run, seconds, FILL_SECONDS)
-
-    def fill(self, run: Callable[[], None], seconds: float) -> None:
-        """Hand a device at its limit of power calls of about ``seconds``, where it would have a pause."""
-        if self.capped and seconds < LONG_READING_SECONDS:
-            _keep_at(run, seconds, FILL_SECONDS)
+        """Hand a settled device calls of about ``seconds``, behind a reading that it is still at."""
+        if self.settled and reading_seconds < LONG_READING_SECONDS:
+            lasting = GLANCE_SECONDS if self.capped else BRIDGE_SECONDS
+            for _ in range(min(10_000, math.ceil(lasting / max(seconds, 1e-9)))):
+                run()
 
     def watch(self, read: Callable[[], float]) -> Watched:
         """Take a reading, and say what the device was like meanwhile and whether the reading counts."""
+        self.window = None
         before = self._conditions()
         seconds = read()
         self._last = self.clock()
         after = self._conditions()
+        self.capped = _is_capped(after)
         why = why_throttled(before, after, self.steady_mhz)
         if why:
             self.sleep(PAUSE_SECONDS)
             self._last = None  # and warm it up again
             self.settled = False
         return Watched(seconds, together(before, after).numbers(), THROTTLED if why else "", why)
+
+    def watch_at_limit(self, read: Callable[[], float]) -> Watched:
+        """A reading of a settled device at its limit of power: of many by ``read``, one behind the other.
+
+        Where the device has left its limit meanwhile, it is a single one, as it is taken elsewhere.
+        """
+        found: list[Window] = []
+
+        def take() -> float:
+            found.append(self._window(read))
+            return found[-1].seconds
+
+        watched = self.watch(take)
+        if not self.capped and not watched.discarded:
+            return self.watch(read)
+        limit = self.watcher.limit_watts() if self.watcher is not None else None
+        window = found[-1] if limit else replace(found[-1], watts=None)
+        self.window = window
+        known = {"as_read": window.seconds, "drawn_watts": window.watts, "limit_watts": limit}
+        context = {**watched.context, **{name: value for name, value in known.items() if value is not None}}
+        return replace(watched, seconds=window.at_limit(limit), context=context)
+
+    def _window(self, read: Callable[[], float]) -> Window:
+        """The device is at what :meth:`bridge` handed it while the counter is looked at."""
+        looks: list[Look] = []
+        times: list[float] = []
+        counts = self._joules() is not None
+        while not is_enough(looks, counts):
+            times.append(read())
+            looks.append(Look(self.clock(), self._joules() or 0.0, len(times)))
+        return window_of(looks, times)
+
+    def _joules(self) -> float | None:
+        return self.watcher.joules() if self.watcher is not None else None
 
     @property
     def asleep(self) -> bool:
@@ -248,12 +267,6 @@ class Monitor:
         return self.watcher.conditions() if self.watcher is not None else Conditions()
 
 
-def _keep_at(run: Callable[[], None], seconds: float, lasting: float) -> None:
-    """Hand a device calls of about ``seconds`` that keep it busy for ``lasting``, and do not wait."""
-    for _ in range(min(10_000, math.ceil(lasting / max(seconds, 1e-9)))):
-        run()
-
-
 def _is_capped(conditions: Conditions) -> bool:
     return "power_cap" in reasons_in(conditions.throttle_reasons)
 
@@ -263,7 +276,7 @@ def _long_enough(
 ) -> bool:
     """Whether a warm-up may end. At the limit of power it does not wait for a rest that never comes."""
     if at and _is_capped(seen[-1]):
-        kept = rule is SETTLING and _is_capped(seen[0])
-        if at[-1] >= (KEPT_SECONDS if kept else max(rule.least_seconds, SETTLING.least_seconds)):
+        least = LIMIT_SECONDS if rule is SETTLING else max(rule.least_seconds, SETTLING.least_seconds)
+        if at[-1] >= least:
             return True
     return rule.done(at, times, [conditions.sm_clock_mhz for conditions in seen])

@@ -38,6 +38,11 @@ class Nvml:
         millijoules = self._ask("nvmlDeviceGetTotalEnergyConsumption")
         return None if millijoules is None else millijoules / 1000
 
+    def limit_watts(self) -> float | None:
+        """How much the device may draw."""
+        milliwatts = self._ask("nvmlDeviceGetEnforcedPowerLimit")
+        return None if milliwatts is None else milliwatts / 1000
+
     def others(self) -> int | None:
         """How many processes have a context on the device, besides this one, which must have one.
 

@@ -93,6 +93,10 @@ class Apparatus(Protocol):
         """Memory of the device that nobody uses."""
         ...
 
+    def relocate(self, gap_bytes: int) -> None:
+        """See to it that what is allocated next lies elsewhere in memory, behind a gap of that size."""
+        ...
+
 
 class CannotCapture(Exception):  # noqa: N818 - an answer
     """This device, or this kernel, has no graphs; the text says why."""

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from autotune.measure.gpu.apparatus import find_apparatus
-from autotune.measure.gpu.monitor import SETTLING, STEPS_A_ROUND, UNSETTLED, Monitor
+from autotune.measure.gpu.monitor import SETTLING, UNSETTLED, Monitor
 from autotune.measure.gpu.nvml import open_nvml
 from autotune.measure.gpu.peaks import device_uuid, known_peaks
 from autotune.measure.gpu.tensors import (
@@ -33,8 +33,9 @@ from autotune.measure.readings import Sample
 CHECKS = 3
 """How often a kernel is run against its reference on a GPU: a missing barrier does not show every time."""
 
-FILLER_PART = 8
-"""What fills pauses may keep one in so many bytes of the memory that is free."""
+GAP_BYTES, MOST_GAPS = 2 << 20, 32
+"""In a finale tensors lie elsewhere in each round, behind up to so many pages: what is bound by memory takes up
+to a tenth longer in one process than in the next (H100), and within a process as long each time."""
 
 _DEVICE = re.compile(r"cpu|cuda(:\d+)?")
 """What a workload may call a device."""
@@ -52,8 +53,6 @@ class _Round:
     timer: Timer
     seconds: float
     """Roughly, of a call."""
-    bytes: int
-    """Of all its tensors."""
     roof: Roofline | None
     facts: dict[str, object]
     """What is to be stored with the trial."""
@@ -153,7 +152,6 @@ class DeviceObjective(KernelObjective):
         return other
 
     def _check(self, loaded: Any, rng: np.random.Generator) -> float:
-        self._fill()
         inputs = self.make_inputs(rng)
         expected = self.reference(copies(inputs))
         once = partial(self._check_once, inputs, copies(inputs), expected, self._guarded())
@@ -170,7 +168,6 @@ class DeviceObjective(KernelObjective):
         loaded: Any,
     ) -> float:
         """The error of one call on ``inputs``, which are as ``before``."""
-        self._fill()
         for output in guarded.values():
             output.poison()
         self._answer(loaded, inputs, guarded)
@@ -220,10 +217,8 @@ class DeviceObjective(KernelObjective):
         this, monitor = self._round, self.monitor
         if self.device.type == "cuda" and (fresh or monitor.asleep):
             self._warm_up(this, settle=self.final)
-        steps = STEPS_A_ROUND if self.final and monitor.capped else 1
-        watched = monitor.watch(lambda: statistics.fmean(self._read_once(this) for _ in range(steps)))
-        if steps > 1:
-            self._bridge(this)  # until another entrant has begun
+        watch = monitor.watch_at_limit if monitor.at_limit else monitor.watch
+        watched = watch(partial(self._read_once, this))
         this.times.append(watched.seconds)
         values = {"time": watched.seconds, **self._energy(this)}
         facts = {**this.facts, **self._share(this)} | ({"throttled": watched.why} if watched.why else {})
@@ -233,6 +228,11 @@ class DeviceObjective(KernelObjective):
     def warms_up(self) -> bool:
         """On a GPU: behind another entrant all the more, and for longer than caches take."""
         return bool(self.device.type == "cuda")
+
+    @property
+    def averaged(self) -> bool:
+        """At the limit of a GPU's power a reading is of a fifth of a second."""
+        return self.device.type == "cuda" and self.monitor.window is not None
 
     @property
     def unsettled(self) -> float:
@@ -252,10 +252,12 @@ class DeviceObjective(KernelObjective):
         if this is None or this.loaded is not loaded or self.monitor.settled:
             return False
         plan = this.timer.plan
-        if len(this.times) * plan.batches * plan.calls * this.seconds >= SETTLING.least_seconds:
+        if len(this.times) * plan.batches * plan.calls * this.seconds < SETTLING.least_seconds:
+            self._warm_up(this, settle=True)
+        else:
             self.monitor.settled = True
-            return False
-        self._warm_up(this, settle=True)
+            if not self.monitor.at_limit:
+                return False
         this.times.clear()
         return True
 
@@ -268,11 +270,6 @@ class DeviceObjective(KernelObjective):
 
     def _read_once(self, this: _Round) -> float:
         return this.timer.read(partial(self._bridge, this))
-
-    def _fill(self) -> None:
-        """Where the device would rest while something else is checked: some more of what was read last."""
-        if (last := self._round) is not None:
-            self.monitor.fill(last.timer.batch, last.seconds * last.timer.plan.calls)
 
     def _bridge(self, this: _Round) -> None:
         plan = this.timer.plan
@@ -305,26 +302,21 @@ class DeviceObjective(KernelObjective):
         return roofline(work, self._peaks) if work is not None and self._peaks is not None else None
 
     def _begin(self, loaded: Any, rng: np.random.Generator) -> None:
-        """Make a new round: fresh tensors, and how they are read. What was read before fills the pauses."""
-        earlier = self._round
+        """Make a new round: fresh tensors, and how they are read."""
+        self.apparatus.events.synchronise()  # the device may still be at what was to bridge a pause
+        earlier, self._round = self._round, None
         known = earlier.seconds if earlier is not None and earlier.loaded is loaded else 0.0
-        if earlier is not None and earlier.bytes > self.apparatus.free_bytes() // FILLER_PART:
-            self.apparatus.events.synchronise()  # the device may still be at what was to bridge a pause
-            self._round = None
-        del earlier  # its tensors may have to go before the new ones come
-        self._fill()
+        del earlier  # its tensors may go before the new ones come
+        if self.final:
+            self.apparatus.relocate(int(rng.integers(1, MOST_GAPS)) * GAP_BYTES)
         roof = self._roof()  # first: the probe takes much memory, and its random numbers no failed capture
         sets: list[_Set] = [(self.make_inputs(rng), self._guarded())]
-        self._fill()
         seconds = known or rough_seconds(self.apparatus, self._bind(loaded, *sets[0]))
-        self._fill()
         timer = self._timer(loaded, rng, sets, seconds)
         if not known and (launched_together := timer.read()) < 0.5 * seconds:
             seconds = launched_together  # launching one by one had taken longer than running
             timer = self._timer(loaded, rng, sets, seconds)
-        # A timer that is made waits for the device: it is no longer at what is let go of here.
-        size = sum(tensor_bytes(i) + tensor_bytes({k: g.tensor for k, g in o.items()}) for i, o in sets)
-        self._round = _Round(loaded, rng, timer, seconds, size, roof, {"timing": timer.describe()})
+        self._round = _Round(loaded, rng, timer, seconds, roof, {"timing": timer.describe()})
 
     def _timer(self, loaded: Any, rng: np.random.Generator, sets: list[_Set], seconds: float) -> Timer:
         """A timer of a kernel of about ``seconds``; adds as many sets of tensors as its plan asks for."""

@@ -69,13 +69,14 @@ def estimate(values: Sequence[float], confidence: float = 0.95) -> Estimate:
     return Estimate(median, min(low, median), max(high, median), n, error)
 
 
-def less_sure(known: Estimate, share: float, confidence: float = 0.95) -> Estimate:
+def less_sure(known: Estimate, share: float, confidence: float = 0.95, *, alone: bool = False) -> Estimate:
     """What is known where the readings may all be off together besides.
 
-    ``share`` of the value is the standard deviation of that. A single reading has no interval, and gets none.
+    ``share`` of the value is the standard deviation of that. A single reading has no interval, and gets none:
+    but for one that is off by that and no more (``alone``).
     """
     shared = share * abs(known.value)
-    if known.n < 2 or not shared or not math.isfinite(known.value):
+    if (known.n < 2 and not alone) or not shared or not math.isfinite(known.value):
         return known
     half = NormalDist().inv_cdf((1 + confidence) / 2) * shared
     low = known.value - math.hypot(known.value - known.low, half)

@@ -69,5 +69,8 @@ class FakeDevice:
     def free_bytes(self) -> int:
         return self.free
 
+    def relocate(self, gap_bytes: int) -> None:
+        return
+
     def kernel(self, name: str = "kernel", seconds: float = 5e-6) -> Callable[[], None]:
         return lambda: self.work(name, seconds)

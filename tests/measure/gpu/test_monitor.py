@@ -15,19 +15,18 @@ from autotune.measure.gpu.monitor import (
     AWAKE_SECONDS,
     BRIDGE_SECONDS,
     COLD_START,
-    FILL_SECONDS,
     FIRST_LOOK,
-    KEPT_SECONDS,
+    GLANCE_SECONDS,
+    LIMIT_SECONDS,
     LONG_READING_SECONDS,
     PAUSE_SECONDS,
     PIECES_SECONDS,
-    POWER_STEP_SECONDS,
     SETTLING,
     UNSETTLED,
-    WANDER,
     Monitor,
 )
 from autotune.measure.gpu.nvml import open_device
+from autotune.measure.gpu.power_limit import CORRECTED_ERROR, UNCORRECTED_ERROR
 
 GOOD = Conditions(1980, 2619, 60, 500.0, 0)
 
@@ -76,6 +75,9 @@ class Scripted:
     def joules(self) -> float | None:
         return 500 * (self.now // 0.1 * 0.1) if self.counts else None
 
+    def limit_watts(self) -> float | None:
+        return 500.0
+
     def others(self) -> int | None:
         return 2
 
@@ -120,14 +122,14 @@ def test_a_settled_device_has_no_pause_behind_a_short_reading() -> None:
     assert device.ran == ran
 
 
-def test_at_the_limit_of_power_readings_lie_further_apart() -> None:
-    """The clock is set anew between them."""
+def test_at_the_limit_of_power_what_bridges_readings_is_shorter() -> None:
+    """Since the counter of energy is looked at as often."""
     device = Scripted(replace(GOOD, throttle_reasons=REASONS["power_cap"]))
     monitor = monitor_of(device)
     monitor.warm_up(device.run, device, 1e-3)
     ran = device.ran
     monitor.bridge(device.run, 1e-3, 2e-3)
-    assert device.ran == ran + round(POWER_STEP_SECONDS / 1e-3)
+    assert device.ran == ran + math.ceil(GLANCE_SECONDS / 1e-3)
 
 
 def test_at_the_limit_of_power_nobody_waits_for_a_steady_clock() -> None:
@@ -139,36 +141,11 @@ def test_at_the_limit_of_power_nobody_waits_for_a_steady_clock() -> None:
     monitor.warm_up(device.run, device, 1e-3)
     start = device.now
     monitor.warm_up(device.run, device, 1e-3)
-    assert KEPT_SECONDS <= device.now - start < KEPT_SECONDS + 3 * PIECES_SECONDS
+    assert LIMIT_SECONDS <= device.now - start < LIMIT_SECONDS + 3 * PIECES_SECONDS
     device.state = GOOD
     start = device.now
     monitor.warm_up(device.run, device, 1e-3)
     assert device.now - start >= SETTLING.most_seconds
-
-
-def test_a_device_that_comes_to_its_limit_only_now_is_settled_for_longer() -> None:
-    device = Scripted()
-    monitor = monitor_of(device)
-    monitor.warm_up(device.run, device, 1e-3)
-    device.looks = lambda: setattr(device, "state", replace(GOOD, throttle_reasons=next(reasons)))
-    reasons = itertools.chain([0, 0], itertools.repeat(REASONS["power_cap"]))
-    start = device.now
-    monitor.warm_up(device.run, device, 1e-3)
-    assert SETTLING.least_seconds <= device.now - start < SETTLING.least_seconds + 3 * PIECES_SECONDS
-
-
-def test_only_a_device_at_its_limit_of_power_is_kept_there_while_something_else_is_checked() -> None:
-    device = Scripted()
-    monitor = monitor_of(device)
-    for reasons, filled in ((0, 0.0), (REASONS["power_cap"], FILL_SECONDS)):
-        device.state = replace(GOOD, throttle_reasons=reasons)
-        monitor.warm_up(device.run, device, 1e-3, settle=False)
-        ran = device.ran
-        monitor.fill(device.run, 1e-3)
-        assert device.ran - ran == math.ceil(filled / 1e-3)
-    ran = device.ran
-    monitor.fill(device.run, 2 * LONG_READING_SECONDS)
-    assert device.ran == ran
 
 
 def test_readings_may_be_off_together_before_the_device_has_settled_and_at_the_limit_of_power() -> None:
@@ -180,7 +157,53 @@ def test_readings_may_be_off_together_before_the_device_has_settled_and_at_the_l
     assert monitor.shared_error == UNSETTLED / 2
     device.state = replace(GOOD, throttle_reasons=REASONS["power_cap"])
     monitor.warm_up(device.run, device, 1e-3)
-    assert monitor.shared_error == WANDER
+    assert monitor.shared_error == UNCORRECTED_ERROR
+
+
+def read(device: Scripted) -> Callable[[], float]:
+    """A reading of four milliseconds."""
+
+    def take() -> float:
+        for _ in range(4):
+            device.run()
+        return 1e-3
+
+    return take
+
+
+def test_at_the_limit_of_power_a_reading_is_made_up_for_what_was_drawn() -> None:
+    device = Scripted(replace(GOOD, throttle_reasons=REASONS["power_cap"]))
+    monitor = monitor_of(device)
+    monitor.warm_up(device.run, device, 1e-3)
+    assert monitor.at_limit and monitor.window is None
+    device.joules = lambda: 550 * (device.now // 0.1 * 0.1)  # type: ignore[method-assign]
+    watched = monitor.watch_at_limit(read(device))
+    assert watched.context["as_read"] == 1e-3 and watched.context["limit_watts"] == 500
+    assert watched.context["drawn_watts"] == pytest.approx(550, rel=0.05)
+    assert watched.seconds == pytest.approx(1e-3 * 1.1**0.45, rel=0.03)
+    assert monitor.shared_error == CORRECTED_ERROR
+
+
+def test_a_device_that_has_left_its_limit_meanwhile_is_read_as_everywhere_else() -> None:
+    device = Scripted(replace(GOOD, throttle_reasons=REASONS["power_cap"]))
+    monitor = monitor_of(device)
+    monitor.warm_up(device.run, device, 1e-3)
+    device.state = GOOD
+    watched = monitor.watch_at_limit(read(device))
+    assert watched.seconds == 1e-3 and "as_read" not in watched.context
+    assert monitor.window is None and not monitor.at_limit and monitor.shared_error == 0
+
+
+@pytest.mark.parametrize("missing", ["counter", "limit"])
+def test_where_the_counter_or_the_limit_is_not_known_a_reading_stays_as_it_was(missing: str) -> None:
+    device = Scripted(replace(GOOD, throttle_reasons=REASONS["power_cap"]), counts=missing != "counter")
+    if missing == "limit":
+        device.limit_watts = lambda: None  # type: ignore[method-assign]
+    monitor = monitor_of(device)
+    monitor.warm_up(device.run, device, 1e-3)
+    watched = monitor.watch_at_limit(read(device))
+    assert watched.seconds == 1e-3 and "drawn_watts" not in watched.context
+    assert monitor.window is not None and monitor.shared_error == UNCORRECTED_ERROR
 
 
 def test_a_device_that_settles_has_no_pause_while_the_host_looks_at_it() -> None:

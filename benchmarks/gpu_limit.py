@@ -1,0 +1,299 @@
+"""What a GPU does at its limit of power, and how well a time is known there.
+
+    python -m benchmarks.gpu_limit --out /tmp/limit.md
+    python -m benchmarks.gpu_limit --record results/h200/limit/trace.json.gz --minutes 1.5
+
+A trace has the times of kernels that draw more than the device may, launch by launch, behind no pause and
+behind several, and the counter of energy. The table tells how far the times of windows of a fifth of a second
+differ, as they were read and with what was drawn made up for, by the code that measures
+(:mod:`autotune.measure.gpu.power_limit`), and how a time swings behind a pause. ``off`` is held against what
+the kernel takes in a long run.
+
+``--record`` needs a GPU, and ends with 2 where there is none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import bisect
+import gzip
+import itertools
+import json
+import math
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from autotune.measure.gpu import power_limit
+from autotune.measure.gpu.energy import Look
+from autotune.measure.gpu.monitor import LIMIT_SECONDS
+from autotune.measure.gpu.prospects import REQUIRED, prospects
+from autotune.measure.kernels.device_objective import DeviceObjective
+from autotune.measure.load import load_objective
+from autotune.measure.objective import Context
+from autotune.measure.runner import Runner
+from autotune.space.configuration import Value
+from autotune.space.reading.reader import read_spec
+from benchmarks.gpu_search import SPACES, facts
+
+TRACE = Path(__file__).parents[1] / "results" / "h100" / "limit" / "trace.json.gz"
+
+LONG_RUN = "3 ms of rest, 3 s each"
+"""Behind which pause a kernel's time in the long run is taken from."""
+
+SWING_SECONDS = (0.01, 0.03, 0.07, 0.11, 0.15, 0.19, 0.23)
+"""When, behind its beginning, a kernel's time is looked at to see the clock swing."""
+
+EXPONENTS = (0.0, 0.35, 0.4, 0.45, 0.5, 0.55)
+
+_WIDE: Mapping[str, Value] = {"block_m": 128, "block_n": 256, "split_k": 1, "warps": 8}
+PRODUCTS: Mapping[str, Mapping[str, Value] | None] = {
+    "128 x 256 x 64, group 8, 3 stages": {**_WIDE, "block_k": 64, "group": 8, "stages": 3},
+    "128 x 256 x 64, group 16, 3 stages": {**_WIDE, "block_k": 64, "group": 16, "stages": 3},
+    "128 x 256 x 32, group 4, 5 stages": {**_WIDE, "block_k": 32, "group": 4, "stages": 5},
+    "torch.matmul": None,
+}
+
+PIECE_SECONDS = 2e-3
+"""Between two marks of a trace."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A kernel that ran on and on for some while."""
+
+    before: str
+    product: str
+    at: Sequence[float]
+    """When each piece had ended, on the clock of the counter. Seconds."""
+    times: Sequence[float]
+    """Of a call, by piece. Seconds."""
+    counter: Sequence[tuple[float, float]]
+    """When it stepped, and to how many joules."""
+
+    def soon(self, behind: float) -> float:
+        """What a call takes about so many seconds behind the beginning; NaN where it had ended."""
+        until = self.at[0] - self.times[0] + behind
+        near = [t for at, t in zip(self.at, self.times, strict=True) if abs(at - until) <= 0.01]
+        return statistics.fmean(near) if near else math.nan
+
+    def windows(self, lasting: float = 0.5) -> Iterator[power_limit.Window]:
+        """One window each half of a second, as a trial would take it."""
+        began = self.at[0] - self.times[0]
+        for start in np.arange(0.0, self.at[-1] - began - 0.2, lasting):
+            until = began + start + LIMIT_SECONDS
+            looks: list[Look] = []
+            times: list[float] = []
+            for at, seconds in zip(self.at, self.times, strict=True):
+                if at < until:
+                    continue
+                times.append(seconds)
+                looks.append(Look(at, self._joules(at), len(times)))
+                if power_limit.is_enough(looks, counts=True):
+                    window = power_limit.window_of(looks, times)
+                    if window.watts is not None:
+                        yield window
+                    break
+
+    def _joules(self, at: float) -> float:
+        step = bisect.bisect_right(self.counter, (at, math.inf)) - 1
+        return self.counter[step][1] if step >= 0 else 0.0
+
+
+def runs_of(trace: Mapping[str, Any]) -> list[Run]:
+    """All runs of a trace."""
+    found = []
+    for recording in trace["recordings"]:
+        counter = [(at, joules) for at, joules in recording["counter"]]
+        for run in recording["runs"]:
+            times = np.array(run["microseconds"]) * 1e-6
+            at = run["began"] + np.cumsum(times * run["calls"])
+            product = trace["products"][run["product"]]
+            found.append(Run(run["before"], product, at.tolist(), times.tolist(), counter))
+    return found
+
+
+def tables(trace: Mapping[str, Any]) -> list[str]:
+    """By what was before, and by exponent."""
+    runs, limit = runs_of(trace), trace["limit_watts"]
+    steady = {
+        product: statistics.fmean(t for run in own if run.before == LONG_RUN for t in run.times)
+        for product in trace["products"].values()
+        if (own := [run for run in runs if run.product == product])
+    }
+    lines = [
+        "| before | windows | as read: off | differ by | made up for: off | differ by |",
+        "|---|---|---|---|---|---|",
+    ]
+    windows: dict[str, list[tuple[str, power_limit.Window]]] = {}
+    for run in runs:
+        windows.setdefault(run.before, []).extend((run.product, window) for window in run.windows())
+    for before, found in windows.items():
+        if len(found) > 4:
+            cells = [_off([w.seconds / steady[p] for p, w in found])]
+            cells.append(_off([w.at_limit(limit) / steady[p] for p, w in found]))
+            lines.append(f"| {before} | {len(found)} | {' | '.join(cells)} |")
+    lines += ["", f"| before | {' | '.join(f'{at * 1e3:g} ms' for at in SWING_SECONDS)} |"]
+    lines += [f"|---|{'---|' * len(SWING_SECONDS)}"]
+    for before in windows:
+        own_runs = [run for run in runs if run.before == before]
+        swing = [_mean_off([run.soon(at) / steady[run.product] for run in own_runs]) for at in SWING_SECONDS]
+        lines.append(f"| {before} | {' | '.join(swing)} |")
+    everything = [one for found in windows.values() for one in found]
+    lines += ["", "| exponent | times differ by |", "|---|---|"]
+    for exponent in EXPONENTS:
+        ratios = [w.seconds * (w.watts / limit) ** exponent / steady[p] for p, w in everything if w.watts]
+        lines.append(f"| {exponent:g} | {np.std(np.log(ratios), ddof=1):.2%} |")
+    lines += ["", "| kernel | in the long run | its own exponent |", "|---|---|---|"]
+    for product, seconds in steady.items():
+        own_windows = [w for p, w in everything if p == product and w.watts]
+        drawn = [math.log(w.watts / limit) for w in own_windows if w.watts]
+        slope = np.polyfit(drawn, [math.log(w.seconds) for w in own_windows], 1)[0]
+        lines.append(f"| {product} | {seconds * 1e6:.1f} µs | {-slope:.2f} |")
+    return lines
+
+
+def _mean_off(ratios: Sequence[float]) -> str:
+    known = [ratio for ratio in ratios if math.isfinite(ratio)]
+    return f"{np.log(known).mean():+.1%}" if known else ""
+
+
+def _off(ratios: Sequence[float]) -> str:
+    logs = np.log(ratios)
+    return f"{logs.mean():+.2%} | {logs.std(ddof=1):.2%}"
+
+
+# -- on a GPU ----------------------------------------------------------------------------------
+
+
+def record(seconds: float) -> dict[str, Any]:
+    """A trace of about so many seconds, once the device no longer swings from its start."""
+    names = dict(zip("ABCDEFGH", PRODUCTS, strict=False))
+    with tempfile.TemporaryDirectory(prefix="autotune-limit-") as folder:
+        recorder = _Recorder(Path(folder))
+        for name in names:
+            recorder.run(name, 3.0, "cold, 3 s each", rest=3e-3)
+        for name in names:
+            recorder.run(name, 3.0, LONG_RUN, rest=3e-3)
+        until, rng = time.perf_counter() + seconds - 24.0, random.Random(0)
+        for rest in itertools.cycle((0.0, 1e-3, 5e-3, 30e-3, 0.6)):
+            before = f"{rest * 1e3:g} ms of rest, half a second each"
+            for name in rng.sample(list(names), len(names)):
+                recorder.run(name, 0.5, before, rest)
+                if time.perf_counter() > until:
+                    return recorder.trace(names)
+    raise AssertionError("a cycle has no end")
+
+
+class _Recorder:
+    """Runs kernels and keeps the times of pieces, and when the counter stepped."""
+
+    def __init__(self, folder: Path) -> None:
+        import torch
+
+        spec = read_spec(SPACES / "triton-gemm.yaml", device=facts())
+        context = Context(spec.workload, facts(), folder, 0, None, spec.space.ruled)
+        objective = load_objective(spec.objective, context, spec.metrics)
+        assert isinstance(objective, DeviceObjective)
+        self._objective = objective
+        self._event: Any = partial(torch.cuda.Event, enable_timing=True)
+        runner = Runner(objective, spec.metrics, spec.measure)
+        runner.stand_by(final=False)
+        self._timers = []
+        baseline = next(one for one in objective.baselines() if one.name == "torch")
+        for knobs in PRODUCTS.values():
+            if knobs is None:
+                loaded = objective.load_baseline(baseline)
+            else:
+                configuration = spec.space.configuration(
+                    {**spec.space.default(), "loads": "pointers", **knobs}
+                )
+                loaded = objective.load(runner.prepare(configuration)[1])
+            objective.measure(loaded, np.random.default_rng(1))
+            assert objective._round is not None
+            self._timers.append((objective._round.timer, objective._round.seconds))
+        self._runs: list[dict[str, Any]] = []
+        self._counter: list[tuple[float, float]] = []
+
+    def run(self, name: str, seconds: float, before: str, rest: float) -> None:
+        """So many seconds of one kernel, behind a rest of the device."""
+        timer, each = self._timers[ord(name) - ord("A")]
+        batches = max(1, round(PIECE_SECONDS / (each * timer.plan.calls)))
+        self._objective.apparatus.events.synchronise()
+        time.sleep(rest)
+        began = time.perf_counter()
+        marks = [self._event()]
+        marks[0].record()
+        while time.perf_counter() - began < seconds:
+            for _ in range(batches):
+                timer.batch()
+            marks.append(self._event())
+            marks[-1].record()
+            if len(marks) > 4:
+                marks[-4].synchronize()  # the device has some milliseconds of work ahead
+            self._look()
+        marks[-1].synchronize()
+        calls = batches * timer.plan.calls
+        times = [a.elapsed_time(b) * 1e3 / calls for a, b in itertools.pairwise(marks)]
+        self._runs.append(
+            {
+                "before": before,
+                "product": name,
+                "began": round(began, 5),
+                "calls": calls,
+                "microseconds": [round(t, 1) for t in times],
+            }
+        )
+
+    def _look(self) -> None:
+        watcher = self._objective.monitor.watcher
+        joules = watcher.joules() if watcher is not None else None
+        if joules is not None and (not self._counter or joules != self._counter[-1][1]):
+            self._counter.append((round(time.perf_counter(), 5), round(joules, 3)))
+
+    def trace(self, names: Mapping[str, str]) -> dict[str, Any]:
+        watcher = self._objective.monitor.watcher
+        return {
+            "device": str(facts().get("name", "")),
+            "limit_watts": watcher.limit_watts() if watcher is not None else None,
+            "recorded": time.strftime("%Y-%m-%d"),
+            "products": dict(names),
+            "recordings": [{"runs": self._runs, "counter": self._counter}],
+        }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--trace", type=Path, default=TRACE)
+    parser.add_argument("--out", type=Path, help="where the tables are written as well")
+    parser.add_argument("--record", type=Path, help="make a trace on this GPU, and tell of that")
+    parser.add_argument("--minutes", type=float, default=1.5)
+    options = parser.parse_args()
+    if options.record:
+        missing = [one for one in prospects() if one.name in REQUIRED and not one.available]
+        for one in missing:
+            print(f"this needs a GPU; missing here: {one.name}: {one.detail}; {one.remedy}", file=sys.stderr)
+        if missing:
+            return 2
+        options.record.parent.mkdir(parents=True, exist_ok=True)
+        made = json.dumps(record(60.0 * options.minutes), separators=(",", ":")).encode()
+        options.record.write_bytes(gzip.compress(made, 9, mtime=0))
+    trace = json.loads(gzip.decompress((options.record or options.trace).read_bytes()))
+    text = "\n".join([f"{trace['device']}, recorded {trace['recorded']}.", "", *tables(trace), ""])
+    print(text)
+    if options.out:
+        options.out.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
