@@ -34,8 +34,8 @@ CHECKS = 3
 """How often a kernel is run against its reference on a GPU: a missing barrier does not show every time."""
 
 GAP_BYTES, MOST_GAPS = 2 << 20, 32
-"""In a finale tensors lie elsewhere in each round, behind up to so many pages: what is bound by memory takes up
-to a tenth longer in one process than in the next (H100), and within a process as long each time."""
+"""In a finale tensors lie elsewhere in each round, behind up to so many pages: what is bound by memory takes
+up to a tenth longer in one process than in the next (H100), and within a process as long each time."""
 
 _DEVICE = re.compile(r"cpu|cuda(:\d+)?")
 """What a workload may call a device."""
