@@ -10,6 +10,7 @@ import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from benchmarks import (
     gpu_gemm,
     gpu_kernels,
     gpu_limit,
+    gpu_placement,
     gpu_planted,
     gpu_plots,
     gpu_repeat,
@@ -409,12 +411,23 @@ def test_the_recorded_limit_of_power_is_made_up_for(tmp_path: Path) -> None:
 
 
 @no_gpu
-def test_a_trace_is_not_recorded_without_a_gpu(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("module", [gpu_limit, gpu_placement])
+def test_nothing_is_recorded_without_a_gpu(
+    module: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["gpu_limit", "--record", str(tmp_path / "trace.json.gz")])
-    assert gpu_limit.main() == 2 and DRIVER in capsys.readouterr().err
+    out = "--record" if module is gpu_limit else "--out"
+    monkeypatch.setattr(sys, "argv", [module.__name__, out, str(tmp_path / "found")])
+    assert module.main() == 2 and DRIVER in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_what_is_moved_is_feasible_and_its_table_says_what_differs() -> None:
+    found = read_spec(SPACES / "triton-gemm.yaml", device=device_facts("h100"), workload=gpu_placement.SKINNY)
+    for knobs in gpu_placement.PRODUCTS.values():
+        assert found.space.configuration({**found.space.default(), **knobs}) in found.space
+    readings = [{"one": {"stayed": [level] * 3, "moved": [1e-4, 1.1e-4, 1.1e-4]}} for level in (1e-4, 1.1e-4)]
+    stayed, moved = gpu_placement.table(readings)[2:]
+    assert stayed.endswith("| 10.0% | 0.0% |") and moved.endswith("| 0.0% | 10.0% |")
 
 
 # -- with PyTorch ------------------------------------------------------------------------------
