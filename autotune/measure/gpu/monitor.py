@@ -203,7 +203,7 @@ class Monitor:
         if not self.capped and not watched.discarded:
             return self.watch(read)
         limit = self.watcher.limit_watts() if self.watcher is not None else None
-        window = found[-1] if limit else replace(found[-1], watts=None)
+        window = found[-1].held_against(limit)
         self.window = window
         known = {"as_read": window.seconds, "drawn_watts": window.watts, "limit_watts": limit}
         context = {**watched.context, **{name: value for name, value in known.items() if value is not None}}

@@ -39,6 +39,10 @@ UNKNOWN_SECONDS = 0.2
 SELDOM_SECONDS = 10e-3
 """Where the counter is looked at less often, as a kernel takes so long, it is not known when it stepped."""
 
+LEAST_DRAWN, MOST_DRAWN = 0.9, 1.3
+"""Of what is allowed: such windows are made up for. On an H100 it was 0.95 to 1.14. Where less is drawn it is
+not that limit that holds the clock back, whatever reason the driver names."""
+
 CORRECTED_ERROR, UNCORRECTED_ERROR = 0.006, 0.02
 """How far the time of a window is off then: standard deviations (H100, as above). More readings of the same
 trial hardly help: what remains is by kernel, or by temperature."""
@@ -52,6 +56,11 @@ class Window:
     """A call, as read."""
     watts: float | None
     """Drawn meanwhile; ``None``: not known well enough."""
+
+    def held_against(self, limit: float | None) -> Window:
+        """The same, without :attr:`watts` where they do not say how far it is from so many at its limit."""
+        known = limit and self.watts and LEAST_DRAWN <= self.watts / limit <= MOST_DRAWN
+        return self if known else Window(self.seconds, None)
 
     def at_limit(self, watts: float | None) -> float:
         """Seconds of a call that draws so many ``watts``; as read where either is unknown."""

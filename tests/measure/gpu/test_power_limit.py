@@ -68,3 +68,23 @@ def test_who_drew_more_than_allowed_takes_longer_at_the_limit(
     found = Window(seconds, drawn).at_limit(allowed)
     assert found == pytest.approx(seconds * (drawn / allowed) ** EXPONENT)
     assert Window(seconds, None).at_limit(allowed) == Window(seconds, drawn).at_limit(None) == seconds
+
+
+@pytest.mark.parametrize(
+    ("drawn", "limit", "known"),
+    [
+        (700, 700, True),
+        (640, 700, True),
+        (800, 700, True),
+        (600, 700, False),
+        (1000, 700, False),
+        (-700, 700, False),
+        (700, None, False),
+        (700, 0, False),
+        (None, 700, False),
+    ],
+)
+def test_what_is_far_from_the_limit_tells_nothing_of_it(
+    drawn: float | None, limit: float | None, known: bool
+) -> None:
+    assert Window(1e-3, drawn).held_against(limit) == Window(1e-3, drawn if known else None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from autotune.measure.gpu import monitor, power_limit, timing
+from autotune.measure.gpu.conditions import REASONS
 from autotune.measure.gpu.power_limit import CORRECTED_ERROR, EXPONENT, UNCORRECTED_ERROR
 from autotune.measure.kernels import device_objective
 from autotune.measure.kernels.device_objective import DeviceObjective
@@ -174,6 +176,20 @@ def test_without_a_counter_it_is_known_less_well(trials: Trials) -> None:
     known, steady = outcome.metrics["time"], PowerLimitedGpu().steady_seconds(HUNGRY)
     assert len(counted(outcome)) == 1 and known.low < steady < known.high
     assert known.high / known.value - 1 == pytest.approx(1.96 * UNCORRECTED_ERROR, rel=0.01)
+
+
+def test_a_device_that_always_says_it_is_at_its_limit_is_believed_where_it_draws_as_much(
+    trials: Trials, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a kernel that draws half of it would be taken for a quarter faster than it is."""
+    states = PowerLimitedGpu.conditions
+    capped = REASONS["power_cap"]
+    monkeypatch.setattr(
+        PowerLimitedGpu, "conditions", lambda gpu: replace(states(gpu), throttle_reasons=capped)
+    )
+    for work in (HUNGRY, FRUGAL, Work(200e-6, 350.0)):
+        steady = PowerLimitedGpu().steady_seconds(work)
+        assert trials.take(work).metrics["time"].value == pytest.approx(steady, rel=0.012)
 
 
 def test_with_pauses_between_readings_the_hungry_one_would_win(
