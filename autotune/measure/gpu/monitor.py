@@ -112,7 +112,7 @@ class Monitor:
     capped: bool = field(default=False, init=False)
     """Whether power was at its limit behind the last warm-up or reading."""
     window: Window | None = field(default=None, init=False)
-    """What the last reading is of, if it was taken at the limit of power."""
+    """What the last reading is of, if it was taken at the limit of power and counts."""
     _last: float | None = field(default=None, init=False)
     """When the device was last busy."""
 
@@ -204,7 +204,7 @@ class Monitor:
             return self.watch(read)
         limit = self.watcher.limit_watts() if self.watcher is not None else None
         window = found[-1].held_against(limit)
-        self.window = window
+        self.window = None if watched.discarded else window
         known = {"as_read": window.seconds, "drawn_watts": window.watts, "limit_watts": limit}
         context = {**watched.context, **{name: value for name, value in known.items() if value is not None}}
         return replace(watched, seconds=window.at_limit(limit), context=context)
@@ -213,10 +213,13 @@ class Monitor:
         """The device is at what :meth:`bridge` handed it while the counter is looked at."""
         looks: list[Look] = []
         times: list[float] = []
-        counts = self._joules() is not None
+        joules = self._joules()
+        counts = joules is not None
         while not is_enough(looks, counts):
             times.append(read())
-            looks.append(Look(self.clock(), self._joules() or 0.0, len(times)))
+            at, seen = self.clock(), self._joules()
+            joules = joules if seen is None else seen  # where it cannot be asked it has not stepped
+            looks.append(Look(at, joules or 0.0, len(times)))
         return window_of(looks, times)
 
     def _joules(self) -> float | None:

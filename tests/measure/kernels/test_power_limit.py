@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from autotune.measure.gpu import monitor, power_limit, timing
-from autotune.measure.gpu.conditions import REASONS
+from autotune.measure.gpu.conditions import REASONS, Conditions
 from autotune.measure.gpu.power_limit import CORRECTED_ERROR, EXPONENT, UNCORRECTED_ERROR
 from autotune.measure.kernels import device_objective
 from autotune.measure.kernels.device_objective import DeviceObjective
@@ -190,6 +191,25 @@ def test_a_device_that_always_says_it_is_at_its_limit_is_believed_where_it_draws
     for work in (HUNGRY, FRUGAL, Work(200e-6, 350.0)):
         steady = PowerLimitedGpu().steady_seconds(work)
         assert trials.take(work).metrics["time"].value == pytest.approx(steady, rel=0.012)
+
+
+def test_a_window_that_is_discarded_is_not_what_a_trial_ends_with(
+    trials: Trials, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind readings that count, taken before the limit acted."""
+    trials.take(FRUGAL)
+    real, asked = PowerLimitedGpu.conditions, itertools.count(1)
+
+    def scripted(gpu: PowerLimitedGpu) -> Conditions:
+        state, look = real(gpu), next(asked)
+        if look < 42:
+            return replace(state, throttle_reasons=0)
+        return replace(state, throttle_reasons=REASONS["thermal"]) if look == 44 else state
+
+    monkeypatch.setattr(PowerLimitedGpu, "conditions", scripted)
+    outcome = trials.take(HUNGRY)
+    assert [r.discarded for r in outcome.readings if r.metric == "time"].count("throttled") == 1
+    assert outcome.facts["shared_error"] == {"time": CORRECTED_ERROR}
 
 
 def test_with_pauses_between_readings_the_hungry_one_would_win(
