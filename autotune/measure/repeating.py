@@ -94,7 +94,7 @@ class Repetition:
 
         ``paid``: seconds that the trial has cost before.
         """
-        began = monotonic()
+        began, first, averaged = monotonic(), len(trial.readings), False
         decision: Decision | None = None
         if trial.values(self._goal.name):  # a warm-up that counts
             began -= meter.clock.last_seconds
@@ -106,12 +106,17 @@ class Repetition:
             )
 
         def take_one(incumbent: Estimate | None) -> Decision | None:
+            nonlocal averaged
+            before = len(trial.readings)
             self._objective.worth_seconds = self._worth_seconds(incumbent)
             try:
                 sample = meter.take(loaded, rng)
             finally:
                 self._objective.worth_seconds = math.inf
             trial.keep(sample, meter.clock.at)
+            if self._objective.averaged and not averaged:
+                averaged = True
+                trial.set_aside(first, UNSETTLED, before)  # of before it came to where readings are averaged
             return _overlong(sample.values[self._goal.name]) if sample.cut_off else known_enough(incumbent)
 
         if self._objective.unsettled:

@@ -155,6 +155,14 @@ def test_a_long_one_at_the_limit_is_settled_by_its_first_readings_which_do_not_c
     assert counted(outcome) == [pytest.approx(steady, rel=2 * UNCORRECTED_ERROR)]
 
 
+def test_what_comes_to_the_limit_late_is_as_it_is_there(trials: Trials) -> None:
+    """It draws so little more than it may that its first readings, once it has settled, are of before."""
+    late = Work(200e-6, 740.0)
+    trials.take(FRUGAL)
+    outcome = trials.take(late)
+    assert counted(outcome) == [pytest.approx(PowerLimitedGpu().steady_seconds(late), rel=0.006)]
+
+
 def test_as_many_are_read_as_the_space_file_asks_for(trials: Trials) -> None:
     trials.runner = Runner(trials.runner.objective, METRICS, MeasureSettings(min_readings=3))
     assert len(counted(trials.take(HUNGRY))) >= 3
