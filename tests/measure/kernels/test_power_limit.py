@@ -155,6 +155,22 @@ def test_a_long_one_at_the_limit_is_settled_by_its_first_readings_which_do_not_c
     assert counted(outcome) == [pytest.approx(steady, rel=2 * UNCORRECTED_ERROR)]
 
 
+def test_one_whose_readings_are_longer_than_the_clock_swings_is_read_as_everywhere_else(
+    trials: Trials, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Since each reading is long enough by itself: none is made of several, or thrown away to settle."""
+    monkeypatch.setattr(PowerLimitedGpu, "utilisation", lambda gpu: 90)
+    long = Work(1.0, 923.0)
+    trials.take(FRUGAL)
+    trials.best = Estimate(1.1, 1.1, 1.1, 3)
+    outcome = trials.take(long)
+    readings = [r for r in outcome.readings if r.metric == "time" and r.discarded != "warm-up"]
+    assert len(readings) == len(counted(outcome)) <= 5
+    assert not any("as_read" in r.context for r in readings)
+    steady = PowerLimitedGpu().steady_seconds(long)
+    assert counted(outcome) == pytest.approx([steady] * len(readings), rel=UNCORRECTED_ERROR)
+
+
 def test_what_comes_to_the_limit_late_is_as_it_is_there(trials: Trials) -> None:
     """It draws so little more than it may that its first readings, once it has settled, are of before."""
     late = Work(200e-6, 740.0)
