@@ -18,7 +18,7 @@ from autotune.measure.gpu.conditions import (
 )
 from autotune.measure.gpu.energy import PIECE_SECONDS, Energy, Look, energy_per_run, enough
 from autotune.measure.gpu.events import EventSource
-from autotune.measure.gpu.power_limit import CORRECTED_ERROR, UNCORRECTED_ERROR, Window, is_enough, window_of
+from autotune.measure.gpu.power_limit import UNCORRECTED_ERROR, Window, is_enough, window_of
 
 PIECES_SECONDS = 10e-3
 """A warm-up is timed in pieces of about so long."""
@@ -158,7 +158,7 @@ class Monitor:
         if not self.settled:
             return UNSETTLED / 2
         if self.window is not None:
-            return UNCORRECTED_ERROR if self.window.watts is None else CORRECTED_ERROR
+            return self.window.error
         return UNCORRECTED_ERROR if self.capped else 0.0
 
     @property

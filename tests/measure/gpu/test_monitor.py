@@ -186,7 +186,7 @@ def test_at_the_limit_of_power_a_reading_is_made_up_for_what_was_drawn() -> None
     assert watched.context["as_read"] == 1e-3 and watched.context["limit_watts"] == 500
     assert watched.context["drawn_watts"] == pytest.approx(550, rel=0.05)
     assert watched.seconds == pytest.approx(1e-3 * 1.1**0.45, rel=0.03)
-    assert monitor.shared_error == CORRECTED_ERROR
+    assert CORRECTED_ERROR < monitor.shared_error < 2 * CORRECTED_ERROR
 
 
 def test_a_device_that_has_left_its_limit_meanwhile_is_read_as_everywhere_else() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pytest
@@ -10,9 +11,11 @@ from hypothesis import strategies as st
 
 from autotune.measure.gpu.energy import Look
 from autotune.measure.gpu.power_limit import (
+    CORRECTED_ERROR,
     EXPONENT,
     LEAST_SECONDS,
     MOST_SECONDS,
+    UNCORRECTED_ERROR,
     UNKNOWN_SECONDS,
     Window,
     is_enough,
@@ -45,6 +48,12 @@ def test_where_it_stepped_or_was_looked_at_too_seldom_all_readings_count(
 ) -> None:
     seen, times = looks(until, each, counter)
     assert window_of(seen, times) == Window(sum(times) / len(times), None)
+
+
+def test_how_well_that_is_known_hangs_on_how_often_the_counter_was_looked_at() -> None:
+    seldom, often = (window_of(*looks(0.39, each)) for each in (8e-3, 2e-3))
+    assert seldom.uncertain == pytest.approx(8e-3 / math.sqrt(6) / 0.2, rel=0.1) and seldom.watts
+    assert CORRECTED_ERROR < often.error < seldom.error < UNCORRECTED_ERROR == Window(1.0, None).error
 
 
 def first_enough(counts: bool, looks: Callable[[float], list[Look]]) -> float:
