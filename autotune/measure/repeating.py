@@ -197,7 +197,7 @@ class Repetition:
         if not values:
             trial.must_go_on(late)
             return None
-        if self._objective.averaged and self._settings.min_readings is None:
+        if self._objective.averaged and len(values) >= (self._settings.min_readings or 1):
             return Decision(
                 Verdict.PRECISE, f"known to {COMMON * self._objective.shared_error:.2%} as it was read"
             )
