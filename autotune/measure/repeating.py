@@ -94,7 +94,7 @@ class Repetition:
 
         ``paid``: seconds that the trial has cost before.
         """
-        began, first, averaged = monotonic(), len(trial.readings), False
+        began, first, averaged = monotonic(), self._first_that_counts(trial), False
         decision: Decision | None = None
         if trial.values(self._goal.name):  # a warm-up that counts
             began -= meter.clock.last_seconds
@@ -121,7 +121,7 @@ class Repetition:
 
         if self._objective.unsettled:
             # Where its readings count, they may be enough now that it has settled.
-            decision = self._first_look(trial, loaded, incumbent, take_one) or known_enough(incumbent)
+            decision = self._first_look(trial, loaded, first, incumbent, take_one) or known_enough(incumbent)
         elif trial.values(self._goal.name):
             decision = known_enough(incumbent)
         while decision is None:
@@ -130,6 +130,11 @@ class Repetition:
         if noisy or decision.verdict is Verdict.STEADY:
             self._steadiness.note(len(trial.values(self._goal.name)), noisy)
         return decision
+
+    def _first_that_counts(self, trial: Trial) -> int:
+        """A warm-up that does, or the one that is next. What the check has read is another matter."""
+        own = (i for i, r in enumerate(trial.readings) if r.metric not in trial.checked and not r.discarded)
+        return next(own, len(trial.readings))
 
     def _is_noisy(self, trial: Trial) -> bool:
         """Whether its readings differ, in any metric."""
@@ -156,12 +161,15 @@ class Repetition:
         self,
         trial: Trial,
         loaded: Any,
+        first: int,
         incumbent: Estimate | None,
         read: Callable[[Estimate | None], Decision | None],
     ) -> Decision | None:
-        """Why it is not to be settled: far worse than the incumbent, say. ``None``: it was."""
+        """Why it is not to be settled: far worse than the incumbent, say. ``None``: it was.
+
+        Its readings from the ``first`` on do not count then.
+        """
         decision: Decision | None = None
-        first = len(trial.readings)
         asked = incumbent if self._rule.reject else None
         doubtful = asked.off_by(self._objective.unsettled) if asked is not None else None
         for _ in range(min(FIRST_LOOK, self._settings.max_readings) if doubtful is not None else 0):

@@ -189,6 +189,12 @@ def test_one_whose_readings_are_longer_than_the_clock_swings_is_read_as_everywhe
     assert counted(outcome) == pytest.approx([steady] * len(readings), rel=UNCORRECTED_ERROR)
 
 
+def test_a_warm_up_that_counts_as_no_time_is_left_is_no_reading_of_a_settled_device(trials: Trials) -> None:
+    trials.take(FRUGAL)
+    outcome = trials.runner.measure(lambda: HUNGRY, 0, None, seconds=0.0)
+    assert counted(outcome) == [pytest.approx(PowerLimitedGpu().steady_seconds(HUNGRY), rel=0.012)]
+
+
 def test_what_comes_to_the_limit_late_is_as_it_is_there(trials: Trials) -> None:
     """It draws so little more than it may that its first readings, once it has settled, are of before."""
     late = Work(200e-6, 740.0)
