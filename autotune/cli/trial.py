@@ -111,9 +111,11 @@ def _metrics(document: dict[str, Any]) -> list[str]:
     lines = []
     for name, m in document["metrics"].items():
         unit, several = document["units"].get(name, ""), m["n"] > 1
-        known = say_gain(m["value"], m["low"], m["high"], unit) if several else say_value(m["value"], unit)
+        within = several or m["low"] < m["high"]  # a reading that is a mean of many has an interval
+        known = say_gain(m["value"], m["low"], m["high"], unit) if within else say_value(m["value"], unit)
         shared = document["facts"].get("shared_error", {}).get(name)
-        together = f", which may all be off by {100 * shared:.2g} %" if shared else ""
+        which = "which may all be" if several else "which may be"
+        together = f", {which} off by {100 * shared:.2g} %" if shared else ""
         lines.append(f"  metric   {_one(name)} = {known}, {say_count(m['n'], 'reading')}{together}")
     return lines
 

@@ -95,9 +95,10 @@ class Trial:
             self.add(Reading(name, value, at, why, sample.context))
         return not why
 
-    def set_aside(self, first: int, why: str) -> None:
-        """Discard the readings from the ``first`` on, which were kept as they came."""
-        self.readings[first:] = [replace(r, discarded=r.discarded or why) for r in self.readings[first:]]
+    def set_aside(self, first: int, why: str, until: int | None = None) -> None:
+        """Discard the readings from the ``first`` on (and before ``until``), which were kept as they came."""
+        aside = slice(first, until)
+        self.readings[aside] = [replace(r, discarded=r.discarded or why) for r in self.readings[aside]]
 
     @property
     def spoilt(self) -> str:

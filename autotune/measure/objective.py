@@ -303,7 +303,8 @@ class Objective:
     def averaged(self) -> bool:
         """Whether the last reading was a mean of many, off by :attr:`shared_error` and hardly more.
 
-        Default: no. Where it was, a search reads a configuration once, unless the space file asks for more.
+        Default: no. Where it was, a search reads a configuration once, or as often as the ``min_readings`` of
+        the space file, and readings of the same trial from before the first such one do not count.
         """
         return False
 

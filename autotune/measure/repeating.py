@@ -94,7 +94,7 @@ class Repetition:
 
         ``paid``: seconds that the trial has cost before.
         """
-        began = monotonic()
+        began, first, averaged = monotonic(), self._first_that_counts(trial), False
         decision: Decision | None = None
         if trial.values(self._goal.name):  # a warm-up that counts
             began -= meter.clock.last_seconds
@@ -106,17 +106,22 @@ class Repetition:
             )
 
         def take_one(incumbent: Estimate | None) -> Decision | None:
+            nonlocal averaged
+            before = len(trial.readings)
             self._objective.worth_seconds = self._worth_seconds(incumbent)
             try:
                 sample = meter.take(loaded, rng)
             finally:
                 self._objective.worth_seconds = math.inf
             trial.keep(sample, meter.clock.at)
+            if self._objective.averaged and not averaged:
+                averaged = True
+                trial.set_aside(first, UNSETTLED, before)  # of before it came to where readings are averaged
             return _overlong(sample.values[self._goal.name]) if sample.cut_off else known_enough(incumbent)
 
         if self._objective.unsettled:
             # Where its readings count, they may be enough now that it has settled.
-            decision = self._first_look(trial, loaded, incumbent, take_one) or known_enough(incumbent)
+            decision = self._first_look(trial, loaded, first, incumbent, take_one) or known_enough(incumbent)
         elif trial.values(self._goal.name):
             decision = known_enough(incumbent)
         while decision is None:
@@ -125,6 +130,11 @@ class Repetition:
         if noisy or decision.verdict is Verdict.STEADY:
             self._steadiness.note(len(trial.values(self._goal.name)), noisy)
         return decision
+
+    def _first_that_counts(self, trial: Trial) -> int:
+        """A warm-up that does, or the one that is next. What the check has read is another matter."""
+        own = (i for i, r in enumerate(trial.readings) if r.metric not in trial.checked and not r.discarded)
+        return next(own, len(trial.readings))
 
     def _is_noisy(self, trial: Trial) -> bool:
         """Whether its readings differ, in any metric."""
@@ -151,12 +161,15 @@ class Repetition:
         self,
         trial: Trial,
         loaded: Any,
+        first: int,
         incumbent: Estimate | None,
         read: Callable[[Estimate | None], Decision | None],
     ) -> Decision | None:
-        """Why it is not to be settled: far worse than the incumbent, say. ``None``: it was."""
+        """Why it is not to be settled: far worse than the incumbent, say. ``None``: it was.
+
+        Its readings from the ``first`` on do not count then.
+        """
         decision: Decision | None = None
-        first = len(trial.readings)
         asked = incumbent if self._rule.reject else None
         doubtful = asked.off_by(self._objective.unsettled) if asked is not None else None
         for _ in range(min(FIRST_LOOK, self._settings.max_readings) if doubtful is not None else 0):
@@ -192,7 +205,7 @@ class Repetition:
         if not values:
             trial.must_go_on(late)
             return None
-        if self._objective.averaged and self._settings.min_readings is None:
+        if self._objective.averaged and len(values) >= (self._settings.min_readings or 1):
             return Decision(
                 Verdict.PRECISE, f"known to {COMMON * self._objective.shared_error:.2%} as it was read"
             )

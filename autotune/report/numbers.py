@@ -32,7 +32,9 @@ def say_gain(estimate: float, low: float, high: float, unit: str = "") -> str:
 
 def say_estimate(estimate: Estimate, unit: str = "") -> str:
     """``4.12 ms [4.1, 4.15]``; the value alone where there is no interval."""
-    if estimate.n < 2 or not all(map(math.isfinite, (estimate.value, estimate.low, estimate.high))):
+    ends = estimate.low, estimate.high
+    alone = estimate.n < 2 and ends[0] == ends[1]  # a reading that is a mean of many has an interval
+    if alone or not all(map(math.isfinite, (estimate.value, *ends))):
         return say_value(estimate.value, unit)
     return say_gain(estimate.value, estimate.low, estimate.high, unit)
 

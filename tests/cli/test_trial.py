@@ -58,6 +58,8 @@ def test_a_metric_has_its_unit_and_what_its_readings_have_in_common() -> None:
         "  metric   time = 250 us [240, 260], 5 readings, which may all be off by 0.8 %",
         "  metric   error = 0.5, 1 reading",
     ]
+    averaged = document | {"metrics": {"time": estimate | {"n": 1}}}
+    assert _metrics(averaged) == ["  metric   time = 250 us [240, 260], 1 reading, which may be off by 0.8 %"]
 
 
 def test_a_gpu_is_named_before_the_processor_beside_it() -> None:

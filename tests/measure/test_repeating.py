@@ -10,7 +10,7 @@ import pytest
 
 from autotune.measure.outcome import Estimate
 from autotune.measure.runner import Runner
-from autotune.space.spec import MetricSpec
+from autotune.space.spec import MeasureSettings, MetricSpec
 from autotune.status import Status
 from tests.measure.test_runner import CONFIGURATION, SETTINGS, Tape, measure
 
@@ -122,3 +122,42 @@ def test_what_is_enough_for_a_first_look_is_not_enough_behind_it() -> None:
     known = outcome.metrics["time"]
     assert outcome.status is Status.PRUNED or (known.high - known.low) / 2 <= 0.01 * known.value
     assert known.n > 5 and not [r for r in outcome.readings if r.discarded == "unsettled"]
+
+
+class Averaging(Tape):
+    """From the third on each reading is a mean of many, and a tenth more than those before."""
+
+    shared_error = 0.005
+
+    def __init__(self) -> None:
+        super().__init__([1.0, 1.01, *(1.1 * (1 + 0.001 * (i % 3)) for i in range(50))])
+        self.taken = 0
+
+    def measure(self, loaded: Any, rng: Any) -> Any:
+        self.taken += 1
+        return super().measure(loaded, rng)
+
+    @property
+    def averaged(self) -> bool:
+        return self.taken > 2
+
+
+ALL = MeasureSettings(warmup=0)
+
+
+def test_one_reading_that_is_averaged_is_enough_and_those_before_it_do_not_count() -> None:
+    outcome = measure(Averaging(), ALL)
+    known = outcome.metrics["time"]
+    assert (known.value, known.n) == (pytest.approx(1.1), 1)
+    assert known.error == pytest.approx(0.005 * 1.1) and known.low < known.value < known.high
+    assert [r.discarded for r in outcome.readings] == ["unsettled", "unsettled", ""]
+
+
+def test_who_asks_for_one_reading_at_least_asks_for_no_more() -> None:
+    assert measure(Averaging(), replace(ALL, min_readings=1)).metrics["time"].n == 1
+
+
+def test_where_more_are_asked_for_they_are_all_averaged_ones() -> None:
+    outcome = measure(Averaging(), replace(ALL, min_readings=4))
+    assert outcome.metrics["time"].n == 4 and outcome.metrics["time"].value == pytest.approx(1.1, rel=0.01)
+    assert [r.discarded for r in outcome.readings[:3]] == ["unsettled", "unsettled", ""]

@@ -18,7 +18,7 @@ from autotune.measure.gpu.conditions import (
 )
 from autotune.measure.gpu.energy import PIECE_SECONDS, Energy, Look, energy_per_run, enough
 from autotune.measure.gpu.events import EventSource
-from autotune.measure.gpu.power_limit import CORRECTED_ERROR, UNCORRECTED_ERROR, Window, is_enough, window_of
+from autotune.measure.gpu.power_limit import UNCORRECTED_ERROR, Window, is_enough, window_of
 
 PIECES_SECONDS = 10e-3
 """A warm-up is timed in pieces of about so long."""
@@ -112,7 +112,7 @@ class Monitor:
     capped: bool = field(default=False, init=False)
     """Whether power was at its limit behind the last warm-up or reading."""
     window: Window | None = field(default=None, init=False)
-    """What the last reading is of, if it was taken at the limit of power."""
+    """What the last reading is of, if it was taken at the limit of power and counts."""
     _last: float | None = field(default=None, init=False)
     """When the device was last busy."""
 
@@ -158,7 +158,7 @@ class Monitor:
         if not self.settled:
             return UNSETTLED / 2
         if self.window is not None:
-            return UNCORRECTED_ERROR if self.window.watts is None else CORRECTED_ERROR
+            return self.window.error
         return UNCORRECTED_ERROR if self.capped else 0.0
 
     @property
@@ -203,8 +203,8 @@ class Monitor:
         if not self.capped and not watched.discarded:
             return self.watch(read)
         limit = self.watcher.limit_watts() if self.watcher is not None else None
-        window = found[-1] if limit else replace(found[-1], watts=None)
-        self.window = window
+        window = found[-1].held_against(limit)
+        self.window = None if watched.discarded else window
         known = {"as_read": window.seconds, "drawn_watts": window.watts, "limit_watts": limit}
         context = {**watched.context, **{name: value for name, value in known.items() if value is not None}}
         return replace(watched, seconds=window.at_limit(limit), context=context)
@@ -213,10 +213,13 @@ class Monitor:
         """The device is at what :meth:`bridge` handed it while the counter is looked at."""
         looks: list[Look] = []
         times: list[float] = []
-        counts = self._joules() is not None
+        joules = self._joules()
+        counts = joules is not None
         while not is_enough(looks, counts):
             times.append(read())
-            looks.append(Look(self.clock(), self._joules() or 0.0, len(times)))
+            at, seen = self.clock(), self._joules()
+            joules = joules if seen is None else seen  # where it cannot be asked it has not stepped
+            looks.append(Look(at, joules or 0.0, len(times)))
         return window_of(looks, times)
 
     def _joules(self) -> float | None:

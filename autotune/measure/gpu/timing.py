@@ -124,14 +124,22 @@ class Timer:
         self._apparatus = apparatus
         self._calls = calls
         self._hold = 0.0
-        self.batch: Callable[[], None] = self._launch
+        self._replay: Callable[[], None] | None = None
         if plan.graph:
             self._capture(verify)
         self._set_hold()
 
     @property
     def captured(self) -> bool:
-        return self.batch != self._launch
+        return self._replay is not None
+
+    @property
+    def batch(self) -> Callable[[], None]:
+        """Hands the device what lies between two marks.
+
+        Not an attribute: a timer that holds its own method keeps its tensors until garbage is collected.
+        """
+        return self._replay or self._launch
 
     def describe(self) -> dict[str, object]:
         """What is to be known of its readings, as JSON."""
@@ -176,7 +184,7 @@ class Timer:
             return
         self.graph_problem = verify(replay)
         if not self.graph_problem:
-            self.batch = replay
+            self._replay = replay
 
     def _set_hold(self) -> None:
         """Launching must not be slower than running, or a mark waits for the host and its time is counted."""

@@ -15,6 +15,7 @@ from autotune.measure.gpu.apparatus import find_apparatus
 from autotune.measure.gpu.monitor import SETTLING, UNSETTLED, Monitor
 from autotune.measure.gpu.nvml import open_nvml
 from autotune.measure.gpu.peaks import device_uuid, known_peaks
+from autotune.measure.gpu.power_limit import UNKNOWN_SECONDS
 from autotune.measure.gpu.tensors import (
     GuardedTensor,
     Tensor,
@@ -57,6 +58,21 @@ class _Round:
     facts: dict[str, object]
     """What is to be stored with the trial."""
     times: list[float] = field(default_factory=list)
+
+    @property
+    def batch_seconds(self) -> float:
+        """Roughly, of what lies between two marks."""
+        return self.seconds * self.timer.plan.calls
+
+    @property
+    def reading_seconds(self) -> float:
+        """Roughly, of a reading."""
+        return self.batch_seconds * self.timer.plan.batches
+
+    @property
+    def lasts(self) -> bool:
+        """Whether a reading is as long as one that is made of many at the limit of power."""
+        return self.reading_seconds >= UNKNOWN_SECONDS
 
 
 class DeviceObjective(KernelObjective):
@@ -217,7 +233,7 @@ class DeviceObjective(KernelObjective):
         this, monitor = self._round, self.monitor
         if self.device.type == "cuda" and (fresh or monitor.asleep):
             self._warm_up(this, settle=self.final)
-        watch = monitor.watch_at_limit if monitor.at_limit else monitor.watch
+        watch = monitor.watch_at_limit if monitor.at_limit and not this.lasts else monitor.watch
         watched = watch(partial(self._read_once, this))
         this.times.append(watched.seconds)
         values = {"time": watched.seconds, **self._energy(this)}
@@ -251,12 +267,11 @@ class DeviceObjective(KernelObjective):
         this = self._round
         if this is None or this.loaded is not loaded or self.monitor.settled:
             return False
-        plan = this.timer.plan
-        if len(this.times) * plan.batches * plan.calls * this.seconds < SETTLING.least_seconds:
+        if len(this.times) * this.reading_seconds < SETTLING.least_seconds:
             self._warm_up(this, settle=True)
         else:
             self.monitor.settled = True
-            if not self.monitor.at_limit:
+            if this.lasts or not self.monitor.at_limit:
                 return False
         this.times.clear()
         return True
@@ -264,24 +279,20 @@ class DeviceObjective(KernelObjective):
     def _warm_up(self, this: _Round, *, settle: bool) -> None:
         monitor, timer = self.monitor, this.timer
         this.facts |= monitor.company()  # first: it takes the host some milliseconds, in which a device rests
-        batch_seconds = this.seconds * timer.plan.calls
-        monitor.warm_up(timer.batch, self.apparatus.events, batch_seconds, settle=settle)
+        monitor.warm_up(timer.batch, self.apparatus.events, this.batch_seconds, settle=settle)
         this.facts["warmed"] = round(monitor.warmed, 3)
 
     def _read_once(self, this: _Round) -> float:
         return this.timer.read(partial(self._bridge, this))
 
     def _bridge(self, this: _Round) -> None:
-        plan = this.timer.plan
-        batch_seconds = this.seconds * plan.calls
-        self.monitor.bridge(this.timer.batch, batch_seconds, batch_seconds * plan.batches)
+        self.monitor.bridge(this.timer.batch, this.batch_seconds, this.reading_seconds)
 
     def _energy(self, this: _Round) -> dict[str, float]:
         if not self._counts_energy:
             return {}
         timer = this.timer
-        batch_seconds = this.seconds * timer.plan.calls
-        found = self.monitor.energy(timer.batch, self.apparatus.events.synchronise, batch_seconds)
+        found = self.monitor.energy(timer.batch, self.apparatus.events.synchronise, this.batch_seconds)
         if found is None:
             this.facts["energy"] = "not known: this device counts none, or too seldom for the time it was run"
             return {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pytest
@@ -10,9 +11,11 @@ from hypothesis import strategies as st
 
 from autotune.measure.gpu.energy import Look
 from autotune.measure.gpu.power_limit import (
+    CORRECTED_ERROR,
     EXPONENT,
     LEAST_SECONDS,
     MOST_SECONDS,
+    UNCORRECTED_ERROR,
     UNKNOWN_SECONDS,
     Window,
     is_enough,
@@ -47,6 +50,12 @@ def test_where_it_stepped_or_was_looked_at_too_seldom_all_readings_count(
     assert window_of(seen, times) == Window(sum(times) / len(times), None)
 
 
+def test_how_well_that_is_known_hangs_on_how_often_the_counter_was_looked_at() -> None:
+    seldom, often = (window_of(*looks(0.39, each)) for each in (8e-3, 2e-3))
+    assert seldom.uncertain == pytest.approx(8e-3 / math.sqrt(6) / 0.2, rel=0.1) and seldom.watts
+    assert CORRECTED_ERROR < often.error < seldom.error < UNCORRECTED_ERROR == Window(1.0, None).error
+
+
 def first_enough(counts: bool, looks: Callable[[float], list[Look]]) -> float:
     return next(n * 4e-3 for n in range(1, 400) if is_enough(looks(n * 4e-3), counts))
 
@@ -68,3 +77,23 @@ def test_who_drew_more_than_allowed_takes_longer_at_the_limit(
     found = Window(seconds, drawn).at_limit(allowed)
     assert found == pytest.approx(seconds * (drawn / allowed) ** EXPONENT)
     assert Window(seconds, None).at_limit(allowed) == Window(seconds, drawn).at_limit(None) == seconds
+
+
+@pytest.mark.parametrize(
+    ("drawn", "limit", "known"),
+    [
+        (700, 700, True),
+        (640, 700, True),
+        (800, 700, True),
+        (600, 700, False),
+        (1000, 700, False),
+        (-700, 700, False),
+        (700, None, False),
+        (700, 0, False),
+        (None, 700, False),
+    ],
+)
+def test_what_is_far_from_the_limit_tells_nothing_of_it(
+    drawn: float | None, limit: float | None, known: bool
+) -> None:
+    assert Window(1e-3, drawn).held_against(limit) == Window(1e-3, drawn if known else None)

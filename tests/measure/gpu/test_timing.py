@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from itertools import pairwise
 
 import pytest
@@ -79,6 +81,22 @@ def test_a_warm_reading_calls_the_same_inputs_and_flushes_nothing() -> None:
     device.done.clear()
     assert timer.read() == pytest.approx(5e-6)
     assert "flush" not in device.done and device.done.count("kernel") == 4
+
+
+@pytest.mark.parametrize("graph", [True, False])
+def test_what_a_timer_calls_goes_with_it(graph: bool) -> None:
+    """The next round's tensors are allocated right behind: collecting garbage would come too late."""
+    device = FakeDevice()
+    kernel = device.kernel()
+    gone = weakref.ref(kernel)
+    gc.disable()
+    try:
+        timer = Timer(device, [kernel], Plan(calls=4, batches=3, sets=1, graph=graph), "warm")
+        timer.read()
+        del timer, kernel
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_short_batches_are_replayed() -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+import statistics
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +15,7 @@ import numpy as np
 import pytest
 
 from autotune.measure.gpu import monitor, power_limit, timing
+from autotune.measure.gpu.conditions import REASONS, Conditions
 from autotune.measure.gpu.power_limit import CORRECTED_ERROR, EXPONENT, UNCORRECTED_ERROR
 from autotune.measure.kernels import device_objective
 from autotune.measure.kernels.device_objective import DeviceObjective
@@ -136,10 +141,26 @@ def test_at_the_limit_one_reading_is_enough_and_says_how_far_it_may_be_off(trial
     outcome = trials.take(HUNGRY)
     assert len(counted(outcome)) == 1
     known = outcome.metrics["time"]
-    assert (known.high - known.low) / 2 == pytest.approx(1.96 * CORRECTED_ERROR * known.value, rel=0.01)
+    half = (known.high - known.low) / 2 / known.value
+    assert half == pytest.approx(1.96 * outcome.facts["shared_error"]["time"], rel=0.01)
+    assert CORRECTED_ERROR < half / 1.96 < 1.4 * CORRECTED_ERROR, "it is looked at every 4 ms"
     (reading,) = [r for r in outcome.readings if r.metric == "time" and not r.discarded]
     made_up = (reading.context["drawn_watts"] / reading.context["limit_watts"]) ** EXPONENT
     assert reading.value == pytest.approx(made_up * reading.context["as_read"])
+
+
+def test_the_longer_it_takes_the_less_is_known_of_what_was_drawn(trials: Trials) -> None:
+    """Since the counter is looked at less often: each 9 ms here."""
+    work = Work(4e-3, 923.0)
+    steady, offs, stated = PowerLimitedGpu().steady_seconds(work), [], []
+    for _ in range(8):
+        trials.best = None
+        outcome = trials.take(work)
+        offs.append(outcome.metrics["time"].value / steady - 1)
+        stated.append(outcome.facts["shared_error"]["time"])
+        trials.runner.objective.gpu.spend(0.0137)  # type: ignore[attr-defined]
+    assert min(stated) > 1.3 * CORRECTED_ERROR and max(stated) < UNCORRECTED_ERROR
+    assert math.sqrt(statistics.fmean(off**2 for off in offs)) < 1.3 * statistics.fmean(stated)
 
 
 def test_a_long_one_at_the_limit_is_settled_by_its_first_readings_which_do_not_count(trials: Trials) -> None:
@@ -150,6 +171,36 @@ def test_a_long_one_at_the_limit_is_settled_by_its_first_readings_which_do_not_c
     assert [r.discarded for r in outcome.readings if r.metric == "time"].count("unsettled") >= 4
     steady = PowerLimitedGpu().steady_seconds(long)
     assert counted(outcome) == [pytest.approx(steady, rel=2 * UNCORRECTED_ERROR)]
+
+
+def test_one_whose_readings_are_longer_than_the_clock_swings_is_read_as_everywhere_else(
+    trials: Trials, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Since each reading is long enough by itself: none is made of several, or thrown away to settle."""
+    monkeypatch.setattr(PowerLimitedGpu, "utilisation", lambda gpu: 90)
+    long = Work(1.0, 923.0)
+    trials.take(FRUGAL)
+    trials.best = Estimate(1.1, 1.1, 1.1, 3)
+    outcome = trials.take(long)
+    readings = [r for r in outcome.readings if r.metric == "time" and r.discarded != "warm-up"]
+    assert len(readings) == len(counted(outcome)) <= 5
+    assert not any("as_read" in r.context for r in readings)
+    steady = PowerLimitedGpu().steady_seconds(long)
+    assert counted(outcome) == pytest.approx([steady] * len(readings), rel=UNCORRECTED_ERROR)
+
+
+def test_a_warm_up_that_counts_as_no_time_is_left_is_no_reading_of_a_settled_device(trials: Trials) -> None:
+    trials.take(FRUGAL)
+    outcome = trials.runner.measure(lambda: HUNGRY, 0, None, seconds=0.0)
+    assert counted(outcome) == [pytest.approx(PowerLimitedGpu().steady_seconds(HUNGRY), rel=0.012)]
+
+
+def test_what_comes_to_the_limit_late_is_as_it_is_there(trials: Trials) -> None:
+    """It draws so little more than it may that its first readings, once it has settled, are of before."""
+    late = Work(200e-6, 740.0)
+    trials.take(FRUGAL)
+    outcome = trials.take(late)
+    assert counted(outcome) == [pytest.approx(PowerLimitedGpu().steady_seconds(late), rel=0.006)]
 
 
 def test_as_many_are_read_as_the_space_file_asks_for(trials: Trials) -> None:
@@ -174,6 +225,39 @@ def test_without_a_counter_it_is_known_less_well(trials: Trials) -> None:
     known, steady = outcome.metrics["time"], PowerLimitedGpu().steady_seconds(HUNGRY)
     assert len(counted(outcome)) == 1 and known.low < steady < known.high
     assert known.high / known.value - 1 == pytest.approx(1.96 * UNCORRECTED_ERROR, rel=0.01)
+
+
+def test_a_device_that_always_says_it_is_at_its_limit_is_believed_where_it_draws_as_much(
+    trials: Trials, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a kernel that draws half of it would be taken for a quarter faster than it is."""
+    states = PowerLimitedGpu.conditions
+    capped = REASONS["power_cap"]
+    monkeypatch.setattr(
+        PowerLimitedGpu, "conditions", lambda gpu: replace(states(gpu), throttle_reasons=capped)
+    )
+    for work in (HUNGRY, FRUGAL, Work(200e-6, 350.0)):
+        steady = PowerLimitedGpu().steady_seconds(work)
+        assert trials.take(work).metrics["time"].value == pytest.approx(steady, rel=0.012)
+
+
+def test_a_window_that_is_discarded_is_not_what_a_trial_ends_with(
+    trials: Trials, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind readings that count, taken before the limit acted."""
+    trials.take(FRUGAL)
+    real, asked = PowerLimitedGpu.conditions, itertools.count(1)
+
+    def scripted(gpu: PowerLimitedGpu) -> Conditions:
+        state, look = real(gpu), next(asked)
+        if look < 42:
+            return replace(state, throttle_reasons=0)
+        return replace(state, throttle_reasons=REASONS["thermal"]) if look == 44 else state
+
+    monkeypatch.setattr(PowerLimitedGpu, "conditions", scripted)
+    outcome = trials.take(HUNGRY)
+    assert [r.discarded for r in outcome.readings if r.metric == "time"].count("throttled") == 1
+    assert outcome.facts["shared_error"]["time"] < 2 * CORRECTED_ERROR
 
 
 def test_with_pauses_between_readings_the_hungry_one_would_win(

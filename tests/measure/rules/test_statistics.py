@@ -246,5 +246,11 @@ def test_an_error_in_common_widens_what_is_known_of_more_than_one_reading() -> N
         assert less_sure(unchanged, 0.01 if unchanged.n == 1 else 0.0) == unchanged
 
 
+def test_one_reading_that_is_off_by_what_is_shared_alone_has_an_interval() -> None:
+    known = less_sure(estimate([2.0]), 0.01, alone=True)
+    assert (known.value, known.n, known.error) == (2.0, 1, pytest.approx(0.02))
+    assert (2.0 - known.low, known.high - 2.0) == (pytest.approx(0.0392, rel=1e-3),) * 2
+
+
 def test_an_error_in_common_makes_no_time_negative() -> None:
     assert less_sure(estimate([1.0, 1.0, 1.1]), 3.0).low == 0
