@@ -128,6 +128,16 @@ def test_where_nothing_works_it_is_said_why(tmp_path: Path) -> None:
     )
 
 
+def test_the_summary_counts_what_failed_in_all_workloads(tmp_path: Path) -> None:
+    result = search(tmp_path, "[{m: 13}, {m: 96}, {m: 64}]", trials=40)
+    failed = [one.failures for one in result.results]
+    assert set(failed[0]) == {"infeasible"} and set(failed[1]) == {"wrong"} and not failed[2]
+    [line] = [line for line in summarize_many(result).splitlines() if line.startswith("tried")]
+    assert f"40 trials; failed: {failed[0]['infeasible']} infeasible, {failed[1]['wrong']} wrong" in line
+    sound = summarize_many(search(tmp_path, "[{m: 256}]", trials=5))
+    assert "5 trials; none failed" in sound
+
+
 def test_the_same_command_again_measures_nothing(tmp_path: Path) -> None:
     before = search(tmp_path, THREE)
     Planted.prepared.clear()
