@@ -138,6 +138,19 @@ def test_the_summary_counts_what_failed_in_all_workloads(tmp_path: Path) -> None
     assert "5 trials; none failed" in sound
 
 
+def test_a_default_that_is_forbidden_and_wins_nowhere_leaves_no_gap(tmp_path: Path) -> None:
+    text = family(tmp_path, "[{m: 16}, {m: 64}]", trials=60).specs[0].text
+    changed = parse_family(text.replace("default: 1}", "default: 32}"), tmp_path / "space.yaml")
+    result = autotune.search_many(changed, store=tmp_path / "s.db", objective=Planted)
+    matrix = result.matrix
+    assert matrix.default == 0 and not matrix.found_by[0] and matrix.configurations[0]["tile"] == 32
+    assert [cells[0].status for cells in matrix.cells] == [NOT_ALLOWED, "ok"]
+    with Store.open(str(tmp_path / "s.db"), readonly=True) as store:
+        assert not any(
+            "not all winners" in said for said in make_rule(store, result.results[0].study).remarks
+        )
+
+
 def test_the_same_command_again_measures_nothing(tmp_path: Path) -> None:
     before = search(tmp_path, THREE)
     Planted.prepared.clear()
