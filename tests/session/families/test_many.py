@@ -151,6 +151,20 @@ def test_a_default_that_is_forbidden_and_wins_nowhere_leaves_no_gap(tmp_path: Pa
         )
 
 
+def test_a_workload_follows_its_own_study_where_the_source_has_changed(tmp_path: Path) -> None:
+    workloads = "[{m: 64}, {m: 16}]"
+    first = search(tmp_path, workloads, trials=4, finalists=0)
+    heard = Heard()
+    changed = family(tmp_path, workloads, 4, finalists=0)
+    again = replace(
+        changed, specs=tuple(replace(s, measure=replace(s.measure, cores=0)) for s in changed.specs)
+    )
+    second = autotune.search_many(again, store=tmp_path / "s.db", objective=Planted, progress=heard)
+    assert [one.study.parent_id for one in second.results] == [one.study.id for one in first.results]
+    notes = [note for note in heard.notes if "a new study" in note]
+    assert notes and not any("workload was" in note for note in notes)
+
+
 def test_the_same_command_again_measures_nothing(tmp_path: Path) -> None:
     before = search(tmp_path, THREE)
     Planted.prepared.clear()
