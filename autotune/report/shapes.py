@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from autotune.report.numbers import say_count, say_gain, say_ratio, say_value
 from autotune.report.rules.rule import varying
-from autotune.report.summary import say_next, say_tried
+from autotune.report.summary import say_next, say_outcomes
 from autotune.session.families.matrix import Cell, Matrix
 from autotune.session.families.result import ManyResult
 from autotune.session.result import Result
@@ -25,9 +25,7 @@ def summarize_many(result: ManyResult, *, program: str = "autotune", store_optio
     lines += [f"  {where:{width}}  given up: {_first_line(why)}" for where, why in result.failures.items()]
     if matrix := list(_matrix(result.matrix, labels, width)):
         lines += ["", *matrix]
-    tried = sum(sum(one.statuses.values()) for one in result.results)
-    said = say_tried(tried, sum(one.outside for one in result.results))
-    lines += ["", f"tried          {said}; ended by: {result.reason}"]
+    lines += ["", f"tried          {'; '.join(say_outcomes(result.results))}; ended by: {result.reason}"]
     lines += [f"stored in      {result.results[0].store}", "", *_next(result, program, store_option)]
     return "\n".join(lines)
 

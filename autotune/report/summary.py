@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from textwrap import shorten
 
@@ -151,15 +152,24 @@ def _how_sure(result: Result) -> str:
 
 
 def _tried(result: Result) -> str:
-    total = sum(result.statuses.values())
-    failed = ", ".join(f"{n} {status}" for status, n in result.failures.items())
-    said = {"pruned": "pruned", "lost": "lost, to be tried again"}
-    other = ", ".join(f"{n} {said[status]}" for status, n in result.statuses.items() if status in said and n)
-    parts = [say_tried(total, result.outside), f"failed: {failed}" if failed else "none failed"]
-    parts += [other] if other else []
+    parts = say_outcomes([result])
     same = sum(SAME_CODE_AS in trial.facts for trial in result.trials)
     parts += [f"{same} with the code of another, not measured again"] if same else []
     return f"{'tried':14} {'; '.join(parts)}; ended by: {result.reason}"
+
+
+def say_outcomes(results: Sequence[Result]) -> list[str]:
+    """How many trials there were of all ``results`` together, how many failed in which way, and the rest."""
+    statuses: Counter[str] = Counter()
+    failures: Counter[str] = Counter()
+    for result in results:
+        statuses.update(result.statuses)
+        failures.update(result.failures)
+    failed = ", ".join(f"{n} {status}" for status, n in failures.items())
+    said = {"pruned": "pruned", "lost": "lost, to be tried again"}
+    other = ", ".join(f"{n} {said[status]}" for status, n in statuses.items() if status in said and n)
+    tried = say_tried(statuses.total(), sum(result.outside for result in results))
+    return [tried, f"failed: {failed}" if failed else "none failed", *([other] if other else [])]
 
 
 def say_tried(trials: int, outside: int) -> str:

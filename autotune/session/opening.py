@@ -140,6 +140,11 @@ def _find_or_begin(
 ) -> tuple[StudyRecord, list[str]]:
     """The study, and what is to be said of it."""
     earlier = [_with_cores(study, store) for study in store.studies(spec.name)]
+    # Of several workloads each follows its own earlier study, not the one that was begun last.
+    workload = dict(spec.workload)
+    same = [study for study in earlier if dict(study.workload) == workload]
+    followed = same or earlier
+    before = followed[-1] if followed else None
     described = environment.to_document()
     new = NewStudy(
         name=spec.name,
@@ -148,20 +153,20 @@ def _find_or_begin(
         document=_document(spec, identity),
         space_hash=spec.space.hash,
         objective=describe_objective(spec.objective),
-        workload=dict(spec.workload),
+        workload=workload,
         metrics=[asdict(metric) for metric in spec.metrics],
         machine_key=environment.machine_key,
         environment_hash=environment.hash,
         replayed=isinstance(spec.objective, ReplayObjective),
-        parent_id=earlier[-1].id if earlier else None,
+        parent_id=before.id if before else None,
     )
     if fresh:
         return store.create_study(new, described), []
-    differs = identity.differences(earlier[-1].document.get("identity", {})) if earlier else {}
+    differs = identity.differences(before.document.get("identity", {})) if before else {}
     record, is_new = store.find_or_create_study(replace(new, differs=differs), described)
-    if is_new and differs:
-        said = "; ".join(say_difference(part, before, after) for part, (before, after) in differs.items())
-        return record, [f"a new study, because not all is as in study {earlier[-1].label}: {said}"]
+    if is_new and differs and before:
+        said = "; ".join(say_difference(part, was, now) for part, (was, now) in differs.items())
+        return record, [f"a new study, because not all is as in study {before.label}: {said}"]
     if is_new or goes_on or not (mistake := only_mistake(store, record)):
         return record, []
     reason = (

@@ -14,6 +14,7 @@ from autotune.session.contender import DEFAULT
 from autotune.session.families.cross import columns_of, own_winner
 from autotune.session.identity import are_kin
 from autotune.space.configuration import Configuration, FrozenMap
+from autotune.space.from_document import space_from_document
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
 from autotune.store.records import StudyRecord, TrialRecord, VerdictRecord
@@ -110,8 +111,8 @@ def load_matrix(store: Store, studies: Sequence[StudyRecord]) -> Matrix:
         found_by=tuple(map(frozenset, columns.values())),
         default=None if default is None else 0,
         cells=tuple(
-            tuple(_row(columns, verdict, trials, metric.name))
-            for verdict, trials in zip(last, measured, strict=True)
+            tuple(_row(columns, study, verdict, trials, metric.name))
+            for study, verdict, trials in zip(studies, last, measured, strict=True)
         ),
     )
 
@@ -129,19 +130,33 @@ def _measured(store: Store, study: StudyRecord, verdict: VerdictRecord | None) -
 
 def _row(
     columns: Iterable[Configuration],
+    study: StudyRecord,
     verdict: VerdictRecord | None,
     measured: Sequence[TrialRecord],
     metric: str,
 ) -> Iterator[Cell]:
+    """The cells of ``study``. A cross measurement has written down whether its candidates are allowed.
+
+    The default is among them only where it has won somewhere; otherwise the space of the study is asked.
+    """
     by_hash = {trial.hash: trial for trial in measured}
     known = {} if verdict is None else columns_of(verdict)
     for configuration in columns:
         trial = by_hash.get(configuration.hash)
         if trial is None:
-            allowed = known.get(configuration.hash, {}).get("allowed", True)
+            entry = known.get(configuration.hash)
+            allowed = entry["allowed"] if entry is not None else not known or _has(study, configuration)
             yield HOLE if allowed else Cell(math.nan, status=NOT_ALLOWED)
         elif trial.status is Status.OK and metric in trial.metrics:
             found = trial.metrics[metric]
             yield Cell(found.value, found.low, found.high, str(Status.OK))
         else:
             yield Cell(math.nan, status=str(trial.status))
+
+
+def _has(study: StudyRecord, configuration: Configuration) -> bool:
+    """Whether the space of the study allows it; true where that is of a version that cannot be read here."""
+    try:
+        return configuration in space_from_document(study.document["space"])
+    except (KeyError, InputError):
+        return True

@@ -128,6 +128,43 @@ def test_where_nothing_works_it_is_said_why(tmp_path: Path) -> None:
     )
 
 
+def test_the_summary_counts_what_failed_in_all_workloads(tmp_path: Path) -> None:
+    result = search(tmp_path, "[{m: 13}, {m: 96}, {m: 64}]", trials=40)
+    failed = [one.failures for one in result.results]
+    assert set(failed[0]) == {"infeasible"} and set(failed[1]) == {"wrong"} and not failed[2]
+    [line] = [line for line in summarize_many(result).splitlines() if line.startswith("tried")]
+    assert f"40 trials; failed: {failed[0]['infeasible']} infeasible, {failed[1]['wrong']} wrong" in line
+    sound = summarize_many(search(tmp_path, "[{m: 256}]", trials=5))
+    assert "5 trials; none failed" in sound
+
+
+def test_a_default_that_is_forbidden_and_wins_nowhere_leaves_no_gap(tmp_path: Path) -> None:
+    text = family(tmp_path, "[{m: 16}, {m: 64}]", trials=60).specs[0].text
+    changed = parse_family(text.replace("default: 1}", "default: 32}"), tmp_path / "space.yaml")
+    result = autotune.search_many(changed, store=tmp_path / "s.db", objective=Planted)
+    matrix = result.matrix
+    assert matrix.default == 0 and not matrix.found_by[0] and matrix.configurations[0]["tile"] == 32
+    assert [cells[0].status for cells in matrix.cells] == [NOT_ALLOWED, "ok"]
+    with Store.open(str(tmp_path / "s.db"), readonly=True) as store:
+        assert not any(
+            "not all winners" in said for said in make_rule(store, result.results[0].study).remarks
+        )
+
+
+def test_a_workload_follows_its_own_study_where_the_source_has_changed(tmp_path: Path) -> None:
+    workloads = "[{m: 64}, {m: 16}]"
+    first = search(tmp_path, workloads, trials=4, finalists=0)
+    heard = Heard()
+    changed = family(tmp_path, workloads, 4, finalists=0)
+    again = replace(
+        changed, specs=tuple(replace(s, measure=replace(s.measure, cores=0)) for s in changed.specs)
+    )
+    second = autotune.search_many(again, store=tmp_path / "s.db", objective=Planted, progress=heard)
+    assert [one.study.parent_id for one in second.results] == [one.study.id for one in first.results]
+    notes = [note for note in heard.notes if "a new study" in note]
+    assert notes and not any("workload was" in note for note in notes)
+
+
 def test_the_same_command_again_measures_nothing(tmp_path: Path) -> None:
     before = search(tmp_path, THREE)
     Planted.prepared.clear()
