@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,7 +12,7 @@ import numpy as np
 from autotune.space.configuration import Value
 from autotune.space.feasible_set.bounds import certainly_false, certainly_true
 from autotune.space.feasible_set.factors import Factor, FreeFactor, RowsFactor, RuledFactor
-from autotune.space.feasible_set.layering import Puzzle, build
+from autotune.space.feasible_set.layering import Puzzle, TooWide, build
 from autotune.space.feasible_set.lowering import Lowering, cells_of
 from autotune.space.feasible_set.parts import (
     DIGITS_FROM,
@@ -27,6 +28,10 @@ from autotune.space.feasible_set.parts import (
 from autotune.space.feasible_set.terms import Term, Terms
 from autotune.space.knobs.knob import Knob
 from autotune.space.language.rule import Rule
+
+WITHIN = 4.0
+"""How many times as wide as it is to be a relaxed diagram with more digits may be. Of twenty knobs of a
+thousand values that tie each other in a chain, one would grow from layer to layer for an hour."""
 
 CellName = tuple[str, int]
 """A knob's name and the position of the cell in it."""
@@ -75,7 +80,10 @@ def _tightest(cells: _Cells, group: set[CellName], rules: Sequence[Rule], limit:
     lengths = [len(cells.knobs[name].cells[place].values) for name, place in group & cells.read]
     if factor.size is not None or not any(DIGITS_MAY_FROM < length <= DIGITS_FROM for length in lengths):
         return factor
-    finer = _Maker(cells, group, DIGITS_MAY_FROM).factor(rules, limit)
+    try:
+        finer = _Maker(cells, group, DIGITS_MAY_FROM).factor(rules, limit, within=WITHIN)
+    except TooWide:
+        return factor
     return min(factor, finer, key=lambda one: (one.size is None, one.bounds[1]))
 
 
@@ -118,7 +126,7 @@ class _Maker:
     of_cell: dict[CellName, Part] = field(default_factory=dict)
     variables: int = 0
 
-    def factor(self, rules: Sequence[Rule], limit: int) -> Factor:
+    def factor(self, rules: Sequence[Rule], limit: int, within: float = math.inf) -> Factor:
         mine = [
             knob for name, knob in self.cells.knobs.items() if any(name == cell[0] for cell in self.group)
         ]
@@ -140,7 +148,7 @@ class _Maker:
             return RowsFactor(self._all_cells(parts), np.empty((0, len(self.group)), np.int64))
         levels = tuple(level for part in parts for level in part.levels)
         puzzle = Puzzle(self.terms, weights, values, tuple(lowered), levels)
-        return RuledFactor(parts, puzzle, build(puzzle, limit))
+        return RuledFactor(parts, puzzle, build(puzzle, limit, within=within))
 
     def _all_cells(self, parts: Iterable[Part]) -> tuple[int, ...]:
         return tuple(cell for part in parts for cell in part.cells)

@@ -23,6 +23,8 @@ from autotune.space.feasible_set.terms import Term
 _BATCH = 1 << 14
 _MOST_DRAWS = 4_000_000
 """Draws from a relaxed set after which sampling gives up."""
+_MOST_VALUES = 40_000_000
+"""Values of variables that are drawn until then at most: sixty knobs take six times as long as ten."""
 _ESTIMATE_DRAWS = 20_000
 _ESTIMATE_LEAST = 2_000
 _ESTIMATE_VALUES = 1_000_000
@@ -180,8 +182,9 @@ class RuledFactor(Factor):
             super().write_sample(rng, matrix)
             return
         done = tried = 0
+        most = min(_MOST_DRAWS, _MOST_VALUES // len(self.puzzle.weights))
         while done < len(matrix):
-            if tried >= _MOST_DRAWS and done * 1000 < len(matrix):
+            if tried >= most and done * 1000 < len(matrix):
                 raise InputError(
                     f"the constraints are too tight to sample: of {tried:,} configurations that a part of "
                     f"them allows only {done} satisfy all. Narrow the knobs, or loosen a constraint."

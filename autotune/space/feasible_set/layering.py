@@ -16,6 +16,7 @@ remember bounds only: the diagram becomes a relaxed one, with certain and uncert
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -88,10 +89,15 @@ class Puzzle:
         return {term: flat_column(evaluate(term, values, self.terms), size) for term in found} | values
 
 
-def build(puzzle: Puzzle, limit: int = LIMIT) -> Diagram:
+class TooWide(Exception):  # noqa: N818 - an answer
+    """States tell too many settled rules apart to be merged into few."""
+
+
+def build(puzzle: Puzzle, limit: int = LIMIT, *, within: float = math.inf) -> Diagram:
     """The diagram of all assignments that satisfy every rule; relaxed past ``limit`` edges a layer.
 
     So it is past as many edges of all layers as is to ``limit`` what :data:`IN_ALL` is to :data:`LIMIT`.
+    Raises :class:`TooWide` where a relaxed layer would have more than ``within`` times its edges.
     """
     order = arrange(puzzle.sizes, puzzle.rules, puzzle.levels)
     states = _States(puzzle)
@@ -104,6 +110,8 @@ def build(puzzle: Puzzle, limit: int = LIMIT) -> Diagram:
         if edges and edges > min(most, left) and states.remembered:  # no edges, no states to merge
             most = left = min(int(limit * RELAXED), in_all // len(order))
             merged = states.relax(max(most // size, 1))
+            if states.count * size > within * max(most, size):
+                raise TooWide
             if layers:
                 layers[-1] = _redirected(layers[-1], merged)
         layers.append(states.advance(variable))

@@ -129,6 +129,16 @@ def test_cells_of_middling_length_become_digits_where_that_counts() -> None:
     assert divided.size == sum(1000 // m for m in range(1, 1001))
 
 
+def test_a_chain_of_products_is_bounded_within_a_bound_of_work() -> None:
+    """With digits, whose states tell dozens of settled rules apart, layers would grow and grow."""
+    chain = [IntegerRange(f"k{n}", 1, 1000) for n in range(20)]
+    rules = [f"k{n} * k{n + 1} <= 1000 * k{n + 2}" for n in range(18)]
+    found = feasible(chain, *rules, "k0 + k10 <= 100")
+    (factor,) = (one for one in found.factors if isinstance(one, RuledFactor))
+    assert 0 < found.bounds[1] < 1000**20
+    assert sum(len(layer.value) for layer in factor.diagram.layers) <= IN_ALL
+
+
 def test_a_long_float_grid_in_a_rule() -> None:
     found = feasible([FloatRange("x", 0.0, 1.0, step=1e-5), Flag("f")], "x <= 0.25 or f")
     assert found.size == 25_001 + 100_001
