@@ -247,8 +247,10 @@ class DeviceObjective(KernelObjective):
 
     @property
     def averaged(self) -> bool:
-        """At the limit of a GPU's power a reading is of a fifth of a second."""
-        return self.device.type == "cuda" and self.monitor.window is not None
+        """At the limit of a GPU's power a reading is of a fifth of a second. Of energy no such thing is known."""
+        if self.device.type != "cuda" or self._counts_energy:
+            return False
+        return self.monitor.window is not None
 
     @property
     def unsettled(self) -> float:

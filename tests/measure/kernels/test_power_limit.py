@@ -203,6 +203,13 @@ def test_what_comes_to_the_limit_late_is_as_it_is_there(trials: Trials) -> None:
     assert counted(outcome) == [pytest.approx(PowerLimitedGpu().steady_seconds(late), rel=0.006)]
 
 
+def test_where_energy_is_counted_as_well_one_reading_is_not_enough(trials: Trials) -> None:
+    """What is known of the time says nothing of it."""
+    trials.runner.objective._counts_energy = True  # type: ignore[attr-defined]
+    outcome = trials.take(HUNGRY)
+    assert len(counted(outcome)) > 1 and outcome.metrics["energy"].n > 1
+
+
 def test_as_many_are_read_as_the_space_file_asks_for(trials: Trials) -> None:
     trials.runner = Runner(trials.runner.objective, METRICS, MeasureSettings(min_readings=3))
     assert len(counted(trials.take(HUNGRY))) >= 3
