@@ -247,7 +247,7 @@ class DeviceObjective(KernelObjective):
 
     @property
     def averaged(self) -> bool:
-        """At the limit of a GPU's power a reading is of a fifth of a second. Of energy no such thing is known."""
+        """At the limit of a GPU's power a reading is of a fifth of a second; not so of energy."""
         if self.device.type != "cuda" or self._counts_energy:
             return False
         return self.monitor.window is not None
