@@ -97,9 +97,8 @@ def window_of(looks: Sequence[Look], times: Sequence[float]) -> Window:
     first, last = found
     lasted = looks[last].at - looks[first].at
     watts = (looks[last].joules - looks[first].joules) / lasted
-    uncertain = (
-        between / math.sqrt(6) / lasted
-    )  # of either step it is not known when it was since the last look
+    # Of either step it is not known when it was since the look before.
+    uncertain = between / math.sqrt(6) / lasted
     return Window(statistics.fmean(times[first + 1 : last + 1]), watts, uncertain)
 
 
