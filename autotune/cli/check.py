@@ -232,7 +232,7 @@ def say_space(document: dict[str, Any]) -> list[str]:
     )
     for row in document["constraints"]:
         if row["removes"] is None:
-            share = "a share" if row["share"] is None else f"~{100 * row['share']:.3g} %"
+            share = "a share" if row["share"] is None else _share(row["share"])
             lines.append(f"  removes {share:>15}  of random draws  {row['rule']}")
             continue
         removes = _count(row["removes"], row["removes_between"])
@@ -295,6 +295,11 @@ def _count(number: int, between: list[int]) -> str:
     if low == high:
         return say_whole(number)
     return f"at most {say_whole(_rounded(high))}" if low == 0 else f"~{say_whole(_rounded(number))}"
+
+
+def _share(share: float) -> str:
+    """Of random draws: where all are refused, some others may not be."""
+    return "over 99.9 %" if share >= 0.9995 else f"~{100 * share:.3g} %"
 
 
 def _rounded(number: int) -> int:

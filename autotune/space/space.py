@@ -15,14 +15,17 @@ from autotune.errors import InputError, Problem
 from autotune.space.configuration import Configuration, Value, plain
 from autotune.space.feasible_set.configurations import Configurations
 from autotune.space.knobs.knob import Knob
-from autotune.space.language.rule import Rule
+from autotune.space.language.rule import NOTHING, Rule
 from autotune.space.steps import neighbours
 
 if TYPE_CHECKING:
     from autotune.space.feasible_set.feasible import FeasibleSet
+    from autotune.space.sliver import Sliver
 
-DRAWS = 1_000
-"""How many draws a sample may cost on average where continuous knobs are under constraints."""
+DRAWS = 2_000
+"""Random draws that tell how much of the continuous knobs their constraints leave."""
+ENOUGH = 20
+"""How many of them at least have to satisfy these, for draws to be made at random."""
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -71,22 +74,47 @@ class Space(Configurations):
     def sample(self, rng: np.random.Generator, n: int = 1) -> list[Configuration]:
         """``n`` configurations, uniform over the feasible set, with repeats.
 
-        Continuous knobs are drawn uniformly on their scale and tied to the rest by rejection.
-        Raises :class:`InputError` where no configuration is feasible, or none is found in long.
+        Continuous knobs are uniform on their scale. Where constraints leave less than a hundredth of them,
+        they are close to uniform (:mod:`autotune.space.sliver`). Raises :class:`InputError` where no
+        configuration is feasible, or none is found.
         """
         if not self._riding:
             return [self._ordered(values) for values in self.feasible.sample(rng, n)]
+        if self._sliver is not None:
+            return [self._ordered(values) for values in self._sliver.sample(rng, n)]
         found: list[Configuration] = []
-        draws = 0
         while len(found) < n:
-            if draws >= DRAWS * (n + 9):
-                raise InputError(self._too_rare(len(found), draws))
-            batch = n - len(found) if not draws else max(n - len(found), 64)
-            draws += batch
+            batch = max(n - len(found), 64) if found else n
             candidates = (self._ridden(values, rng) for values in self._discrete(rng, batch))
-            kept = (self._ordered(c) for c in candidates if all(r.holds(c) for r in self._riding_rules))
-            found.extend(kept)
+            found.extend(self._ordered(c) for c in candidates if all(r.holds(c) for r in self._riding_rules))
         return found[:n]
+
+    @cached_property
+    def _sliver(self) -> Sliver | None:
+        """What constraints leave of the continuous knobs, where random draws seldom meet it."""
+        if not self._riding_rules:
+            return None
+        rng = np.random.default_rng(0)
+        drawn: list[dict[str, Value]] = []
+        while len(drawn) < DRAWS:
+            drawn += [self._ridden(values, rng) for values in self._discrete(rng, 4 * ENOUGH)]
+            if sum(all(r.holds(one) for r in self._riding_rules) for one in drawn) >= ENOUGH:
+                return None
+        return self._closed_in(drawn, rng)
+
+    def _closed_in(self, drawn: Sequence[dict[str, Value]], rng: np.random.Generator) -> Sliver:
+        from autotune.space.sliver import MEMBERS, Moves, close_in, missed_by  # few spaces need it
+
+        def anew(rng: np.random.Generator, values: Mapping[str, Value]) -> dict[str, Value]:
+            return self._ridden(self._discrete(rng, 1)[0], rng, values)
+
+        others = [rule for rule in self.constraints if rule not in set(self._riding_rules)]
+        moves = Moves(self, missed_by(self._riding_rules, drawn), anew, others)
+        nearest = sorted(drawn, key=moves.missed)[:MEMBERS]
+        found = close_in(nearest, moves, rng)
+        if found is None:
+            raise InputError(self._too_rare(len(drawn)))
+        return found
 
     def refused(self, rng: np.random.Generator, n: int) -> dict[Rule, float]:
         """The share of ``n`` random draws that each constraint on a continuous knob refuses by itself.
@@ -112,19 +140,22 @@ class Space(Configurations):
         everything_rides = len(self._riding) == len(self.knobs)
         return [{} for _ in range(n)] if everything_rides else self.feasible.sample(rng, n)
 
-    def _ridden(self, values: Mapping[str, Value], rng: np.random.Generator) -> dict[str, Value]:
-        """``values`` with the knobs drawn that the feasible set leaves out."""
+    def _ridden(
+        self, values: Mapping[str, Value], rng: np.random.Generator, kept: Mapping[str, Value] = NOTHING
+    ) -> dict[str, Value]:
+        """``values`` with those knobs as in ``kept``, else drawn, that the feasible set leaves out."""
         drawn = dict(values)
         for knob in self._riding:
             if knob.when is None or knob.when.holds(drawn):
-                drawn[knob.name] = knob.sample(rng)
+                drawn[knob.name] = kept[knob.name] if knob.name in kept else knob.sample(rng)
         return drawn
 
-    def _too_rare(self, found: int, draws: int) -> Problem:
-        rules = ", ".join(repr(rule.text) for rule in self._riding_rules) or "the conditions"
+    def _too_rare(self, draws: int) -> Problem:
+        rules = ", ".join(repr(rule.text) for rule in self._riding_rules)
         return Problem(
-            f"only {found} of {draws:,} random configurations satisfy {rules}",
-            expected="constraints on continuous knobs that hold for one in a thousand or more",
+            f"no configuration was found that satisfies {rules}: of {draws:,} random ones hardly any"
+            " does, and none was found from there",
+            expected="constraints that leave continuous knobs some room",
             hint="narrow the ranges, or give the knobs a step so that they are counted exactly",
         )
 

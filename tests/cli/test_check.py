@@ -193,17 +193,25 @@ def test_knobs_that_hang_on_a_continuous_one_are_said_not_to_be_counted(tmp_path
     assert "not counted, since a continuous knob decides whether it is there: n\n" in said
 
 
-def test_a_constraint_that_no_draw_of_continuous_knobs_satisfies_is_said_to_be_too_rare(
+def test_a_constraint_that_no_value_of_continuous_knobs_satisfies_is_said_to_be_too_rare(
     tmp_path: Path,
 ) -> None:
     """It had been sound, and the search then ended before its first trial."""
     (tmp_path / "objective.py").write_text("def f(x, y): return x * y\n")
-    head = "autotune: 1\nname: line\nobjective: objective.py:f\nconstraints: [x + y == 1]\n"
+    head = "autotune: 1\nname: line\nobjective: objective.py:f\nconstraints: [x * y < -1]\n"
     knobs = "knobs: {x: {range: [0.0, 1.0]}, y: {range: [0.0, 1.0], default: 1.0}}\n"
     (tmp_path / "space.yaml").write_text(head + knobs)
     said = check(tmp_path, exit_code=3)
-    assert "of random draws  x + y == 1" in said
-    assert "random configurations satisfy 'x + y == 1'" in said
+    assert "removes     over 99.9 %  of random draws  x * y < -1" in said
+    assert "no configuration was found that satisfies 'x * y < -1'" in said
+
+
+def test_shares_that_add_up_to_a_whole_are_a_space(tmp_path: Path) -> None:
+    (tmp_path / "objective.py").write_text("def f(x, y): return x * y\n")
+    head = "autotune: 1\nname: line\nobjective: objective.py:f\nconstraints: [x + y == 1]\n"
+    knobs = "knobs: {x: {range: [0.0, 1.0]}, y: {range: [0.0, 1.0], default: 1.0}}\n"
+    (tmp_path / "space.yaml").write_text(head + knobs)
+    assert "the default is feasible" in check(tmp_path)
 
 
 def test_a_space_that_nobody_tries_whole_has_no_worst_case(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ class _Scaled(Ordered):
         # Two floats next to each other may have the same logarithm: then all stand at the beginning.
         return (scaled - low) / ((high - low) or 1.0)
 
-    def _at(self, position: float) -> float:
+    def at(self, position: float) -> float:
         """The number at a position; the inverse of :meth:`position` up to rounding."""
         scaled = self._scaled(position)
         return min(max(scaled if self.scale == "linear" else math.exp(scaled), self.low), self.high)
@@ -241,10 +241,10 @@ class FloatRange(_Scaled):
     def sample(self, rng: np.random.Generator) -> Value:
         position = rng.random()
         if self.step is None:
-            return float(self._at(position))
+            return float(self.at(position))
         if self.scale == "linear":
             return self._grid[int(rng.integers(len(self._grid)))]
-        return self._grid[min(round((self._at(position) - self.low) / self.step), len(self._grid) - 1)]
+        return self._grid[min(round((self.at(position) - self.low) / self.step), len(self._grid) - 1)]
 
     def neighbours(self, value: Value) -> tuple[Value, ...]:
         if self.step is not None:
@@ -254,7 +254,7 @@ class FloatRange(_Scaled):
         if self.low == self.high:
             return ()
         moved = (position + sign * stride for stride in self.STRIDES for sign in (-1, 1))
-        return tuple(float(self._at(place)) for place in moved if 0.0 <= place <= 1.0)
+        return tuple(float(self.at(place)) for place in moved if 0.0 <= place <= 1.0)
 
 
 def _number(value: Value) -> float:

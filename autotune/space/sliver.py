@@ -1,0 +1,167 @@
+"""Draws where random ones are seldom feasible: constraints leave a sliver of the continuous knobs.
+
+Shares that add up to at most 1 are such a sliver: of eight, one draw in 40,000 is feasible. It is closed in
+on by halves, as rare failures of structures are (subset simulation; Au and Beck, Probabilistic Engineering
+Mechanics 16, 2001): of some hundred random draws the half that misses the constraints by least is kept and
+doubled, and each is moved about among what misses them by no more; and so on, until none misses them.
+
+A move goes along a line, to a point that is uniform among those of the line that may be had (hit and run,
+by shrinking; Neal, Slice sampling, Annals of Statistics 31, 2003). Lines run along one knob, or as two
+others of the draws lie to each other, so that a sliver aslant to all knobs is travelled too (ter Braak, A
+Markov chain Monte Carlo version of differential evolution, Statistics and Computing 16, 2006). The other
+knobs are drawn anew.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
+
+import numpy as np
+
+from autotune.space.configuration import Value
+from autotune.space.feasible_set.configurations import Configurations
+from autotune.space.knobs import FloatRange
+from autotune.space.knobs.items import Items
+from autotune.space.language.rule import Rule
+from autotune.space.language.shortfall import Amount, shortfall
+
+Values = Mapping[str, Value]
+Places = Mapping[str, float]
+"""Where the continuous knobs of a configuration stand on their scales."""
+
+MEMBERS = 128
+"""Draws that close in together: each halving keeps their density to about a tenth (1 / sqrt(128))."""
+HALVINGS = 120
+"""Then it is given up. A float has 53 bits, so that one equality is met after some 60."""
+FEW = 8
+"""Draws that have to come nearer in a halving."""
+IN_VAIN = 3
+"""Halvings in a row that came no nearer, after which there is no way in."""
+ROUNDS = 3
+"""How often each continuous knob is moved, so that another draw comes of one."""
+SHRINKS = 12
+"""Most points that are tried on a line. A line that leaves a thin sliver at once is not worth more."""
+
+
+@dataclass(frozen=True)
+class Sliver:
+    """Configurations that satisfy the constraints, from which others are reached."""
+
+    moves: Moves
+    members: Sequence[Values]
+
+    def sample(self, rng: np.random.Generator, n: int) -> list[Values]:
+        """``n`` draws, close to uniform, with repeats."""
+        found = [self.members[place] for place in rng.integers(len(self.members), size=n)]
+        for _ in range(ROUNDS):
+            found = [self.moves.travel(one, self._kin, 0.0, rng) for one in found]
+        return found
+
+    @cached_property
+    def _kin(self) -> Sequence[Places]:
+        return [self.moves.places(one) for one in self.members]
+
+
+def close_in(draws: Sequence[Values], moves: Moves, rng: np.random.Generator) -> Sliver | None:
+    """What random ``draws`` become; ``None`` where they find no way in."""
+    members = list(draws)
+    nearest, in_vain = math.inf, 0
+    for _ in range(HALVINGS):
+        misses = [moves.missed(one) for one in members]
+        nearer = sorted(miss for miss in misses if miss < nearest)
+        in_vain = 0 if len(nearer) >= FEW else in_vain + 1
+        if in_vain == IN_VAIN:
+            return None
+        if not in_vain:  # half of all, or the few that are nearer: misses by a rounding come in steps
+            nearest = nearer[min(len(members) // 2, len(nearer) - 1)]
+        kept = [one for one, miss in zip(members, misses, strict=True) if miss <= nearest]
+        begun = [kept[place] for place in rng.integers(len(kept), size=len(members))]
+        kin = [moves.places(one) for one in kept]
+        members = [moves.travel(one, kin, nearest, rng) for one in begun]
+        if nearest == 0.0:
+            return Sliver(moves, members)
+    return None
+
+
+def missed_by(rules: Sequence[Rule], draws: Sequence[Values]) -> Amount:
+    """By how much values miss all ``rules`` together, in units of what the ``draws`` usually miss each by."""
+    amounts = [shortfall(rule) for rule in rules]
+    usual = [median([a for a in map(amount, draws) if 0 < a < math.inf] or [1.0]) for amount in amounts]
+    return lambda values: math.fsum(a(values) / by for a, by in zip(amounts, usual, strict=True))
+
+
+@dataclass(frozen=True)
+class Moves:
+    """Ways from one configuration of a space to others that miss some of its constraints by no more."""
+
+    space: Configurations
+    missed: Amount
+    """By how much values miss those."""
+    anew: Callable[[np.random.Generator, Values], Values]
+    """Values with the knobs of the feasible set drawn anew, and the others as they are where they exist."""
+    others: Sequence[Rule]
+    """The other constraints."""
+
+    def places(self, here: Values) -> Places:
+        return {knob.name: knob.position(here[knob.name]) for knob in self._continuous if knob.name in here}
+
+    def travel(self, here: Values, kin: Sequence[Places], level: float, rng: np.random.Generator) -> Values:
+        """From ``here`` to wherever it comes, always among what is missed by ``level`` at most.
+
+        How its ``kin`` lie to each other gives the directions.
+        """
+        for knob in self._continuous:
+            if knob.name in here:
+                aslant = rng.random() < 0.5
+                direction = self._between(kin, here, rng) if aslant else {knob.name: 1.0}
+                here = self._along(direction, here, level, rng)
+        for draw in (self.anew, self._one_anew):
+            there = draw(rng, here)
+            here = there if self.missed(there) <= level else here
+        return here
+
+    def _between(self, kin: Sequence[Places], here: Values, rng: np.random.Generator) -> Places:
+        """How two of the ``kin`` lie to each other in the continuous knobs that both and ``here`` have."""
+        one, other = (kin[place] for place in rng.integers(len(kin), size=2))
+        return {name: place - other[name] for name, place in one.items() if name in other and name in here}
+
+    def _along(self, direction: Places, here: Values, level: float, rng: np.random.Generator) -> Values:
+        """A point on the line through ``here`` that may be had, and where the same knobs exist."""
+        line = [
+            (k, k.position(here[k.name]), direction[k.name])
+            for k in self._continuous
+            if direction.get(k.name)
+        ]
+        ends = [sorted(((0.0 - begin) / by, (1.0 - begin) / by)) for _, begin, by in line]
+        low, high = max((low for low, _ in ends), default=0.0), min((high for _, high in ends), default=0.0)
+        active = self.space.active(here)
+        for _ in range(SHRINKS if low < high else 0):
+            way = rng.uniform(low, high)
+            moved = {knob.name: knob.at(min(max(begin + way * by, 0.0), 1.0)) for knob, begin, by in line}
+            there = {**here, **moved}
+            if self.space.active(there) == active and self.missed(there) <= level:
+                return there
+            low, high = (way, high) if way < 0 else (low, way)
+        return here
+
+    def _one_anew(self, rng: np.random.Generator, here: Values) -> Values:
+        """One of the other knobs drawn anew, if the same knobs exist then and the other constraints hold."""
+        rest = [knob for knob in self.space.knobs if knob.cells and knob.name in here]
+        if not rest:
+            return here
+        knob = rest[rng.integers(len(rest))]
+        if isinstance(knob, Items):
+            [places] = knob.stepped(np.array(knob.split(here[knob.name])), 1, rng).tolist()
+        else:
+            places = [int(rng.integers(len(knob.cells[0].values)))]
+        there = {**here, knob.name: knob.join(places)}
+        same = self.space.active(there) == self.space.active(here)
+        return there if same and all(rule.holds(there) for rule in self.others) else here
+
+    @cached_property
+    def _continuous(self) -> list[FloatRange]:
+        return [knob for knob in self.space.knobs if isinstance(knob, FloatRange) and not knob.cells]
