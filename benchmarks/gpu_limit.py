@@ -288,6 +288,9 @@ def main() -> int:
         made = json.dumps(record(60.0 * options.minutes), separators=(",", ":")).encode()
         options.record.write_bytes(gzip.compress(made, 9, mtime=0))
     trace = json.loads(gzip.decompress((options.record or options.trace).read_bytes()))
+    if trace["limit_watts"] is None:
+        print(f"{trace['device']} does not tell its limit of power", file=sys.stderr)
+        return 1
     text = "\n".join([f"{trace['device']}, recorded {trace['recorded']}.", "", *tables(trace), ""])
     print(text)
     if options.out:

@@ -134,6 +134,10 @@ class Rule:
 
         Raises :class:`InputError` where a name is missing or unknown, or all that was measured is forbidden.
         """
+        if not isinstance(workload, Mapping):
+            raise InputError(
+                Problem(f"{workload!r} is no workload", expected=f"a mapping with {', '.join(self.names)}")
+            )
         workload = self._checked(workload)
         leaf = leaf_for(self.tree, workload)
         for place in leaf.take:

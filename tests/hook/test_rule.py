@@ -75,9 +75,10 @@ def test_how_far_outside_a_workload_lies_is_said() -> None:
         ({"m": 8, "kind": "half", "kin": 1}, "this rule knows no 'kin'"),
         ({"m": 8, "kind": "half", "n": 9}, "this rule was learned with n 8, not 9"),
         ({"m": "8", "kind": "half"}, "m is '8'"),
+        ([8, "half"], "[8, 'half'] is no workload"),
     ],
 )
-def test_a_workload_that_it_cannot_judge_is_refused(workload: dict[str, Any], message: str) -> None:
+def test_a_workload_that_it_cannot_judge_is_refused(workload: Any, message: str) -> None:
     with pytest.raises(InputError) as error:
         RULE.choose(workload)
     assert message in str(error.value)
