@@ -18,6 +18,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from statistics import median
 
 import numpy as np
@@ -42,9 +43,21 @@ FEW = 8
 IN_VAIN = 3
 """Halvings in a row that came no nearer, after which there is no way in."""
 ROUNDS = 3
-"""How often each continuous knob is moved, so that another draw comes of one."""
+"""How often each continuous knob is moved, about, so that another draw comes of one."""
+AT_ONCE = 64
+"""Draws that are made side by side. Of more, each is a move of all knobs away from one before."""
+REACHES = (0.2, 0.05, 0.01)
+"""How far what is near one may be from it at most, as fractions of a scale: one is drawn."""
 SHRINKS = 12
 """Most points that are tried on a line. A line that leaves a thin sliver at once is not worth more."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A configuration."""
+
+    values: Values
+    places: Places
 
 
 @dataclass(frozen=True)
@@ -52,26 +65,37 @@ class Sliver:
     """Configurations that satisfy the constraints, from which others are reached."""
 
     moves: Moves
-    members: Sequence[Values]
+    members: Sequence[Member]
 
     def sample(self, rng: np.random.Generator, n: int) -> list[Values]:
         """``n`` draws, close to uniform, with repeats."""
-        found = [self.members[place] for place in rng.integers(len(self.members), size=n)]
-        for _ in range(ROUNDS):
-            found = [self.moves.travel(one, self._kin, 0.0, rng) for one in found]
-        return found
+        here = [self.members[place] for place in rng.integers(len(self.members), size=min(n, AT_ONCE))]
+        found: list[Values] = []
+        for rounds in count(1):
+            here = [self.moves.travel(one, self._kin, 0.0, rng) for one in here]
+            if rounds >= ROUNDS:
+                found += [one.values for one in here]
+            if len(found) >= n:
+                break
+        return found[:n]
+
+    def near(self, values: Values, rng: np.random.Generator, n: int) -> list[Values]:
+        """``n`` of those near ``values``, each on a line through it, with repeats."""
+        here = self.moves.member(values)
+        reaches = rng.choice(REACHES, n).tolist()
+        return [self.moves.step(here, self._kin, 0.0, rng, reach).values for reach in reaches]
 
     @cached_property
     def _kin(self) -> Sequence[Places]:
-        return [self.moves.places(one) for one in self.members]
+        return [one.places for one in self.members]
 
 
 def close_in(draws: Sequence[Values], moves: Moves, rng: np.random.Generator) -> Sliver | None:
     """What random ``draws`` become; ``None`` where they find no way in."""
-    members = list(draws)
+    members = [moves.member(values) for values in draws]
     nearest, in_vain = math.inf, 0
     for _ in range(HALVINGS):
-        misses = [moves.missed(one) for one in members]
+        misses = [moves.missed(one.values) for one in members]
         nearer = sorted(miss for miss in misses if miss < nearest)
         in_vain = 0 if len(nearer) >= FEW else in_vain + 1
         if in_vain == IN_VAIN:
@@ -79,8 +103,8 @@ def close_in(draws: Sequence[Values], moves: Moves, rng: np.random.Generator) ->
         if not in_vain:  # half of all, or the few that are nearer: misses by a rounding come in steps
             nearest = nearer[min(len(members) // 2, len(nearer) - 1)]
         kept = [one for one, miss in zip(members, misses, strict=True) if miss <= nearest]
+        kin = [one.places for one in kept]
         begun = [kept[place] for place in rng.integers(len(kept), size=len(members))]
-        kin = [moves.places(one) for one in kept]
         members = [moves.travel(one, kin, nearest, rng) for one in begun]
         if nearest == 0.0:
             return Sliver(moves, members)
@@ -106,45 +130,57 @@ class Moves:
     others: Sequence[Rule]
     """The other constraints."""
 
-    def places(self, here: Values) -> Places:
-        return {knob.name: knob.position(here[knob.name]) for knob in self._continuous if knob.name in here}
+    def member(self, values: Values) -> Member:
+        places = {k.name: k.position(values[k.name]) for k in self._continuous if k.name in values}
+        return Member(values, places)
 
-    def travel(self, here: Values, kin: Sequence[Places], level: float, rng: np.random.Generator) -> Values:
+    def travel(self, here: Member, kin: Sequence[Places], level: float, rng: np.random.Generator) -> Member:
         """From ``here`` to wherever it comes, always among what is missed by ``level`` at most.
 
         How its ``kin`` lie to each other gives the directions.
         """
-        for knob in self._continuous:
-            if knob.name in here:
-                aslant = rng.random() < 0.5
-                direction = self._between(kin, here, rng) if aslant else {knob.name: 1.0}
-                here = self._along(direction, here, level, rng)
+        for _ in here.places:
+            here = self.step(here, kin, level, rng)
         for draw in (self.anew, self._one_anew):
-            there = draw(rng, here)
-            here = there if self.missed(there) <= level else here
+            there = draw(rng, here.values)
+            if there != here.values and self.missed(there) <= level:
+                here = self.member(there)
         return here
 
-    def _between(self, kin: Sequence[Places], here: Values, rng: np.random.Generator) -> Places:
-        """How two of the ``kin`` lie to each other in the continuous knobs that both and ``here`` have."""
-        one, other = (kin[place] for place in rng.integers(len(kin), size=2))
-        return {name: place - other[name] for name, place in one.items() if name in other and name in here}
+    def step(
+        self,
+        here: Member,
+        kin: Sequence[Places],
+        level: float,
+        rng: np.random.Generator,
+        reach: float = math.inf,
+    ) -> Member:
+        """From ``here`` along one line, whose direction one knob gives, or how two of the ``kin`` lie.
 
-    def _along(self, direction: Places, here: Values, level: float, rng: np.random.Generator) -> Values:
+        None of the continuous knobs moves by more than ``reach`` of its scale.
+        """
+        if rng.random() < 0.5:
+            direction = _between(kin, here.places, rng)
+        else:
+            names = list(here.places)
+            direction = {names[rng.integers(len(names))]: 1.0} if names else {}
+        return self._along(direction, here, level, rng, reach)
+
+    def _along(
+        self, direction: Places, here: Member, level: float, rng: np.random.Generator, reach: float
+    ) -> Member:
         """A point on the line through ``here`` that may be had, and where the same knobs exist."""
-        line = [
-            (k, k.position(here[k.name]), direction[k.name])
-            for k in self._continuous
-            if direction.get(k.name)
-        ]
-        ends = [sorted(((0.0 - begin) / by, (1.0 - begin) / by)) for _, begin, by in line]
+        line = [(name, here.places[name], by) for name, by in direction.items() if by]
+        ends = [sorted((max(-begin, -reach) / by, min(1.0 - begin, reach) / by)) for _, begin, by in line]
         low, high = max((low for low, _ in ends), default=0.0), min((high for _, high in ends), default=0.0)
-        active = self.space.active(here)
+        active = self.space.active(here.values)
         for _ in range(SHRINKS if low < high else 0):
             way = rng.uniform(low, high)
-            moved = {knob.name: knob.at(min(max(begin + way * by, 0.0), 1.0)) for knob, begin, by in line}
-            there = {**here, **moved}
+            places = {name: min(max(begin + way * by, 0.0), 1.0) for name, begin, by in line}
+            moved = {name: self._knob[name].at(place) for name, place in places.items()}
+            there = {**here.values, **moved}
             if self.space.active(there) == active and self.missed(there) <= level:
-                return there
+                return Member(there, {**here.places, **places})
             low, high = (way, high) if way < 0 else (low, way)
         return here
 
@@ -165,3 +201,13 @@ class Moves:
     @cached_property
     def _continuous(self) -> list[FloatRange]:
         return [knob for knob in self.space.knobs if isinstance(knob, FloatRange) and not knob.cells]
+
+    @cached_property
+    def _knob(self) -> Mapping[str, FloatRange]:
+        return {knob.name: knob for knob in self._continuous}
+
+
+def _between(kin: Sequence[Places], here: Places, rng: np.random.Generator) -> Places:
+    """How two of the ``kin`` lie to each other in the continuous knobs that both and ``here`` have."""
+    one, other = (kin[place] for place in rng.integers(len(kin), size=2))
+    return {name: place - other[name] for name, place in one.items() if name in other and name in here}

@@ -89,6 +89,14 @@ class Space(Configurations):
             found.extend(self._ordered(c) for c in candidates if all(r.holds(c) for r in self._riding_rules))
         return found[:n]
 
+    def beside(self, here: Configuration, rng: np.random.Generator, n: int) -> list[Configuration]:
+        """``n`` of them near ``here``, where constraints leave a sliver of the continuous knobs, else none.
+
+        A step of one knob, or of some of them at random, is seldom feasible there.
+        """
+        found = [] if self._sliver is None else self._sliver.near(here, rng, n)
+        return [self._ordered(values) for values in found]
+
     @cached_property
     def _sliver(self) -> Sliver | None:
         """What constraints leave of the continuous knobs, where random draws seldom meet it."""

@@ -85,6 +85,17 @@ def test_draws_are_the_same_for_the_same_seed_and_need_no_memory_of_others() -> 
     assert drawn(space, 20) == drawn(again, 20)
 
 
+def test_what_is_beside_one_is_near_it_along_the_sliver() -> None:
+    space, rng = Space(KNOBS, [f"{TOTAL} == 1"]), np.random.default_rng(3)
+    [here] = drawn(space, 1)
+    found = space.beside(here, rng, 100)
+    assert all(one in space for one in found)
+    moved = [max(abs(one[name] - here[name]) for name in SHARES) for one in found]
+    assert 0 < max(moved) <= 0.2
+    assert len(set(found)) > 30
+    assert Space(KNOBS, [f"{TOTAL} <= 5"]).beside(here, rng, 100) == []
+
+
 @pytest.mark.parametrize("rule", ["x * x < -1", "x == 0.5 and x > 0.6", "x in [0.123]"])
 def test_where_there_is_none_it_ends_and_says_so(rule: str) -> None:
     space = Space([FloatRange("x", 0.0, 1.0)], [rule])

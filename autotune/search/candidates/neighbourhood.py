@@ -33,6 +33,8 @@ from autotune.space.steps import drawn_of, neighbours
 SOME = 50
 """Times that a random part of the knobs moves, around each configuration. Tries that differ in one knob each
 say little of the others; where readings are noisy, what is learned from a try is what all its knobs say."""
+ALONG = 100
+"""Steps from each configuration along the sliver that constraints leave of a space."""
 MOVES = 8
 """Times that a random part of the knobs moves, around each configuration that a search climbs from."""
 SHORT = 4
@@ -180,7 +182,11 @@ class Surroundings:
     @classmethod
     def of(cls, features: Features, scales: Scales, centre: Configuration) -> Self:
         crowds = {crowd.knob.name for crowd in scales.crowds}
-        beside = tuple(neighbours(features.space, centre, crowds))
+        rng = np.random.default_rng(int(centre.hash, 16))
+        beside = (
+            *neighbours(features.space, centre, crowds),
+            *features.space.beside(centre, rng, ALONG),
+        )
         rows = Rows(*features.arrays([centre, *beside]))
         return cls(centre, beside, rows, scales.present_in(centre))
 
