@@ -33,6 +33,11 @@ class Contender:
         return [r.value for r in self.readings if r.metric == metric and not r.discarded]
 
     @property
+    def rounds(self) -> int:
+        """How many rounds it was read in."""
+        return int(self.readings[-1].context["round"]) + 1 if self.readings else 0
+
+    @property
     def purpose(self) -> Purpose:
         """That of the trial under which its readings are kept."""
         if self.configuration is None:

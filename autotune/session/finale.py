@@ -23,7 +23,7 @@ from autotune.measure.rules.statistics import estimate
 from autotune.session.contender import DEFAULT, Contender
 from autotune.session.disturbed import undisturbed, usual_wait
 from autotune.session.execution.executor import Executor
-from autotune.session.kept_readings import KeptReadings, Place
+from autotune.session.kept_readings import KeptReadings, Place, take_up
 from autotune.session.ledger import Ledger
 from autotune.session.progress import Progress
 from autotune.session.rounds import FEWEST_RUNS, MAX_ROUNDS, ReadingSeconds, Rounds
@@ -100,9 +100,11 @@ def remeasure(
     once = _round(contenders, seconds)
     limits = Rounds.of(spec, ledger.spent.seconds).among(len(contenders), once)
     progress.defending(tuple(c.label for c in contenders), limits.longest(once))
+    if before := take_up(ledger.store, place, contenders):
+        progress.note(f"the finale goes on where it was cut short, with {before} readings that were taken")
     kept = KeptReadings(ledger.store, place, contenders, knew)
     try:
-        rounds, outcomes = read_again(spec, executor, contenders, limits, after_round=kept.keep)
+        rounds, outcomes = read_again(spec, executor, contenders, limits, after_reading=kept.keep)
     except BaseException:  # an interrupt too: what was read until then was measured
         kept.finish({c.label: _cut_short(c) for c in contenders})
         raise
@@ -125,7 +127,7 @@ def read_again(
     contenders: Sequence[Contender],
     limits: Rounds,
     before: int = 0,
-    after_round: Callable[[], None] = lambda: None,
+    after_reading: Callable[[], None] = lambda: None,
 ) -> tuple[int, dict[str, Outcome]]:
     """Read the contenders in rounds: how many rounds there were, and what came of each by its label.
 
@@ -137,7 +139,7 @@ def read_again(
             contender.entrant = entrant
             stack.callback(contender.entrant.close)
             contender.failure = contender.entrant.failure
-        rounds = read_in_rounds(spec, contenders, limits, before, after_round)
+        rounds = read_in_rounds(spec, contenders, limits, before, after_reading)
     return rounds, {c.label: _outcome(spec, c) for c in contenders}
 
 
@@ -208,15 +210,18 @@ def read_in_rounds(
     contenders: Sequence[Contender],
     limits: Rounds,
     before: int = 0,
-    after_round: Callable[[], None] = lambda: None,
+    after_reading: Callable[[], None] = lambda: None,
 ) -> int:
-    """One reading of each in a new random order, again and again; how many rounds there were."""
+    """One reading of each in a new random order, again and again; how many rounds there were.
+
+    Where a finale that was cut short is gone on with, its last round is completed first.
+    """
     rng = np.random.default_rng([spec.search.seed, before])
     first_seed = int(spec.search.seed) * MAX_ROUNDS + before
     began = monotonic()
     deadline = began + limits.seconds
     again_until = deadline if spec.search.early_stopping is None else began  # trainings are not run again
-    rounds = 0
+    rounds = begun = min((contender.rounds for contender in contenders), default=0)
     most, least = _most_rounds(contenders, limits.most), limits.least
     while rounds < most and not (rounds >= least and _known(spec, contenders)):
         if rounds == FEWEST_RUNS and _without_noise(spec, contenders):
@@ -228,10 +233,11 @@ def read_in_rounds(
         if late and rounds >= FEWEST_RUNS and _known(spec, contenders, ROUGHLY):
             break
         for index in rng.permutation(len(standing)):
-            _read(standing[index], rounds, first_seed + rounds, until=again_until)
+            if standing[index].rounds == rounds:
+                _read(standing[index], rounds, first_seed + rounds, until=again_until)
+                after_reading()
         rounds += 1
-        after_round()
-        if rounds == 1:
+        if rounds == begun + 1:
             # Fresh inputs and warming up, which a trial does once, take longer than its readings on a GPU.
             least = min(least, limits.among(len(standing), monotonic() - began).least)
     return rounds

@@ -11,7 +11,8 @@ from autotune.measure.objective import Baseline
 from autotune.measure.outcome import Outcome
 from autotune.session.contender import Contender
 from autotune.space.configuration import Configuration
-from autotune.store.records import NewTrial
+from autotune.status import Status
+from autotune.store.records import NewTrial, Purpose
 from autotune.store.store import Store
 
 EVERY_SECONDS = 1.0
@@ -25,6 +26,35 @@ class Place:
     study: int
     session: int
     segment: int
+
+
+def take_up(store: Store, place: Place, contenders: Sequence[Contender]) -> int:
+    """Give ``contenders`` what was read of them in a finale that was cut short; how many readings there are.
+
+    Only where that was the last one, of just these contenders, and of the same source and environment.
+    """
+    purposes: tuple[Purpose, ...] = ("default", "final", "baseline")
+    lost = [t for p in purposes for t in store.trials(place.study, purpose=p, status=Status.LOST)]
+    sessions = {session.id: session.environment_hash for session in store.sessions(place.study)}
+    last = max((trial.session_id for trial in lost), default=0)
+    verdicts = store.verdicts(place.study)
+    if (
+        not last
+        or (verdicts and verdicts[-1].session_id >= last)
+        or sessions[last] != sessions[place.session]
+    ):
+        return 0
+    cut = {str(t.reason["label"]): t for t in lost if t.session_id == last and t.segment_id == place.segment}
+    asked = {contender.label: contender.configuration or Configuration({}) for contender in contenders}
+    if {label: trial.configuration for label, trial in cut.items()} != asked:
+        return 0
+    for contender in contenders:
+        trial = cut[contender.label]
+        for reading in store.readings(trial.id):
+            counted = "" if reading.discarded == Status.LOST else reading.discarded
+            context = {**reading.context, "kept_of": trial.number}
+            contender.readings.append(replace(reading, discarded=counted, context=context))
+    return sum(len(contender.readings) for contender in contenders)
 
 
 class KeptReadings:

@@ -39,10 +39,13 @@ class Late(Progress):
 
     def __init__(self, x: int, breaks: Callable[[], None]) -> None:
         self.x, self.breaks = x, breaks
+        self.happens = True
         self.left = -1
 
     def defending(self, labels: tuple[str, ...], seconds: float) -> None:
-        self.left = 10  # a reading of so short a run comes after one that warms the caches
+        self.left = (
+            10 if self.happens else -1
+        )  # a reading of so short a run comes after one that warms the caches
 
     def measure(self, x: int) -> float:
         if x == self.x and self.left > 0:
@@ -52,10 +55,13 @@ class Late(Progress):
         return 8.0 / x
 
 
-def search(folder: Path, late: Late) -> autotune.Result:
+KNOBS = "knobs: {x: {range: [1, 4], default: 1}}"
+
+
+def search(folder: Path, late: Late, knobs: str = KNOBS, trials: int = 4) -> autotune.Result:
     (folder / "objective.py").write_text("")
-    spec = parse_spec(SPACE, folder / "space.yaml", {})
-    return autotune.search(spec, objective=late.measure, store=folder / "s.db", trials=4, progress=late)
+    spec = parse_spec(SPACE.replace(KNOBS, knobs), folder / "space.yaml", {})
+    return autotune.search(spec, objective=late.measure, store=folder / "s.db", trials=trials, progress=late)
 
 
 def test_what_was_read_before_a_failure_is_kept(tmp_path: Path) -> None:
@@ -72,21 +78,53 @@ def test_what_was_read_before_a_failure_is_kept(tmp_path: Path) -> None:
     assert [(r.value, r.context["round"]) for r in kept] == [(2.0, n) for n in range(len(kept))]
 
 
-def test_what_was_read_before_an_interrupt_is_kept_and_does_not_count(tmp_path: Path) -> None:
-    def interrupted() -> None:
-        raise KeyboardInterrupt
+def interrupted() -> None:
+    raise KeyboardInterrupt
 
+
+def calm() -> Late:
+    """What was interrupted before, and is not."""
+    late = Late(4, interrupted)
+    late.happens = False
+    return late
+
+
+def test_what_was_read_before_an_interrupt_is_kept_and_gone_on_with(tmp_path: Path) -> None:
+    """It had been read anew: of trainings of an hour most of a day was lost."""
     result = search(tmp_path, Late(4, interrupted))
     assert result.reason == "interrupted" and not result.defended
     with Store.open(tmp_path / "s.db") as store:
         lost = [t for t in store.trials(result.study.id) if t.status is Status.LOST]
         rounds = {t.configuration["x"]: {r.context["round"] for r in store.readings(t.id)} for t in lost}
         assert all(r.discarded for t in lost for r in store.readings(t.id))
+        before = {t.configuration["x"]: readings(store, t) for t in lost}
     assert sorted(t.purpose for t in lost) == ["default", "final", "final"]
     assert rounds[4] <= rounds[1] & rounds[3] and rounds[4] in [set(range(n)) for n in (1, 2, 3, 4)]
-    again = search(tmp_path, Late(0, interrupted))
+    again = search(tmp_path, calm())
+    assert again.study.id == result.study.id
     assert again.defended and again.best == {"x": 4}
     assert len(again.trials) == 4
+    with Store.open(tmp_path / "s.db") as store:
+        ends = [t for t in store.trials(result.study.id) if t.purpose != "search" and t not in lost]
+        after = {t.configuration["x"]: readings(store, t) for t in ends}
+    assert all(after[x][: len(before[x])] == before[x] for x in (1, 3, 4))
+    rounds = {x: {number for number, _ in found} for x, found in after.items()}
+    assert rounds[1] == rounds[3] == rounds[4] == set(range(len(rounds[1]))) and len(rounds[1]) >= 12
+
+
+def readings(store: Store, of: TrialRecord) -> list[tuple[int, float]]:
+    """The round and the moment of each."""
+    return [(r.context["round"], r.at) for r in store.readings(of.id)]
+
+
+def test_a_finale_of_others_is_not_gone_on_with(tmp_path: Path) -> None:
+    """Nor one that was left behind by a verdict."""
+    first = search(tmp_path, Late(4, interrupted))
+    more = search(tmp_path, calm(), "knobs: {x: {range: [1, 5], default: 1}}", trials=5)
+    assert more.defended and more.best == {"x": 5} and more.study.id == first.study.id
+    with Store.open(tmp_path / "s.db") as store:
+        kept = [r for t in store.trials(more.study.id) for r in store.readings(t.id)]
+    assert not any("kept_of" in reading.context for reading in kept)
 
 
 def trial(number: int) -> TrialRecord:
