@@ -13,7 +13,7 @@ from typing import Any
 
 from autotune.session.contender import DEFAULT, Contender
 from autotune.session.execution.executor import Executor
-from autotune.session.finale import read_again
+from autotune.session.interleaved import read_again
 from autotune.session.kept_readings import KeptReadings, Place
 from autotune.session.ledger import Ledger
 from autotune.session.rounds import MAX_ROUNDS, Rounds

@@ -14,7 +14,7 @@ from autotune.measure.rules.repetition import RepetitionRule, Verdict
 from autotune.measure.rules.statistics import estimate
 from autotune.session.contender import DEFAULT, Contender
 from autotune.session.execution.executor import Entrant
-from autotune.session.finale import read_in_rounds
+from autotune.session.interleaved import read_in_rounds
 from autotune.session.rounds import Rounds
 from autotune.session.verdict import Standing, judge
 from autotune.space.configuration import Configuration

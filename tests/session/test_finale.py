@@ -13,7 +13,7 @@ import autotune
 from autotune.measure.objective import Baseline
 from autotune.measure.outcome import Reading
 from autotune.report.summary import headline, summarize
-from autotune.session import finale
+from autotune.session import interleaved
 from autotune.session.contender import Contender
 from autotune.session.execution.executor import Entrant
 from autotune.session.finale import _with_guests, in_turn
@@ -256,11 +256,11 @@ def test_slow_readings_without_much_noise_are_few(
 ) -> None:
     """A default of five seconds had been read eight times, in which nothing was learned any more."""
     clock = [0.0]
-    monkeypatch.setattr(finale, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(interleaved, "monotonic", lambda: clock[0])
     file = "autotune: 1\nname: slow\nobjective: slow.py:slow\nknobs: {x: {range: [1, 4], default: 1}}\n"
     spec = parse_spec(file + "metrics: {time: {goal: minimize, unit: s}}\nbudget: {time: 40s}")
     both = [Contender(label, Configuration({"x": x})) for x, label in ((1, "the default"), (2, "trial 1"))]
     for contender, seconds in zip(both, (5.0, 0.1), strict=True):
         contender.entrant = Timed(seconds, noise, clock)
     limits = Rounds.of(spec, 40.0).among(2, 20.0)
-    assert finale.read_in_rounds(spec, both, limits) == rounds
+    assert interleaved.read_in_rounds(spec, both, limits) == rounds

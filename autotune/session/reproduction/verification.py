@@ -21,7 +21,7 @@ from autotune.provenance.environment import Environment
 from autotune.session.contender import DEFAULT, Contender
 from autotune.session.execution.choosing import make_executor
 from autotune.session.execution.executor import Executor
-from autotune.session.finale import read_again
+from autotune.session.interleaved import read_again
 from autotune.session.kept_readings import KeptReadings, Place
 from autotune.session.reproduction.agreement import UNMEASURABLE, Claim, Run, Verification, compared
 from autotune.session.rounds import MAX_ROUNDS, Rounds

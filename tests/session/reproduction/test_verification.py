@@ -18,7 +18,7 @@ from autotune.measure.outcome import Outcome
 from autotune.measure.readings import Sample
 from autotune.session.contender import Contender
 from autotune.session.execution.choosing import make_executor
-from autotune.session.finale import read_again
+from autotune.session.interleaved import read_again
 from autotune.session.reproduction.agreement import Claim, Verification
 from autotune.session.reproduction.paced import Past, Series
 from autotune.session.reproduction.verification import RUNS, measure_again, spec_for
