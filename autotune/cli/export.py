@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,8 +94,7 @@ def command(
             elif form in FOREIGN:
                 written = FOREIGN[form](opened, record, where)
             else:
-                file = Path("/dev/stdout" if where == "-" else where)
-                written = _rows(opened, record, form, file, readings)
+                written = _rows(opened, record, form, where, readings)
         except OSError as error:
             raise InputError(Problem(f"cannot write {where}: {error.strerror or error}")) from error
     what = {"study": record.name, "study_id": record.id, "format": form, "file": where}
@@ -149,12 +152,12 @@ def _archive(store: Store, study: StudyRecord, file: Path, licence: str, url: st
 # -- rows -----------------------------------------------------------------------------------------------
 
 
-def _rows(store: Store, study: StudyRecord, form: str, file: Path, readings: bool) -> dict[str, int]:
+def _rows(store: Store, study: StudyRecord, form: str, where: str, readings: bool) -> dict[str, int]:
     """How many trials were written, and with readings how many repeats."""
     if form == "t4":
-        return {"trials": _write_t4(store, study, file)}
+        return {"trials": _write_t4(store, study, Path(where))}
     frame = _readings_frame(store, study) if readings else _frame(store, study)
-    with written_whole(file) as draft:
+    with _onto_stdout() if where == "-" else written_whole(Path(where)) as draft:
         WRITERS[form](frame, draft)
     if not readings:
         return {"trials": len(frame)}
@@ -163,6 +166,17 @@ def _rows(store: Store, study: StudyRecord, form: str, file: Path, readings: boo
         "trials": int(frame["trial"][searched].nunique()),
         "repeats": int(frame["trial"][~searched].nunique()),
     }
+
+
+@contextmanager
+def _onto_stdout() -> Iterator[Path]:
+    """A file that goes to stdout in the end: opened by its name, that would be emptied of what it has."""
+    with tempfile.TemporaryDirectory() as folder:
+        draft = Path(folder) / "rows"
+        yield draft
+        with draft.open("rb") as rows:
+            shutil.copyfileobj(rows, sys.stdout.buffer)
+        sys.stdout.flush()
 
 
 def _frame(store: Store, study: StudyRecord) -> pd.DataFrame:

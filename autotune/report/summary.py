@@ -148,6 +148,8 @@ def _how_sure(result: Result) -> str:
     confidence = f"{result.confidence:.0%}"
     if result.study.replayed:
         return f"{confidence} interval, from recorded readings"
+    if result.processes > 1:
+        return f"{confidence} interval, of {result.processes} runs in fresh processes, interleaved"
     return f"{confidence} interval, finalists and default measured again, interleaved"
 
 

@@ -169,6 +169,7 @@ def _defended(
         baselines=tuple(Comparison(**c) for c in verdict.get("baselines", [])),
         statuses=statuses,
         confidence=float(verdict.get("confidence", study.confidence)),
+        processes=int(verdict.get("processes", 1)),
         reason=reason or verdict.get("reason", ""),
         remark="; ".join(
             filter(

@@ -22,6 +22,8 @@ class Contender:
     entrant: Entrant | None = None
     finalist: bool = False
     """Whether it is one of the best trials of the search."""
+    entering: float = 0.0
+    """Seconds until it could be read: its share of what all took."""
     failure: Outcome | None = None
     readings: list[Reading] = field(default_factory=list)
 

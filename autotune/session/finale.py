@@ -9,24 +9,28 @@ and 'no better than the default' is an answer.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 from autotune.measure.outcome import Outcome
 from autotune.session.contender import DEFAULT, Contender
 from autotune.session.disturbed import usual_wait
 from autotune.session.execution.executor import Executor
-from autotune.session.interleaved import failed, read_again
+from autotune.session.fresh_processes import read_in_fresh_processes
+from autotune.session.interleaved import failed, outcome_of, read_again
 from autotune.session.kept_readings import KeptReadings, Place, take_up
 from autotune.session.ledger import Ledger
 from autotune.session.progress import Progress
 from autotune.session.rounds import ReadingSeconds, Rounds
 from autotune.session.same_code import code_of
-from autotune.session.verdict import Standing, judge
+from autotune.session.verdict import Standing, after_fresh_runs, judge
 from autotune.space.configuration import Configuration
 from autotune.space.spec import StudySpec
 from autotune.status import Status
 from autotune.store.records import TrialRecord
+
+IN_ONE_PROCESS = "each was read in one process: what differs from process to process is not in the interval"
 
 
 def defend(
@@ -95,11 +99,15 @@ def remeasure(
     kept = KeptReadings(ledger.store, place, contenders, knew)
     try:
         rounds, outcomes = read_again(spec, executor, contenders, limits, after_reading=kept.keep)
+        verdict = judge(spec, [_standing(spec, c, outcomes[c.label]) for c in contenders])
+        if executor.long_lived and _is_a_win(verdict):
+            verdict = _confirmed(
+                spec, executor, verdict, contenders, rounds, limits.seconds, seconds, kept.keep
+            )
     except BaseException:  # an interrupt too: what was read until then was measured
         kept.finish({c.label: _cut_short(c) for c in contenders})
         raise
     progress.defended(rounds)
-    verdict = judge(spec, [_standing(spec, c, outcomes[c.label]) for c in contenders])
     document = verdict | {
         "rounds": rounds,
         "waited": usual_wait(r for c in contenders for r in c.readings),
@@ -107,8 +115,35 @@ def remeasure(
         "told": knew,
         "outcomes": {label: [str(o.status), o.message] for label, o in outcomes.items()},
     }
-    kept.finish(outcomes)
+    kept.finish({c.label: outcome_of(spec, c) for c in contenders})
     ledger.store.save_verdict(study.record.id, ledger.session_id, document)
+
+
+def _is_a_win(verdict: Mapping[str, Any]) -> bool:
+    """Whether one is said to be better than a default that could be read."""
+    gain = verdict.get("speedup") or verdict.get("gain")
+    return gain is not None and not verdict["is_default"]
+
+
+def _confirmed(
+    spec: StudySpec,
+    executor: Executor,
+    verdict: Mapping[str, Any],
+    contenders: Sequence[Contender],
+    rounds: int,
+    allowed: float,
+    seconds: ReadingSeconds,
+    keep: Callable[[], None],
+) -> dict[str, Any]:
+    """The ``verdict`` with the gain of runs of fresh processes, where there is time for them."""
+    strongest = min(verdict["baselines"], key=lambda b: b["estimate"], default={"against": ""})
+    labels = (DEFAULT, verdict["label"], strongest["against"])
+    asked = [contender for label in labels for contender in contenders if contender.label == label]
+    fresh = read_in_fresh_processes(spec, executor, asked, rounds, seconds, allowed, keep)
+    standings = [_standing(spec, c, outcome_of(spec, c)) for c in contenders]
+    confirmed = after_fresh_runs(spec, verdict, fresh.values, standings) if fresh.enough else dict(verdict)
+    doubt = fresh.failure or ("" if fresh.enough else IN_ONE_PROCESS)
+    return confirmed | {"remark": "; ".join(filter(None, [str(confirmed["remark"]), doubt]))}
 
 
 def succeeded(spec: StudySpec, ledger: Ledger) -> list[TrialRecord]:

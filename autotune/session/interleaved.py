@@ -31,15 +31,19 @@ def read_again(
     limits: Rounds,
     before: int = 0,
     after_reading: Callable[[], None] = lambda: None,
+    run: int = 0,
 ) -> tuple[int, dict[str, Outcome]]:
     """Read the contenders in rounds: how many rounds there were, and what came of each by its label.
 
     ``before``: how many rounds they were read in already, with other processes. Each has a seed of its own.
+    ``run``: see :meth:`~autotune.session.execution.executor.Executor.entrants`.
     """
     with ExitStack() as stack:
-        entrants = executor.entrants([(c.what, c.label) for c in contenders])
+        began = monotonic()
+        entrants = executor.entrants([(c.what, c.label) for c in contenders], run)
+        entering = (monotonic() - began) / max(len(contenders), 1)
         for contender, entrant in zip(contenders, entrants, strict=True):
-            contender.entrant = entrant
+            contender.entrant, contender.entering = entrant, entering
             stack.callback(contender.entrant.close)
             contender.failure = contender.entrant.failure
         rounds = read_in_rounds(spec, contenders, limits, before, after_reading)

@@ -50,7 +50,8 @@ def take_up(store: Store, place: Place, contenders: Sequence[Contender]) -> int:
         return 0
     for contender in contenders:
         trial = cut[contender.label]
-        for reading in store.readings(trial.id):
+        # Runs of fresh processes belong to a winner that is to be found first: they are made anew.
+        for reading in (r for r in store.readings(trial.id) if "process" not in r.context):
             counted = "" if reading.discarded == Status.LOST else reading.discarded
             context = {**reading.context, "kept_of": trial.number}
             contender.readings.append(replace(reading, discarded=counted, context=context))

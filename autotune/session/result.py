@@ -63,6 +63,8 @@ class Result:
     statuses: Mapping[str, int] = field(default_factory=dict)
     confidence: float = 0.95
     """Of every interval, as ``measure`` in the space file asks for."""
+    processes: int = 1
+    """In how many runs of fresh processes the ratios were read."""
     reason: str = ""
     """Why the search ended."""
     remark: str = ""
@@ -137,6 +139,7 @@ class Result:
             "is_default": self.is_default,
             "trials": sum(self.statuses.values()),
             "statuses": dict(self.statuses),
+            "processes": self.processes,
             "replayed": self.study.replayed,
             "reason": self.reason,
             "remark": self.remark,

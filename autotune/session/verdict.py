@@ -8,7 +8,15 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from autotune.measure.outcome import Estimate
-from autotune.measure.rules.significance import Contestant, Gain, Judgement, Ratio, speedup, winner
+from autotune.measure.rules.significance import (
+    Contestant,
+    Gain,
+    Judgement,
+    Ratio,
+    over_runs,
+    speedup,
+    winner,
+)
 from autotune.session.result import estimate_document
 from autotune.space.configuration import Configuration, plain
 from autotune.space.spec import MetricSpec, ReplayObjective, StudySpec, is_speed
@@ -62,14 +70,14 @@ def judge(spec: StudySpec, standings: Sequence[Standing]) -> dict[str, Any]:
         "configuration": plain(won.configuration),
         "label": won.label,
         "is_default": won.is_default,
-        "metrics": {name: estimate_document(e) | {"error": e.error} for name, e in won.metrics.items()},
+        "metrics": _metrics(won),
         "speedup": _against("the default", _over_default(judgement, default, won)),
         "baselines": [
             _against(
                 s.label, speedup(s.values, won.values, confidence, goal=goal, among=max(len(finalists), 1))
             )
             for s in standings
-            if s.configuration is None and len(s.values) > 1 and min(s.values) > 0 and min(won.values) > 0
+            if _has_ratios(s, won)
         ],
         "gain": _against("the default", judgement.gains.get(won.label)),
         "ratios": {label: asdict(ratio) for label, ratio in judgement.ratios.items()},
@@ -77,6 +85,68 @@ def judge(spec: StudySpec, standings: Sequence[Standing]) -> dict[str, Any]:
         "remark": _remark(judgement, default, won, within, [goal.name for goal in others]),
         "confidence": confidence,
     }
+
+
+def after_fresh_runs(
+    spec: StudySpec,
+    verdict: Mapping[str, Any],
+    values: Mapping[str, Sequence[Sequence[float]]],
+    standings: Sequence[Standing],
+) -> dict[str, Any]:
+    """The ``verdict`` with what runs of fresh processes say of its winner, which they may overrule.
+
+    ``values``: what was read in each run, by label: of the winner, of the default, and of a baseline perhaps.
+    """
+    goal, confidence = spec.goals[0].goal or "minimize", spec.measure.confidence
+    default = next(s for s in standings if s.is_default)
+    won = next(s for s in standings if s.label == verdict["label"])
+
+    def over(reference: Standing, other: Standing) -> Ratio | Gain:
+        if reference.label in values:
+            return over_runs(values[reference.label], values[other.label], confidence, goal=goal)
+        return speedup(reference.values, other.values, confidence, goal=goal)
+
+    found = over(default, won)
+    of = "speedup" if isinstance(found, Ratio) else "gain"
+    holds = found.low > (1.0 if of == "speedup" else 0.0)
+    against = {s.label: over(s, won if holds else default) for s in standings if _has_ratios(s, won)}
+    before = verdict["speedup"] or verdict["gain"]
+    said = {
+        **verdict,
+        "processes": len(values[won.label]),
+        "in_one_process": before,
+        "baselines": [_against(name, ratio) for name, ratio in against.items() if isinstance(ratio, Ratio)],
+    }
+    if holds:
+        said |= {"speedup": None, "gain": None, "metrics": _metrics(won)}
+        return said | {of: _against("the default", found)}
+    assert default.configuration is not None
+    return said | {
+        "configuration": plain(default.configuration),
+        "label": default.label,
+        "is_default": True,
+        "metrics": _metrics(default),
+        "speedup": _against("the default", Ratio(1.0, 1.0, 1.0, len(default.values))),
+        "gain": None,
+        "tied": [],
+        "remark": f"no better than the default: {won.label} was {_said(before)} in its first process,"
+        f" and {_said(_against('', found))} in {len(values[won.label])} others",
+    }
+
+
+def _has_ratios(baseline: Standing, won: Standing) -> bool:
+    """Whether it is a baseline with which ratios can be formed."""
+    return (
+        baseline.configuration is None and len(baseline.values) > 1 and min(*baseline.values, *won.values) > 0
+    )
+
+
+def _said(gain: Mapping[str, Any] | None) -> str:
+    return f"{gain['estimate']:.3g} [{gain['low']:.3g}, {gain['high']:.3g}]" if gain else "unknown"
+
+
+def _metrics(standing: Standing) -> dict[str, Any]:
+    return {name: estimate_document(e) | {"error": e.error} for name, e in standing.metrics.items()}
 
 
 def _read_once(spec: StudySpec, default: Standing | None, finalists: Sequence[Standing]) -> str:

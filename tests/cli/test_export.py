@@ -45,6 +45,19 @@ def test_rows_of_a_named_study_go_through_a_pipe(tmp_path: Path) -> None:
     assert {row["study"] for row in json.loads(done.stdout)} == {"mixed"}
 
 
+def test_rows_go_behind_what_stdout_has_already(tmp_path: Path) -> None:
+    """It had been opened by its name, which emptied the file that it was sent to."""
+    make_mixed(tmp_path / "mixed.db").close()
+    verb = [sys.executable, "-m", "autotune", "export", "mixed", "--store", str(tmp_path / "mixed.db")]
+    with (tmp_path / "all.csv").open("w") as all_rows:
+        all_rows.write("precious\n")
+        all_rows.flush()
+        for _ in range(2):
+            subprocess.run([*verb, "--to", "-", "--format", "csv"], stdout=all_rows, check=True)
+    lines = (tmp_path / "all.csv").read_text().splitlines()
+    assert lines[0] == "precious" and sum(line.startswith("study,trial,status") for line in lines) == 2
+
+
 @pytest.mark.parametrize("form", ["csv", "json", "t4", "archive", "optuna"])
 def test_a_store_is_never_written_over(tmp_path: Path, form: str) -> None:
     file = tmp_path / "mixed.db"

@@ -113,6 +113,28 @@ def speedup(
     return _as_ratio(paired_shift(log_ratios, 1 - (1 - confidence) / among), len(log_ratios))
 
 
+def over_runs(
+    reference: Sequence[Sequence[float]],
+    other: Sequence[Sequence[float]],
+    confidence: float = 0.95,
+    *,
+    goal: Goal = "minimize",
+) -> Ratio | Gain:
+    """How much better ``other`` is than ``reference``, both read in the same rounds of some runs.
+
+    What all rounds of a run have in common differs from run to run: each run counts once, by the mean of its
+    rounds. A ratio, or where a reading is not above 0 a difference. Raises ``ValueError`` for fewer than two
+    runs.
+    """
+    runs = list(zip(reference, other, strict=True))
+    found = [_gains(a, b, goal) for a, b in runs]
+    is_ratio = all(ratio for _, ratio in found)
+    gains = [own for own, _ in found] if is_ratio else [_differences(a, b, goal)[0] for a, b in runs]
+    means = [sum(own) / len(own) for own in gains if own]
+    shift, rounds = paired_shift(means, confidence), sum(map(len, gains))
+    return _as_ratio(shift, rounds) if is_ratio else Gain(*shift, rounds)
+
+
 def winner(
     default: Contestant | None,
     candidates: Sequence[Contestant],

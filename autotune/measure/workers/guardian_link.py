@@ -27,6 +27,8 @@ _KILL_SECONDS = 20.0
 
 _OUTPUT_SECONDS = 5.0
 
+HASH_SEED = "PYTHONHASHSEED"
+
 _Kind = TypeVar("_Kind", Ended, Output)
 
 
@@ -47,6 +49,8 @@ class GuardianLink:
                 channel, worker_end = _pair(ours, given)
                 self._notes = SharedNotes(notes)
                 ours.callback(self._notes.close)
+                given_env = {**os.environ, **environment}
+                own_env = {} if HASH_SEED in given_env else {HASH_SEED: str(setup.hash_seed)}
                 birth = Birth(
                     session=os.getpid(),
                     control=guardian_end.fileno(),
@@ -55,10 +59,11 @@ class GuardianLink:
                     cores=setup.cores,
                     guardian_cores=guardian_cores,
                     group=str(setup.cap.folder) if isinstance(setup.cap, GroupCap) else "",
+                    unset=tuple(own_env),
                 )
                 self._process = subprocess.Popen(
                     python_command(birth),
-                    env={**os.environ, **environment},
+                    env=given_env | own_env,
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=self._errors,

@@ -30,6 +30,9 @@ class Setup:
     repeats: bool = True
     """Whether it will repeat readings, and is to load what judging them takes before its first trial. A
     worker that measures and does not is one of a re-measurement."""
+    hash_seed: int = 0
+    """Seed of Python's hashes of texts, unless the user has set one. It decides in which order sets are gone
+    through and what their look-ups cost: workers that are compared have the same."""
     stands_by: bool = False
     """Whether :meth:`autotune.measure.objective.Objective.stand_by` is called before its first request."""
     curve: Curve | None = None

@@ -35,10 +35,14 @@ class Birth:
     guardian_cores: tuple[int, ...] = ()
     group: str = ""
     """Folder of the control group to remove if the session dies; empty: none."""
+    unset: tuple[str, ...] = ()
+    """Variables that were meant for this very Python, and not for what it starts."""
 
 
 def main(birth: Birth) -> None:
     """Become the guardian, and let the worker serve in a process below it."""
+    for name in birth.unset:
+        os.environ.pop(name, None)
     pin(birth.guardian_cores)
     control = socket.socket(fileno=birth.control)
     guardian = Guardian(control, birth.session, Path(birth.group) if birth.group else None)

@@ -66,6 +66,8 @@ def how_sure(subject: Subject) -> Section:
     again = "measured again, interleaved"
     how = "Their recorded readings were compared" if result.study.replayed else f"They were {again}"
     rounds = f" in {say_count(document['rounds'], 'round')}" if document.get("rounds") else ""
+    if result.processes > 1:
+        rounds += f", then the winner and the default in {result.processes} runs of fresh processes"
     parts: list[Part] = [
         Paragraph(f"{how}{rounds}; the intervals hold with {result.confidence:.0%} confidence each.")
     ]

@@ -158,7 +158,7 @@ class Crew:
                 if slot.worker is not None:
                     slot.worker.forgive(late)
 
-    def entrants(self, wanted: Sequence[tuple[Configuration | Baseline, str]]) -> list[Entrant]:
+    def entrants(self, wanted: Sequence[tuple[Configuration | Baseline, str]], run: int = 0) -> list[Entrant]:
         """Their processes start side by side, which takes seconds each where a large library is loaded.
 
         So do they prepare where they share no core. On one, side by side, each would take as long as all. For
@@ -166,7 +166,7 @@ class Crew:
         """
         lane = self._lanes[0]  # the same for all, so that they can be compared
         cores, turn = lane.place.cores.measuring, lane.turn
-        made = [self._entrant(what, lane) for what, _ in wanted]
+        made = [self._entrant(what, lane, run) for what, _ in wanted]
         with turn.taken():  # it happens on the measuring cores, as entering does
             for entrant in made:
                 entrant.start()
@@ -187,11 +187,18 @@ class Crew:
                     entrant.enter()
         return list(made)
 
-    def _entrant(self, what: Configuration | Baseline, lane: Lane) -> WorkerEntrant:
+    def _entrant(self, what: Configuration | Baseline, lane: Lane, run: int) -> WorkerEntrant:
         cores, stands_by = lane.place.cores.measuring, self.measurers[0].stands_by
         settings = self._spec.measure
         entrant = WorkerEntrant(
-            self._factory, cores, lane.turn, settings, what, lane.environment, stands_by=stands_by
+            self._factory,
+            cores,
+            lane.turn,
+            settings,
+            what,
+            lane.environment,
+            stands_by=stands_by,
+            hash_seed=run,
         )
         self._entrants.append(entrant)
         return entrant

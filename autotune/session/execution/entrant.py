@@ -43,6 +43,7 @@ class WorkerEntrant(Entrant):
         environment: Mapping[str, str] | None = None,
         *,
         stands_by: bool = False,
+        hash_seed: int = 0,
     ) -> None:
         self.beside = 1
         """How many enter at the same time, this one included."""
@@ -51,7 +52,9 @@ class WorkerEntrant(Entrant):
         self._what = what
         self._stands_by = stands_by
         own = what.environment if isinstance(what, Baseline) else {}
-        self._make = partial(factory.start, cores, FINALE, {**(environment or {}), **own})
+        self._make = partial(
+            factory.start, cores, FINALE, {**(environment or {}), **own}, hash_seed=hash_seed
+        )
         self._made: Worker | None = None
         self._prepares = False
         self._payload: bytes | None = None

@@ -92,6 +92,9 @@ class Executor(ABC):
     remark: str = ""
     """What the user should know of where it runs; empty where nothing is unusual."""
 
+    long_lived: bool = False
+    """Whether all readings of an entrant are made in one process of its own."""
+
     incumbent: Estimate | None = None
     """The best so far; read when a measurement begins, so that a hopeless one can be stopped early."""
 
@@ -124,8 +127,12 @@ class Executor(ABC):
     def entrant(self, what: Configuration | Baseline, label: str) -> Entrant:
         """Prepare, load and check ``what``, apart from all others; a failure is in the entrant."""
 
-    def entrants(self, wanted: Sequence[tuple[Configuration | Baseline, str]]) -> list[Entrant]:
-        """As :meth:`entrant`, of several ``(what, label)``, which may begin side by side."""
+    def entrants(self, wanted: Sequence[tuple[Configuration | Baseline, str]], run: int = 0) -> list[Entrant]:
+        """As :meth:`entrant`, of several ``(what, label)``, which may begin side by side.
+
+        Where each has a process of its own, what that draws by lot and can be given is the same for all of a
+        ``run``, and another in another run.
+        """
         return [self.entrant(what, label) for what, label in wanted]
 
     @abstractmethod

@@ -39,6 +39,7 @@ class WorkerFactory:
         environment: Mapping[str, str] | None = None,
         *,
         stands_by: bool = False,
+        hash_seed: int = 0,
     ) -> Worker:
         """A worker that begins to start, pinned to ``cores``; its guardian stays off the measuring ones.
 
@@ -47,7 +48,9 @@ class WorkerFactory:
         memory = self._setup.settings.memory
         cap = None if memory is None else make_cap(memory, role)
         repeats = role == MEASURE
-        setup = replace(self._setup, cores=cores, cap=cap, repeats=repeats, stands_by=stands_by)
+        setup = replace(
+            self._setup, cores=cores, cap=cap, repeats=repeats, stands_by=stands_by, hash_seed=hash_seed
+        )
         try:
             return Worker(setup, environment, guardian_cores=self._cores.preparing)
         except BaseException:

@@ -30,7 +30,7 @@ from autotune.session.execution.waiting import Waiting
 from autotune.session.result import better
 from autotune.session.same_code import Known
 from autotune.space.configuration import Configuration, Value
-from autotune.space.spec import StudySpec
+from autotune.space.spec import CommandObjective, StudySpec
 from autotune.status import Status
 
 
@@ -61,6 +61,7 @@ class WorkerExecutor(Executor):
     ) -> None:
         self.spec = spec
         self.settings = spec.measure
+        self.long_lived = not isinstance(spec.objective, CommandObjective)  # each run of a program is one
         self._crew = Crew(spec, device, prepare_workers, compiled, lanes, meanwhile)
         self._waiting = Waiting()
         self._settling = Settling(self._crew, self._waiting, spec.goals[0].name, self._listen)
@@ -125,8 +126,8 @@ class WorkerExecutor(Executor):
     def entrant(self, what: Configuration | Baseline, label: str) -> Entrant:
         return self.entrants([(what, label)])[0]
 
-    def entrants(self, wanted: Sequence[tuple[Configuration | Baseline, str]]) -> list[Entrant]:
-        return self._crew.entrants(wanted)
+    def entrants(self, wanted: Sequence[tuple[Configuration | Baseline, str]], run: int = 0) -> list[Entrant]:
+        return self._crew.entrants(wanted, run)
 
     def close(self) -> None:
         self._crew.close()

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from autotune.measure.outcome import Outcome, Reading
-from autotune.measure.rules.significance import Ratio, speedup
+from autotune.measure.rules.repetition import Goal
+from autotune.measure.rules.significance import Ratio, over_runs, speedup
 from autotune.measure.rules.statistics import estimate
 from autotune.session.contender import DEFAULT, Contender
 from autotune.session.reproduction.causes import State, busier, state_of
@@ -135,6 +136,8 @@ def compared(spec: StudySpec, claim: Claim, runs: Sequence[Run]) -> Verification
     wide = _as_runs_differ(spec, claim, runs, then, now)
     taken = tuple(r for run in runs for c in run.contenders if c.label == claim.label for r in c.readings)
     verdict, why, noticeable = _judged(spec, claim, *wide, paced, state_of(taken))
+    if verdict == "agrees" and _gain_is_not_shown(claim, now):
+        verdict, why = "cannot be told", f"{why}, but no gain over the default is shown now"
     if paced is not None:
         now["at_pace"] = paced.read
     return Verification(
@@ -152,6 +155,13 @@ def compared(spec: StudySpec, claim: Claim, runs: Sequence[Run]) -> Verification
         readings={label: tuple(v for run in values for v in run) for label, values in read.items() if values},
         taken=taken,
     )
+
+
+def _gain_is_not_shown(claim: Claim, now: Mapping[str, Interval]) -> bool:
+    """Whether a gain was said, and what is measured now may be none: runs differ too much to confirm it."""
+    if claim.by != "speedup" or claim.speedup is None or "speedup" not in now:
+        return False
+    return claim.speedup[1] > 1.0 >= now["speedup"][1]
 
 
 def _same_failure(then: Status, now: Status, said: str, runs: int) -> Verification:
@@ -182,17 +192,23 @@ def _now(spec: StudySpec, claim: Claim, runs: Sequence[Run]) -> dict[str, Interv
     now = {"metric": interval_of([v for run in own for v in run], confidence)}
     if default:
         now["default"] = interval_of([v for run in default for v in run], confidence)
-        try:
-            ratio: Ratio = speedup(
-                [v for run in default for v in run],
-                [v for run in own for v in run],
-                confidence,
-                goal=goal.goal or "minimize",
-            )
+        ratio = _ratio(default, own, confidence, goal.goal or "minimize")
+        if ratio is not None:
             now["speedup"] = (ratio.estimate, ratio.low, ratio.high)
-        except ValueError:  # a metric that is not above 0 has no ratio
-            pass
     return now
+
+
+def _ratio(
+    default: Sequence[Sequence[float]], own: Sequence[Sequence[float]], confidence: float, goal: Goal
+) -> Ratio | None:
+    """How much better ``own`` is, each run counting once; ``None``: what is not above 0 has no ratio."""
+    if len(own) > 1:
+        found = over_runs(default, own, confidence, goal=goal)
+        return found if isinstance(found, Ratio) else None
+    try:
+        return speedup(default[0], own[0], confidence, goal=goal)
+    except ValueError:
+        return None
 
 
 def _at_same_pace(spec: StudySpec, claim: Claim, runs: Sequence[Run]) -> SamePace | None:

@@ -86,7 +86,8 @@ def _measured(
     """
     for _ in range(1 if claim.status.failed else wanted):
         contenders = _contenders(spec, claim)
-        rounds, outcomes = read_again(spec, executor, contenders, Rounds.of(spec).split(wanted), before)
+        limits = Rounds.of(spec).split(wanted)
+        rounds, outcomes = read_again(spec, executor, contenders, limits, before, run=before)
         before += rounds
         run = Run(contenders, outcomes, rounds)
         if keep is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tracemalloc
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -13,8 +14,10 @@ from hypothesis import strategies as st
 from autotune.measure.rules.significance import (
     MOST_AVERAGED,
     Contestant,
+    Gain,
     Ratio,
     _signed_rank,
+    over_runs,
     paired_shift,
     speedup,
     winner,
@@ -67,6 +70,29 @@ def test_the_interval_of_the_picked_winner_is_honest() -> None:
         ratio = max((speedup(default.values, f.values, among=5) for f in finalists), key=lambda r: r.estimate)
         held += ratio.low <= 1.05 <= ratio.high
     assert held >= 570
+
+
+@pytest.mark.parametrize("runs", [4, 8])
+def test_the_interval_of_runs_holds_where_each_has_luck_of_its_own(runs: int) -> None:
+    """Five per cent of luck in a run, and one of noise: its rounds taken together hold too seldom."""
+    rng = np.random.default_rng(runs)
+    held = held_together = 0
+    for _ in range(1000):
+        default, candidate = (
+            (value * (1 + 0.05 * rng.normal(size=(runs, 1))) * NOISES["normal"](rng, (runs, 2))).tolist()
+            for value in (1.1, 1.0)
+        )
+        ratio = over_runs(default, candidate)
+        assert isinstance(ratio, Ratio) and ratio.rounds == 2 * runs
+        held += ratio.low <= 1.1 <= ratio.high
+        together = speedup(*(list(chain.from_iterable(read)) for read in (default, candidate)))
+        held_together += together.low <= 1.1 <= together.high
+    assert held >= 930 > held_together + 30
+
+
+def test_runs_of_readings_that_are_not_positive_are_compared_by_difference() -> None:
+    gain = over_runs([[0.0, 0.2], [0.1, 0.1]], [[-1.0, -0.8], [-0.9, -0.9]])
+    assert isinstance(gain, Gain) and gain.estimate == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("goal", ["minimize", "maximize"])

@@ -108,6 +108,33 @@ def test_it_answers_one_request_after_another(start: Start) -> None:
     assert not worker.alive
 
 
+HASHES = """
+import os
+
+def measure(x):
+    return {"time": float(abs(hash("a text")) % 10_000 + 1), "set": float("PYTHONHASHSEED" in os.environ)}
+"""
+
+
+def test_hashes_are_those_of_its_seed_and_the_variable_reaches_nothing_else(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hashed(**more: object) -> tuple[float, float]:
+        worker = start(HASHES, **more)
+        worker.wait()
+        answer = ask(worker, 1)
+        assert isinstance(answer, Measured)
+        return answer.outcome.metrics["time"].value, answer.outcome.metrics["set"].value
+
+    monkeypatch.delenv("PYTHONHASHSEED", raising=False)
+    assert hashed() == hashed() == hashed(hash_seed=0)
+    assert hashed(hash_seed=1) != hashed()
+    assert hashed()[1] == 0.0
+    monkeypatch.setenv("PYTHONHASHSEED", "5")
+    own = hashed()
+    assert own == hashed(hash_seed=1) and own[1] == 1.0, "what the user has set stays"
+
+
 def test_its_death_is_described(start: Start) -> None:
     worker = start()
     worker.wait()
