@@ -25,8 +25,8 @@ _C = (".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".cu", ".cuh", "
 _OTHERS = (".f", ".f90", ".rs", ".go", ".zig", ".jl", ".java", ".py", ".mk")
 SOURCES = frozenset((*_C, *_OTHERS))
 """How the names of files end that programs are built from."""
-_GOES_TO = frozenset(("-C", "--directory", "cd", "-S"))
-"""What stands before the folder that make, ninja, a shell or CMake works in."""
+_GOES_TO = frozenset(("-C", "--directory", "--chdir", "cd", "pushd", "-S"))
+"""What stands before the folder that make, ninja, env, a shell or CMake works in."""
 BUILDS = frozenset(("Makefile", "makefile", "GNUmakefile", "CMakeLists.txt", "meson.build", "Cargo.toml"))
 
 
@@ -85,7 +85,7 @@ def _of_command(objective: CommandObjective) -> list[Path]:
     named = [path for line in (objective.arguments, objective.check) for path in _named(objective, line)]
     if objective.prepare:
         named, prepare = ([path for path in paths if not _is_compiled(path)] for paths in (named, prepare))
-        gone_to = [path for folder in _folders(objective) for path in _sources_in(folder)]
+        gone_to = [path for folder in _built_in(objective) for path in _sources_in(folder)]
         prepare = [*prepare, *gone_to] or _sources_in(objective.base)
     files = [*named, *prepare]
     written = {objective.config_file, objective.metrics_file}
@@ -94,12 +94,18 @@ def _of_command(objective: CommandObjective) -> list[Path]:
 
 
 def _named(objective: CommandObjective, line: Iterable[str]) -> list[Path]:
-    """The files of the folder that a command line names, also inside a text for a shell."""
+    """The files of the folder that a command line names, also inside a text for a shell.
+
+    They may be named from where the line goes first, as in ``cd train && python run.py``.
+    """
     inside = objective.base.resolve()
+    line = list(line)
+    folders = [objective.base, *_gone_to(objective.base, line)]
     words = [word for argument in line for word in _words(argument)]
     modules = [word.replace(".", "/") for flag, word in pairwise(words) if flag == "-m"]
     names = [*words, *(f"{m}{end}" for m in modules for end in (".py", "/__main__.py"))]
-    paths = [objective.base / name for name in names if "{" not in name and not name.startswith("-")]
+    names = [name for name in names if "{" not in name and not name.startswith("-")]
+    paths = [folder / name for folder in folders for name in names]
     return [path for path in paths if is_file(path) and path.resolve().is_relative_to(inside)]
 
 
@@ -118,13 +124,27 @@ def _is_compiled(path: Path) -> bool:
         return b"\0" in file.read(1024)
 
 
-def _folders(objective: CommandObjective) -> list[Path]:
+def _gone_to(base: Path, line: Iterable[str]) -> list[Path]:
+    """The folders that a command line goes to, each from ``base`` or from the one before."""
+    words = [part for argument in line for word in _words(argument) for part in _parted(word)]
+    found: list[Path] = []
+    for flag, name in pairwise(words):
+        if flag in _GOES_TO and "{" not in name:
+            here = [start / name for start in (base, *found[-1:])]
+            found += [folder for folder in here if folder.is_dir()]
+    return list(dict.fromkeys(found))
+
+
+def _parted(word: str) -> list[str]:
+    """``--directory=src`` as the two words that it stands for."""
+    flag, sign, name = word.partition("=")
+    return [flag, name] if sign and flag in _GOES_TO else [word]
+
+
+def _built_in(objective: CommandObjective) -> list[Path]:
     """Where ``prepare`` goes to build, as in ``make -C src``; none that CMake has written."""
-    words = [word for argument in objective.prepare for word in _words(argument)]
-    names = [name for flag, name in pairwise(words) if flag in _GOES_TO]
-    names += [word.removeprefix("--directory=") for word in words if word.startswith("--directory=")]
-    folders = [objective.base / name for name in names if "{" not in name]
-    return [one for one in folders if one.is_dir() and not (one / "CMakeCache.txt").exists()]
+    folders = _gone_to(objective.base, objective.prepare)
+    return [folder for folder in folders if not (folder / "CMakeCache.txt").exists()]
 
 
 def _sources_in(folder: Path) -> list[Path]:

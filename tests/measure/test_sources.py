@@ -39,6 +39,23 @@ def test_what_a_text_for_a_shell_names(tmp_path: Path) -> None:
     assert sources(tmp_path, "sh", "-c", f"{longer_than_a_name}; ./late.sh") == ["late.sh"]
 
 
+@pytest.mark.parametrize(
+    "run",
+    [
+        ("bash", "-c", "cd sub && python train.py --a {a}"),
+        ("sh", "-c", "cd sub; exec python train.py"),
+        ("bash", "-c", "cd sub/deep && cd .. && python train.py"),
+        ("env", "-C", "sub", "python", "train.py"),
+        ("env", "--chdir=sub", "python", "-m", "train"),
+    ],
+)
+def test_what_is_named_from_another_folder(tmp_path: Path, run: tuple[str, ...]) -> None:
+    """Such a script could be edited without anybody noticing, and its earlier results counted."""
+    made(tmp_path, "sub/train.py", "sub/model.py", "sub/deep/other.py", "model.py")
+    (tmp_path / "sub/train.py").write_text("import model\n")
+    assert sources(tmp_path, *run) == ["sub/train.py", "sub/model.py"]
+
+
 def test_a_python_module_and_what_it_imports(tmp_path: Path) -> None:
     made(tmp_path, "tool/__main__.py", "bench.py", "helper.py")
     (tmp_path / "bench.py").write_text("import helper\n")
