@@ -96,11 +96,17 @@ def _recording(recording: Path, output: Path | None, force: bool, as_json: bool)
                 "configurations": len(recorded.entries),
                 "failed": failed,
                 "damage": recorded.damage,
+                "replaced": recorded.replaced,
             }
         )
     else:
         echo(f"{file}: {len(recorded.entries):,} recorded configurations, {failed:,} of them failed")
         if recorded.damage:
             echo(f"the recording is damaged: {recorded.damage}; these are those before that")
+        if recorded.replaced:
+            echo(
+                f"{recorded.replaced:,} more entries repeat a configuration with another time: the later one"
+                " counts. Is a knob missing among those that the recording names?"
+            )
         echo(f"next:  autotune search {shlex.quote(str(file))}")
     return 0

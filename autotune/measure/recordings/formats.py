@@ -78,9 +78,12 @@ class Reader(ABC):
 
     def finish(self, knobs: Knobs, entries: Iterable[Entry | None], damage: str) -> Recording:
         """The recording; raises :class:`InputError` for what was found on the way."""
-        found = {
-            key_of(map(entry.configuration.get, knobs.names)): entry for entry in entries if entry is not None
-        }
+        found: dict[tuple[object, ...], Entry] = {}
+        replaced = 0
+        for entry in filter(None, entries):
+            key = key_of(map(entry.configuration.get, knobs.names))
+            replaced += key in found and found[key].time != entry.time
+            found[key] = entry
         if self.problems:
             more = len(self.problems) - MOST_PROBLEMS
             rest = [Problem(f"{self.path}: {more} more entries are broken")] if more > 0 else []
@@ -94,6 +97,7 @@ class Reader(ABC):
             units=self.units,
             entries=tuple(found.values()),
             damage=damage,
+            replaced=replaced,
         )
 
 

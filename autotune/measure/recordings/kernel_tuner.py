@@ -30,6 +30,8 @@ class KernelTunerReader(Reader):
             values = {}
         if not isinstance(keys, list):
             keys = list(values)
+        first = next((entry for entry in self.document["cache"].values() if isinstance(entry, dict)), {})
+        keys = [*keys, *(name for name in values if name not in keys and name in first)]
         if not keys or not all(isinstance(key, str) for key in keys):
             raise InputError(
                 Problem(

@@ -52,6 +52,9 @@ class Recording:
     damage: str = ""
     """What is wrong with the file, where it was cut short; empty where it is whole."""
 
+    replaced: int = 0
+    """How many entries do not count, since a later one of the same configuration came to another time."""
+
     _firsts: dict[tuple[str, ...], dict[tuple[object, ...], Entry]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )

@@ -119,6 +119,19 @@ def test_a_later_entry_of_a_configuration_replaces_the_earlier(tmp_path: Path) -
     assert [e.time for e in recording.entries] == [0.003]
 
 
+def test_entries_that_do_not_count_are_counted(tmp_path: Path) -> None:
+    """Six of twelve had gone without a word."""
+    entries = {f"4,row,{n}": entry(4, "row", time) for n, time in enumerate((1.0, 2.0, 2.0, 3.0))}
+    assert read(tmp_path, cache(entries)).replaced == 2
+
+
+def test_a_knob_whose_name_is_left_out_of_the_keys_is_one(tmp_path: Path) -> None:
+    """It had become a metric, and of three configurations that differ in it one was left."""
+    entries = {str(n): {**entry(4, "row", 1.0 + n), "method": n} for n in range(3)}
+    recording = read(tmp_path, cache(entries, tune_params={**KNOBS, "method": [0, 1, 2]}))
+    assert list(recording.knobs) == [*KNOBS, "method"] and len(recording.entries) == 3
+
+
 def layouts() -> list[bytes]:
     """The same file as Kernel Tuner writes it (an entry a line) and as others do (indented, dense)."""
     head = json.dumps(cache({}), ensure_ascii=False, indent=0)[: -len("}\n}")]
