@@ -23,10 +23,11 @@ _ONLY_THAT_IT_FAILED = re.compile(
         |collect2:\ error:\ ld\ returned
         |(clang[\w+.-]*:\ )?error:\ (linker\ command\ failed|aborting\ due\ to|could\ not\ compile)
         |BEGIN\ failed--compilation\ aborted|Execution\ of\ .*\ aborted\ due\ to\ compilation
+        |Error:\ (Could\ not\ create\ the\ Java\ Virtual\ Machine|A\ fatal\ exception\ has\ occurred)
         |\s*$""",
     re.VERBOSE,
 )
-"""What make, a linker's driver, cargo and Perl say in the end: the lines before say what."""
+"""What make, a linker's driver, cargo, Perl and Java say in the end: the lines before say what."""
 
 _CALL = re.compile(r"\s+at\s+\S")
 """A line of a stack as Java, JavaScript, C# and Rust write it: below what was thrown."""

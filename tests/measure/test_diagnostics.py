@@ -41,6 +41,9 @@ Caused by: java.lang.IllegalArgumentException: tile too large
 for the cache
 \tat A.g(A.java:1)
 \t... 2 more"""
+JAVA_OPTION = """Unrecognized VM option 'UseNonsenseGC'
+Error: Could not create the Java Virtual Machine.
+Error: A fatal exception has occurred. Program will exit."""
 NODE = """/home/me/bench.js:2
  throw new RangeError("bad tile");
  ^
@@ -91,6 +94,7 @@ no room for the table"""
 
 SAID = [
     (JAVA, "Caused by: java.lang.IllegalArgumentException: tile too large"),
+    (JAVA_OPTION, "Unrecognized VM option 'UseNonsenseGC'"),
     (WRAPPED, "Caused by: java.lang.IllegalArgumentException: tile too large"),
     (NODE, "RangeError: bad tile"),
     (NODE_NUMBER, "3"),
