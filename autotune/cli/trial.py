@@ -38,6 +38,8 @@ def command(word: str, study: str | None, store: str | None, as_json: bool) -> i
         print_json(document)
     else:
         echo(say(document, itself))
+        if word.isdigit() and not study and int(word) != trial.number:
+            echo(f"note: {word} is its id in the store. Of a study's trial {word} say {itself.label}:{word}")
     return 0
 
 

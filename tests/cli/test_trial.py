@@ -99,3 +99,14 @@ def test_of_many_knobs_those_are_shown_that_the_default_has_otherwise(tmp_path: 
     flipped = document(trial.command, 1, *where)["configuration"]
     said = call(trial.command, 1, *where).stdout
     assert said.count("  knob  ") == sum(flipped.values()) > 0
+
+
+def test_that_a_number_was_taken_for_an_id_is_said(tmp_path: Path) -> None:
+    """A search tells of trial 2, and ``autotune trial 2`` had shown trial 1 without a word."""
+    space = Space([Flag("on"), Flag("more")])
+    autotune.search(space, objective=lambda on, more: 1.0 + on + more, trials=3, store=tmp_path / "s.db")
+    where = "--store", tmp_path / "s.db"
+    said = call(trial.command, 2, *where).stdout
+    assert said.startswith("trial 1 of ") and said.endswith("#1:2\n")
+    assert "\nnote: 2 is its id in the store. Of a study's trial 2 say " in said
+    assert "note:" not in call(trial.command, said.splitlines()[-1].split()[-1], *where).stdout
