@@ -91,6 +91,11 @@ class Run:
         except LinkError as error:
             warn(f"{error}; the run {self.name!r} has its defaults")
             return
+        if link.again:
+            warn(
+                f"the run {self.name!r} is opened after another one of the same trial: its reports go on from"
+                " there, and its last value counts. Of folds or repeats open one run, and report their mean"
+            )
         if link.role == "nested":
             warn(f"the run {self.name!r} is inside another one, which alone is tuned; it has its defaults")
             link.close()

@@ -223,6 +223,20 @@ def test_a_run_inside_another_is_inert_and_says_so(
     assert "the run 'inner' is inside another one" in capsys.readouterr().err
 
 
+def test_a_run_behind_another_of_the_same_trial_says_so(
+    search: Search, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of folds the value was that of the last and the curve that of the first, without a word."""
+    listener = search(lr=0.5)
+    for fold in range(2):
+        with autotune.run("folds") as run:
+            run.report(1, loss=1.0 + fold)
+    listener.attend()
+    assert listener.heard.values == {"loss": 2.0}
+    said = capsys.readouterr().err
+    assert said.count("is opened after another one of the same trial") == 1
+
+
 def test_a_rank_above_0_that_is_alone_is_told_that_nobody_reports(
     search: Search, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

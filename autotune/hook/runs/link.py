@@ -64,6 +64,8 @@ class Link:
         self.words: memoryview | None = None
         """The board as 64-bit words; ``None`` where there is none."""
         self.role: Role = "silent"
+        self.again = False
+        """Whether an earlier run of this very process has reported, and was closed."""
         self.facts = _read(document)
         try:
             self._open_board()
@@ -114,6 +116,7 @@ class Link:
             claim.close()
             return "nested" if self.words[OWNER] == self._pid else "other"
         self._claim = claim
+        self.again = self.words[OWNER] == self._pid
         self.words[OWNER] = self._pid
         return "reporter"
 
