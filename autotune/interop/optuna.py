@@ -53,8 +53,9 @@ class AutotuneSampler(BaseSampler):
     conditions that explain why some did not ask for everything; ``constraints`` are rules over the
     parameters (in whose names what is no letter or digit is ``_``; of two that come to the same the later
     ends with ``_2``). The first trial, and
-    parameters whose range moves, are drawn by Optuna's ``RandomSampler``, again where a constraint is
-    violated.
+    what nothing is known of yet, is drawn by Optuna's ``RandomSampler``, again where a constraint is
+    violated. Of a range that was changed the newest is searched; of one that differs from trial to trial what
+    holds all that were asked for, and what is planned is brought into the one that is.
 
     Complete and pruned trials teach their values, failed ones that they failed; ``STATUS_ATTR`` as a user
     attribute can say how. Of Optuna's own constraints (``constraints_func``, as other samplers take it, or
