@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -30,6 +29,7 @@ from autotune.interop.for_optuna.given import GivenSpace, suggest
 from autotune.interop.for_optuna.inference import DefineByRun, InferredSpace
 from autotune.interop.for_optuna.translation import Translation, UnplannedError
 from autotune.interop.for_optuna.trials import STATUS_ATTR, Watch, metrics_of, note_constraints
+from autotune.interop.for_optuna.warn import warn
 from autotune.interop.names import doubtful
 from autotune.search.contract import Option
 from autotune.space.configuration import Configuration, Value
@@ -215,12 +215,12 @@ class AutotuneSampler(BaseSampler):
         memory.warned = True
         known = set(found.called.values())
         for text in doubtful(found.called, {name for rule in self._rules for name in rule.knobs}):
-            warnings.warn(text, stacklevel=2)
+            warn(text)
         for rule in self._rules:
             for name in sorted(rule.knobs - known):
                 hint = nearest(name, known)
                 text = f"the constraint {rule.text!r} speaks of {name!r}, which no trial has asked for yet"
-                warnings.warn(f"{text}. {hint}" if hint else text, stacklevel=2)
+                warn(f"{text}. {hint}" if hint else text)
 
     def _drawn(
         self, study: optuna.Study, trial: FrozenTrial, name: str, distribution: BaseDistribution

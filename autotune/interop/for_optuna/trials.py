@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable, Sequence
 
 import optuna
@@ -12,6 +11,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from autotune.errors import Problem, nearest
 from autotune.interop.curves import curve, thinned
+from autotune.interop.for_optuna.warn import warn
 from autotune.search.contract import Observation
 from autotune.space.configuration import Configuration
 from autotune.space.spec import MetricSpec
@@ -119,7 +119,7 @@ def _said(trial: FrozenTrial) -> Status | None:
         return None if said is None else Status(said)
     message = f"the trial {trial.number} has {STATUS_ATTR} = {said!r}, which is no way to end and left out"
     problem = Problem(message, expected=f"one of {', '.join(known)}", hint=nearest(str(said), known))
-    warnings.warn(str(problem), stacklevel=2)
+    warn(str(problem))
     return None
 
 
