@@ -15,6 +15,7 @@ from autotune.interop.conditions import with_conditions
 from autotune.interop.for_optuna.parameters import Parameter
 from autotune.interop.for_optuna.ranges import RECENT, current, hull, moves, nearest
 from autotune.interop.for_optuna.translation import Translation, UnplannedError
+from autotune.interop.for_optuna.trials import PRUNED_ATTR
 from autotune.interop.names import knob_names
 from autotune.space.configuration import Configuration, Value
 from autotune.space.language.rule import Rule
@@ -119,7 +120,8 @@ class DefineByRun:
     rules: Sequence[Rule]
     found: InferredSpace | None = None
     _rows: list[FrozenTrial] = field(default_factory=list)
-    _from_failure: bool = False
+    from_failure: bool = False
+    """Whether there was nothing better: trials may ask for more than is known."""
 
     def called(self, further: Iterable[str] = ()) -> Mapping[str, str]:
         """What each parameter is called in rules, also a further one."""
@@ -130,11 +132,11 @@ class DefineByRun:
         explained = self.found is not None and self.found.explains(trial)
         if not trial.distributions or not (explained or _inside(trial)):
             return
-        if trial.state is TrialState.FAIL:
+        if trial.state is TrialState.FAIL or PRUNED_ATTR in trial.system_attrs:
             self._learn_from_failure(trial)
             return
-        if self._from_failure:
-            self._rows, self._from_failure, self.found = [], False, None
+        if self.from_failure:
+            self._rows, self.from_failure, self.found = [], False, None
         self._rows.append(trial)
         if self.found is None or not explained or self._has_settled(self.found):
             self.found = infer(self._rows, self.rules)
@@ -149,10 +151,10 @@ class DefineByRun:
         return False
 
     def _learn_from_failure(self, trial: FrozenTrial) -> None:
-        if self._rows and not self._from_failure:
+        if self._rows and not self.from_failure:
             return
         if not self._rows or len(trial.distributions) > len(self._rows[0].distributions):
-            self._rows, self._from_failure = [trial], True
+            self._rows, self.from_failure = [trial], True
             self.found = infer(self._rows, self.rules)
 
 

@@ -21,6 +21,8 @@ STATUS_ATTR = "autotune.status"
 """A user attribute that says how a trial ended, in the words of :class:`~autotune.status.Status`: for an
 objective that knows better than 'failed'. ``lost`` says that nothing was learned of the configuration."""
 
+PRUNED_ATTR = "autotune.pruned"
+"""The system attribute of a trial that the sampler ended before it was run, with the reason."""
 
 _CONSTRAINTS = "constraints"
 """The system attribute in which Optuna keeps what a sampler's ``constraints_func`` returned."""
