@@ -32,7 +32,6 @@ from autotune.interop.for_optuna.trials import PRUNED_ATTR, STATUS_ATTR, metrics
 from autotune.interop.for_optuna.warn import warn
 from autotune.interop.names import doubtful
 from autotune.search.contract import Option
-from autotune.space.configuration import Value
 from autotune.space.space import Space
 from autotune.space.spec import StudySpec
 
@@ -116,26 +115,12 @@ class AutotuneSampler(BaseSampler):
         with self._lock:
             memory = self._remembered(study)
             memory.planned(trial.number, None)  # from now on it is known to be ours
-            yielded = None
-            for _ in range(REPLANS):
-                plan = self._plan(study, trial, search_space)
-                if yielded is not None and (plan is None or not plan.new):
-                    plan = yielded  # nothing else is left
-                if (plan is None or not plan.new) and self._comes_late(study, trial):
-                    study._storage.set_trial_system_attr(trial._trial_id, PRUNED_ATTR, NOTHING_LEFT)
-                    memory.superfluous.add(trial.number)
-                    break
-                memory.planned(trial.number, plan)
-                if plan is None:
-                    break
-                document = plan.to_document()
-                study._storage.set_trial_system_attr(trial._trial_id, PLAN_ATTR, document)
-                clashing = self._clashing(study, trial.number, document["configuration"]) if plan.new else []
-                if not clashing or plan is yielded:
-                    break
-                # Others may give up the same. Of the last one left the oldest trial keeps it.
-                yielded = plan if trial.number < min(clashing) else None
-                memory.advisor = None  # it takes for tried what we just gave up
+            plan = self._agreed(study, trial, search_space)
+            if (plan is None or not plan.new) and self._comes_late(study, trial):
+                study._storage.set_trial_system_attr(trial._trial_id, PRUNED_ATTR, NOTHING_LEFT)
+                memory.superfluous.add(trial.number)
+                return {}
+            memory.planned(trial.number, plan)
             advisor = self._exhausted(study)
             if advisor is not None and advisor.accompanied(trial.number):
                 _stop(study)  # or else the others ask for trials that nothing is left for
@@ -193,6 +178,32 @@ class AutotuneSampler(BaseSampler):
             memory = self._memory = Memory.of(study, DefineByRun(self._rules))
         return memory
 
+    def _agreed(
+        self, study: optuna.Study, trial: FrozenTrial, search_space: Mapping[str, BaseDistribution]
+    ) -> Plan | None:
+        """A plan, written to the study, that no other process has.
+
+        Who finds that another has the same makes a new one; both may. Where nothing else is left they look
+        again, as the other may have found something. In the end the older trial keeps the plan, unless the
+        other one has begun.
+        """
+        memory, wanted = self._remembered(study), None
+        for again in range(REPLANS):
+            if again:
+                memory.advisor = None  # it knows others' plans as they were, and takes ours for tried
+            plan = self._plan(study, trial, search_space)
+            if plan is not None and (plan.new or wanted is None):
+                study._storage.set_trial_system_attr(trial._trial_id, PLAN_ATTR, plan.to_document())
+            if plan is not None and plan.new:
+                if not self._clashing(study, trial.number, plan):
+                    return plan
+                wanted = plan
+            elif wanted is None:
+                return plan
+        others = [] if wanted is None else self._clashing(study, trial.number, wanted)
+        older = all(trial.number < other.number and not other.params for other in others)
+        return wanted if older else plan
+
     def _plan(
         self, study: optuna.Study, trial: FrozenTrial, search_space: Mapping[str, BaseDistribution]
     ) -> Plan | None:
@@ -208,24 +219,20 @@ class AutotuneSampler(BaseSampler):
         memory.advisor.catch_up(trials, trial.number, memory.drawn)
         return memory.advisor.plan(trial.number, _fixed(trial))
 
-    def _clashing(
-        self, study: optuna.Study, number: int, configuration: Mapping[str, Value]
-    ) -> Sequence[int]:
+    def _clashing(self, study: optuna.Study, number: int, plan: Plan) -> Sequence[FrozenTrial]:
         """The trials for which other processes planned the same meanwhile, which may have begun.
 
         All write their plan before they look: of two that have the same, one at least sees the other's.
         """
         memory = self._remembered(study)
         since = 0 if memory.advisor is None else memory.advisor.watch.open
-        others = (t.number for t in trials_of(study)[since:] if planned_for(t) == configuration)
-        return [other for other in others if other != number and other not in memory.abandoned]
+        configuration = plan.to_document()["configuration"]
+        others = (t for t in trials_of(study)[since:] if planned_for(t) == configuration)
+        return [other for other in others if other.number not in (number, *memory.abandoned)]
 
     def _comes_late(self, study: optuna.Study, trial: FrozenTrial) -> bool:
-        """Whether others try all that was left. Then the study ends, and the trial is not run."""
-        advisor = self._exhausted(study)
-        if advisor is None or _fixed(trial):
-            return False
-        return (study._stop_flag or advisor.accompanied(trial.number)) and _stop(study)
+        """Whether all that was left is tried by others. Then the study ends, and the trial is not run."""
+        return not _fixed(trial) and self._exhausted(study) is not None and _stop(study)
 
     def _exhausted(self, study: optuna.Study) -> Advisor | None:
         """The advisor, if it knows that all was tried or is being tried."""

@@ -94,6 +94,37 @@ class TestStudies:
         assert {trial.state for trial in late} <= {TrialState.PRUNED}
         assert all("every configuration" in trial.system_attrs["autotune.pruned"] for trial in late)
 
+    def test_several_samplers_leave_nothing_out(self) -> None:
+        """As processes do: those that planned the same may give up the last configuration at once."""
+        storage = optuna.storages.InMemoryStorage()
+        optuna.create_study(study_name="s", storage=storage)
+
+        def work(seed: int) -> None:
+            own = optuna.load_study(
+                study_name="s", storage=storage, sampler=AutotuneSampler(seed=seed, strategy="random")
+            )
+            own.optimize(lambda trial: trial.suggest_int("a", 1, 4) + trial.suggest_int("b", 1, 5), 100)
+
+        workers = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        found = optuna.load_study(study_name="s", storage=storage)
+        assert different(found) - any(not params for params in tried(found)) == 20
+        assert len(found.trials) < 100
+
+    def test_a_study_of_which_nothing_is_left_runs_nothing(self) -> None:
+        def small(trial: optuna.Trial) -> float:
+            return float(trial.suggest_int("a", 1, 3))
+
+        found = study(small, trials=10)
+        found.optimize(small, n_trials=10)
+        assert [trial.state for trial in found.trials[3:]] == [TrialState.PRUNED]
+        found.enqueue_trial({"a": 2})
+        found.optimize(small, n_trials=1)
+        assert found.trials[4].params == {"a": 2}
+
     def test_the_last_trial_of_a_space_ends_the_others(self) -> None:
         """Two of four configurations are always open together: nobody runs a fifth."""
         both = threading.Barrier(2, timeout=60)
