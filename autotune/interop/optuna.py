@@ -26,7 +26,7 @@ from autotune.interop.for_optuna.advisor import PLAN_ATTR, Advisor, Plan, planne
 from autotune.interop.for_optuna.draws import SoFar, draw
 from autotune.interop.for_optuna.given import GivenSpace, suggest
 from autotune.interop.for_optuna.inference import DefineByRun, InferredSpace
-from autotune.interop.for_optuna.memory import Memory, trials_of
+from autotune.interop.for_optuna.memory import Memory, Planned, trials_of
 from autotune.interop.for_optuna.translation import Translation, UnplannedError
 from autotune.interop.for_optuna.trials import PRUNED_ATTR, STATUS_ATTR, metrics_of, note_constraints
 from autotune.interop.for_optuna.warn import warn
@@ -139,13 +139,14 @@ class AutotuneSampler(BaseSampler):
             if trial.number in memory.superfluous:
                 raise optuna.TrialPruned(NOTHING_LEFT)
             plan, so_far = memory.plan_for(trial), self._so_far(study, trial, param_name, param_distribution)
+            refused = self._refusal(study, trial, param_name, plan, so_far)
             if plan is not None:
                 translation, configuration = plan
                 with suppress(UnplannedError):
                     param = translation.param(configuration, param_name, param_distribution)
-                    if so_far is None or so_far.violated({**trial.params, param_name: param}) is None:
+                    if not refused(param):
                         return param
-            return self._drawn(study, trial, param_name, param_distribution, so_far)
+            return self._drawn(study, trial, param_name, param_distribution, so_far, refused)
 
     def after_trial(
         self, study: optuna.Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
@@ -278,18 +279,14 @@ class AutotuneSampler(BaseSampler):
             return None
         return SoFar.of(trial, name, distribution, self._rules, called)
 
-    def _drawn(
-        self,
-        study: optuna.Study,
-        trial: FrozenTrial,
-        name: str,
-        distribution: BaseDistribution,
-        so_far: SoFar | None,
-    ) -> Any:
-        """A random value; of a trial without a plan one by which it differs from all others."""
+    def _refusal(
+        self, study: optuna.Study, trial: FrozenTrial, name: str, plan: Planned | None, so_far: SoFar | None
+    ) -> Callable[[Any], bool]:
+        """Which values of a parameter are not to be handed out: what breaks a constraint, and what makes the
+        trial the same as another one, unless it was planned, and so compared, as it is."""
         memory = self._remembered(study)
-        planned, fixed = memory.plans.get(trial.number) is not None, bool(_fixed(trial))
-        others = () if planned or fixed else trials_of(study)
+        compared = plan is not None and not plan[0].adapts(name)
+        others = [] if compared or _fixed(trial) else trials_of(study)
 
         def refused(param: Any) -> bool:
             params = {**trial.params, name: param}
@@ -297,12 +294,26 @@ class AutotuneSampler(BaseSampler):
                 return True
             return bool(others) and memory.repeats(others, trial.number, params)
 
+        return refused
+
+    def _drawn(
+        self,
+        study: optuna.Study,
+        trial: FrozenTrial,
+        name: str,
+        distribution: BaseDistribution,
+        so_far: SoFar | None,
+        refused: Callable[[Any], bool],
+    ) -> Any:
+        """A random value; the trial is pruned where it breaks a constraint, unless it was enqueued."""
+        memory = self._remembered(study)
         param = draw(study, trial, name, distribution, self._engine.seed, refused)
         params = {**trial.params, name: param}
-        if not planned:
+        if memory.plans.get(trial.number) is None:
             memory.drawn[trial.number] = params
-        if so_far is not None and (rule := so_far.violated(params)) is not None and not fixed:
-            _break_off(study, trial, name, distribution, param, so_far.said(rule, params, name))
+        broken = None if so_far is None or _fixed(trial) else so_far.violated(params)
+        if so_far is not None and broken is not None:
+            _break_off(study, trial, name, distribution, param, so_far.said(broken, params, name))
         return param
 
 

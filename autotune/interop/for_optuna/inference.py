@@ -74,6 +74,9 @@ class InferredSpace(Translation):
             raise UnplannedError(name)
         return nearest(planned, distribution)
 
+    def adapts(self, name: str) -> bool:
+        return name in self.moving
+
     def covers(self, trial: FrozenTrial) -> bool:
         for name, distribution in trial.distributions.items():
             if name in self.loose:

@@ -72,7 +72,8 @@ class Memory:
 
     def repeats(self, trials: Sequence[FrozenTrial], number: int, params: Mapping[str, Any]) -> bool:
         """Whether another trial has these parameters and no others, or is planned to."""
-        if any(plan is not None and plan[0].values(params) == plan[1] for plan in self.plans.values()):
+        plans = (plan for other, plan in self.plans.items() if other != number and plan is not None)
+        if any(translation.values(params) == configuration for translation, configuration in plans):
             return True
         drawn = ({**t.params, **self.drawn.get(t.number, {})} for t in trials if t.number != number)
         return any(other == params for other in drawn)
