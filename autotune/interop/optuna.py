@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import logging
 import threading
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +26,12 @@ from autotune.interop.for_optuna.advisor import PLAN_ATTR, Advisor, Plan, planne
 from autotune.interop.for_optuna.draws import SoFar, draw
 from autotune.interop.for_optuna.given import GivenSpace, suggest
 from autotune.interop.for_optuna.inference import DefineByRun, InferredSpace
+from autotune.interop.for_optuna.memory import Memory, Planned, trials_of
 from autotune.interop.for_optuna.translation import Translation, UnplannedError
-from autotune.interop.for_optuna.trials import STATUS_ATTR, Watch, metrics_of, note_constraints
+from autotune.interop.for_optuna.trials import PRUNED_ATTR, STATUS_ATTR, metrics_of, note_constraints
+from autotune.interop.for_optuna.warn import warn
 from autotune.interop.names import doubtful
 from autotune.search.contract import Option
-from autotune.space.configuration import Configuration, Value
 from autotune.space.space import Space
 from autotune.space.spec import StudySpec
 
@@ -40,6 +39,9 @@ __all__ = ["STATUS_ATTR", "AutotuneSampler", "suggest"]
 
 REPLANS = 16
 """How often a trial is planned anew where other processes were quicker."""
+
+NOTHING_LEFT = "every configuration of the space was tried, or is being tried by another trial"
+"""Why a trial is pruned that comes too late."""
 
 log = logging.getLogger(__name__)
 
@@ -52,17 +54,19 @@ class AutotuneSampler(BaseSampler):
     or calls :func:`suggest`. Without it the space is what the study's finished trials asked for, with the
     conditions that explain why some did not ask for everything; ``constraints`` are rules over the
     parameters (in whose names what is no letter or digit is ``_``; of two that come to the same the later
-    ends with ``_2``). The first trial, and
-    parameters whose range moves, are drawn by Optuna's ``RandomSampler``, again where a constraint is
-    violated.
+    ends with ``_2``). The first trial, and what nothing is known of yet, is drawn by Optuna's
+    ``RandomSampler``, again where a constraint is violated; where none that was drawn keeps it, the trial is
+    pruned before it is run. Of a range that was changed the newest is searched; of one that differs from
+    trial to trial what holds all that were asked for, and what is planned is brought into the one that is.
 
     Complete and pruned trials teach their values, failed ones that they failed; ``STATUS_ATTR`` as a user
     attribute can say how. Of Optuna's own constraints (``constraints_func``, as other samplers take it, or
     ``trial.set_constraint``) it learns how far a trial is past them, or from them. Running trials are
     pending. A value outside of its range, which Optuna lets an enqueued trial have, teaches nothing.
-    A configuration of a discrete space is not proposed twice; when all were tried, ``optimize``
-    ends. Several directions are several metrics. What was planned, and why, is in each trial's
-    ``system_attrs["autotune"]``.
+    A configuration of a discrete space is not proposed twice, but where a trial that was already running
+    when the study was first looked at is all that is left: its process may be gone. When all were tried,
+    ``optimize`` ends; threads that come too late have their trials pruned. Several directions are several
+    metrics. What was planned, and why, is in each trial's ``system_attrs["autotune"]``.
 
     All that it knows follows from the study's trials, and all randomness from ``seed`` and a trial's number:
     a sequential study gives the same trials again, also when it is stopped and resumed with a new
@@ -89,7 +93,7 @@ class AutotuneSampler(BaseSampler):
         self._given = None if space is None else GivenSpace(_space(space))
         self._constraints_func = constraints_func
         self._lock = threading.RLock()
-        self._memory: _Memory | None = None
+        self._memory: Memory | None = None
 
     # -- what Optuna calls
 
@@ -100,7 +104,7 @@ class AutotuneSampler(BaseSampler):
         if self._given is not None:
             return {}
         with self._lock:
-            found = self._remembered(study).learned(_trials(study))
+            found = self._remembered(study).learned(trials_of(study))
             return {} if found is None else found.distributions
 
     def sample_relative(
@@ -109,58 +113,53 @@ class AutotuneSampler(BaseSampler):
         """Plan the trial. What is planned is handed out by :meth:`sample_independent`, which knows how the
         study asks for it; so this is always empty."""
         with self._lock:
-            for _ in range(REPLANS):
-                plan = self._plan(study, trial, search_space)
-                self._remembered(study).planned(trial.number, plan)
-                if plan is None:
-                    break
-                document = plan.to_document()
-                study._storage.set_trial_system_attr(trial._trial_id, PLAN_ATTR, document)
-                if not plan.new or not self._clashes(study, trial.number, document["configuration"]):
-                    break
-                self._remembered(study).advisor = None  # it takes for tried what we just gave up
+            memory = self._remembered(study)
+            memory.planned(trial.number, None)  # from now on it is known to be ours
+            plan = self._agreed(study, trial, search_space)
+            if (plan is None or not plan.new) and self._comes_late(study, trial):
+                study._storage.set_trial_system_attr(trial._trial_id, PRUNED_ATTR, NOTHING_LEFT)
+                memory.superfluous.add(trial.number)
+                return {}
+            memory.planned(trial.number, plan)
+            advisor = self._exhausted(study)
+            if advisor is not None and advisor.accompanied(trial.number):
+                _stop(study)  # or else the others ask for trials that nothing is left for
         return {}
-
-    def _clashes(self, study: optuna.Study, number: int, configuration: Mapping[str, Value]) -> bool:
-        """Whether another process planned the same meanwhile, which may have begun.
-
-        All write their plan before they look: of two that have the same, one at least sees the other's.
-        """
-        advisor = self._remembered(study).advisor
-        since = 0 if advisor is None else advisor.watch.open
-        others = (t for t in _trials(study)[since:] if t.number != number)
-        return any(planned_for(other) == configuration for other in others)
 
     def sample_independent(
         self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
-        """The parameter as planned, or drawn at random where it is not part of the plan."""
+        """The parameter as planned, or drawn at random where it is not part of the plan.
+
+        Raises ``optuna.TrialPruned`` within ``optimize`` where nothing is left to try, or where no value that
+        was drawn keeps a constraint.
+        """
         with self._lock:
-            plan = self._remembered(study).plan_for(trial)
-        if plan is not None:
-            translation, configuration = plan
-            with suppress(UnplannedError):
-                return translation.param(configuration, param_name, param_distribution)
-        return self._drawn(study, trial, param_name, param_distribution)
+            memory = self._remembered(study)
+            if trial.number in memory.superfluous:
+                raise optuna.TrialPruned(NOTHING_LEFT)
+            plan, so_far = memory.plan_for(trial), self._so_far(study, trial, param_name, param_distribution)
+            refused = self._refusal(study, trial, param_name, plan, so_far)
+            if plan is not None:
+                translation, configuration = plan
+                with suppress(UnplannedError):
+                    param = translation.param(configuration, param_name, param_distribution)
+                    if not refused(param):
+                        return param
+            return self._drawn(study, trial, param_name, param_distribution, so_far, refused)
 
     def after_trial(
         self, study: optuna.Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
     ) -> None:
         """Note the trial's constraints, and end the study where everything was tried."""
-        if self._constraints_func is not None and state in (TrialState.COMPLETE, TrialState.PRUNED):
+        ran = PRUNED_ATTR not in trial.system_attrs
+        if self._constraints_func is not None and ran and state in (TrialState.COMPLETE, TrialState.PRUNED):
             note_constraints(study, trial, self._constraints_func(trial))
         with self._lock:
             memory = self._remembered(study)
-            memory.plans.pop(trial.number, None)
-            if memory.advisor is None or not memory.advisor.exhausted_by(trial):
-                return
-            if any(other.state is TrialState.WAITING for other in _trials(study)):
-                return
-        try:
-            study.stop()
-        except RuntimeError:  # the caller asks and tells, and ends when he likes
-            return
-        log.info("every configuration of the space was tried: the study ends")
+            memory.ended(trial.number)
+            if ran and memory.advisor is not None and memory.advisor.exhausted_by(trial):
+                _stop(study)
 
     def reseed_rng(self) -> None:
         """Nothing: no two trials of a study share random numbers, whoever runs them."""
@@ -174,16 +173,42 @@ class AutotuneSampler(BaseSampler):
 
     # -- how
 
-    def _remembered(self, study: optuna.Study) -> _Memory:
+    def _remembered(self, study: optuna.Study) -> Memory:
         memory = self._memory
         if memory is None or memory.storage is not study._storage or memory.study_id != study._study_id:
-            memory = self._memory = _Memory(study._storage, study._study_id, DefineByRun(self._rules))
+            memory = self._memory = Memory.of(study, DefineByRun(self._rules))
         return memory
+
+    def _agreed(
+        self, study: optuna.Study, trial: FrozenTrial, search_space: Mapping[str, BaseDistribution]
+    ) -> Plan | None:
+        """A plan, written to the study, that no other process has.
+
+        Who finds that another has the same makes a new one; both may. Where nothing else is left they look
+        again, as the other may have found something. In the end the older trial keeps the plan, unless the
+        other one has begun.
+        """
+        memory, wanted = self._remembered(study), None
+        for again in range(REPLANS):
+            if again:
+                memory.advisor = None  # it knows others' plans as they were, and takes ours for tried
+            plan = self._plan(study, trial, search_space)
+            if plan is not None and (plan.new or wanted is None):
+                study._storage.set_trial_system_attr(trial._trial_id, PLAN_ATTR, plan.to_document())
+            if plan is not None and plan.new:
+                if not self._clashing(study, trial.number, plan):
+                    return plan
+                wanted = plan
+            elif wanted is None:
+                return plan
+        others = [] if wanted is None else self._clashing(study, trial.number, wanted)
+        older = all(trial.number < other.number and not other.params for other in others)
+        return wanted if older else plan
 
     def _plan(
         self, study: optuna.Study, trial: FrozenTrial, search_space: Mapping[str, BaseDistribution]
     ) -> Plan | None:
-        memory, trials = self._remembered(study), _trials(study)
+        memory, trials = self._remembered(study), trials_of(study)
         translation: Translation | None = self._given
         if self._given is None:
             translation = self._inferred(memory, trials, search_space)
@@ -191,11 +216,33 @@ class AutotuneSampler(BaseSampler):
             return None
         if memory.advisor is None or memory.advisor.translation is not translation:
             memory.advisor = Advisor(translation, metrics_of(study), self._engine)
-        memory.advisor.catch_up(trials, trial.number)
-        return memory.advisor.plan(trial.number, trial.system_attrs.get("fixed_params", {}))
+        memory.advisor.abandoned = memory.abandoned
+        memory.advisor.catch_up(trials, trial.number, memory.drawn)
+        return memory.advisor.plan(trial.number, _fixed(trial))
+
+    def _clashing(self, study: optuna.Study, number: int, plan: Plan) -> Sequence[FrozenTrial]:
+        """The trials for which other processes planned the same meanwhile, which may have begun.
+
+        All write their plan before they look: of two that have the same, one at least sees the other's.
+        """
+        memory = self._remembered(study)
+        since = 0 if memory.advisor is None else memory.advisor.watch.open
+        configuration = plan.to_document()["configuration"]
+        others = (t for t in trials_of(study)[since:] if planned_for(t) == configuration)
+        return [other for other in others if other.number not in (number, *memory.abandoned)]
+
+    def _comes_late(self, study: optuna.Study, trial: FrozenTrial) -> bool:
+        """Whether all that was left is tried by others. Then the study ends, and the trial is not run."""
+        return not _fixed(trial) and self._exhausted(study) is not None and _stop(study)
+
+    def _exhausted(self, study: optuna.Study) -> Advisor | None:
+        """The advisor, if it knows that all was tried or is being tried."""
+        memory = self._remembered(study)
+        unsure = self._given is None and memory.define_by_run.from_failure
+        return memory.advisor if memory.advisor and not unsure and memory.advisor.exhausted() else None
 
     def _inferred(
-        self, memory: _Memory, trials: Sequence[FrozenTrial], search_space: Mapping[str, BaseDistribution]
+        self, memory: Memory, trials: Sequence[FrozenTrial], search_space: Mapping[str, BaseDistribution]
     ) -> InferredSpace | None:
         found = memory.learned(trials)
         if found is None:
@@ -208,69 +255,101 @@ class AutotuneSampler(BaseSampler):
             memory.limited = (found, search_space.keys(), found.limited_to(search_space, self._rules))
         return memory.limited[2]
 
-    def _warn_of_strangers(self, memory: _Memory, found: InferredSpace) -> None:
+    def _warn_of_strangers(self, memory: Memory, found: InferredSpace) -> None:
         if memory.warned:
             return
         memory.warned = True
         known = set(found.called.values())
         for text in doubtful(found.called, {name for rule in self._rules for name in rule.knobs}):
-            warnings.warn(text, stacklevel=2)
+            warn(text)
         for rule in self._rules:
             for name in sorted(rule.knobs - known):
                 hint = nearest(name, known)
                 text = f"the constraint {rule.text!r} speaks of {name!r}, which no trial has asked for yet"
-                warnings.warn(f"{text}. {hint}" if hint else text, stacklevel=2)
+                warn(f"{text}. {hint}" if hint else text)
+
+    def _so_far(
+        self, study: optuna.Study, trial: FrozenTrial, name: str, distribution: BaseDistribution
+    ) -> SoFar | None:
+        """What the trial has with the parameter; ``None`` where no constraint speaks of it."""
+        if not self._rules:  # as with a space that was given, which has them in itself
+            return None
+        called = self._remembered(study).define_by_run.called([*trial.distributions, name])
+        if not any(called[name] in rule.knobs for rule in self._rules):
+            return None
+        return SoFar.of(trial, name, distribution, self._rules, called)
+
+    def _refusal(
+        self, study: optuna.Study, trial: FrozenTrial, name: str, plan: Planned | None, so_far: SoFar | None
+    ) -> Callable[[Any], bool]:
+        """Which values of a parameter are not to be handed out: what breaks a constraint, and what makes the
+        trial the same as another one, unless it was planned, and so compared, as it is."""
+        memory = self._remembered(study)
+        compared = plan is not None and not plan[0].adapts(name)
+        others = [] if compared or _fixed(trial) else trials_of(study)
+
+        def refused(param: Any) -> bool:
+            params = {**trial.params, name: param}
+            if so_far is not None and so_far.violated(params) is not None:
+                return True
+            return bool(others) and memory.repeats(others, trial.number, params)
+
+        return refused
 
     def _drawn(
-        self, study: optuna.Study, trial: FrozenTrial, name: str, distribution: BaseDistribution
+        self,
+        study: optuna.Study,
+        trial: FrozenTrial,
+        name: str,
+        distribution: BaseDistribution,
+        so_far: SoFar | None,
+        refused: Callable[[Any], bool],
     ) -> Any:
-        """A random value, drawn again while it violates a constraint over what the trial has so far."""
-        so_far = None
-        if self._rules:  # which a space that was given has in itself
-            with self._lock:
-                called = self._remembered(study).define_by_run.called([*trial.distributions, name])
-            so_far = SoFar.of(trial, name, distribution, self._rules, called)
-        return draw(study, trial, name, distribution, self._engine.seed, so_far)
+        """A random value; the trial is pruned where it breaks a constraint, unless it was enqueued."""
+        memory = self._remembered(study)
+        param = draw(study, trial, name, distribution, self._engine.seed, refused)
+        params = {**trial.params, name: param}
+        if memory.plans.get(trial.number) is None:
+            memory.drawn[trial.number] = params
+        broken = None if so_far is None or _fixed(trial) else so_far.violated(params)
+        if so_far is not None and broken is not None:
+            _break_off(study, trial, name, distribution, param, so_far.said(broken, params, name))
+        return param
 
 
-@dataclass
-class _Memory:
-    """What was worked out from one study's trials. It can be forgotten at any time."""
-
-    storage: optuna.storages.BaseStorage
-    study_id: int
-    define_by_run: DefineByRun
-    watch: Watch = field(default_factory=Watch)
-    advisor: Advisor | None = None
-    limited: tuple[InferredSpace, Any, InferredSpace | None] | None = None
-    plans: dict[int, _Planned | None] = field(default_factory=dict)
-    warned: bool = False
-
-    def learned(self, trials: Sequence[FrozenTrial]) -> InferredSpace | None:
-        for trial in self.watch.news(trials):
-            self.define_by_run.learn(trial)
-        return self.define_by_run.found
-
-    def planned(self, number: int, plan: Plan | None) -> None:
-        """Keep the plan with the space it was made for: other threads may find a new one meanwhile."""
-        self.plans[number] = None
-        if plan is not None and self.advisor is not None:
-            self.plans[number] = (self.advisor.translation, plan.configuration)
-
-    def plan_for(self, trial: FrozenTrial) -> _Planned | None:
-        if trial.number not in self.plans and self.advisor is not None:  # planned by another process
-            translation = self.advisor.translation
-            configuration = translation.configuration({}, planned_for(trial))
-            self.plans[trial.number] = None if configuration is None else (translation, configuration)
-        return self.plans.get(trial.number)
+def _break_off(
+    study: optuna.Study, trial: FrozenTrial, name: str, distribution: BaseDistribution, param: Any, why: str
+) -> None:
+    """Prune a trial that cannot keep a constraint, with the parameter that it breaks it by: so the next trial
+    knows all that the constraint speaks of."""
+    if not _in_optimize(study):
+        warn(f"trial {trial.number}: {why}. It breaks it, as nothing catches a TrialPruned outside optimize")
+        return
+    internal = distribution.to_internal_repr(param)
+    study._storage.set_trial_param(trial._trial_id, name, internal, distribution)
+    study._storage.set_trial_system_attr(trial._trial_id, PRUNED_ATTR, why)
+    raise optuna.TrialPruned(why)
 
 
-_Planned = tuple[Translation, Configuration]
+def _fixed(trial: FrozenTrial) -> Mapping[str, object]:
+    """What an enqueued trial was given."""
+    fixed: Mapping[str, object] = trial.system_attrs.get("fixed_params", {})
+    return fixed
 
 
-def _trials(study: optuna.Study) -> list[FrozenTrial]:
-    """All trials in the order of their numbers; a pruner may have filtered those that the study shows."""
-    return study._storage.get_all_trials(study._study_id, deepcopy=False)
+def _in_optimize(study: optuna.Study) -> bool:
+    return bool(study._thread_local.in_optimize_loop)
+
+
+def _stop(study: optuna.Study) -> bool:
+    """End the study where everything was tried, unless there is more to run or the caller asks and tells, and
+    ends when he likes: whether it was ended."""
+    if not _in_optimize(study) or any(trial.state is TrialState.WAITING for trial in trials_of(study)):
+        return False
+    if not study._stop_flag:
+        study.stop()
+        log.info("every configuration of the space was tried: the study ends")
+    return True
 
 
 def _space(space: Space | StudySpec | str | Path) -> Space:

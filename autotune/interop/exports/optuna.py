@@ -1,9 +1,11 @@
 """A study written into an Optuna storage, so that Optuna's own plots and optuna-dashboard open it.
 
-Numbers stay numbers: a range is an integer or float distribution, ordered values, choices and flags are
-categories, a permutation is a category of its text, and an assignment one category an item. Where a space has
-changed since, a distribution is as wide as what was tried. Optuna knows no kinds of failure: they are all
-``FAIL``, and ``autotune.status`` says which. Trials without a result are left out.
+Numbers stay numbers: a range is an integer or float distribution with its scale and step (Optuna takes no
+step on a logarithmic scale: of a float the scale is kept, of an integer the step). Powers of two, ordered
+values, choices and flags are categories, a permutation is a category of its text, and an assignment one
+category an item. Where a space has changed since, a distribution is as wide as what was tried. Optuna knows
+no kinds of failure: they are all ``FAIL``, and ``autotune.status`` says which. Trials without a result are
+left out.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from autotune.errors import InputError, Problem
 from autotune.interop.for_optuna.trials import STATUS_ATTR
@@ -230,17 +232,16 @@ def distributions_of(study: StudyRecord, trials: Sequence[TrialRecord]) -> dict[
 
 
 def _distribution(knob: Knob | None, tried: Sequence[Any]) -> BaseDistribution:
-    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+    from optuna.distributions import CategoricalDistribution, IntDistribution
 
     numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in tried)
-    if isinstance(knob, IntegerRange) and numbers:
+    if isinstance(knob, IntegerRange) and numbers and knob.scale != "log2":
         low, high = min(knob.low, *tried), max(knob.high, *tried)
         step = knob.step if all((value - low) % knob.step == 0 for value in tried) else 1
         log = knob.scale == "log" and step == 1 and low > 0
         return IntDistribution(int(low), int(low + (high - low) // step * step), log=log, step=step)
     if isinstance(knob, FloatRange) and numbers:
-        low, high = min(knob.low, *tried), max(knob.high, *tried)
-        return FloatDistribution(float(low), float(high), log=knob.scale == "log" and low > 0)
+        return _float(knob, tried)
     values = knob.cells[0].values if knob is not None and _is_listed(knob) else ()
     listed = [_category(value) for value in values if not isinstance(value, FrozenMap)]
     known = {(type(value), value): None for value in [*listed, *tried]}
@@ -250,6 +251,19 @@ def _distribution(knob: Knob | None, tried: Sequence[Any]) -> BaseDistribution:
     if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in choices):
         choices.sort()
     return CategoricalDistribution(choices)
+
+
+def _float(knob: FloatRange, tried: Sequence[float]) -> BaseDistribution:
+    """With the knob's step, where that is what was tried and the scale is linear."""
+    from optuna.distributions import FloatDistribution
+
+    low, high = float(min(knob.low, *tried)), float(max(knob.high, *tried))
+    if knob.step is not None and knob.scale == "linear":
+        last = cast(float, knob.cells[0].values[-1])
+        gridded = FloatDistribution(knob.low, last, step=knob.step)
+        if all(gridded._contains(value) for value in tried):
+            return gridded
+    return FloatDistribution(low, high, log=knob.scale != "linear" and low > 0)
 
 
 def _as_listed(value: Any, distribution: BaseDistribution) -> Any:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from optuna.trial import FrozenTrial, TrialState
@@ -12,7 +12,14 @@ from optuna.trial import FrozenTrial, TrialState
 from autotune.errors import InputError, Problem
 from autotune.interop.arguments import Engine
 from autotune.interop.for_optuna.translation import Translation
-from autotune.interop.for_optuna.trials import Watch, bounds_of, constraints_of, observation, steps
+from autotune.interop.for_optuna.trials import (
+    PRUNED_ATTR,
+    Watch,
+    bounds_of,
+    constraints_of,
+    observation,
+    steps,
+)
 from autotune.search.candidates.projection import project
 from autotune.search.contract import Observation, Reason
 from autotune.search.contract import Problem as SearchProblem
@@ -30,6 +37,10 @@ from autotune.status import Status
 
 PLAN_ATTR = "autotune"
 """The system attribute of a trial with what was planned for it, and why."""
+
+
+Drawn: TypeAlias = Mapping[int, Mapping[str, Any]]
+"""Parameters by the number of their trial."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +70,8 @@ class Advisor:
         self.translation = translation
         self.metrics = tuple(metrics)
         self.engine = engine
+        self.abandoned: Collection[int] = ()
+        """Running trials whose process may be gone: what they try is left for the end, and not lost."""
         self._longest = 0
         self._constraints: set[str] = set()
         self._restart()
@@ -76,13 +89,14 @@ class Advisor:
 
     # -- learning
 
-    def catch_up(self, trials: Sequence[FrozenTrial], number: int) -> None:
-        """Learn what is new in ``trials`` before the trial ``number`` is planned."""
-        if not self._follow(trials, number):
+    def catch_up(self, trials: Sequence[FrozenTrial], number: int, drawn: Drawn | None = None) -> None:
+        """Learn what is new in ``trials`` before the trial ``number`` is planned; ``drawn`` are parameters
+        of running ones that ``trials`` need not have yet."""
+        if not self._follow(trials, number, drawn or {}):
             self._restart()
-            self._follow(trials, number)
+            self._follow(trials, number, drawn or {})
 
-    def _follow(self, trials: Sequence[FrozenTrial], number: int) -> bool:
+    def _follow(self, trials: Sequence[FrozenTrial], number: int, drawn: Drawn) -> bool:
         """Whether what is new could be added.
 
         Else all must be told anew: a trial left its plan, went on for longer than any before, or is the first
@@ -91,7 +105,8 @@ class Advisor:
         begun: list[Configuration] = []
         for trial in trials[self.watch.open :]:
             if trial.state is TrialState.RUNNING and trial.number not in (number, *self._running):
-                configuration = self.translation.configuration(trial.params, planned_for(trial))
+                params = {**trial.params, **drawn.get(trial.number, {})}
+                configuration = self.translation.configuration(params, planned_for(trial))
                 if configuration is not None:
                     self._running[trial.number] = configuration
                     begun.append(configuration)
@@ -113,7 +128,15 @@ class Advisor:
         return True
 
     def _observed(self, trial: FrozenTrial) -> Observation | None:
-        """What the trial teaches; ``None`` where its configuration cannot be known, or it was lost."""
+        """What the trial teaches; ``None`` where its configuration cannot be known, or it was lost.
+
+        Where a constraint ended it before it was run, what was planned cannot be.
+        """
+        if PRUNED_ATTR in trial.system_attrs:
+            planned = self.translation.configuration({}, planned_for(trial))
+            if planned is None:
+                return None
+            return Observation(planned, Status.INFEASIBLE, reason=_reason(trial, planned))
         complete = trial.state is TrialState.COMPLETE
         configuration = self.translation.configuration(trial.params, planned_for(trial), complete=complete)
         if configuration is None:
@@ -134,10 +157,26 @@ class Advisor:
         for proposal in self.strategy.ask(1):
             self._running[number] = proposal.configuration
             return Plan(proposal.configuration, proposal.reason)
+        if (left := self._left_behind()) is not None:
+            self._running[number] = left
+            return Plan(left, {"strategy": self.strategy.name, "kind": "abandoned"})
         pending = self.strategy.pending.values()
         if not self.strategy.usable and not any(one in self.space for one in pending):
             raise InputError(self._infeasible())
         return self._again() if self.translation.whole else None
+
+    def _left_behind(self) -> Configuration | None:
+        """What an abandoned trial, the oldest first, was to try, and no other has tried or tries."""
+        settled = self._settled()
+        for number, configuration in sorted(self._running.items()):
+            if number in self.abandoned and configuration in self.space and configuration not in settled:
+                return configuration
+        return None
+
+    def _settled(self) -> set[Configuration]:
+        """What was tried, or is being tried by a trial that nobody abandoned."""
+        tried = {told.configuration for told in self.strategy.usable}
+        return tried.union(c for number, c in self._running.items() if number not in self.abandoned)
 
     def _again(self) -> Plan | None:
         """Everything was tried: of what was tried least often the best, once more."""
@@ -180,18 +219,23 @@ class Advisor:
 
     def exhausted_by(self, trial: FrozenTrial) -> bool:
         """Whether nothing is left to try once ``trial`` has ended."""
+        if not self.translation.covers(trial):  # the space is larger than was known
+            return False
+        return self.exhausted(self.translation.configuration(trial.params, planned_for(trial)))
+
+    def exhausted(self, last: Configuration | None = None) -> bool:
+        """Whether all was tried, or is being tried, with ``last``."""
         size = self.space.feasible.size
         if not self.translation.whole or self.space.continuous or size is None:
             return False
-        if not self.translation.covers(trial):  # the space is larger than was known
-            return False
         if len(self.strategy.usable) + len(self._running) + 1 < size:
             return False
-        tried = {o.configuration for o in self.strategy.usable} | set(self._running.values())
-        last = self.translation.configuration(trial.params, planned_for(trial))
-        if last is not None:
-            tried.add(last)
-        return len(tried) >= size and sum(one in self.space for one in tried) >= size
+        settled = self._settled().union(() if last is None else (last,))
+        return sum(one in self.space for one in settled) >= size
+
+    def accompanied(self, number: int) -> bool:
+        """Whether a trial beside ``number`` runs that nobody abandoned."""
+        return any(other != number and other not in self.abandoned for other in self._running)
 
 
 def _restricted(space: Space, fixed: Mapping[str, Value]) -> Space:
@@ -221,9 +265,10 @@ def _equal(knob: Knob, value: Value) -> list[Node]:
 
 
 def planned_for(trial: FrozenTrial) -> Mapping[str, Value] | None:
-    """The values that were planned for a trial, by whichever process."""
+    """The values that were planned for a trial, by whichever process; ``None`` where it came too late."""
+    late = PRUNED_ATTR in trial.system_attrs and not trial.params
     found = trial.system_attrs.get(PLAN_ATTR)
-    return found["configuration"] if isinstance(found, dict) else None
+    return found["configuration"] if isinstance(found, dict) and not late else None
 
 
 def _reason(trial: FrozenTrial, configuration: Configuration) -> Reason:

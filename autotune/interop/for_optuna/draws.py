@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from autotune.space.language.binding import bind_rule
 from autotune.space.language.rule import Rule
 
 DRAWS = 64
-"""How often a parameter is drawn until it satisfies the constraints."""
+"""How often a parameter is drawn until it will do."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,17 @@ class SoFar:
         bound = [bind_rule(r, knobs=knobs) for r in rules if own in r.knobs and r.knobs <= known]
         return cls(parameters, bound)
 
-    def violates(self, params: Mapping[str, Any]) -> bool:
+    def violated(self, params: Mapping[str, Any]) -> Rule | None:
+        """The first constraint that these parameters violate."""
         values = {p.knob.name: p.value(params[name]) for name, p in self.parameters.items()}
-        return not all(rule.holds(values) for rule in self.rules)
+        return next((rule for rule in self.rules if not rule.holds(values)), None)
+
+    def said(self, rule: Rule, params: Mapping[str, Any], name: str) -> str:
+        """That nothing drawn for ``name`` keeps the rule beside the others that it speaks of."""
+        about = (each for each, p in self.parameters.items() if each != name and p.knob.name in rule.knobs)
+        beside = " and ".join(f"{each} = {params[each]!r}" for each in about)
+        nothing = f"no value drawn for {name!r} keeps {rule.text!r}"
+        return f"{nothing} beside {beside}" if beside else nothing
 
 
 def draw(
@@ -63,14 +71,14 @@ def draw(
     name: str,
     distribution: BaseDistribution,
     seed: int,
-    so_far: SoFar | None,
+    refused: Callable[[Any], bool],
 ) -> Any:
-    """A random value, the same for the same seed, number of the trial and name; drawn again while it violates
-    a constraint."""
+    """A random value, the same for the same seed, number of the trial and name; drawn again while it is
+    ``refused``, in the end with the last one as it is."""
     entropy = (seed, trial.number, zlib.crc32(name.encode()))
     random = RandomSampler(seed=int(np.random.SeedSequence(entropy).generate_state(1)[0]))
     for _ in range(DRAWS):
         param = random.sample_independent(study, trial, name, distribution)
-        if so_far is None or not so_far.rules or not so_far.violates({**trial.params, name: param}):
+        if not refused(param):
             break
     return param

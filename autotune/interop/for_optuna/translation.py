@@ -43,6 +43,10 @@ class Translation(ABC):
     def param(self, configuration: Configuration, name: str, distribution: BaseDistribution) -> object:
         """What the study is given for a parameter; :class:`UnplannedError` where that is nothing."""
 
+    def adapts(self, name: str) -> bool:
+        """Whether :meth:`param` may give another value than was planned, one that was tried already."""
+        return False
+
     def covers(self, trial: FrozenTrial) -> bool:
         """Whether the trial asked for nothing but what it may ask for if this is the study's space."""
         return True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable, Sequence
 
 import optuna
@@ -12,6 +11,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from autotune.errors import Problem, nearest
 from autotune.interop.curves import curve, thinned
+from autotune.interop.for_optuna.warn import warn
 from autotune.search.contract import Observation
 from autotune.space.configuration import Configuration
 from autotune.space.spec import MetricSpec
@@ -21,6 +21,8 @@ STATUS_ATTR = "autotune.status"
 """A user attribute that says how a trial ended, in the words of :class:`~autotune.status.Status`: for an
 objective that knows better than 'failed'. ``lost`` says that nothing was learned of the configuration."""
 
+PRUNED_ATTR = "autotune.pruned"
+"""The system attribute of a trial that the sampler ended before it was run, with the reason."""
 
 _CONSTRAINTS = "constraints"
 """The system attribute in which Optuna keeps what a sampler's ``constraints_func`` returned."""
@@ -119,7 +121,7 @@ def _said(trial: FrozenTrial) -> Status | None:
         return None if said is None else Status(said)
     message = f"the trial {trial.number} has {STATUS_ATTR} = {said!r}, which is no way to end and left out"
     problem = Problem(message, expected=f"one of {', '.join(known)}", hint=nearest(str(said), known))
-    warnings.warn(str(problem), stacklevel=2)
+    warn(str(problem))
     return None
 
 

@@ -8,13 +8,15 @@ from pathlib import Path
 
 import optuna
 import pytest
-from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import TrialState
 
 from autotune.errors import InputError
 from autotune.interop.exports.optuna import distributions_of, export_study, frozen
 from autotune.measure.outcome import Estimate
-from autotune.space.knobs import Choice
+from autotune.space.configuration import Configuration
+from autotune.space.knobs import Choice, FloatRange, IntegerRange
+from autotune.space.knobs.knob import Knob
 from autotune.space.space import Space
 from autotune.store.store import Store
 from tests.interop.exported import make, make_mixed, make_of
@@ -99,6 +101,40 @@ def test_it_can_go_on_being_searched_by_optuna(store: Store, tmp_path: Path) -> 
     trial = study.ask(study.trials[0].distributions)
     study.tell(trial, 0.01)
     assert study.best_trial.number == 8
+
+
+def test_powers_of_two_and_steps_go_on_as_they_are(tmp_path: Path) -> None:
+    """Optuna had been free to try 5 of 4, 8, 16, and on a linear scale."""
+    space = Space([IntegerRange("width", 4, 16, scale="log2"), FloatRange("share", 0.1, 0.75, 0.2)])
+    store = make_of(space, tmp_path / "study.db")
+    address = f"sqlite:///{tmp_path}/optuna.db"
+    name, trials = export_study(store, store.study(), address)
+    study = optuna.load_study(study_name=name, storage=address, sampler=optuna.samplers.RandomSampler(seed=0))
+    asked = study.trials[0].distributions
+    assert asked == {
+        "width": CategoricalDistribution([4, 8, 16]),
+        "share": FloatDistribution(0.1, 0.7, step=0.2),
+    }
+    drawn = [study.ask(asked).params for _ in range(20)]
+    assert trials == 12 and all(space.configuration(params) in space for params in drawn)
+
+
+def test_scales_and_steps_where_they_fit_what_was_tried(tmp_path: Path) -> None:
+    store = make_mixed(tmp_path / "mixed.db")
+    first = store.trials(store.study().id)[0]
+
+    def exported(knob: Knob, *tried: float) -> BaseDistribution:
+        study = replace(store.study(), document={"space": Space([knob]).to_document()})
+        trials = [replace(first, configuration=Configuration({"x": value})) for value in tried]
+        return distributions_of(study, trials)["x"]
+
+    log = FloatDistribution(0.001, 1.0, log=True)
+    assert exported(FloatRange("x", 0.001, 1.0, scale="log2"), 0.1) == log
+    assert exported(FloatRange("x", 0.001, 1.0, 0.001, scale="log2"), 0.1) == log
+    assert exported(FloatRange("x", 0.0, 1.0, 0.25), 0.5, 0.6) == FloatDistribution(0.0, 1.0)
+    assert exported(FloatRange("x", 0.0, 1.0, 0.25), 0.5, 1.25) == FloatDistribution(0.0, 1.25)
+    assert exported(IntegerRange("x", 4, 16, scale="log2"), 4, 6) == CategoricalDistribution([4, 6, 8, 16])
+    assert exported(IntegerRange("x", 1, 9, 2, scale="log"), 3) == IntDistribution(1, 9, step=2)
 
 
 def test_what_cannot_be_is_refused(store: Store, tmp_path: Path) -> None:

@@ -80,14 +80,13 @@ def test_what_nothing_explains_is_loose() -> None:
         [
             trial(depth=(2, DEPTH), rate=(0.1, RATE)),
             trial(depth=(2, DEPTH)),
-            trial(depth=(3, DEPTH), extra=(1, IntDistribution(1, 3))),
-            trial(depth=(3, DEPTH), extra=(1, IntDistribution(1, 4))),
+            trial(depth=(3, DEPTH), huge=(1, IntDistribution(0, 2**60))),
         ],
         [Rule.parse("depth < 9"), Rule.parse("rate * depth < 1")],
     )
     assert found is not None
     assert set(found.parameters) == {"depth"}
-    assert found.loose == {"rate", "extra"}
+    assert found.loose == {"rate", "huge"}
     assert not found.whole
     assert [rule.text for rule in found.space.constraints] == ["depth < 9"]
 
@@ -115,7 +114,44 @@ def test_what_explains_a_new_trial_is_kept() -> None:
     learner.learn(trial(depth=(2, DEPTH)))
     assert learner.found is first
     learner.learn(trial(depth=(2, IntDistribution(1, 9))))
-    assert learner.found is None
+    assert learner.found is not first
+    assert learner.found is not None
+    assert learner.found.distributions == {"depth": IntDistribution(1, 9)}
+
+
+def test_a_range_that_changed_once_is_the_new_one() -> None:
+    """What older trials have in it counts, for conditions too; the others are left aside."""
+    wide, narrow = IntDistribution(1, 9), IntDistribution(1, 4)
+    old = [trial(depth=(n, wide)) for n in (8, 2, 3)]
+    new = [trial(depth=(n, narrow), rate=(0.1, RATE)) for n in (4, 1)]
+    found = infer([*old, *new[:1]], [])
+    assert found is not None
+    assert found.distributions == {"depth": narrow, "rate": RATE}
+    assert found.whole
+    assert conditions(found) == {"rate": "(depth >= 4)"}
+    told = [found.configuration(one.params, complete=True) for one in old]
+    assert told == [None, {"depth": 2}, {"depth": 3}]
+
+
+def test_a_range_that_moves_is_the_widest() -> None:
+    learner = DefineByRun([])
+    for high in (3, 6, 5):
+        learner.learn(trial(depth=(2, IntDistribution(1, high))))
+    found = learner.found
+    assert found is not None
+    assert found.distributions == {"depth": IntDistribution(1, 6)}
+    assert not found.whole
+    learner.learn(trial(depth=(4, IntDistribution(1, 4))))
+    assert learner.found is found
+    planned = found.space.configuration({"depth": 6})
+    assert [found.param(planned, "depth", IntDistribution(1, high)) for high in (4, 6, 8)] == [4, 6, 6]
+    for _ in range(7):
+        learner.learn(trial(depth=(4, IntDistribution(1, 4))))
+    assert learner.found is found
+    learner.learn(trial(depth=(4, IntDistribution(1, 4))))
+    assert learner.found is not None
+    assert learner.found.distributions == {"depth": IntDistribution(1, 4)}
+    assert learner.found.whole
 
 
 def test_a_value_outside_its_own_range_shows_nothing() -> None:

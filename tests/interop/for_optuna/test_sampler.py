@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 
 import optuna
 import pytest
 from optuna.samplers import RandomSampler
-from optuna.trial import TrialState
+from optuna.trial import FrozenTrial, TrialState
 
 from autotune.errors import InputError
 from autotune.interop.optuna import STATUS_ATTR, AutotuneSampler
@@ -174,15 +175,36 @@ class TestDefineByRun:
         told = told_in(found)
         assert {(o.status, len(o.curve)) for o in told} == {(Status.OK, 3), (Status.PRUNED, 2)}
 
-    def test_a_moving_range_is_drawn_by_itself(self) -> None:
-        def moving(trial: optuna.Trial) -> float:
-            n = trial.suggest_int("n", 2, 20)
-            return n + float(trial.suggest_int("k", 1, n))
+    def test_a_moving_range_is_searched(self) -> None:
+        """It had been drawn at random: the median of these had been 0.004."""
 
-        found = study(moving, trials=20, strategy="random")
-        assert all(params["k"] <= params["n"] for params in tried(found))
-        planned = [t.system_attrs["autotune"]["configuration"] for t in found.trials[3:15]]
-        assert all(set(plan) == {"n"} for plan in planned)
+        def moving(trial: optuna.Trial) -> float:
+            n = trial.suggest_int("n", 2, 40)
+            k, x = trial.suggest_int("k", 1, n), trial.suggest_float("x", 0.0, 1.0)
+            return ((n - 30) / 40) ** 2 + ((k - 20) / 40) ** 2 + (x - 0.7) ** 2
+
+        found = [study(moving, trials=40, seed=seed) for seed in range(5)]
+        assert all(params["k"] <= params["n"] for one in found for params in tried(one))
+        assert median(one.best_value for one in found) < 0.001
+
+    def test_what_is_brought_into_a_range_is_hardly_ever_repeated(self) -> None:
+        """Above all n that were planned, k had come to n again and again: 13 of 40 were different."""
+
+        def moving(trial: optuna.Trial) -> float:
+            n = trial.suggest_int("n", 2, 60)
+            return float((n - 20) ** 2 + (trial.suggest_int("k", 1, n, log=True) - n) ** 2)
+
+        assert different(study(moving, trials=40)) > 30
+
+    def test_a_range_that_changed_is_searched(self, tmp_path: Path) -> None:
+        """It had been drawn at random from then on: the median of these had been 0.02."""
+
+        def training(trial: optuna.Trial) -> float:
+            rate = trial.suggest_float("rate", 1e-6, 1e-3 if trial.number < 8 else 1.0, log=True)
+            return math.log10(rate / 0.01) ** 2 + (trial.suggest_float("momentum", 0.0, 1.0) - 0.3) ** 2
+
+        assert median(study(training, trials=30, seed=seed).best_value for seed in range(5)) < 0.001
+        resumes_the_same(training, tmp_path)
 
     def test_goes_on_where_a_trial_asks_for_something_new(self) -> None:
         def objective(trial: optuna.Trial) -> float:
@@ -236,8 +258,65 @@ class TestDefineByRun:
         assert len(found.trials) == different(found) == 10
 
     def test_warns_of_a_constraint_over_nothing(self) -> None:
-        with pytest.warns(UserWarning, match="did you mean 'tile_m'"):
-            study(constraints=["tile_n * tile_mm <= 64"], trials=2)
+        found = optuna.create_study(sampler=AutotuneSampler(constraints=["tile_n * tile_mm <= 64"]))
+        with pytest.warns(UserWarning, match="did you mean 'tile_m'") as warned:
+            found.optimize(lambda trial: trial.suggest_categorical("tile_m", TILES), n_trials=2)
+        assert {one.filename for one in warned} == {__file__}
+
+    @pytest.mark.parametrize("seed", [10, 17, 18])
+    def test_a_first_trial_that_can_keep_no_constraint_is_pruned(self, seed: int, tmp_path: Path) -> None:
+        """Its x leaves no y a way out, which nobody knew of. It had been run, and had been the best."""
+
+        def adding(trial: optuna.Trial) -> float:
+            return trial.suggest_int("x", 0, 10) + trial.suggest_int("y", 0, 10) + 1.0
+
+        rule = "x + y <= 8"
+        found = optuna.create_study(
+            direction="maximize", sampler=AutotuneSampler(seed=seed, constraints=[rule])
+        )
+        found.optimize(adding, n_trials=20)
+        first, *others = found.trials
+        assert first.state is TrialState.PRUNED
+        assert first.system_attrs["autotune.pruned"].startswith(
+            f"no value drawn for 'y' keeps '{rule}' beside x"
+        )
+        assert all(sum(trial.params.values()) <= 8 for trial in others)
+        assert all(trial.state is TrialState.COMPLETE for trial in others)
+        assert sum(found.best_params.values()) == 8
+        resumes_the_same(adding, tmp_path, seed=seed, constraints=[rule])
+
+    def test_a_constraint_that_chance_hardly_keeps_costs_one_trial(self) -> None:
+        """The pruned trial shows what the constraint speaks of, and so how to keep it."""
+
+        def asking(trial: optuna.Trial) -> float:
+            return float(sum(trial.suggest_int(name, 0, 9) for name in "abcdef"))
+
+        found = study(
+            asking, trials=12, constraints=["a + b + c + d + e + f <= 3"], constraints_func=first_of
+        )
+        assert [trial.state for trial in found.trials] == [TrialState.PRUNED, *[TrialState.COMPLETE] * 11]
+
+    @pytest.mark.filterwarnings("ignore:the constraint .* speaks of .late.")
+    def test_a_plan_that_a_new_parameter_makes_impossible_is_not_made_again(self) -> None:
+        def asking(trial: optuna.Trial) -> float:
+            a = trial.suggest_int("a", 0, 9)
+            return float(a + (trial.suggest_int("late", 4, 9) if trial.number > 0 else 0))
+
+        found = study(asking, trials=10, seed=1, constraints=["a + late <= 5"])
+        plans = [t.system_attrs["autotune"]["configuration"]["a"] for t in found.trials[1:]]
+        pruned = [t for t in found.trials if t.state is TrialState.PRUNED]
+        assert pruned and all("late" in trial.params for trial in pruned)
+        assert len({plans[trial.number - 1] for trial in pruned}) == len(pruned)
+        assert all(t.params["a"] + t.params["late"] <= 5 for t in found.trials[1:] if t not in pruned)
+
+    def test_a_caller_who_asks_is_warned_of_what_breaks_a_constraint(self) -> None:
+        found = optuna.create_study(sampler=AutotuneSampler(seed=10, constraints=["x + y <= 8"]))
+        trial = found.ask()
+        x = trial.suggest_int("x", 0, 10)
+        with pytest.warns(UserWarning, match="no value drawn for 'y' keeps 'x \\+ y <= 8'") as warned:
+            y = trial.suggest_int("y", 0, 10)
+        assert warned[0].filename == __file__
+        found.tell(trial, x + y)
 
     def test_names_that_come_to_the_same_are_told_apart(self, tmp_path: Path) -> None:
         def asking(trial: optuna.Trial) -> float:
@@ -279,6 +358,11 @@ class TestDefineByRun:
             trial = found.ask()
             found.tell(trial, trial.suggest_int("a", 1, 3))
         assert [t.params["a"] for t in found.trials[3:]] == [1, 2]
+
+
+def first_of(trial: FrozenTrial) -> Sequence[float]:
+    """A constraint of Optuna's that takes a trial which was run."""
+    return (-float(trial.params["f"]),)
 
 
 def told_in(found: optuna.Study) -> Sequence[Observation]:

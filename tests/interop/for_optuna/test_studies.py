@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -76,6 +78,89 @@ class TestStudies:
             worker.join()
         found = optuna.load_study(study_name="s", storage=storage)
         assert len(found.trials) == different(found) == 32
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_threads_try_a_discrete_space_once_each(self, seed: int) -> None:
+        """They begin before the space is known, and one asks for a trial when there is none left."""
+
+        def grid(trial: optuna.Trial) -> float:
+            return trial.suggest_int("a", 1, 6) + float(trial.suggest_int("b", 1, 6))
+
+        found = optuna.create_study(sampler=AutotuneSampler(seed=seed, strategy="random"))
+        found.optimize(grid, n_trials=200, n_jobs=8)
+        ran = [tuple(trial.params.values()) for trial in found.trials if trial.params]
+        assert len(ran) == len(set(ran)) == 36
+        late = [trial for trial in found.trials if not trial.params]
+        assert {trial.state for trial in late} <= {TrialState.PRUNED}
+        assert all("every configuration" in trial.system_attrs["autotune.pruned"] for trial in late)
+
+    def test_several_samplers_leave_nothing_out(self) -> None:
+        """As processes do: those that planned the same may give up the last configuration at once."""
+        storage = optuna.storages.InMemoryStorage()
+        optuna.create_study(study_name="s", storage=storage)
+
+        def work(seed: int) -> None:
+            own = optuna.load_study(
+                study_name="s", storage=storage, sampler=AutotuneSampler(seed=seed, strategy="random")
+            )
+            own.optimize(lambda trial: trial.suggest_int("a", 1, 4) + trial.suggest_int("b", 1, 5), 100)
+
+        workers = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        found = optuna.load_study(study_name="s", storage=storage)
+        assert different(found) - any(not params for params in tried(found)) == 20
+        assert len(found.trials) < 100
+
+    def test_a_study_of_which_nothing_is_left_runs_nothing(self) -> None:
+        def small(trial: optuna.Trial) -> float:
+            return float(trial.suggest_int("a", 1, 3))
+
+        found = study(small, trials=10)
+        found.optimize(small, n_trials=10)
+        assert [trial.state for trial in found.trials[3:]] == [TrialState.PRUNED]
+        found.enqueue_trial({"a": 2})
+        found.optimize(small, n_trials=1)
+        assert found.trials[4].params == {"a": 2}
+
+    def test_the_last_trial_of_a_space_ends_the_others(self) -> None:
+        """Two of four configurations are always open together: nobody runs a fifth."""
+        both = threading.Barrier(2, timeout=60)
+
+        def together(trial: optuna.Trial) -> float:
+            value = float(trial.suggest_int("a", 1, 4))
+            both.wait()
+            return value
+
+        sampler = AutotuneSampler(seed=0, space=Space([IntegerRange("a", 1, 4)]))
+        found = optuna.create_study(sampler=sampler)
+        found.optimize(together, n_trials=200, n_jobs=2)
+        assert sorted(params["a"] for params in tried(found) if params) == [1, 2, 3, 4]
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_what_a_killed_process_tried_is_tried_again(self, seed: int, tmp_path: Path) -> None:
+        """Its trial runs for ever in the storage. It had kept its configuration, and another was repeated."""
+        program = (
+            "import os, sys, optuna\n"
+            "from autotune.interop.optuna import AutotuneSampler\n"
+            "def objective(trial):\n"
+            "    a = trial.suggest_int('a', 0, 4)\n"
+            "    a != 1 or os.kill(os.getpid(), 9)\n"
+            "    return (a - 1) ** 2\n"
+            "sampler = AutotuneSampler(seed=int(sys.argv[2]))\n"
+            "study = optuna.create_study(study_name='s', storage=sys.argv[1], sampler=sampler)\n"
+            "study.optimize(objective, n_trials=20)\n"
+        )
+        address = f"sqlite:///{tmp_path / 'study.db'}"
+        ended = subprocess.run([sys.executable, "-c", program, address, str(seed)], capture_output=True)
+        assert ended.returncode == -9
+        found = optuna.load_study(study_name="s", storage=address, sampler=AutotuneSampler(seed=seed))
+        found.optimize(lambda trial: (trial.suggest_int("a", 0, 4) - 1) ** 2, n_trials=20)
+        assert found.best_params == {"a": 1}
+        assert sorted(params["a"] for params in tried(found)) == [0, 1, 1, 2, 3, 4]
+        assert [trial.state for trial in found.trials].count(TrialState.RUNNING) == 1
 
     def test_takes_trials_from_elsewhere(self) -> None:
         found = optuna.create_study(sampler=AutotuneSampler(seed=0, constraints=[RULE]))

@@ -1,0 +1,53 @@
+"""Ranges that hold others, and values that are brought into them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+
+from autotune.interop.for_optuna.ranges import current, hull, moves, nearest
+
+INTEGERS = st.builds(
+    lambda low, places, step: IntDistribution(low, low + places * step, step=step),
+    st.integers(-9, 9),
+    st.integers(0, 9),
+    st.integers(1, 4),
+)
+FLOATS = st.builds(
+    lambda low, places, step: FloatDistribution(low / 4, low / 4 + places / 4, step=step),
+    st.integers(-9, 9),
+    st.integers(0, 9),
+    st.sampled_from([None, 0.25]),
+)
+
+
+@given(st.one_of(st.tuples(INTEGERS, INTEGERS), st.tuples(FLOATS, FLOATS)), st.integers(0, 9))
+def test_a_hull_holds_what_both_hold(pair: tuple[BaseDistribution, BaseDistribution], place: int) -> None:
+    both = hull(*pair)
+    assert both == hull(*reversed(pair)) == hull(both, pair[0])
+    for own in pair:
+        value = nearest(place / 2, own)
+        assert own._contains(value) and both._contains(value)
+        assert nearest(value, own) == value
+
+
+def test_a_logarithmic_range_stays_one() -> None:
+    one, other = FloatDistribution(1e-6, 1e-3, log=True), FloatDistribution(1e-4, 1.0, log=True)
+    assert hull(one, other) == FloatDistribution(1e-6, 1.0, log=True)
+
+
+def test_what_has_nothing_in_common() -> None:
+    for other in (FloatDistribution(0, 9), IntDistribution(1, 9, log=True), CategoricalDistribution([1, 2])):
+        with pytest.raises(ValueError, match="no range in common"):
+            hull(IntDistribution(1, 9), other)
+    with pytest.raises(ValueError, match="is no range"):
+        nearest(1, CategoricalDistribution([1, 2]))
+
+
+def test_one_change_is_an_edit_and_two_are_a_range_that_moves() -> None:
+    a, b, c = (IntDistribution(1, high) for high in (4, 9, 6))
+    assert not moves([a] * 3 + [b] * 3) and current([a, b]) == b
+    assert moves([a, b, a]) and moves([a, b, c]) and current([a, b, c]) == b
+    assert not moves([a, b, *[c] * 10]) and current([a, b, *[c] * 10]) == c
