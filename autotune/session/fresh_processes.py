@@ -23,9 +23,9 @@ from autotune.session.rounds import ReadingSeconds, Rounds
 from autotune.space.spec import StudySpec
 from autotune.status import Status
 
-RUNS, FEWEST = 8, 4
-"""Of eight runs the signed ranks tell at 95 %; of fewer than six it is Student's t, and of four that is still
-worth knowing."""
+RUNS, FEWEST = 12, 4
+"""From six on the signed ranks tell at 95 %, the more the better; of fewer it is Student's t, and of four
+that is still worth knowing."""
 
 ROUNDS = Rounds(least=2, most=2, seconds=0.0, fewest=2)
 """Of a run: what its readings have in common is what is looked for, and not to be read away."""
