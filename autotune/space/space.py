@@ -111,7 +111,11 @@ class Space(Configurations):
         return self._closed_in(drawn, rng)
 
     def _closed_in(self, drawn: Sequence[dict[str, Value]], rng: np.random.Generator) -> Sliver:
+        from autotune.space.feasible_set.never import never_holds
         from autotune.space.sliver import MEMBERS, Moves, close_in, missed_by  # few spaces need it
+
+        if never := [rule for rule in self._riding_rules if never_holds(rule, self._by_name)]:
+            raise InputError([_never(rule) for rule in never])
 
         def anew(rng: np.random.Generator, values: Mapping[str, Value]) -> dict[str, Value]:
             return self._ridden(self._discrete(rng, 1)[0], rng, values)
@@ -230,6 +234,15 @@ class Space(Configurations):
             "facts": {name: plain(value) for rule in self._rules for name, value in rule.facts.items()},
         }
         return document if self.rows is None else document | {"rows": len(self.rows)}
+
+
+def _never(rule: Rule) -> Problem:
+    names = ", ".join(sorted(rule.knobs))
+    return Problem(
+        f"no configuration satisfies {rule.text!r}: it is false for all values of {names}",
+        rule.where,
+        hint="change the rule, or the ranges",
+    )
 
 
 def _distance(knob: Knob, one: Mapping[str, Value], other: Mapping[str, Value]) -> float:
