@@ -15,6 +15,7 @@ from autotune.report.pages.subject import Subject
 from autotune.report.rows import rows_of
 from autotune.report.standing import finale, front
 from autotune.report.text import MOST_OF_A_TEXT
+from autotune.session.answers import default_in
 from autotune.space.configuration import plain
 
 MOST_ON_FRONT = 40
@@ -46,8 +47,13 @@ def what_won(subject: Subject) -> Section:
 
 
 def _default(subject: Subject) -> Mapping[str, Any]:
-    """What the default was measured as, else what the space says of each knob."""
+    """The default of the space as it is now; where nobody can tell that, what was tried as one.
+
+    Where neither is known, what the space says of each knob.
+    """
     evidence = subject.evidence
+    if (default := default_in(evidence.study)) is not None:
+        return {name: plain(value) for name, value in default.items()}
     own = evidence.all_trials
     tried = own[(own["purpose"] == "default") | (own["kind"] == "default")]
     if len(tried):
