@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 
 import click
 
-from autotune.errors import shorten
+from autotune.errors import shorten_middle
 from autotune.measure.diagnostics import headline
 from autotune.measure.outcome import Outcome
 from autotune.report.numbers import say_count, say_estimate, say_seconds
@@ -22,6 +22,9 @@ from autotune.status import Status
 
 LINE_SECONDS = 5.0
 """How often a plain line is written where the output is not a terminal."""
+
+MOST_OF_A_MESSAGE = 200
+"""Characters of what a trial said."""
 
 
 @contextmanager
@@ -176,4 +179,4 @@ def terminal_progress() -> Iterator[Progress]:
 
 def _headline(message: str) -> str:
     """What a program says may hold what acts on a terminal: that is written out."""
-    return visible(shorten(headline(message), 120)) or "no message"
+    return visible(shorten_middle(headline(message), MOST_OF_A_MESSAGE)) or "no message"

@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 
 import autotune
+from autotune.errors import shorten_middle
 from autotune.hook.runs.link import Link
 from autotune.measure.commands.run_listener import RunListener
 from autotune.measure.commands.run_protocol import VARIABLE
 from autotune.measure.stopped import Stopped
+from autotune.session.caveats import MOST_OF_A_MESSAGE
 from tests.hook.listening import Following, Search
 
 # -- where nobody is tuning ------------------------------------------------------------------------
@@ -288,6 +290,16 @@ def test_knobs_that_were_never_asked_for_are_named(search: Search) -> None:
     assert "never asked for the knob 'learning_rate'" in said
     assert "did you mean 'learn_rate'" in said
     assert listener.heard.never_asked(["width"]) == ""
+
+
+def test_what_to_do_about_a_knob_that_was_not_asked_for_is_said_where_there_are_many(search: Search) -> None:
+    listener = search(learning_rate=0.5)
+    with autotune.run("train") as run:
+        for number in range(100):
+            run.knob(f"knob_number_{number}", default=1)
+    listener.attend()
+    said = shorten_middle(listener.heard.never_asked(["learning_rate"]), MOST_OF_A_MESSAGE)
+    assert said.endswith("give it a 'when'") and "run.knob('learning_rate', default)" in said
 
 
 class OutOfMemoryError(RuntimeError):

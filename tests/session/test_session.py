@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -256,6 +257,37 @@ def test_a_result_without_an_answer_has_the_commonest_failure_in_its_words(tmp_p
     assert result.why_nothing in repr(result) and result.to_document()["why_nothing"] == result.why_nothing
     answered = autotune.search(space, objective=lambda tile: float(tile), store=tmp_path / "study.db")
     assert answered.why_nothing == ""
+
+
+@pytest.mark.parametrize(
+    ("script", "form"),
+    [
+        (f"[{sys.executable}, bench.py, '{{tile}}']", "flags"),
+        (f"[{sys.executable}, bench.py]", "set"),
+        (f"{{run: [{sys.executable}, bench.py, '{{config}}'], config: {{file: tuned.json}}}}", "yaml"),
+    ],
+)
+def test_the_winner_is_offered_in_the_form_that_its_command_reads(
+    tmp_path: Path, script: str, form: str
+) -> None:
+    bench = "import autotune\nwith autotune.run('forms') as run:\n    run.result(time=run.knob('tile', 2))\n"
+    (tmp_path / "bench.py").write_text(bench)
+    text = f"autotune: 1\nname: forms\ncommand: {script}\nknobs: {{tile: {{values: [1, 2], default: 2}}}}\n"
+    given = parse_spec(f"{text}measure: {{finalists: 0}}\n", tmp_path / "space.yaml", {})
+    said = summarize(autotune.search(given, trials=1, store=tmp_path / "study.db"))
+    assert f" best --format {form} --study forms" in said
+
+
+def test_where_all_failed_nobody_is_told_to_go_on(tmp_path: Path) -> None:
+    def wrong(tile: int) -> float:
+        raise autotune.WrongAnswer(f"{tile} is wrong by {0.1 * tile}")
+
+    result = autotune.search(
+        Space([IntegerRange("tile", 1, 100, default=1)]), objective=wrong, trials=4, store=tmp_path / "s.db"
+    )
+    said = summarize(result)
+    assert result.best is None and "go on searching" not in said and " show --failures " in said
+    assert "go on searching" in summarize(replace(result, reason="interrupted"))
 
 
 def test_patience_ends_a_search(search: Callable[..., autotune.Result]) -> None:
