@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 
 import autotune
@@ -246,6 +247,28 @@ def test_a_metric_is_named_by_a_text(search: Search) -> None:
     search(lr=0.5)
     with pytest.raises(TypeError, match=r"named by a text, not by \('a', 1\)"), autotune.run("train") as run:
         run.report(1, {("a", 1): 2.0})
+
+
+def test_a_flag_stays_one_for_who_knows_the_goals(search: Search) -> None:
+    """It had been 1 before anybody could refuse it."""
+    listener = search(lr=0.5)
+    with autotune.run("train") as run:
+        run.report(1, loss=True, accurate=numpy.bool_(False))
+    listener.attend()
+    assert listener.heard.values == {"loss": True, "accurate": False}
+    assert all(isinstance(value, bool) for value in listener.heard.values.values())
+
+
+@pytest.mark.parametrize("step", [1.5, "3", None])
+def test_a_step_that_is_no_whole_number_is_said_to_be_the_step(search: Search, step: Any) -> None:
+    search(lr=0.5)
+    with (
+        autotune.run("train") as run,
+        pytest.raises(
+            TypeError, match=rf"^the step of a report must be a whole number.* not {re.escape(repr(step))}: "
+        ),
+    ):
+        run.report(step, loss=1.0)
 
 
 def test_a_second_run_after_the_first_is_tuned_as_well(search: Search) -> None:

@@ -64,5 +64,5 @@ class Heard:
 
 
 def numbers(values: Mapping[str, Any]) -> dict[str, float]:
-    """Values of metrics, by name."""
-    return {str(name): float(value) for name, value in values.items()}
+    """Values of metrics, by name. Flags stay: who knows the goals says whether they are numbers."""
+    return {str(name): value if isinstance(value, bool) else float(value) for name, value in values.items()}
