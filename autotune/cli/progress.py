@@ -13,7 +13,7 @@ import click
 from autotune.errors import shorten_middle
 from autotune.measure.diagnostics import headline
 from autotune.measure.outcome import Outcome
-from autotune.report.numbers import say_count, say_estimate, say_seconds
+from autotune.report.numbers import digits_apart, say_count, say_estimate, say_seconds
 from autotune.report.text import visible
 from autotune.session.budget import Spent
 from autotune.session.progress import Best, Opening, Progress
@@ -46,6 +46,8 @@ class LineProgress(Progress):
         self.unit = ""
         self.opening: Opening | None = None
         self.best: Best | None = None
+        self._best_said = ""
+        """With as many digits as told it from the best before it."""
         self.failures: deque[str] = deque(maxlen=3)
         self._seen: set[Status] = set()
         self._written = self._began = time.monotonic()
@@ -84,8 +86,11 @@ class LineProgress(Progress):
             if self._pruned == 1:
                 self.write(self.last_pruned)
         if best is not None and (self.best is None or best.trial != self.best.trial):
+            before = best if self.best is None else self.best
+            digits = digits_apart(before.estimate.value, best.estimate.value)
+            self._best_said = say_estimate(best.estimate, self.unit, digits)
             self.best = best
-            self.write(f"trial {best.trial}: best so far {say_estimate(best.estimate, self.unit)}")
+            self.write(f"trial {best.trial}: best so far {self._best_said}")
 
     def tick(self, spent: Spent, running: int) -> None:
         now = time.monotonic()
@@ -104,7 +109,7 @@ class LineProgress(Progress):
         if running:
             parts.append(f"{running} in flight")
         if self.best:
-            parts.append(f"best {say_estimate(self.best.estimate, self.unit)}")
+            parts.append(f"best {self._best_said}")
         if self._pruned:
             parts.append(f"{self._pruned} pruned")
         rate = self._done / max(time.monotonic() - self._began, 1e-9)

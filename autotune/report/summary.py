@@ -9,7 +9,7 @@ from autotune.errors import shorten_middle
 from autotune.measure.commands.handing import unwritten
 from autotune.measure.outcome import MISTAKE, SAME_CODE_AS, SURE
 from autotune.report.nearest_to_bounds import nearest_to_bounds
-from autotune.report.numbers import say_count, say_estimate, say_gain, say_ratio, say_value
+from autotune.report.numbers import digits_apart, say_count, say_estimate, say_gain, say_ratio, say_value
 from autotune.report.text import shown
 from autotune.report.throughput import disagreement
 from autotune.session.answers import default_in
@@ -97,7 +97,10 @@ def _metrics(result: Result) -> list[str]:
     said = {name: say_estimate(e, units.get(name, "")) for name, e in result.metrics.items()}
     goal = result.metric
     if goal.name in said and result.default is not None and not result.is_default:
-        said[goal.name] += f"; the default {say_estimate(result.default, goal.unit)}"
+        best, default = result.metrics[goal.name], result.default
+        digits = digits_apart(best.value, default.value)
+        sides = (say_estimate(one, goal.unit, digits) for one in (best, default))
+        said[goal.name] = "; the default ".join(sides)
     return ["", *(f"{name:14} {text}" for name, text in said.items())]
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import autotune
+from autotune.cli.progress import LineProgress
 from autotune.errors import InputError, NothingFeasibleError, StoreError
 from autotune.report.summary import summarize
 from autotune.search.contract import Proposal
@@ -276,6 +277,34 @@ def test_the_winner_is_offered_in_the_form_that_its_command_reads(
     given = parse_spec(f"{text}measure: {{finalists: 0}}\n", tmp_path / "space.yaml", {})
     said = summarize(autotune.search(given, trials=1, store=tmp_path / "study.db"))
     assert f" best --format {form} --study forms" in said
+
+
+class Saying(LineProgress):
+    """Keeps what the shell would print."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.said: list[str] = []
+
+    def write(self, text: str) -> None:
+        self.said.append(text)
+
+
+def test_a_best_near_the_default_is_told_from_it(tmp_path: Path) -> None:
+    """Both had been 1, beside a gain."""
+    space = Space([IntegerRange("x", 10, 20, default=10)])
+    loss = (autotune.MetricSpec("loss", "minimize"),)
+    heard = Saying()
+    result = autotune.search(
+        autotune.StudySpec("near", space, metrics=loss),
+        objective=lambda x: 1 + 0.0001 * abs(x - 17),
+        trials=11,
+        progress=heard,
+        store=tmp_path / "s.db",
+    )
+    assert "loss           1 [1, 1]; the default 1.0007 [1.0007, 1.0007]" in summarize(result)
+    bests = [line.partition("best so far ")[2] for line in heard.said if "best so far" in line]
+    assert len(set(bests)) == len(bests) > 1
 
 
 def test_where_all_failed_nobody_is_told_to_go_on(tmp_path: Path) -> None:

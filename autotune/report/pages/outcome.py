@@ -9,7 +9,7 @@ from typing import Any
 from autotune.measure.outcome import Estimate
 from autotune.report import figures
 from autotune.report.knob_views import same_value, say_value_of
-from autotune.report.numbers import say_count, say_estimate, say_ratio, say_value
+from autotune.report.numbers import digits_apart, say_count, say_estimate, say_ratio, say_value
 from autotune.report.pages.page import Paragraph, Part, Picture, Section, Table
 from autotune.report.pages.subject import Subject
 from autotune.report.rows import rows_of
@@ -80,11 +80,12 @@ def how_sure(subject: Subject) -> Section:
     if result.remark:
         parts.append(Paragraph(result.remark[0].upper() + result.remark[1:] + ".", "note"))
     measured = frame[frame["value"].notna()]
+    digits = digits_apart(measured["value"].min(), measured["value"].max())
     rows = [
         (
             row.label,
             row.role,
-            say_estimate(Estimate(row.value, row.low, row.high, max(int(row.readings), 2)), unit)
+            say_estimate(Estimate(row.value, row.low, row.high, max(int(row.readings), 2)), unit, digits)
             if math.isfinite(row.value)
             else row.status,
             f"{row.readings}",
