@@ -135,7 +135,8 @@ class LineProgress(Progress):
         return f"{say_seconds(round(min(ends)))} left" if min(ends) > 0 else "finishing"
 
     def defending(self, entrants: tuple[str, ...], seconds: float) -> None:
-        self.write(f"measuring again, interleaved: {', '.join(entrants)} (up to {say_seconds(seconds)})")
+        known = f"about {say_seconds(seconds)}, or what the fewest rounds and fresh processes take"
+        self.write(f"measuring again, interleaved: {', '.join(entrants)} ({known})")
 
     def defended(self, rounds: int) -> None:
         self.write(f"{say_count(rounds, 'round')} measured")
@@ -153,12 +154,12 @@ def terminal_progress() -> Iterator[Progress]:
     class Elapsed:
         """How long the finale has taken, worked out whenever it is drawn: nobody ticks meanwhile."""
 
-        def __init__(self, most: float) -> None:
-            self._most, self._began = most, time.monotonic()
+        def __init__(self, expected: float) -> None:
+            self._expected, self._began = expected, time.monotonic()
 
         def __rich__(self) -> Text:
             taken = say_seconds(round(time.monotonic() - self._began))
-            return Text(f"{taken} of up to {say_seconds(self._most)}", style="bold")
+            return Text(f"{taken} of about {say_seconds(self._expected)}", style="bold")
 
     class TerminalProgress(LineProgress):
         def write(self, text: str) -> None:
