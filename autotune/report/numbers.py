@@ -24,7 +24,7 @@ def say_value(value: float, unit: str = "", digits: int = USUAL_DIGITS) -> str:
     if not math.isfinite(value):
         return str(value)
     scale, name = _scale(value, unit)
-    return f"{_plain(value / scale, digits)} {name}".rstrip()
+    return f"{_to(value / scale, digits)} {name}".rstrip()
 
 
 def digits_apart(one: float, other: float) -> int:
@@ -39,7 +39,7 @@ def digits_apart(one: float, other: float) -> int:
 def say_gain(estimate: float, low: float, high: float, unit: str = "", digits: int = USUAL_DIGITS) -> str:
     """``0.12 MB [0.1, 0.14]``: a value, or a difference, with its interval."""
     scale, name = _scale(estimate or max(abs(low), abs(high)), unit)
-    value, *ends = (_plain(one / scale, digits) for one in (estimate, low, high))
+    value, *ends = (_to(one / scale, digits) for one in (estimate, low, high))
     return f"{f'{value} {name}'.rstrip()} [{', '.join(ends)}]"
 
 
@@ -59,6 +59,11 @@ def _scale(value: float, unit: str) -> tuple[float, str]:
     if unit.partition("/")[0].lower() in _PREFIXED:
         return next(((scale, p + unit) for scale, p in _PREFIXES if abs(value) >= scale), (1.0, unit))
     return 1.0, unit
+
+
+def _to(value: float, digits: int) -> str:
+    """With noughts at its end where there are more digits than usual: 1.0000 beside 1.0007."""
+    return _plain(value, digits) if digits <= USUAL_DIGITS else f"{value:#.{digits}g}".removesuffix(".")
 
 
 def _plain(value: float, digits: int = USUAL_DIGITS) -> str:

@@ -89,7 +89,8 @@ def test_an_interval_has_the_unit_of_its_value() -> None:
 )
 def test_values_side_by_side_are_told_apart(values: tuple[float, float], digits: int) -> None:
     assert digits_apart(*values) == digits == digits_apart(*values[::-1])
-    assert say_value(1.00012, "", digits_apart(1.0001, 1.0003)) == "1.0001"
+    assert say_value(1.00012, "", 5) == "1.0001" and say_value(12345.6, "", 5) == "12346"
+    assert say_value(0.001, "s", 5) == "1.0000 ms" and say_value(1.0) == "1"
 
 
 def test_durations_and_ratios() -> None:
