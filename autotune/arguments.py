@@ -31,5 +31,11 @@ def time_problems(value: object) -> Iterator[Problem]:
         yield Problem(f"time is {value!r:.60}", expected="seconds, more than 0, or a text such as 1h30m")
 
 
+def no_step(step: object) -> TypeError:
+    """What to raise for the step of a report that is no whole number."""
+    said = f"the step of a report must be a whole number, how many steps are done, not {step!r:.60}"
+    return TypeError(f"{said}: report(step, loss=...)")
+
+
 def _is(value: object, kind: type) -> bool:
     return isinstance(value, kind) and not isinstance(value, bool)

@@ -94,6 +94,18 @@ def shorten(text: str, width: int = 60) -> str:
     return text if len(text) <= width else text[: width - 3] + "..."
 
 
+def shorten_middle(text: str, width: int) -> str:
+    """``text`` on one line, cut in its middle: it begins with what is wrong, and ends with what to do."""
+    line = " ".join(text.split())
+    if len(line) <= width:
+        return line
+    kept = width - len(_GAP)
+    return line[: kept - kept // 2].rstrip() + _GAP + line[-(kept // 2) :].lstrip()
+
+
+_GAP = " ... "
+
+
 def listed(known: Iterable[object], most: int = 12) -> str:
     """``a, b, c``, cut where it is long."""
     names = [str(name) for name in known]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autotune.errors import InputError, listed, nearest, shorten
+from autotune.errors import InputError, listed, nearest, shorten, shorten_middle
 from autotune.search.registry import STRATEGIES, strategy_class
 from autotune.space.reading.reader import parse_spec
 
@@ -41,4 +41,9 @@ def test_a_name_that_differs_in_capitals_is_given_as_it_is_known() -> None:
 
 def test_long_texts_and_lists_are_cut() -> None:
     assert shorten("a" * 60) == "a" * 60 and shorten("a" * 61) == "a" * 57 + "..."
+    assert shorten_middle("a  b", 3) == "a b"
+    assert (
+        shorten_middle("what was wrong, and much more of it: what to do", 30)
+        == "what was wron ... : what to do"
+    )
     assert listed("abc") == "a, b, c" and listed(range(3), 2) == "0, 1, ... (3 in all)"

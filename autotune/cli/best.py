@@ -43,7 +43,7 @@ def command(form: str, front: bool, study: str | None, store: str | None, as_jso
     elif result.best is not None:
         click.echo(say(result, form, front))
     if result.best is None:
-        click.echo(f"autotune: study {result.study.name} has no configuration that succeeded", err=True)
+        click.echo(f"autotune: study {result.study.name}: {result.remark}", err=True)
         return NOTHING_SUCCEEDED
     return 0
 

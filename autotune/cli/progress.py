@@ -10,10 +10,10 @@ from contextlib import contextmanager, suppress
 
 import click
 
-from autotune.errors import shorten
+from autotune.errors import shorten_middle
 from autotune.measure.diagnostics import headline
 from autotune.measure.outcome import Outcome
-from autotune.report.numbers import say_count, say_estimate, say_seconds
+from autotune.report.numbers import digits_apart, say_count, say_estimate, say_seconds
 from autotune.report.text import visible
 from autotune.session.budget import Spent
 from autotune.session.progress import Best, Opening, Progress
@@ -22,6 +22,9 @@ from autotune.status import Status
 
 LINE_SECONDS = 5.0
 """How often a plain line is written where the output is not a terminal."""
+
+MOST_OF_A_MESSAGE = 200
+"""Characters of what a trial said."""
 
 
 @contextmanager
@@ -43,6 +46,8 @@ class LineProgress(Progress):
         self.unit = ""
         self.opening: Opening | None = None
         self.best: Best | None = None
+        self._best_said = ""
+        """With as many digits as told it from the best before it."""
         self.failures: deque[str] = deque(maxlen=3)
         self._seen: set[Status] = set()
         self._written = self._began = time.monotonic()
@@ -81,8 +86,11 @@ class LineProgress(Progress):
             if self._pruned == 1:
                 self.write(self.last_pruned)
         if best is not None and (self.best is None or best.trial != self.best.trial):
+            before = best if self.best is None else self.best
+            digits = digits_apart(before.estimate.value, best.estimate.value)
+            self._best_said = say_estimate(best.estimate, self.unit, digits)
             self.best = best
-            self.write(f"trial {best.trial}: best so far {say_estimate(best.estimate, self.unit)}")
+            self.write(f"trial {best.trial}: best so far {self._best_said}")
 
     def tick(self, spent: Spent, running: int) -> None:
         now = time.monotonic()
@@ -101,7 +109,7 @@ class LineProgress(Progress):
         if running:
             parts.append(f"{running} in flight")
         if self.best:
-            parts.append(f"best {say_estimate(self.best.estimate, self.unit)}")
+            parts.append(f"best {self._best_said}")
         if self._pruned:
             parts.append(f"{self._pruned} pruned")
         rate = self._done / max(time.monotonic() - self._began, 1e-9)
@@ -127,7 +135,8 @@ class LineProgress(Progress):
         return f"{say_seconds(round(min(ends)))} left" if min(ends) > 0 else "finishing"
 
     def defending(self, entrants: tuple[str, ...], seconds: float) -> None:
-        self.write(f"measuring again, interleaved: {', '.join(entrants)} (up to {say_seconds(seconds)})")
+        known = f"about {say_seconds(seconds)}, or what the fewest rounds and fresh processes take"
+        self.write(f"measuring again, interleaved: {', '.join(entrants)} ({known})")
 
     def defended(self, rounds: int) -> None:
         self.write(f"{say_count(rounds, 'round')} measured")
@@ -145,12 +154,12 @@ def terminal_progress() -> Iterator[Progress]:
     class Elapsed:
         """How long the finale has taken, worked out whenever it is drawn: nobody ticks meanwhile."""
 
-        def __init__(self, most: float) -> None:
-            self._most, self._began = most, time.monotonic()
+        def __init__(self, expected: float) -> None:
+            self._expected, self._began = expected, time.monotonic()
 
         def __rich__(self) -> Text:
             taken = say_seconds(round(time.monotonic() - self._began))
-            return Text(f"{taken} of up to {say_seconds(self._most)}", style="bold")
+            return Text(f"{taken} of about {say_seconds(self._expected)}", style="bold")
 
     class TerminalProgress(LineProgress):
         def write(self, text: str) -> None:
@@ -176,4 +185,4 @@ def terminal_progress() -> Iterator[Progress]:
 
 def _headline(message: str) -> str:
     """What a program says may hold what acts on a terminal: that is written out."""
-    return visible(shorten(headline(message), 120)) or "no message"
+    return visible(shorten_middle(headline(message), MOST_OF_A_MESSAGE)) or "no message"

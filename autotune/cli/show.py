@@ -183,15 +183,16 @@ def say_study(document: dict[str, Any], store_option: str = "", *, failures: boo
 
 def _best_and_default(document: dict[str, Any]) -> list[str]:
     """What the best and the default came to, measured alike."""
-    from autotune.report.numbers import say_value
+    from autotune.report.numbers import digits_apart, say_value
 
     name, unit, default = document["metric"], document["unit"], document["default"]
     if name not in document["metrics"] or default is None:
         return []
-    best = say_value(document["metrics"][name]["value"], unit)
+    values = document["metrics"][name]["value"], default["value"]
     if document["is_default"]:
-        return [f"{name} {best}, which is the default"]
-    return [f"{name} {best}; the default {say_value(default['value'], unit)}"]
+        return [f"{name} {say_value(values[0], unit)}, which is the default"]
+    best, before = (say_value(value, unit, digits_apart(*values)) for value in values)
+    return [f"{name} {best}; the default {before}"]
 
 
 def _front(document: dict[str, Any]) -> list[str]:

@@ -45,7 +45,7 @@ def command(word: str, study: str | None, store: str | None, as_json: bool) -> i
 
 def describe(store: Store, trial: TrialRecord) -> dict[str, Any]:
     """The trial, its readings, its study, segment, session and environment, as JSON."""
-    from autotune.report.story import reasons_of
+    from autotune.report.story import reasons_of, results_known
     from autotune.session.result import estimate_document
     from autotune.space.configuration import plain
 
@@ -56,6 +56,7 @@ def describe(store: Store, trial: TrialRecord) -> dict[str, Any]:
         "configuration": plain(trial.configuration),
         "status": str(trial.status),
         "study": study.name,
+        "results_known": results_known(store, trial) if trial.purpose == "search" else None,
         "because": list(reasons.because),
         "expectations": [{**asdict(one), "said": one.say()} for one in reasons.expected],
         "replayed": study.replayed,
@@ -176,8 +177,9 @@ def _reason(document: dict[str, Any]) -> list[str]:
     from autotune.report.numbers import say_count
 
     said = [*document["because"]]
-    if document["knew"] and document["purpose"] == "search":
-        said.append(f"asked after {say_count(document['knew'], 'result')}, search {document['session_id']}")
+    if document["results_known"]:
+        known = say_count(document["results_known"], "result")
+        said.append(f"asked after {known}, search {document['session_id']}")
     lines = [f"  {'' if place else 'because':8} {text}" for place, text in enumerate(said)]
     return lines + [f"  expected {expected['said']}" for expected in document["expectations"]]
 

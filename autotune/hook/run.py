@@ -57,6 +57,8 @@ class Run:
         self._recipe: tuple[Mapping[str, Any], str] | None = None
         """Its configuration, and how it was chosen; ``None`` until it was looked up."""
         self._set: dict[str, str] = {}
+        self._parser: ArgumentParser | None = None
+        """Of the command line that may have set them."""
         self._asked: dict[str, tuple[object, object, str]] = {}
         """By knob: value, default, and where the value is from."""
         self._searched: Mapping[str, Any] = {}
@@ -114,7 +116,8 @@ class Run:
 
     def knob(self, name: str, default: T) -> T:
         """The value to use for the knob ``name``: of the type of ``default`` where that is a plain value.
-        A text that was searched stays one; one of ``--set`` is read, or is a ``ValueError``.
+        A text that was searched stays one; one of ``--set`` is read, or ends the script with the usage of its
+        parser (``ValueError`` where that has ``exit_on_error=False``).
 
         It is, in this order: what ``--set`` says (:meth:`add_arguments`), the value under search, the
         recipe's where recipes were asked for, and the default. A knob that is set and searched at once is an
@@ -132,7 +135,7 @@ class Run:
                 text = f"--set {name}={self._set[name]}: a search is choosing the knob {name!r}"
                 hint = f"leave out --set {name}, or take the knob out of the space"
                 raise InputError(Problem(text, hint=hint))
-            return read(self._set[name], default, name), "--set"
+            return self._read(name, default), "--set"
         if name in self._searched:
             return like(self._searched[name], default), "search"
         if self._recipes and not self.searching:
@@ -140,6 +143,16 @@ class Run:
             if name in known:
                 return like(thawed(known[name]), default), "recipe"
         return default, "default"
+
+    def _read(self, name: str, default: T) -> Any:
+        """What ``--set`` says, in the type of ``default``; what has none is an error of the command line."""
+        text = self._set[name]
+        try:
+            return read(text, default, name)
+        except ValueError as error:
+            if self._parser is None or not getattr(self._parser, "exit_on_error", True):
+                raise
+            self._parser.error(f"--set {name}={text:.300}: {error}")
 
     def _known(self) -> Mapping[str, Any]:
         """The recipe's configuration, looked up once; nothing where there is none, which is said."""
@@ -188,6 +201,7 @@ class Run:
         from autotune.hook.runs.arguments import add_set
 
         add_set(parser, self._set.__setitem__)
+        self._parser = parser
 
     # -- under a search ------------------------------------------------------------------------
 
@@ -222,7 +236,8 @@ class Run:
         """
         if not self._is_open or self._link is None or not self._link.facts.get("pauses"):
             return False
-        return any(self._reported < rung <= operator.index(step) for rung in self._link.facts["decide_at"])
+        whole = _whole(step)
+        return any(self._reported < rung <= whole for rung in self._link.facts["decide_at"])
 
     def report(self, step: SupportsIndex, metrics: Mapping[str, Any] | None = None, /, **named: Any) -> None:
         """``step`` steps are done, and the metrics are now these: numbers, or what ``float`` makes one of.
@@ -234,7 +249,7 @@ class Run:
         """
         if not self._is_open:
             return
-        step = operator.index(step)
+        step = _whole(step)
         if self._reports is not None:
             self._reports.take(step, {**metrics, **named} if metrics else named)
         self._reported = step
@@ -364,6 +379,15 @@ def _place(rank: SupportsIndex | None, ranks: SupportsIndex | None) -> tuple[int
             Problem(f"rank is {rank!r:.40}{of}", expected="0, 1, 2 ... below the number of ranks")
         )
     return number, count
+
+
+def _whole(step: SupportsIndex) -> int:
+    try:
+        return operator.index(step)
+    except TypeError:
+        from autotune.arguments import no_step
+
+        raise no_step(step) from None
 
 
 def _is_stop(error: BaseException) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -26,10 +26,11 @@ class Meter:
     With a ``curve`` each reading is a whole run, which begins from nothing and reports while it goes.
     """
 
-    def __init__(self, objective: Objective, goal: str, clock: Clock, curve: Curve | None) -> None:
+    def __init__(self, objective: Objective, goals: Sequence[str], clock: Clock, curve: Curve | None) -> None:
+        """``goals``: the metrics that are judged; a bare number is of the first."""
         self.clock = clock
         self._objective = objective
-        self._goal = goal
+        self._goals = goals
         self._curve = curve
 
     def take(self, loaded: Any, rng: np.random.Generator) -> Sample:
@@ -70,10 +71,11 @@ class Meter:
     def _plain(self, returned: object) -> Sample:
         """What ``measure`` returned, as it can be sent and stored, and the context of the clock."""
         given = returned if isinstance(returned, Sample) else Sample({})
-        values = named_values(given.values if given is returned else returned, self._goal)
-        if self._goal not in values:
+        goal, *_ = self._goals
+        values = named_values(given.values if given is returned else returned, goal, self._goals)
+        if goal not in values:
             known = ", ".join(values) or "nothing"
-            message = f"measure() must return the metric {self._goal!r}; it returned {known}"
+            message = f"measure() must return the metric {goal!r}; it returned {known}"
             raise MissingMetricError(message) if values else TypeError(message)
         context = {**self.clock.context, **plain_context(given.context)}
         facts = plain_facts(given.facts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -95,17 +95,18 @@ _FLAGS = ("bool", "bool_")
 """What flags are called in Python and in either numpy."""
 
 
-def named_values(returned: object, default: str) -> dict[str, float]:
+def named_values(returned: object, default: str, goals: Collection[str] = ()) -> dict[str, float]:
     """What ``check`` or ``measure`` returned as plain numbers by name; a bare number is ``default``.
 
-    Raises ``TypeError`` for anything that is no number. A flag by itself is none: it says whether something
-    went well, and would be a time of a second. By its name it may be a metric with a bound.
+    Raises ``TypeError`` for anything that is no number. For what is judged, ``default`` and the ``goals``, a
+    flag is none: it says whether something went well, and would be a time of a second. It may be a metric
+    with a bound. What a command prints or reports is held to the same.
     """
-    if isinstance(returned, Mapping):
-        return {str(name): _number(value, str(name)) for name, value in returned.items()}
-    if type(returned).__name__ in _FLAGS:
-        raise TypeError(f"the metric {default!r} must be a number, not the flag {returned}")
-    return {default: _number(returned, default)}
+    named = returned if isinstance(returned, Mapping) else {default: returned}
+    for name, value in named.items():
+        if (name == default or name in goals) and type(value).__name__ in _FLAGS:
+            raise TypeError(f"the metric {name!r} must be a number, not the flag {value}")
+    return {str(name): _number(value, str(name)) for name, value in named.items()}
 
 
 def plain_context(context: Mapping[str, float]) -> dict[str, float]:

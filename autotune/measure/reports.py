@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import SupportsIndex
 
+from autotune.arguments import no_step
 from autotune.measure.clocks import monotonic
 from autotune.measure.outcome import Report
 from autotune.measure.readings import named_values
@@ -141,7 +142,7 @@ class Reporter:
         saving takes time for nothing.
         """
         before = self.last.step if self.last is not None else -1
-        return self.curve is not None and self.curve.pauses and self.curve.waits(before, operator.index(step))
+        return self.curve is not None and self.curve.pauses and self.curve.waits(before, _whole(step))
 
     def __call__(
         self, step: SupportsIndex, metrics: Mapping[str, float] | None = None, /, **named: float
@@ -159,7 +160,7 @@ class Reporter:
             if self._over:
                 return
             try:
-                self._report(self.curve, operator.index(step), {**(metrics or {}), **named})
+                self._report(self.curve, _whole(step), {**(metrics or {}), **named})
             except Stopped as stopped:
                 self.ended = stopped
                 raise
@@ -221,3 +222,10 @@ def _says_nothing(step: int, steps: int) -> str:
 
 SILENT = Reporter()
 """For an objective that nobody listens to."""
+
+
+def _whole(step: SupportsIndex) -> int:
+    try:
+        return operator.index(step)
+    except TypeError:
+        raise no_step(step) from None

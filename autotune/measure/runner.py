@@ -66,6 +66,7 @@ class Runner:
         self.objective = objective
         self._metrics = metrics
         self._goal = next(metric for metric in metrics if metric.goal)
+        self._goals = [metric.name for metric in metrics if metric.goal]
         self._settings = settings
         self._repetition = Repetition(objective, metrics, settings, share or Share())
         self._notes = notes or NoNotes()
@@ -214,7 +215,7 @@ class Runner:
                     f"check() must return metrics by name, or nothing, not {returned!r:.80}:"
                     " where the answer is wrong it raises WrongAnswer"
                 )
-            values = named_values(returned or {}, self._goal.name)
+            values = named_values(returned or {}, self._goal.name, self._goals)
             trial.stand_by([Reading(name, value) for name, value in values.items()])
             if unacceptable := beyond_bounds(self._metrics, trial.checked):
                 raise Failed(*unacceptable)
@@ -314,7 +315,7 @@ class Runner:
         return Trial(self._notes, self._own_process)
 
     def _meter(self) -> Meter:
-        return Meter(self.objective, self._goal.name, Clock(self._pace), self._curve)
+        return Meter(self.objective, self._goals, Clock(self._pace), self._curve)
 
     def _rng(self, seed: int, purpose: int) -> np.random.Generator:
         """Fresh random numbers: others for each trial, and others for its check than for its readings."""

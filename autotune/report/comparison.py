@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from autotune.report.evidence import Evidence, Place, load_evidence, opened
+from autotune.session.answers import default_in
 from autotune.session.families.matrix import family_of, load_matrix
 from autotune.space.configuration import Configuration
 from autotune.space.spec import say_workload
@@ -90,7 +91,9 @@ def _measured(evidence: Evidence, who: str) -> tuple[float, float, float]:
     if len(row):
         return float(row["value"].iloc[0]), float(row["low"].iloc[0]), float(row["high"].iloc[0])
     own = evidence.succeeded
-    own = own[own["kind"] == "default"] if who == "default" else own
+    if who == "default":
+        default = default_in(evidence.study)
+        own = own[own["kind"] == "default" if default is None else own["hash"] == default.hash]
     if own.empty:
         return math.nan, math.nan, math.nan
     at = _best_row(evidence, own)

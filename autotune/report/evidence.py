@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from autotune.report.evidence_frame import frame_of
 from autotune.report.knob_views import KnobView, knob_views
-from autotune.session.searches import searches_of, tried_in
+from autotune.session.searches import DIED, searches_of, tried_in
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
 from autotune.store.records import SegmentRecord, SessionRecord, StudyRecord, VerdictRecord
@@ -61,9 +61,12 @@ class Evidence:
     """The one that the study began in; empty where it is not in the store."""
 
     def end_of(self, session: SessionRecord) -> float:
-        """When it was closed, or finished its last trial where it was not; never before it began."""
-        ended = session.finished_at or self.last_finished.get(session.id, 0.0)
-        return max(ended, session.started_at)
+        """When it was closed; where nobody but a later session did that, when its last trial ended.
+
+        Never before it began.
+        """
+        closed = None if session.reason == DIED else session.finished_at
+        return max(closed or self.last_finished.get(session.id, 0.0), session.started_at)
 
     @property
     def metric(self) -> MetricSpec:

@@ -15,28 +15,41 @@ _PREFIXED = frozenset(("b", "byte", "bytes", "bit", "bits", "flop", "flops", "op
 """Units that take a prefix, in small letters: ``kms`` and ``k%`` are none, and who writes MB has one."""
 
 
-def say_value(value: float, unit: str = "", digits: int = 4) -> str:
+USUAL_DIGITS, MOST_DIGITS = 4, 9
+"""Of a value; more than the first where two values that stand side by side would read the same."""
+
+
+def say_value(value: float, unit: str = "", digits: int = USUAL_DIGITS) -> str:
     """``4.123 ms`` for 0.004123 s; ``12.3 Gflop/s``; a plain number where there is no unit."""
     if not math.isfinite(value):
         return str(value)
     scale, name = _scale(value, unit)
-    return f"{_plain(value / scale, digits)} {name}".rstrip()
+    return f"{_to(value / scale, digits)} {name}".rstrip()
 
 
-def say_gain(estimate: float, low: float, high: float, unit: str = "") -> str:
+def digits_apart(one: float, other: float) -> int:
+    """How many digits say values that stand side by side so that a first digit of their difference shows."""
+    apart, size = abs(one - other), max(abs(one), abs(other))
+    if not 0 < apart < math.inf:
+        return USUAL_DIGITS
+    needed = math.floor(math.log10(size) - math.log10(apart)) + 2
+    return needed if USUAL_DIGITS < needed <= MOST_DIGITS else USUAL_DIGITS
+
+
+def say_gain(estimate: float, low: float, high: float, unit: str = "", digits: int = USUAL_DIGITS) -> str:
     """``0.12 MB [0.1, 0.14]``: a value, or a difference, with its interval."""
     scale, name = _scale(estimate or max(abs(low), abs(high)), unit)
-    value, *ends = (_plain(one / scale) for one in (estimate, low, high))
+    value, *ends = (_to(one / scale, digits) for one in (estimate, low, high))
     return f"{f'{value} {name}'.rstrip()} [{', '.join(ends)}]"
 
 
-def say_estimate(estimate: Estimate, unit: str = "") -> str:
+def say_estimate(estimate: Estimate, unit: str = "", digits: int = USUAL_DIGITS) -> str:
     """``4.12 ms [4.1, 4.15]``; the value alone where there is no interval."""
     ends = estimate.low, estimate.high
     alone = estimate.n < 2 and ends[0] == ends[1]  # a reading that is a mean of many has an interval
     if alone or not all(map(math.isfinite, (estimate.value, *ends))):
-        return say_value(estimate.value, unit)
-    return say_gain(estimate.value, estimate.low, estimate.high, unit)
+        return say_value(estimate.value, unit, digits)
+    return say_gain(estimate.value, estimate.low, estimate.high, unit, digits)
 
 
 def _scale(value: float, unit: str) -> tuple[float, str]:
@@ -48,7 +61,12 @@ def _scale(value: float, unit: str) -> tuple[float, str]:
     return 1.0, unit
 
 
-def _plain(value: float, digits: int = 4) -> str:
+def _to(value: float, digits: int) -> str:
+    """With noughts at its end where there are more digits than usual: 1.0000 beside 1.0007."""
+    return _plain(value, digits) if digits <= USUAL_DIGITS else f"{value:#.{digits}g}".removesuffix(".")
+
+
+def _plain(value: float, digits: int = USUAL_DIGITS) -> str:
     short = f"{value:.{digits}g}"
     return f"{value:,.0f}" if "e+" in short and abs(value) < 1e15 else short
 

@@ -89,7 +89,8 @@ def _state(sessions: Sequence[SessionRecord], in_flight: int) -> str:
 
 def _against_default(result: Result) -> str:
     if result.best is None:
-        return "nothing succeeded"
+        now = " in the space as it is now" if result.statuses.get(Status.OK) else ""
+        return f"nothing succeeded{now}"
     if not result.defended:
         return result.undefended
     if result.is_default:

@@ -22,11 +22,13 @@ ON_DEVICE = {
     "check": "answers verified on the device",
     "warmup": "calls before readings count",
     "measure": "readings",
-    "handling": "of a trial on the device, what is none of these: loading, sending, writing down",
+    "handling": "of a trial on the device, what is none of these: loading, sending, writing down; and what it"
+    " waited to be collected while the search chose what to try next",
     "waiting for prepare": "the device idle while the next configuration was being prepared",
     "tuner": "the device idle until the next configuration was proposed",
     "idle": "the device idle for other reasons: a turn waited for, a worker started anew",
     "finale": "the finalists and the default measured again, and the verdict",
+    "ending": "after the last trial: what was under way is given up, workers end",
     "unaccounted": "no trial says what happened then",
 }
 """What the seconds of a session are counted as, each second once."""
@@ -47,7 +49,8 @@ def spend(evidence: Evidence) -> pd.DataFrame:
     """
     import pandas as pd
 
-    own = evidence.trials
+    own, everything = evidence.trials, evidence.all_trials
+    defended = set(everything.loc[everything["purpose"] != "search", "session"])
     totals = dict.fromkeys(ON_DEVICE, 0.0)
     wall = 0.0
     most_lanes = 1
@@ -58,11 +61,12 @@ def spend(evidence: Evidence) -> pd.DataFrame:
         wall += seconds
         lanes = _lanes(trials)
         most_lanes = max(most_lanes, len(lanes))
-        if trials.empty and session not in evidence.tried:
+        after = "finale" if session.id in defended else "ending"
+        if trials.empty and session.id in defended:
             totals["finale"] += seconds
             continue
         for lane in lanes or [trials.iloc[:0]]:
-            for part, amount in _lane(session.started_at, ended, lane, trials).items():
+            for part, amount in _lane(session.started_at, ended, lane, trials, after).items():
                 totals[part] += amount / max(len(lanes), 1)
     _without_timeline(own, totals)
     rows = [
@@ -86,8 +90,10 @@ def _lanes(trials: pd.DataFrame) -> list[pd.DataFrame]:
     return [group.sort_values("measure_began") for _, group in there.groupby("lane")]
 
 
-def _lane(began: float, ended: float, lane: pd.DataFrame, trials: pd.DataFrame) -> dict[str, float]:
-    """What one measuring lane did in a session; adds up to its length."""
+def _lane(
+    began: float, ended: float, lane: pd.DataFrame, trials: pd.DataFrame, after: str
+) -> dict[str, float]:
+    """What one measuring lane did in a session; adds up to its length. ``after``: the part that ended it."""
     totals = dict.fromkeys(ON_DEVICE, 0.0)
     if lane.empty:
         totals["unaccounted"] = max(ended - began, 0.0)
@@ -108,7 +114,7 @@ def _lane(began: float, ended: float, lane: pd.DataFrame, trials: pd.DataFrame) 
     inside = totals["check"] + totals["warmup"] + totals["measure"]
     totals["handling"] = max(float(lengths.sum()) - inside, 0.0)
     totals["starting"] = max(float(starts[0]) - began, 0.0)
-    totals["finale"] = max(ended - float(stops.max()), 0.0)
+    totals[after] = max(ended - float(stops.max()), 0.0)
     proposed = lane["proposed"].to_numpy()[1:]
     free, until = np.maximum.accumulate(stops)[:-1], starts[1:]
     until = np.maximum(until, free)

@@ -137,7 +137,7 @@ def tell(store: Store, trial: TrialRecord) -> Story:
 def _knowledge(
     store: Store, study: StudyRecord, trial: TrialRecord, searched: Sequence[TrialRecord], goal: MetricSpec
 ) -> Knowledge:
-    ask = next((ask for ask in store.asks(study.id) if trial.number in ask.trials), None)
+    ask = _ask_of(store, trial)
     told = sorted((t for t in searched if t.told is not None), key=lambda t: t.told or 0)
     known = _told(told, trial, ask)
     proposed = trial.number if ask is None else sum(t.number < ask.trials_known for t in searched)
@@ -157,6 +157,23 @@ def _told(told: Sequence[TrialRecord], trial: TrialRecord, ask: AskRecord | None
     if ask is None:
         return tuple(told[: trial.knew])
     return tuple(t for t in told if (t.told or 0) < ask.results_known)
+
+
+def results_known(store: Store, trial: TrialRecord) -> int:
+    """How many results of trials that had ended were known when a trial was proposed: those of its story.
+
+    What its strategy was told (``knew``) may be more, since it hears of paused trials too.
+    """
+    ask = _ask_of(store, trial)
+    if ask is None:
+        return trial.knew
+    _, results = store.results_from(trial.study_id, 0)
+    return sum(result.told < ask.results_known for result in results if not result.paused)
+
+
+def _ask_of(store: Store, trial: TrialRecord) -> AskRecord | None:
+    """The ask that proposed it; ``None`` where an older autotune wrote none down."""
+    return next((ask for ask in store.asks(trial.study_id) if trial.number in ask.trials), None)
 
 
 def _paused(store: Store, study: StudyRecord, known: Sequence[TrialRecord], ask: AskRecord | None) -> int:

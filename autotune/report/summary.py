@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from textwrap import shorten
 
+from autotune.errors import shorten_middle
+from autotune.measure.commands.handing import unwritten
 from autotune.measure.outcome import MISTAKE, SAME_CODE_AS, SURE
 from autotune.report.nearest_to_bounds import nearest_to_bounds
-from autotune.report.numbers import say_count, say_estimate, say_gain, say_ratio, say_value
+from autotune.report.numbers import digits_apart, say_count, say_estimate, say_gain, say_ratio, say_value
 from autotune.report.text import shown
 from autotune.report.throughput import disagreement
 from autotune.session.answers import default_in
 from autotune.session.budget import out_of_patience
+from autotune.session.caveats import MOST_OF_A_MESSAGE
+from autotune.session.identity import command_of
 from autotune.session.oversubscribed import say_oversubscribed
 from autotune.session.result import EXHAUSTED, INTERRUPTED, Comparison, Result
 from autotune.session.same_failure import MISTAKEN
@@ -55,7 +58,7 @@ def headline(result: Result) -> str:
     """One line: what kind of answer this is. A replay says so."""
     label = "REPLAYED from a recording, nothing was measured here: " if result.study.replayed else ""
     if result.best is None:
-        return f"{label}nothing succeeded: {result.remark}"
+        return f"{label}{result.remark}"
     if result.only_default:
         return f"{label}no better than the default was found for {result.study.name}: {result.undefended}"
     if not result.defended:
@@ -94,7 +97,10 @@ def _metrics(result: Result) -> list[str]:
     said = {name: say_estimate(e, units.get(name, "")) for name, e in result.metrics.items()}
     goal = result.metric
     if goal.name in said and result.default is not None and not result.is_default:
-        said[goal.name] += f"; the default {say_estimate(result.default, goal.unit)}"
+        best, default = result.metrics[goal.name], result.default
+        digits = digits_apart(best.value, default.value)
+        sides = (say_estimate(one, goal.unit, digits) for one in (best, default))
+        said[goal.name] = "; the default ".join(sides)
     return ["", *(f"{name:14} {text}" for name, text in said.items())]
 
 
@@ -187,7 +193,7 @@ def _why_failed(result: Result) -> list[str]:
     first: dict[str, str] = {}
     for trial in result.trials:
         if trial.status.failed and trial.message.strip():
-            message = shorten(trial.message, 240, placeholder=" ...")
+            message = shorten_middle(trial.message, MOST_OF_A_MESSAGE)
             first.setdefault(str(trial.status), f"{'':14} {trial.status}, as trial {trial.number}: {message}")
     return list(first.values())
 
@@ -209,7 +215,7 @@ def _oversubscribed(result: Result) -> list[str]:
 def _mistake(result: Result) -> list[str]:
     """The mistake that ended the search, where it is, and what to do if it is none."""
     facts = next(trial.facts for trial in result.trials if MISTAKE in trial.facts)
-    said = [f"{'mistake':14} {shorten(str(facts[MISTAKE]), 240, placeholder=' ...')}"]
+    said = [f"{'mistake':14} {shorten_middle(str(facts[MISTAKE]), MOST_OF_A_MESSAGE)}"]
     if not facts.get(SURE):
         limit = "(if it is a limit of configurations, say so: raise autotune.Infeasible, or exit with 78)"
         said.append(f"{'':14} {limit}")
@@ -218,10 +224,8 @@ def _mistake(result: Result) -> list[str]:
 
 def _next(result: Result, space: str, program: str, store_option: str, budget: Budget) -> list[str]:
     study = f"--study {result.study.name}{store_option}"
-    winner = (
-        f"{program} best --format flags {study}",
-        "the winner as compiler flags (or yaml, json, env, set)",
-    )
+    form, others = _form(result.study)
+    winner = (f"{program} best --format {form} {study}", f"the winner as {others}")
     commands = [
         *([winner] if result.best is not None else []),
         *([(f"{program} best --front {study}", "the whole front")] if len(result.goals) > 1 else []),
@@ -229,15 +233,35 @@ def _next(result: Result, space: str, program: str, store_option: str, budget: B
             f"{program} report {result.study.label}{store_option}",
             "one page: how sure, how found, what failed",
         ),
-        (f"{program} show {study}", "every trial, the failures and why"),
     ]
+    if in_vain := _in_vain(result):
+        commands.append((f"{program} show --failures {study}", "why each trial failed: mend that first"))
+    else:
+        commands.append((f"{program} show {study}", "every trial, the failures and why"))
     if result.reason == MISTAKEN:
         again = f"{program} search {space or result.study.name}{store_option}"
         commands.append((again, "once the mistake is mended: begins a new study"))
-    elif result.reason != EXHAUSTED:
+    elif not in_vain and result.reason != EXHAUSTED:
         more = f"{program} search {space or result.study.name}{_more(result, budget)}{store_option}"
         commands.append((more, "go on searching"))
     return say_next(commands, result.store)
+
+
+def _in_vain(result: Result) -> bool:
+    """Whether to go on as before is likely to fail as all has: a mistake that was seen is said elsewhere."""
+    ended_otherwise = result.reason not in (INTERRUPTED, MISTAKEN)
+    return result.best is None and bool(result.failures) and ended_otherwise
+
+
+def _form(study: StudyRecord) -> tuple[str, str]:
+    """The form of the winner that its objective reads, and what to call it."""
+    command = command_of(study)
+    knobs = list((study.document.get("space") or {}).get("knobs") or {})
+    if command is None or command.config_file:
+        return "yaml", "YAML (or json, env, flags, set)"
+    if len(unwritten(command, knobs)) == len(knobs):  # the program asks for all by autotune.run
+        return "set", "options of the script (or yaml, json, env, flags)"
+    return "flags", "flags (or yaml, json, env, set)"
 
 
 def say_next(commands: Sequence[tuple[str, str]], store: str) -> list[str]:

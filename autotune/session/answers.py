@@ -53,14 +53,14 @@ def load_answer(store: Store, study: StudyRecord, reason: str = "") -> Result:
         metrics=found.metrics if found else {},
         trial=found.number if found else None,
         defended=False,
-        is_default=bool(found and found.reason.get("kind") == "default"),
+        is_default=bool(found and _is_default(store, study, found)),
         default=_default(metric, _searched_default(store, study)) if found else None,
         statuses=statuses,
         confidence=study.confidence,
         reason=reason,
         remark="; ".join(filter(None, (unchecked(study, found.metrics), why_fallen)))
         if found
-        else nothing_found(statuses, reason),
+        else nothing_found(statuses, reason, bool(store.space_revisions(study.id))),
         nobody_stood=bool(why_fallen) and not read_once,
         read_once=read_once,
     )
@@ -80,6 +80,12 @@ def _searched_default(store: Store, study: StudyRecord) -> list[TrialRecord]:
     if default is None:
         return []
     return store.numbered(study.id, [*store.numbers_of(study.id, [default.hash]).values()])
+
+
+def _is_default(store: Store, study: StudyRecord, trial: TrialRecord) -> bool:
+    """Whether it is the default of the space as it is now, which another one may have been before."""
+    default = default_in(study) if store.space_revisions(study.id) else None
+    return trial.reason.get("kind") == "default" if default is None else trial.configuration == default
 
 
 def default_in(study: StudyRecord) -> Configuration | None:

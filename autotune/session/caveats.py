@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from textwrap import shorten
 
+from autotune.errors import shorten_middle
 from autotune.measure.outcome import Estimate
 from autotune.session.result import EXHAUSTED
 from autotune.session.same_failure import MISTAKEN
 from autotune.status import Status
 from autotune.store.records import StudyRecord, TrialRecord, VerdictRecord
 
+MOST_OF_A_MESSAGE = 240
+"""Characters of what a trial said that stand in an answer."""
 
-def nothing_found(statuses: Mapping[str, int], reason: str) -> str:
-    """Why there is no answer."""
+
+def nothing_found(statuses: Mapping[str, int], reason: str, changed: bool) -> str:
+    """Why there is no answer. ``changed``: the space is not the one in which all was tried."""
     if reason == EXHAUSTED and not statuses:
         return "no configuration satisfies the constraints; autotune check says what each removes"
     if reason == MISTAKEN:
         return "all trials failed by the same mistake in the code, or for want of the same thing"
     ended = any(Status(status).finished for status in statuses)
+    if changed and (others := statuses.get(Status.OK, 0)):
+        return f"no configuration of the space as it is now succeeded; outside it {others} did"
     return "no configuration succeeded" if ended else "no trial came to its end"
 
 
@@ -33,7 +38,7 @@ def commonest_failure(trials: Sequence[TrialRecord]) -> str:
     said = f"{count} of {len(trials)} ended as {status}"
     if first is None:
         return said
-    return f"{said}, as trial {first.number}: {shorten(first.message, 240, placeholder=' ...')}"
+    return f"{said}, as trial {first.number}: {shorten_middle(first.message, MOST_OF_A_MESSAGE)}"
 
 
 def fallen(verdicts: Sequence[VerdictRecord]) -> str:

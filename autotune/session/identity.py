@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from autotune.space.configuration import plain
@@ -96,6 +97,13 @@ def describe_objective(objective: ObjectiveSpec) -> str:
             return f"replay {objective.file.name}"
         case CallableObjective():
             return CALLABLE + objective.name
+
+
+def command_of(study: StudyRecord) -> CommandObjective | None:
+    """The command that a study measures, without its folder; ``None`` for other objectives."""
+    if not study.objective.startswith(COMMAND):
+        return None
+    return CommandObjective(base=Path(), **json.loads(study.objective.removeprefix(COMMAND)))
 
 
 def say_cores(cores: int | None) -> str:

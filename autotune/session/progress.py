@@ -53,7 +53,11 @@ class Progress:
         """Called a few times a second while trials run."""
 
     def defending(self, entrants: tuple[str, ...], seconds: float) -> None:
-        """The loop is over; the finalists are measured again, in about ``seconds`` at most."""
+        """The loop is over; the finalists are measured again, which takes about ``seconds``.
+
+        That is no limit: the fewest rounds are read however long one takes, and a win is read again in fresh
+        processes.
+        """
 
     def defended(self, rounds: int) -> None:
         """The re-measurement is over."""

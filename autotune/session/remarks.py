@@ -22,7 +22,7 @@ class Remarks:
     _oversubscribed: bool = False
     _silent: bool = False
     """Whether it was said that nothing is reported, or not all."""
-    _negative: bool = False
+    _no_time: bool = False
 
     def on(self, number: int, outcome: Outcome, spec: StudySpec) -> Iterator[str]:
         """What the outcome of trial ``number`` shows that was not said yet."""
@@ -34,8 +34,8 @@ class Remarks:
         if not self._oversubscribed and (text := say_oversubscribed({number: outcome.facts})):
             self._oversubscribed = True
             yield text
-        if not self._negative and (text := _below_zero(number, outcome, spec)):
-            self._negative = True
+        if not self._no_time and (text := _no_time(number, outcome, spec)):
+            self._no_time = True
             yield text
 
     def _unreached_knobs(self, outcome: Outcome, space: Space) -> str:
@@ -56,13 +56,23 @@ class Remarks:
         )
 
 
-def _below_zero(number: int, outcome: Outcome, spec: StudySpec) -> str:
+SHORTEST = 1e-12
+"""Seconds: far less than a cycle of any processor."""
+
+_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0}
+
+
+def _no_time(number: int, outcome: Outcome, spec: StudySpec) -> str:
     """What no clock can say, and what would win all the same. What is infinite wins nothing: it diverged."""
     for goal in spec.goals:
         estimate = outcome.metrics.get(goal.name)
-        if estimate is not None and -math.inf < estimate.value < 0 and is_speed(goal.goal, goal.unit):
+        if estimate is None or not is_speed(goal.goal, goal.unit) or not -math.inf < estimate.value:
+            continue
+        shortest = SHORTEST / _SECONDS[goal.unit] if goal.unit in _SECONDS else 0.0
+        if estimate.value < shortest:
+            how = "below 0" if estimate.value < 0 else f"less than any clock can tell ({SHORTEST:g} s)"
             return (
-                f"the {goal.name} of trial {number} is {estimate.value:g} {goal.unit}: below 0, which counts"
+                f"the {goal.name} of trial {number} is {estimate.value:g} {goal.unit}: {how}, which counts"
                 " as faster than any other. What is no time is declared under 'metrics', with its goal"
             )
     return ""

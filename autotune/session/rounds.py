@@ -71,7 +71,7 @@ class Rounds:
         return replace(self, least=min(self.least, max(self.fewest, fit)))
 
     def longest(self, once: float) -> float:
-        """About how many seconds they take at most."""
+        """About how many seconds they take at most, where a round takes ``once``, as it did in the search."""
         return max(self.seconds, self.least * once)
 
     def room(self, needed: float) -> float:

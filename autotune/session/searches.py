@@ -13,6 +13,9 @@ from autotune.store.store import Store
 VERIFIED = "verified"
 """The setting that tells a session that measured an answer again from one that searched."""
 
+DIED = "its process is gone"
+"""The reason of a session that a later one closed, at its own time."""
+
 
 def searches_of(store: Store, study_id: int) -> tuple[SessionRecord, ...]:
     """The sessions that searched."""
@@ -51,7 +54,7 @@ def gone(sessions: Iterable[SessionRecord]) -> set[int]:
 def close_dead(store: Store, study_id: int) -> None:
     """Sessions of this host whose process is gone will not finish their trials: close them."""
     for session in sorted(gone(store.sessions(study_id))):
-        store.close_session(session, "its process is gone")
+        store.close_session(session, DIED)
 
 
 def expire(store: Store, study_id: int) -> None:

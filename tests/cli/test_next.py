@@ -63,6 +63,6 @@ def test_every_command_that_a_search_ends_with_can_be_pasted(folder: Path, tmp_p
 
 def test_the_python_that_is_meant_is_named(folder: Path) -> None:
     done = autotune(folder, "search", "space.yaml", "--store", "study.db", "--trials", "12")
-    best = next(line for line in done.stdout.splitlines() if " best --format flags" in line)
+    best = next(line for line in done.stdout.splitlines() if " best --format yaml" in line)
     python = Path(shutil.which(shlex.split(best)[0]) or "")
     assert python == Path(sys.executable)

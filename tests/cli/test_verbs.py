@@ -121,12 +121,12 @@ def test_show_lists_studies_and_one_study(folder: Path) -> None:
 
 def test_a_message_that_is_cut_says_so(tmp_path: Path) -> None:
     """Its end had been missing as if the message ended there."""
-    (tmp_path / "objective.py").write_text("def measure(tile):\n    raise ValueError('x' * 150)\n")
+    (tmp_path / "objective.py").write_text("def measure(tile):\n    raise ValueError('x' * 250)\n")
     space = "autotune: 1\nname: long\nobjective: objective.py:measure\nknobs: {tile: {values: [1]}}\n"
     (tmp_path / "space.yaml").write_text(space)
     said = autotune(tmp_path, "search", "space.yaml", "--store", "study.db").stderr
     shown = autotune(tmp_path, "show", "--failures", "--store", "study.db").stdout
-    assert "xxx...\n" in said and "xxx...\n" in shown
+    assert "xxx ... xxx" in said and "xxx...\n" in shown
 
 
 def test_studies_stand_in_columns() -> None:

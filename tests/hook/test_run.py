@@ -9,13 +9,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 
 import autotune
+from autotune.errors import shorten_middle
 from autotune.hook.runs.link import Link
 from autotune.measure.commands.run_listener import RunListener
 from autotune.measure.commands.run_protocol import VARIABLE
 from autotune.measure.stopped import Stopped
+from autotune.session.caveats import MOST_OF_A_MESSAGE
 from tests.hook.listening import Following, Search
 
 # -- where nobody is tuning ------------------------------------------------------------------------
@@ -260,6 +263,28 @@ def test_a_metric_is_named_by_a_text(search: Search) -> None:
         run.report(1, {("a", 1): 2.0})
 
 
+def test_a_flag_stays_one_for_who_knows_the_goals(search: Search) -> None:
+    """It had been 1 before anybody could refuse it."""
+    listener = search(lr=0.5)
+    with autotune.run("train") as run:
+        run.report(1, loss=True, accurate=numpy.bool_(False))
+    listener.attend()
+    assert listener.heard.values == {"loss": True, "accurate": False}
+    assert all(isinstance(value, bool) for value in listener.heard.values.values())
+
+
+@pytest.mark.parametrize("step", [1.5, "3", None])
+def test_a_step_that_is_no_whole_number_is_said_to_be_the_step(search: Search, step: Any) -> None:
+    search(lr=0.5)
+    with (
+        autotune.run("train") as run,
+        pytest.raises(
+            TypeError, match=rf"^the step of a report must be a whole number.* not {re.escape(repr(step))}: "
+        ),
+    ):
+        run.report(step, loss=1.0)
+
+
 def test_a_second_run_after_the_first_is_tuned_as_well(search: Search) -> None:
     session = Following()
     listener = search(session.reporter, lr=0.5, width=8)
@@ -302,6 +327,16 @@ def test_knobs_that_were_never_asked_for_are_named(search: Search) -> None:
     assert "never asked for the knob 'learning_rate'" in said
     assert "did you mean 'learn_rate'" in said
     assert listener.heard.never_asked(["width"]) == ""
+
+
+def test_what_to_do_about_a_knob_that_was_not_asked_for_is_said_where_there_are_many(search: Search) -> None:
+    listener = search(learning_rate=0.5)
+    with autotune.run("train") as run:
+        for number in range(100):
+            run.knob(f"knob_number_{number}", default=1)
+    listener.attend()
+    said = shorten_middle(listener.heard.never_asked(["learning_rate"]), MOST_OF_A_MESSAGE)
+    assert said.endswith("give it a 'when'") and "run.knob('learning_rate', default)" in said
 
 
 class OutOfMemoryError(RuntimeError):

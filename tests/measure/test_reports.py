@@ -148,8 +148,11 @@ def test_bounds_are_for_complete_runs() -> None:
         ([(1, {})], "has nothing"),
         ([(2, {"loss": 1.0}), (2, {"loss": 1.0})], "step 2 after one of step 2"),
         ([(-1, {"loss": 1.0})], "steps only go up, from 0"),
-        ([("1", {"loss": 1.0})], "str"),
-        ([(1.5, {"loss": 1.0})], "float"),
+        (
+            [("1", {"loss": 1.0})],
+            "must be a whole number, how many steps are done, not '1'",
+        ),
+        ([(1.5, {"loss": 1.0})], "done, not 1.5: report(step, loss=...)"),
         ([(1, {"loss": "low"})], "must be a number"),
     ],
 )

@@ -332,10 +332,12 @@ def test_what_is_no_number_is_said_so_by_name(value: Any) -> None:
 
 
 @pytest.mark.parametrize("flag", [True, False, np.True_])
-def test_a_flag_by_itself_is_no_reading_but_a_metric_by_its_name(flag: Any) -> None:
+def test_a_flag_is_no_reading_of_a_goal_but_may_have_a_bound(flag: Any) -> None:
     """``return ok`` in the place of a time: all that had gone well took a second, and the rest nothing."""
-    outcome = measure(Tape([flag] * 50))
-    assert outcome.status is Status.CRASHED and "the metric 'time' must be a number, not" in outcome.message
+    for reading in (flag, {"time": flag}):
+        outcome = measure(Tape([reading] * 50))
+        assert outcome.status is Status.CRASHED
+        assert "the metric 'time' must be a number, not the flag" in outcome.message
     assert measure(Tape([{"time": 1.5, "passed": flag}] * 50)).metrics["passed"].value == float(flag)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from math import factorial
 
 import pytest
 
 from autotune.measure.outcome import Estimate
 from autotune.report.numbers import (
+    digits_apart,
     say_count,
     say_estimate,
     say_gain,
@@ -67,6 +69,28 @@ def test_an_interval_has_the_unit_of_its_value() -> None:
     assert say_estimate(Estimate(1.2e9, 9e8, 1.4e9, 3), "B") == "1.2 GB [0.9, 1.4]"
     assert say_estimate(Estimate(3.5, 3.4, 3.6, 3), "ms") == "3.5 ms [3.4, 3.6]"
     assert say_gain(0.0, -1e-5, 2e-5, "s") == "0 us [-10, 20]"
+
+
+@pytest.mark.parametrize(
+    ("values", "digits"),
+    [
+        ((1.0, 2.0), 4),
+        ((11.91, 11.93), 4),
+        ((1.0001, 1.0003), 5),
+        ((1.0, 1.0007), 5),
+        ((-1.0, -1.0007), 5),
+        ((1.0, 1.0), 4),
+        ((0.0, 0.0), 4),
+        ((5e-324, 1.0), 4),
+        ((1.0, 1.0 + 1e-12), 4),
+        ((1.0, 1.0 + 2e-8), 9),
+        ((math.nan, 1.0), 4),
+    ],
+)
+def test_values_side_by_side_are_told_apart(values: tuple[float, float], digits: int) -> None:
+    assert digits_apart(*values) == digits == digits_apart(*values[::-1])
+    assert say_value(1.00012, "", 5) == "1.0001" and say_value(12345.6, "", 5) == "12346"
+    assert say_value(0.001, "s", 5) == "1.0000 ms" and say_value(1.0) == "1"
 
 
 def test_durations_and_ratios() -> None:

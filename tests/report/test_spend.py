@@ -9,6 +9,7 @@ import pytest
 from autotune.measure.outcome import TIMELINE
 from autotune.report.evidence import load_evidence
 from autotune.report.spend import spend
+from autotune.session.searches import close_dead
 from tests.report.studies import Written, generated
 
 BEGAN = 1_700_000_000.0
@@ -37,7 +38,7 @@ def test_gaps_have_causes(tmp_path: Path) -> None:
             "waiting for prepare": 1.0,
             "tuner": 4.0 + 5.0,
             "idle": 1.0 + 1.0,
-            "finale": 5.0,
+            "ending": 5.0,
             "prepare": 5.0,
         }
     )
@@ -76,5 +77,26 @@ def test_a_check_that_came_ahead_took_no_time_of_the_device(tmp_path: Path) -> N
     written.store.close_session(written.session, "done")
     seconds = spend(load_evidence(written.store)).set_index("part")["seconds"].to_dict()
     assert seconds == pytest.approx(
-        {"starting": 4.0, "measure": 2.0, "finale": 4.0, "prepare": 1.0, "check ahead": 3.0}
+        {"starting": 4.0, "measure": 2.0, "ending": 4.0, "prepare": 1.0, "check ahead": 3.0}
     )
+
+
+def test_a_finale_is_where_something_was_measured_again(tmp_path: Path) -> None:
+    written = Written(tmp_path)
+    written.trial({"tile": 1}, 1.0, **at((0, 2), (2, 6), prepare=2.0, measure=4.0))
+    written.trial({"tile": 1}, 1.0, purpose="default")
+    written.store.close_session(written.session, "done")
+    seconds = spend(load_evidence(written.store)).set_index("part")["seconds"].to_dict()
+    assert seconds["finale"] == pytest.approx(14.0) and "ending" not in seconds
+
+
+def test_a_killed_search_lasted_to_its_last_trial_and_not_until_it_was_resumed(tmp_path: Path) -> None:
+    written = Written(tmp_path)
+    written.search_that_died()
+    written.trial({"tile": 1}, 1.0, **at((0, 2), (2, 10), prepare=2.0, measure=8.0))
+    written.clock.advance(500.0)
+    close_dead(written.store, written.study.id)
+    frame = spend(load_evidence(written.store))
+    seconds = frame.set_index("part")["seconds"].to_dict()
+    assert "finale" not in seconds and "ending" not in seconds
+    assert frame.attrs["wall"] < 500.0

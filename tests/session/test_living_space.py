@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,12 @@ from pathlib import Path
 import pytest
 
 import autotune
-from autotune.report.summary import summarize
+from autotune.report.comparison import differences_between
+from autotune.report.evidence import load_evidence
+from autotune.report.overview import studies
+from autotune.report.pages.markdown import markdown
+from autotune.report.pages.study_page import answer_of, study_page
+from autotune.report.summary import headline, summarize
 from autotune.session.answers import best_trials, load_answer
 from autotune.space.reading.reader import parse_spec
 from autotune.store.records import TrialRecord
@@ -93,6 +99,45 @@ def test_the_answer_is_compared_with_the_default_of_today(
     assert sum(t.purpose == "default" for t in everything(tmp_path)) == 2
     search(parse_spec(text, tmp_path / "space.yaml", {}), trials=20)
     assert sum(t.purpose == "default" for t in everything(tmp_path)) == 2, "measured again for nothing"
+
+
+LINE = """\
+autotune: 1
+name: line
+objective: objective.py:measure
+knobs: {{a: {{range: [{low}, {high}], default: {default}}}}}
+measure: {{finalists: 0}}
+budget: {{trials: {trials}}}
+"""
+
+
+def line(folder: Path, *, low: int = 1, high: int = 9, default: int, trials: int) -> autotune.Result:
+    """Search a line on which all from 20 on crash."""
+    (folder / "objective.py").write_text("def measure(a):\n    assert a < 20\n    return 10.0 - a\n")
+    text = LINE.format(low=low, high=high, default=default, trials=trials)
+    given = parse_spec(text, folder / "space.yaml", {})
+    return autotune.search(given, store=folder / "study.db")
+
+
+def test_a_default_that_was_changed_and_changed_back_is_the_default(tmp_path: Path) -> None:
+    for default in (2, 8, 2):
+        result = line(tmp_path, default=default, trials=1 if default == 2 else 2)
+    assert result.best == {"a": 8} and not result.is_default and not result.only_default
+    with Store.open(tmp_path / "study.db", readonly=True) as store:
+        assert re.search(r"\| a \| 8 \| 2 \| changed", markdown(study_page(store, None, 0.0)))
+    assert float(studies(tmp_path / "study.db")["best"].iloc[0]) == 2.0
+    [default] = differences_between([load_evidence(tmp_path / "study.db")])["default"]
+    assert default == 8.0
+
+
+def test_what_succeeded_only_outside_the_space_is_said_to_be_outside(tmp_path: Path) -> None:
+    line(tmp_path, high=3, default=2, trials=3)
+    result = line(tmp_path, low=20, high=21, default=20, trials=2)
+    said = "no configuration of the space as it is now succeeded; outside it 3 did"
+    assert result.best is None and headline(result) == result.remark == said
+    with Store.open(tmp_path / "study.db", readonly=True) as store:
+        assert answer_of(load_answer(store, store.study())).beside == said
+    assert studies(tmp_path / "study.db")["against_default"].iloc[0].endswith("in the space as it is now")
 
 
 def everything(folder: Path) -> list[TrialRecord]:

@@ -86,7 +86,7 @@ def test_where_nothing_succeeded_it_is_a_line_of_its_own(tmp_path: Path) -> None
     spec = parse_spec(SPACE + bound, tmp_path / "space.yaml", {})
     late = Late(Context({}, {}, tmp_path))
     result = autotune.search(spec, objective=late, store=tmp_path / "study.db")
-    assert headline(result) == "nothing succeeded: no configuration succeeded"
+    assert headline(result) == "no configuration succeeded"
     assert "\nremark         trial 1 (one of 2 such trials) had 2 threads" in summarize(result)
     assert result.why_nothing.startswith("3 of 3 ended as wrong, as trial 0: delay")
     assert "; trial 1 (one of 2 such trials) had 2 threads" in result.why_nothing

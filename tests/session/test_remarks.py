@@ -64,6 +64,9 @@ def test_a_time_below_zero_is_said_once() -> None:
     assert list(remarks.on(1, Outcome(Status.OK, metrics={"time": Estimate.of_one(0.5)}), SPEC)) == []
     assert "the time of trial 2 is -0.5 s: below 0" in next(remarks.on(2, better, SPEC))
     assert list(remarks.on(3, better, SPEC)) == []
+    for value in (0.0, 5e-324, 1e-13):
+        nothing = Outcome(Status.OK, metrics={"time": Estimate.of_one(value)})
+        assert "less than any clock can tell" in next(Remarks().on(0, nothing, SPEC))
     endless = Outcome(Status.DIVERGED, metrics={"time": Estimate.of_one(float("-inf"))})
     assert list(Remarks().on(1, endless, SPEC)) == []
     loss = replace(SPEC, metrics=(MetricSpec("loss", "minimize"),))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import autotune
+from autotune.cli.progress import LineProgress
 from autotune.errors import InputError, NothingFeasibleError, StoreError
 from autotune.report.summary import summarize
 from autotune.search.contract import Proposal
@@ -256,6 +258,65 @@ def test_a_result_without_an_answer_has_the_commonest_failure_in_its_words(tmp_p
     assert result.why_nothing in repr(result) and result.to_document()["why_nothing"] == result.why_nothing
     answered = autotune.search(space, objective=lambda tile: float(tile), store=tmp_path / "study.db")
     assert answered.why_nothing == ""
+
+
+@pytest.mark.parametrize(
+    ("script", "form"),
+    [
+        (f"[{sys.executable}, bench.py, '{{tile}}']", "flags"),
+        (f"[{sys.executable}, bench.py]", "set"),
+        (f"{{run: [{sys.executable}, bench.py, '{{config}}'], config: {{file: tuned.json}}}}", "yaml"),
+    ],
+)
+def test_the_winner_is_offered_in_the_form_that_its_command_reads(
+    tmp_path: Path, script: str, form: str
+) -> None:
+    bench = "import autotune\nwith autotune.run('forms') as run:\n    run.result(time=run.knob('tile', 2))\n"
+    (tmp_path / "bench.py").write_text(bench)
+    text = f"autotune: 1\nname: forms\ncommand: {script}\nknobs: {{tile: {{values: [1, 2], default: 2}}}}\n"
+    given = parse_spec(f"{text}measure: {{finalists: 0}}\n", tmp_path / "space.yaml", {})
+    said = summarize(autotune.search(given, trials=1, store=tmp_path / "study.db"))
+    assert f" best --format {form} --study forms" in said
+
+
+class Saying(LineProgress):
+    """Keeps what the shell would print."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.said: list[str] = []
+
+    def write(self, text: str) -> None:
+        self.said.append(text)
+
+
+def test_a_best_near_the_default_is_told_from_it(tmp_path: Path) -> None:
+    """Both had been 1, beside a gain."""
+    space = Space([IntegerRange("x", 10, 20, default=10)])
+    loss = (autotune.MetricSpec("loss", "minimize"),)
+    heard = Saying()
+    result = autotune.search(
+        autotune.StudySpec("near", space, metrics=loss),
+        objective=lambda x: 1 + 0.0001 * abs(x - 17),
+        trials=11,
+        progress=heard,
+        store=tmp_path / "s.db",
+    )
+    assert "loss           1.0000 [1.0000, 1.0000]; the default 1.0007 [1.0007, 1.0007]" in summarize(result)
+    bests = [line.partition("best so far ")[2] for line in heard.said if "best so far" in line]
+    assert len(set(bests)) == len(bests) > 1
+
+
+def test_where_all_failed_nobody_is_told_to_go_on(tmp_path: Path) -> None:
+    def wrong(tile: int) -> float:
+        raise autotune.WrongAnswer(f"{tile} is wrong by {0.1 * tile}")
+
+    result = autotune.search(
+        Space([IntegerRange("tile", 1, 100, default=1)]), objective=wrong, trials=4, store=tmp_path / "s.db"
+    )
+    said = summarize(result)
+    assert result.best is None and "go on searching" not in said and " show --failures " in said
+    assert "go on searching" in summarize(replace(result, reason="interrupted"))
 
 
 def test_patience_ends_a_search(search: Callable[..., autotune.Result]) -> None:

@@ -6,6 +6,9 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+_FLAGS = ("bool", "bool_")
+"""What flags are called in Python and in either numpy."""
+
 _WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
@@ -90,7 +93,7 @@ def _whole(number: float) -> int:
 
 
 def as_number(name: str, value: Any) -> float:
-    """The metric as a number, for which a tensor's device is waited for.
+    """The metric as a number, for which a tensor's device is waited for. A flag stays one.
 
     ``TypeError`` for no number, and for a name that is no text.
     """
@@ -98,6 +101,8 @@ def as_number(name: str, value: Any) -> float:
         raise TypeError(f"a metric is named by a text, not by {name!r:.80}")
     if isinstance(value, (str, bytes)):  # float would take '0.3'
         raise TypeError(f"the metric {name!r} must be a number, not the text {value!r:.80}")
+    if type(value).__name__ in _FLAGS:  # the search refuses it for what it judges, and takes it for a bound
+        return bool(value)
     try:
         # A loss that is still part of a graph: PyTorch warns of turning one into a number.
         return float(value.detach() if hasattr(value, "detach") else value)

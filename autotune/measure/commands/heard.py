@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from autotune.errors import nearest
+from autotune.errors import listed, nearest
 from autotune.measure.objective import Diverged, Infeasible, OutOfMemory, Signal, WrongAnswer
 
 _SIGNALS: Mapping[str, type[Signal]] = {
@@ -53,16 +53,16 @@ class Heard:
         if not left or not self.runs or self.ended < self.runs:
             return ""
         others = [name for name in self.asked if name not in knobs]
-        hints = [nearest(name, others) for name in left]
-        known = ", ".join(self.asked) or "none"
+        hints = dict.fromkeys(nearest(name, others) for name in left)
+        said = "; ".join([f"it asked for: {listed(self.asked) or 'none'}", *filter(None, hints)])
+        first = left[0]
         return (
-            f"the program never asked for the knob {', '.join(map(repr, left))} (it asked for: {known}),"
-            " so the trial says nothing about it. Ask for it by run.knob(name, default), or hand it over as"
-            " {name}; where it has a meaning only sometimes, say so in the space by when:"
-            + "".join(f"; {hint}" for hint in hints if hint)
+            f"the program never asked for the knob {listed(map(repr, left))} ({said}): ask for it by"
+            f" run.knob({first!r}, default) or hand it over as {{{first}}}; if it exists only sometimes, give"
+            " it a 'when'"
         )
 
 
 def numbers(values: Mapping[str, Any]) -> dict[str, float]:
-    """Values of metrics, by name."""
-    return {str(name): float(value) for name, value in values.items()}
+    """Values of metrics, by name. Flags stay: who knows the goals says whether they are numbers."""
+    return {str(name): value if isinstance(value, bool) else float(value) for name, value in values.items()}

@@ -52,7 +52,12 @@ def read_metrics(
         why = f"no metric {named} {where}; there is {known}{_deeper(found, missing)}"
         raise CommandCrashed(why, ended, missing_metric(found, why))
     typed = spec.metrics_from != "pattern"
-    return {name: _number(name, value, ended, typed) for name, value in values.items() if value is not None}
+    goals = {metric.name for metric in metrics if metric.goal}
+    return {
+        name: _number(name, value, ended, typed, judged=name in goals)
+        for name, value in values.items()
+        if value is not None
+    }
 
 
 def mark_as_old(file: Path) -> None:
@@ -167,10 +172,13 @@ def _holds(part: object, name: str) -> bool:
     return isinstance(part, Mapping) and name in part
 
 
-def _number(name: str, value: object, ended: Finished, typed: bool) -> float:
-    """``typed``: it comes from JSON, where a text is no number, but for those that JSON cannot write."""
+def _number(name: str, value: object, ended: Finished, typed: bool, judged: bool) -> float:
+    """``typed``: it comes from JSON, where a text is no number, but for those that JSON cannot write.
+
+    ``judged``: the metric has a goal, for which a flag is none.
+    """
     try:
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if isinstance(value, (int, float)) and not (judged and isinstance(value, bool)):
             return float(value)
         if isinstance(value, str) and "_" not in value:  # Python would read 1_0 as 10
             number = float(value)

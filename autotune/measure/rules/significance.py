@@ -29,7 +29,12 @@ from statistics import NormalDist
 import numpy as np
 
 from autotune.measure.rules.repetition import Goal
-from autotune.measure.rules.statistics import check_confidence, exponential, student_quantile
+from autotune.measure.rules.statistics import (
+    LARGEST_EXPONENT,
+    check_confidence,
+    exponential,
+    student_quantile,
+)
 
 MOST_EXACT = 100
 """Up to this many rounds the signed-rank distribution is counted out; beyond, it is normal."""
@@ -89,7 +94,7 @@ class Judgement:
     ratios: Mapping[str, Ratio] = field(default_factory=dict)
     """Each candidate against the default. Together they hold with the confidence."""
     gains: Mapping[str, Gain] = field(default_factory=dict)
-    """The same of those with which no ratio can be formed, since a reading is not above 0."""
+    """The same of those with which no ratio can be formed: a reading is not above 0, or next to it."""
     tied: tuple[str, ...] = ()
     """Candidates that cannot be told from the best one, the winner included; empty where it stands alone."""
 
@@ -294,10 +299,11 @@ def _nearest_tie(
 def _gains(reference: Sequence[float], other: Sequence[float], goal: Goal) -> tuple[list[float], bool]:
     """By how much ``other`` was better in each common round, and whether as logarithms of ratios.
 
-    Where a reading is not above 0, no ratio can be formed: there the gains are plain differences.
+    Where a reading is not above 0, or a ratio is so large that no float holds it, no ratio can be formed:
+    there the gains are plain differences.
     """
     log_ratios = _log_ratios(reference, other, goal)
-    if log_ratios is not None:
+    if log_ratios is not None and all(abs(ratio) < LARGEST_EXPONENT for ratio in log_ratios):
         return log_ratios, True
     return _differences(reference, other, goal)
 

@@ -191,7 +191,11 @@ def check_confidence(confidence: float) -> None:
 
 def exponential(value: float) -> float:
     """``e ** value``, infinite where that is too large: an interval from two wild rounds can be so."""
-    return math.exp(value) if value < 700 else math.inf
+    return math.exp(value) if value < LARGEST_EXPONENT else math.inf
+
+
+LARGEST_EXPONENT = 700.0
+"""About the largest ``x`` for which a float holds ``e ** x``."""
 
 
 def _by_student(ordered: Sequence[float], confidence: float) -> tuple[float, float, float]:

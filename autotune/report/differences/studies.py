@@ -10,7 +10,7 @@ from autotune.measure.rules.significance import paired_shift
 from autotune.report.differences.difference import Contrast, Differences, by_runs, incomparable, pairs_of
 from autotune.report.differences.trials import code_pairs, environment_pairs
 from autotune.report.story import differing
-from autotune.session.answers import load_result
+from autotune.session.answers import default_in, load_result
 from autotune.session.reproduction.replaying import own_results, replicates
 from autotune.session.reproduction.replicates import Interval, spread_of
 from autotune.session.result import Result
@@ -126,7 +126,9 @@ def _speedup(result: Result) -> Interval | None:
 
 
 def _default(result: Result) -> object:
-    """The default of a study, as its first trial or its finale had it."""
+    """The default of a study, which its space says; else what was first tried as one."""
+    if (default := default_in(result.study)) is not None:
+        return plain(default)
     own = next((t for t in result.trials if t.reason.get("kind") == "default"), None)
     return None if own is None else plain(own.configuration)
 

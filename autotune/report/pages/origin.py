@@ -149,7 +149,9 @@ def origin(subject: Subject) -> Section:
         (
             f"{session.id}",
             say_time(session.started_at),
-            say_seconds(session.finished_at - session.started_at) if session.finished_at else "not ended",
+            say_seconds(evidence.end_of(session) - session.started_at)
+            if session.finished_at
+            else "not ended",
             session.host,
             session.reason or "-",
             _sources(session.settings),

@@ -9,12 +9,13 @@ from typing import Any
 from autotune.measure.outcome import Estimate
 from autotune.report import figures
 from autotune.report.knob_views import same_value, say_value_of
-from autotune.report.numbers import say_count, say_estimate, say_ratio, say_value
+from autotune.report.numbers import digits_apart, say_count, say_estimate, say_ratio, say_value
 from autotune.report.pages.page import Paragraph, Part, Picture, Section, Table
 from autotune.report.pages.subject import Subject
 from autotune.report.rows import rows_of
 from autotune.report.standing import finale, front
 from autotune.report.text import MOST_OF_A_TEXT
+from autotune.session.answers import default_in
 from autotune.space.configuration import plain
 
 MOST_ON_FRONT = 40
@@ -46,8 +47,13 @@ def what_won(subject: Subject) -> Section:
 
 
 def _default(subject: Subject) -> Mapping[str, Any]:
-    """What the default was measured as, else what the space says of each knob."""
+    """The default of the space as it is now; where nobody can tell that, what was tried as one.
+
+    Where neither is known, what the space says of each knob.
+    """
     evidence = subject.evidence
+    if (default := default_in(evidence.study)) is not None:
+        return {name: plain(value) for name, value in default.items()}
     own = evidence.all_trials
     tried = own[(own["purpose"] == "default") | (own["kind"] == "default")]
     if len(tried):
@@ -74,11 +80,12 @@ def how_sure(subject: Subject) -> Section:
     if result.remark:
         parts.append(Paragraph(result.remark[0].upper() + result.remark[1:] + ".", "note"))
     measured = frame[frame["value"].notna()]
+    digits = digits_apart(measured["value"].min(), measured["value"].max())
     rows = [
         (
             row.label,
             row.role,
-            say_estimate(Estimate(row.value, row.low, row.high, max(int(row.readings), 2)), unit)
+            say_estimate(Estimate(row.value, row.low, row.high, max(int(row.readings), 2)), unit, digits)
             if math.isfinite(row.value)
             else row.status,
             f"{row.readings}",

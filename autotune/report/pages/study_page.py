@@ -24,6 +24,7 @@ from autotune.report.pages.subject import Subject, say_time
 from autotune.session.answers import load_answer
 from autotune.session.result import Comparison, Result
 from autotune.space.spec import is_speed, say_workload
+from autotune.status import Status
 from autotune.store.store import Store
 
 
@@ -64,6 +65,8 @@ def answer_of(result: Result) -> Answer:
     if result.best is None:
         tried = sum(result.statuses.values())
         why = f"of {say_count(tried, 'trial')} none succeeded" if tried else "no trial has been run"
+        if result.statuses.get(Status.OK):
+            why = result.remark
         return Answer("no answer", "Nothing succeeded" if tried else "Nothing tried", why, good=False)
     if not result.defended:
         return _undefended(result)

@@ -6,10 +6,10 @@ conditions and constraints. :func:`assemble` turns such a wish into a configurat
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left
 from collections.abc import Mapping
 
+from autotune.search.candidates.scales import between
 from autotune.space.configuration import Configuration, Value
 from autotune.space.knobs import FloatRange
 from autotune.space.knobs.knob import Knob
@@ -46,11 +46,7 @@ def at(knob: Knob, fraction: float) -> Value:
         return _nearest(knob, fraction)
     if not isinstance(knob, FloatRange):
         raise TypeError(f"{knob.name} has no order")
-    if knob.scale == "linear":
-        value = knob.low + fraction * (knob.high - knob.low)
-    else:
-        value = math.exp(math.log(knob.low) * (1.0 - fraction) + math.log(knob.high) * fraction)
-    return knob.canonical(min(max(value, knob.low), knob.high))
+    return knob.canonical(between(knob.low, knob.high, fraction, log=knob.scale != "linear"))
 
 
 def _nearest(knob: Knob, fraction: float) -> Value:

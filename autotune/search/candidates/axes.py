@@ -23,6 +23,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from autotune.search.candidates.scales import between
 from autotune.space.configuration import Value
 from autotune.space.knobs import FloatRange, IntegerRange
 from autotune.space.knobs.knob import Knob
@@ -131,10 +132,5 @@ def to_unit(axis: Axis, coordinate: Coordinate) -> float:
 
 def from_unit(axis: Axis, fraction: float) -> Coordinate:
     """The coordinate at ``fraction`` of the axis; the nearest integer where the axis has only those."""
-    fraction = min(max(fraction, 0.0), 1.0)
-    if axis.log:
-        value = math.exp(math.log(axis.low) * (1.0 - fraction) + math.log(axis.high) * fraction)
-    else:
-        value = axis.low + fraction * (axis.high - axis.low)
-    value = min(max(value, axis.low), axis.high)
+    value = between(axis.low, axis.high, fraction, log=axis.log)
     return value if axis.kind == "float" else round(value)

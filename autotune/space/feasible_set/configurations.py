@@ -237,8 +237,8 @@ def _canonical(knob: Knob, value: Value, known: dict[tuple[str, Hashable], Value
 
 
 def _with(rule: Rule, values: Mapping[str, Value]) -> str:
-    """``with a = 4, b = True``: the knobs of ``rule`` that exist."""
-    names = sorted(rule.knobs & values.keys())
+    """``with a = 4, b = True``: the knobs of ``rule`` that exist, in the order of the space."""
+    names = [name for name in values if name in rule.knobs]
     return "with " + ", ".join(f"{name} = {plain(values[name])!r}" for name in names)
 
 

@@ -52,6 +52,21 @@ def test_set_of_another_type_is_an_error(text: str, default: Any, monkeypatch: p
             run.knob("lr", default=default)
 
 
+def test_set_of_another_type_is_an_error_of_the_command_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It had been a traceback, beside the usage that ``--set x`` was answered with."""
+    monkeypatch.delenv(VARIABLE, raising=False)
+    with pytest.raises(SystemExit) as ended, autotune.run("train") as run:
+        parser = argparse.ArgumentParser(prog="train.py")
+        run.add_arguments(parser)
+        parser.parse_args(["--set", "lr=abc"])
+        run.knob("lr", default=0.1)
+    said = capsys.readouterr().err
+    assert ended.value.code == 2 and said.startswith("usage: train.py")
+    assert "train.py: error: --set lr=abc: the knob 'lr' cannot be 'abc': expected a number" in said
+
+
 def test_set_that_no_knob_took_is_said(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

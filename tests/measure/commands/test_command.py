@@ -170,6 +170,7 @@ def test_nan_is_passed_on(tmp_path: Path) -> None:
             '{"error": 0, "metrics": {"time": 1}}',
             "there is error, metrics: call the metric 'metrics.time' in the space file",
         ),
+        ('{"time": true, "error": 0}', "'time' is True, which is no number"),
         ('{"time": "soon", "error": 0}', "'time' is 'soon', which is no number"),
         ('{"time": [1], "error": 0}', "no number"),
         ('{"time": null, "error": 0}', "the metric 'time' is null in the JSON object it printed last"),
@@ -180,6 +181,12 @@ def test_nan_is_passed_on(tmp_path: Path) -> None:
 def test_missing_metrics_are_named(tmp_path: Path, output: str, message: str) -> None:
     with pytest.raises(CommandCrashed, match=message):
         measure(runner(tmp_path, *printing(output), metrics=(TIME, ERROR, NOTE)))
+
+
+def test_a_flag_may_be_held_against_a_bound(tmp_path: Path) -> None:
+    """As in Python: what is judged by a goal is a number."""
+    said = printing('{"time": 1, "error": false}')
+    assert measure(runner(tmp_path, *said, metrics=(TIME, ERROR))) == {"time": 1.0, "error": 0.0}
 
 
 @pytest.mark.parametrize(

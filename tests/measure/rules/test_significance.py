@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import tracemalloc
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import pytest
@@ -183,6 +184,17 @@ def test_readings_that_are_not_positive_are_compared_by_difference() -> None:
     )
     with pytest.raises(ValueError, match="above 0"):
         speedup(default.values, lower.values)
+
+
+@pytest.mark.parametrize("goal", ["minimize", "maximize"])
+def test_a_ratio_that_no_float_holds_is_a_difference(goal: Any) -> None:
+    small, large = Contestant("small", (5e-324,) * 12), Contestant("large", (1.0,) * 12)
+    default, better = (large, small) if goal == "minimize" else (small, large)
+    verdict = winner(default, [better], goal=goal)
+    assert verdict.winner == better.label and verdict.ratio is None
+    assert verdict.gains[better.label].estimate == verdict.gains[better.label].high == 1.0
+    over = over_runs([default.values] * 3, [better.values] * 3, goal=goal)
+    assert isinstance(over, Gain) and over.estimate == 1.0
 
 
 def test_a_large_ratio_is_no_more_than_a_larger_difference() -> None:

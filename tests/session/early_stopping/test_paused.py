@@ -12,7 +12,7 @@ import pytest
 import autotune
 from autotune.errors import InputError
 from autotune.measure.reports import Reporter
-from autotune.report.story import tell
+from autotune.report.story import results_known, tell
 from autotune.session.observing import observe_record
 from autotune.status import Status
 from autotune.store.store import Store
@@ -28,6 +28,17 @@ def test_a_bracket_learns_from_its_own_trials_while_they_are_paused(tmp_path: Pa
     with Store.open(tmp_path / "study.db", readonly=True) as store:
         knew = tell(store, store.trial(result.trials[8].id)).knew
     assert knew is not None and len(knew.results) + knew.paused == knew.proposed == 8
+
+
+def test_why_and_trial_count_the_same_results(tmp_path: Path) -> None:
+    """The latter had counted what the strategy was told of paused trials, again once they had ended."""
+    given = spec(tmp_path, "hyperband", strategy="bayes", trials=27)
+    autotune.search(given, store=tmp_path / "study.db", objective=train)
+    with Store.open(tmp_path / "study.db", readonly=True) as store:
+        trials = store.trials(store.study().id, purpose="search")
+        stories = [tell(store, trial).knew for trial in trials]
+        assert [results_known(store, trial) for trial in trials] == [len(s.results) for s in stories if s]
+        assert any(trial.knew > results_known(store, trial) for trial in trials)
 
 
 def test_a_strategy_without_a_use_for_it_is_not_told_what_is_paused(tmp_path: Path) -> None:

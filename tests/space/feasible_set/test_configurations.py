@@ -72,6 +72,16 @@ def test_a_default_that_violates_constraints():
     assert space.neighbours(space.configuration({})) == [{"a": 2, "b": True}]
 
 
+def test_a_violated_default_shows_its_knobs_in_the_order_of_the_space():
+    knobs = [IntegerRange(f"k{number}", 1, 2) for number in range(12)]
+    rule = " + ".join(f"k{number}" for number in range(12)) + " > 20"
+    with pytest.raises(InputError) as caught:
+        Space(knobs, [rule]).default()
+    assert [p.hint for p in caught.value.problems] == [
+        "with " + ", ".join(f"k{number} = 1" for number in range(12))
+    ]
+
+
 def test_a_violated_default_shows_the_knobs_that_exist():
     knobs = [IntegerRange("a", 4, 8), IntegerRange("b", 1, 8, when="a > 5")]
     with pytest.raises(InputError) as caught:
