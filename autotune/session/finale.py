@@ -24,7 +24,7 @@ from autotune.session.ledger import Ledger
 from autotune.session.progress import Progress
 from autotune.session.rounds import ReadingSeconds, Rounds
 from autotune.session.same_code import code_of
-from autotune.session.verdict import Standing, after_fresh_runs, judge
+from autotune.session.verdict import Standing, after_fresh_runs, default_stays, judge
 from autotune.space.configuration import Configuration
 from autotune.space.spec import StudySpec
 from autotune.status import Status
@@ -141,8 +141,10 @@ def _confirmed(
     asked = [contender for label in labels for contender in contenders if contender.label == label]
     fresh = read_in_fresh_processes(spec, executor, asked, rounds, seconds, allowed, keep)
     standings = [_standing(spec, c, outcome_of(spec, c)) for c in contenders]
-    confirmed = after_fresh_runs(spec, verdict, fresh.values, standings) if fresh.enough else dict(verdict)
-    doubt = fresh.failure or ("" if fresh.enough else IN_ONE_PROCESS)
+    if fresh.failed == verdict["label"]:
+        return default_stays({**verdict, "baselines": []}, standings, f"{fresh.failed} {fresh.how}")
+    confirmed = after_fresh_runs(spec, verdict, fresh.runs, standings) if fresh.enough else dict(verdict)
+    doubt = f"{fresh.failed} {fresh.how}" if fresh.failed else "" if fresh.enough else IN_ONE_PROCESS
     return confirmed | {"remark": "; ".join(filter(None, [str(confirmed["remark"]), doubt]))}
 
 

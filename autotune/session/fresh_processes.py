@@ -12,8 +12,8 @@ winner: what they say needs no correction for the best of many.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from autotune.measure.clocks import monotonic
 from autotune.session.contender import Contender
@@ -21,7 +21,6 @@ from autotune.session.execution.executor import Executor
 from autotune.session.interleaved import read_again
 from autotune.session.rounds import ReadingSeconds, Rounds
 from autotune.space.spec import StudySpec
-from autotune.status import Status
 
 RUNS, FEWEST = 12, 4
 """From six on the signed ranks tell at 95 %, the more the better; of fewer it is Student's t, and of four
@@ -31,22 +30,19 @@ ROUNDS = Rounds(least=2, most=2, seconds=0.0, fewest=2)
 """Of a run: what its readings have in common is what is looked for, and not to be read away."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class FreshRuns:
     """What was read of some contenders in runs of fresh processes."""
 
-    values: dict[str, list[tuple[float, ...]]] = field(default_factory=dict)
-    """Of the first goal, in each run, by label."""
-    failure: str = ""
-    """How one of them failed, which ended it."""
-
-    @property
-    def count(self) -> int:
-        return min(map(len, self.values.values()), default=0)
+    runs: Sequence[Mapping[str, tuple[float, ...]]] = ()
+    """Of each run that nobody failed in: values of the first goal by label."""
+    failed: str = ""
+    """The label of the configuration that failed, which ended it; empty: none."""
+    how: str = ""
 
     @property
     def enough(self) -> bool:
-        return self.count >= FEWEST
+        return len(self.runs) >= FEWEST
 
 
 def read_in_fresh_processes(
@@ -60,38 +56,36 @@ def read_in_fresh_processes(
 ) -> FreshRuns:
     """Read ``contenders`` in runs, as many as fit into ``allowed`` seconds; none where too few would.
 
-    Those after the first two are left out rather than that. ``before``: the rounds that they were read in
-    already. Their readings are added to those that they have.
+    Those after the first two are left out rather than that, and a baseline that fails is. ``before``: the
+    rounds that they were read in already. Their readings are added to those that they have.
     """
-    found = FreshRuns()
     asked = list(contenders)
-    while (runs := _affordable(asked, seconds, allowed)) < FEWEST and len(asked) > 2:
+    while (most := _affordable(asked, seconds, allowed)) < FEWEST and len(asked) > 2:
         asked.pop()
+    runs: list[Mapping[str, tuple[float, ...]]] = []
     began = monotonic()
-    for run in range(1, runs + 1 if runs >= FEWEST else 1):
+    while len(runs) < most and most >= FEWEST:
+        run = len(runs) + 1
         fresh = [Contender(contender.label, contender.what) for contender in asked]
         rounds, outcomes = read_again(spec, executor, fresh, ROUNDS, before, run=run)
         before += rounds
         for contender, again in zip(asked, fresh, strict=True):
             contender.readings += [replace(r, context={**r.context, "process": run}) for r in again.readings]
         after_run()
-        for contender, again in zip(list(asked), fresh, strict=True):
-            if (outcome := outcomes[again.label]).status is Status.OK:
-                found.values.setdefault(again.label, []).append(tuple(again.values(spec.goals[0].name)))
-            elif again.configuration is None:  # a baseline that does not stand it is left out
-                asked.remove(contender)
-                found.values.pop(again.label, None)
-            else:
-                found.failure = (
-                    f"{again.label} ended as {outcome.status} in another process: {outcome.message}"
-                )
-                return found
-        if found.enough and monotonic() - began > 2 * allowed:
+        for again in fresh:
+            if again.failure is not None and again.configuration is not None:
+                outcome = outcomes[again.label]
+                how = f"ended as {outcome.status} in another process: {outcome.message}"
+                return FreshRuns(runs, again.label, how)
+        asked = [c for c, again in zip(asked, fresh, strict=True) if again.failure is None]
+        goal = spec.goals[0].name
+        runs.append({again.label: tuple(again.values(goal)) for again in fresh if again.failure is None})
+        if len(runs) >= FEWEST and monotonic() - began > allowed:
             break
-    return found
+    return FreshRuns(runs)
 
 
 def _affordable(contenders: Sequence[Contender], seconds: ReadingSeconds, allowed: float) -> int:
-    """How many runs of them fit."""
-    each = sum(c.entering + ROUNDS.most * seconds(c.configuration) for c in contenders)
+    """How many runs of them fit. Each process reads once more, to warm its caches."""
+    each = sum(c.entering + (1 + ROUNDS.most) * seconds(c.configuration) for c in contenders)
     return min(RUNS, int(allowed / each)) if each > 0 else RUNS

@@ -90,21 +90,23 @@ def judge(spec: StudySpec, standings: Sequence[Standing]) -> dict[str, Any]:
 def after_fresh_runs(
     spec: StudySpec,
     verdict: Mapping[str, Any],
-    values: Mapping[str, Sequence[Sequence[float]]],
+    runs: Sequence[Mapping[str, tuple[float, ...]]],
     standings: Sequence[Standing],
 ) -> dict[str, Any]:
     """The ``verdict`` with what runs of fresh processes say of its winner, which they may overrule.
 
-    ``values``: what was read in each run, by label: of the winner, of the default, and of a baseline perhaps.
+    ``runs``: what was read in each, by label: of the winner, of the default, and of a baseline perhaps.
     """
     goal, confidence = spec.goals[0].goal or "minimize", spec.measure.confidence
     default = next(s for s in standings if s.is_default)
     won = next(s for s in standings if s.label == verdict["label"])
+    among = max(sum(s.configuration is not None and not s.is_default for s in standings), 1)
 
     def over(reference: Standing, other: Standing) -> Ratio | Gain:
-        if reference.label in values:
-            return over_runs(values[reference.label], values[other.label], confidence, goal=goal)
-        return speedup(reference.values, other.values, confidence, goal=goal)
+        if all(reference.label in run for run in runs):
+            one, two = ([run[who.label] for run in runs] for who in (reference, other))
+            return over_runs(one, two, confidence, goal=goal)
+        return speedup(reference.values, other.values, confidence, goal=goal, among=among)
 
     found = over(default, won)
     of = "speedup" if isinstance(found, Ratio) else "gain"
@@ -113,15 +115,23 @@ def after_fresh_runs(
     before = verdict["speedup"] or verdict["gain"]
     said = {
         **verdict,
-        "processes": len(values[won.label]),
+        "processes": len(runs),
         "in_one_process": before,
         "baselines": [_against(name, ratio) for name, ratio in against.items() if isinstance(ratio, Ratio)],
     }
     if holds:
         said |= {"speedup": None, "gain": None, "metrics": _metrics(won)}
         return said | {of: _against("the default", found)}
+    why = f"{won.label} was {_said(before)} in its first process, and {_said(_against('', found))}"
+    return default_stays(said, standings, f"{why} in {len(runs)} others")
+
+
+def default_stays(verdict: Mapping[str, Any], standings: Sequence[Standing], why: str) -> dict[str, Any]:
+    """The ``verdict`` with the default in the place of a winner that was not confirmed."""
+    default = next(s for s in standings if s.is_default)
     assert default.configuration is not None
-    return said | {
+    return {
+        **verdict,
         "configuration": plain(default.configuration),
         "label": default.label,
         "is_default": True,
@@ -129,8 +139,7 @@ def after_fresh_runs(
         "speedup": _against("the default", Ratio(1.0, 1.0, 1.0, len(default.values))),
         "gain": None,
         "tied": [],
-        "remark": f"no better than the default: {won.label} was {_said(before)} in its first process,"
-        f" and {_said(_against('', found))} in {len(values[won.label])} others",
+        "remark": f"no better than the default: {why}",
     }
 
 

@@ -15,7 +15,7 @@ from autotune.session.contender import DEFAULT, Contender
 from autotune.session.execution.executor import Entrant
 from autotune.session.execution.inline import InlineExecutor
 from autotune.session.finale import IN_ONE_PROCESS
-from autotune.session.fresh_processes import RUNS, FreshRuns, read_in_fresh_processes
+from autotune.session.fresh_processes import FEWEST, RUNS, FreshRuns, read_in_fresh_processes
 from autotune.session.rounds import ReadingSeconds
 from autotune.session.verdict import Standing, after_fresh_runs, judge
 from autotune.space.configuration import Configuration
@@ -134,24 +134,55 @@ def read(values: dict[str, Sequence[float]], each: float = 0.0) -> tuple[FreshRu
 def test_there_are_as_many_runs_as_there_is_time_for() -> None:
     values = {DEFAULT: [2.0] * RUNS, "trial 1": [1.0] * RUNS}
     found, executor, asked = read(values)
-    assert found.count == RUNS and executor.asked == list(range(1, RUNS + 1))
-    assert found.values["trial 1"] == [(1.0, 1.0)] * RUNS
+    assert len(found.runs) == RUNS and executor.asked == list(range(1, RUNS + 1))
+    assert [run["trial 1"] for run in found.runs] == [(1.0, 1.0)] * RUNS
     assert [r.context["process"] for r in asked[0].readings] == [n for n in range(1, RUNS + 1) for _ in "ab"]
-    assert read(values, each=0.5)[0].count == 5
-    assert read(values, each=0.64)[0].count == 0
+    assert len(read(values, each=0.3)[0].runs) == 5
+    assert not read(values, each=0.42)[0].runs
     vendor = {**values, "vendor": [3.0] * RUNS}
-    assert read(vendor, each=0.4)[0].values.keys() == {*values, "vendor"}
-    assert read(vendor, each=0.5)[0].values.keys() == {*values}, "rather without it than not at all"
+    assert read(vendor, each=0.27)[0].runs[0].keys() == {*values, "vendor"}
+    assert read(vendor, each=0.3)[0].runs[0].keys() == {*values}, "rather without it than not at all"
 
 
-def test_one_that_fails_in_another_process_ends_it() -> None:
-    found, _, _ = read({DEFAULT: [2.0] * RUNS, "trial 1": [1.0, 1.0]})
-    assert not found.enough and found.failure == "trial 1 ended as crashed in another process: no more"
+@pytest.mark.parametrize("runs", [2, FEWEST + 1])
+def test_one_that_fails_in_another_process_ends_it(runs: int) -> None:
+    found, _, _ = read({DEFAULT: [2.0] * RUNS, "trial 1": [1.0] * runs})
+    assert found.failed == "trial 1" and found.how == "ended as crashed in another process: no more"
+    assert [set(run) for run in found.runs] == [{DEFAULT, "trial 1"}] * runs
 
 
 def test_a_baseline_that_fails_there_is_left_out() -> None:
     found, _, _ = read({DEFAULT: [2.0] * RUNS, "trial 1": [1.0] * RUNS, "vendor": [3.0]})
-    assert found.count == RUNS and found.values.keys() == {DEFAULT, "trial 1"} and not found.failure
+    assert len(found.runs) == RUNS and found.runs[-1].keys() == {DEFAULT, "trial 1"} and not found.failed
+
+
+FRAGILE = """
+import os
+from pathlib import Path
+COUNT = Path(__file__).parent / "count"
+COUNT.write_text(COUNT.read_text() + "." if COUNT.exists() else ".")
+
+def fragile(x):
+    if x != 1 and COUNT.stat().st_size > 12:
+        os.abort()
+    return 1.0 if x == 1 else 0.5
+"""
+
+
+def test_a_winner_that_dies_in_another_process_is_none(tmp_path: Path) -> None:
+    """In its fifth run and later the finale itself had ended so, and before that the win stood."""
+    (tmp_path / "lucky.py").write_text(FRAGILE)
+    (tmp_path / "space.yaml").write_text(FILE.replace("WHAT", "fragile"))
+    result = autotune.search(tmp_path / "space.yaml", store=tmp_path / "s.db")
+    assert result.defended and result.is_default
+    assert "ended as crashed in another process" in result.remark
+
+
+Read = dict[str, Sequence[tuple[float, ...]]]
+
+
+def as_runs(values: Read) -> list[dict[str, tuple[float, ...]]]:
+    return [dict(zip(values, read, strict=True)) for read in zip(*values.values(), strict=True)]
 
 
 def standing(label: str, configuration: Configuration | None, value: float) -> Standing:
@@ -166,8 +197,8 @@ STANDINGS = [standing(DEFAULT, ONE, 2.0), standing("trial 1", TWO, 1.9), standin
 
 def test_what_holds_in_other_processes_is_the_gain_that_is_said() -> None:
     before = judge(SPEC, STANDINGS)
-    values = {DEFAULT: [(2.0, 2.0)] * 6, "trial 1": [(1.6, 1.6)] * 6, "vendor": [(3.2, 3.2)] * 6}
-    verdict = after_fresh_runs(SPEC, before, values, STANDINGS)
+    values: Read = {DEFAULT: [(2.0, 2.0)] * 6, "trial 1": [(1.6, 1.6)] * 6, "vendor": [(3.2, 3.2)] * 6}
+    verdict = after_fresh_runs(SPEC, before, as_runs(values), STANDINGS)
     assert before["speedup"]["estimate"] == pytest.approx(2.0 / 1.9)
     assert verdict["label"] == "trial 1" and verdict["processes"] == 6
     assert verdict["speedup"]["estimate"] == pytest.approx(1.25)
@@ -177,10 +208,10 @@ def test_what_holds_in_other_processes_is_the_gain_that_is_said() -> None:
 
 def test_what_does_not_hold_there_is_no_better_than_the_default() -> None:
     runs = [(1.9, 1.9), (2.1, 2.1)] * 3
-    values = {DEFAULT: [(2.0, 2.0)] * 6, "trial 1": runs, "vendor": [(3.0, 3.0)] * 6}
-    verdict = after_fresh_runs(SPEC, judge(SPEC, STANDINGS), values, STANDINGS)
+    values: Read = {DEFAULT: [(2.0, 2.0)] * 6, "trial 1": runs, "vendor": [(3.0, 3.0)] * 6}
+    verdict = after_fresh_runs(SPEC, judge(SPEC, STANDINGS), as_runs(values), STANDINGS)
     without = {label: own for label, own in values.items() if label != "vendor"}
-    as_before = after_fresh_runs(SPEC, judge(SPEC, STANDINGS), without, STANDINGS)
+    as_before = after_fresh_runs(SPEC, judge(SPEC, STANDINGS), as_runs(without), STANDINGS)
     assert as_before["baselines"][0]["estimate"] == pytest.approx(1.9)
     assert verdict["is_default"] and verdict["configuration"] == {"x": 1}
     assert verdict["speedup"]["low"] == verdict["speedup"]["high"] == 1.0
