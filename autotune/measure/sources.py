@@ -11,7 +11,7 @@ from autotune.errors import InputError, shorten
 from autotune.measure.declared_sources import declared_sources
 from autotune.measure.included_sources import with_included
 from autotune.measure.target import split_target, target_file
-from autotune.provenance.code.files import is_file
+from autotune.provenance.code.files import is_file, is_folder
 from autotune.provenance.code.frozen import local_imports
 from autotune.space.spec import (
     CallableObjective,
@@ -112,10 +112,18 @@ def _named(objective: CommandObjective, line: Iterable[str]) -> list[Path]:
 def _words(argument: str) -> list[str]:
     """An argument as it is, and what a shell would make of it where it has several words."""
     try:
-        split = shlex.split(argument) if " " in argument else []
+        split = list(_shell_words(argument)) if " " in argument else []
     except ValueError:  # a quotation that does not end
         split = argument.split()
     return [argument, *(word.strip(";&|()") for word in split)]
+
+
+def _shell_words(text: str) -> Iterable[str]:
+    """Its words, also where only ``&&`` or ``;`` stands between two. ``ValueError``: an open quotation."""
+    words = shlex.shlex(text, posix=True, punctuation_chars=True)
+    words.whitespace_split = True
+    words.commenters = ""
+    return words
 
 
 def _is_compiled(path: Path) -> bool:
@@ -131,7 +139,7 @@ def _gone_to(base: Path, line: Iterable[str]) -> list[Path]:
     for flag, name in pairwise(words):
         if flag in _GOES_TO and "{" not in name:
             here = [start / name for start in (base, *found[-1:])]
-            found += [folder for folder in here if folder.is_dir()]
+            found += [folder for folder in here if is_folder(folder)]
     return list(dict.fromkeys(found))
 
 

@@ -31,7 +31,8 @@ class Place:
 def take_up(store: Store, place: Place, contenders: Sequence[Contender]) -> int:
     """Give ``contenders`` what was read of them in a finale that was cut short; how many readings there are.
 
-    Only where that was the last one, of just these contenders, and of the same source and environment.
+    Only where that was the last one, of just these contenders, and of the same source and environment; and of
+    the rounds that all were read in, with the one that was begun.
     """
     purposes: tuple[Purpose, ...] = ("default", "final", "baseline")
     lost = [t for p in purposes for t in store.trials(place.study, purpose=p, status=Status.LOST)]
@@ -48,13 +49,18 @@ def take_up(store: Store, place: Place, contenders: Sequence[Contender]) -> int:
     asked = {contender.label: contender.configuration or Configuration({}) for contender in contenders}
     if {label: trial.configuration for label, trial in cut.items()} != asked:
         return 0
+    # Runs of fresh processes belong to a winner that is to be found first: they are made anew.
+    read = {
+        label: [r for r in store.readings(trial.id) if "process" not in r.context]
+        for label, trial in cut.items()
+    }
+    begun = min(readings[-1].context["round"] + 1 if readings else 0 for readings in read.values())
     for contender in contenders:
-        trial = cut[contender.label]
-        # Runs of fresh processes belong to a winner that is to be found first: they are made anew.
-        for reading in (r for r in store.readings(trial.id) if "process" not in r.context):
-            counted = "" if reading.discarded == Status.LOST else reading.discarded
-            context = {**reading.context, "kept_of": trial.number}
-            contender.readings.append(replace(reading, discarded=counted, context=context))
+        for reading in read[contender.label]:
+            if reading.context["round"] <= begun:
+                counted = "" if reading.discarded == Status.LOST else reading.discarded
+                context = {**reading.context, "kept_of": cut[contender.label].number}
+                contender.readings.append(replace(reading, discarded=counted, context=context))
     return sum(len(contender.readings) for contender in contenders)
 
 

@@ -36,14 +36,17 @@ Places = Mapping[str, float]
 
 MEMBERS = 128
 """Draws that close in together: each halving keeps their density to about a tenth (1 / sqrt(128))."""
-HALVINGS = 120
-"""Then it is given up. A float has 53 bits, so that one equality is met after some 60."""
+HALVINGS = 400
+"""Then it is given up. A float has 53 bits, so that a linear equality is met after some 60; 40 shares of
+a whole are after 160."""
 FEW = 8
 """Draws that have to come nearer in a halving."""
 IN_VAIN = 3
 """Halvings in a row that came no nearer, after which there is no way in."""
 ROUNDS = 3
 """How often each continuous knob is moved, about, so that another draw comes of one."""
+MOST_STEPS = 16
+"""Of a move, where there are many continuous knobs: most steps move them all."""
 AT_ONCE = 64
 """Draws that are made side by side. Of more, each is a move of all knobs away from one before."""
 REACHES = (0.2, 0.05, 0.01)
@@ -139,7 +142,7 @@ class Moves:
 
         How its ``kin`` lie to each other gives the directions.
         """
-        for _ in here.places:
+        for _ in range(min(len(here.places), MOST_STEPS)):
             here = self.step(here, kin, level, rng)
         for draw in (self.anew, self._one_anew):
             there = draw(rng, here.values)
@@ -191,7 +194,8 @@ class Moves:
             return here
         knob = rest[rng.integers(len(rest))]
         if isinstance(knob, Items):
-            [places] = knob.stepped(np.array(knob.split(here[knob.name])), 1, rng).tolist()
+            steps = knob.stepped(np.array(knob.split(here[knob.name])), 1, rng).tolist()
+            places = steps[0] if steps else list(knob.split(here[knob.name]))
         else:
             places = [int(rng.integers(len(knob.cells[0].values)))]
         there = {**here, knob.name: knob.join(places)}

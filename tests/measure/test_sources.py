@@ -46,6 +46,7 @@ def test_what_a_text_for_a_shell_names(tmp_path: Path) -> None:
         ("sh", "-c", "cd sub; exec python train.py"),
         ("bash", "-c", "cd sub/deep && cd .. && python train.py"),
         ("env", "-C", "sub", "python", "train.py"),
+        ("sh", "-c", "cd 'sub'&&python train.py -C " + "x" * 300),
         ("env", "--chdir=sub", "python", "-m", "train"),
     ],
 )

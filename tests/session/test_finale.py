@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +12,13 @@ import pytest
 
 import autotune
 from autotune.measure.objective import Baseline
-from autotune.measure.outcome import Reading
+from autotune.measure.outcome import Outcome, Reading
 from autotune.report.summary import headline, summarize
 from autotune.session import interleaved
 from autotune.session.contender import Contender
 from autotune.session.execution.executor import Entrant
 from autotune.session.finale import _with_guests, in_turn
+from autotune.session.kept_readings import KeptReadings, Place, take_up
 from autotune.session.progress import Progress
 from autotune.session.rounds import FEWEST_ROUNDS, FEWEST_RUNS, MIN_ROUNDS, Rounds
 from autotune.space.configuration import Configuration
@@ -110,6 +112,27 @@ def test_what_was_read_before_an_interrupt_is_kept_and_gone_on_with(tmp_path: Pa
     assert all(after[x][: len(before[x])] == before[x] for x in (1, 3, 4))
     rounds = {x: {number for number, _ in found} for x, found in after.items()}
     assert rounds[1] == rounds[3] == rounds[4] == set(range(len(rounds[1]))) and len(rounds[1]) >= 12
+
+
+def test_what_only_some_were_read_in_is_left_out(tmp_path: Path) -> None:
+    """Read again, all of one would follow one another, and drift would fall on it alone."""
+    result = search(tmp_path, Late(4, interrupted))
+    study = result.study
+    contenders = [Contender("the default", Configuration({"x": 1}))]
+    contenders += [Contender(f"trial {n}", Configuration({"x": x})) for n, x in ((1, 2), (2, 3))]
+    with Store.open(tmp_path / "s.db") as store:
+        [old] = store.sessions(study.id)
+        segment = store.trials(study.id)[0].segment_id
+        last = store.open_session(study.id, {}, old.environment_hash, 1, "here")
+        kept = KeptReadings(store, Place(study.id, last, segment), contenders, 4)
+        for contender, rounds in zip(contenders, (11, 4, 2), strict=True):
+            contender.readings += [Reading("time", 1.0, context={"round": n}) for n in range(rounds)]
+        lost = Outcome(Status.LOST)
+        kept.finish({c.label: replace(lost, readings=tuple(c.readings)) for c in contenders})
+        again = [Contender(c.label, c.what) for c in contenders]
+        now = store.open_session(study.id, {}, old.environment_hash, 1, "here")
+        assert take_up(store, Place(study.id, now, segment), again) == 3 + 3 + 2
+    assert [contender.rounds for contender in again] == [3, 3, 2]
 
 
 def readings(store: Store, of: TrialRecord) -> list[tuple[int, float]]:

@@ -56,6 +56,7 @@ def test_other_knobs_take_the_share_that_is_left_to_them() -> None:
         IntegerRange("size", 1, 4),
         Choice("kind", ("a", "b", "c")),
         Permutation("order", ("i", "j", "k")),
+        Permutation("alone", ("one",)),
     ]
     rules = ["x <= 1e-3 * size and kind != 'c'", "order[0] != 'k'", "y <= 0.5 or x > 0"]
     found = drawn(Space(knobs, rules), 2000)
@@ -94,6 +95,11 @@ def test_what_is_beside_one_is_near_it_along_the_sliver() -> None:
     assert 0 < max(moved) <= 0.2
     assert len(set(found)) > 30
     assert Space(KNOBS, [f"{TOTAL} <= 5"]).beside(here, rng, 100) == []
+
+
+def test_twenty_shares_of_a_whole() -> None:
+    knobs = [FloatRange(f"w{i}", 0.0, 1.0) for i in range(20)]
+    drawn(Space(knobs, [" + ".join(knob.name for knob in knobs) + " <= 1"]), 5)
 
 
 @pytest.mark.parametrize("rule", ["x - x < -0.5", "x == 0.5 and x > 0.6", "x in [0.123]"])

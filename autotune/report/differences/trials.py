@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from autotune.errors import InputError
-from autotune.measure.rules.significance import speedup
+from autotune.measure.rules.repetition import Goal
+from autotune.measure.rules.significance import Gain, Ratio, over_runs, speedup
 from autotune.provenance.environment import compare
 from autotune.report.differences.difference import (
     Contrast,
@@ -18,6 +19,7 @@ from autotune.report.differences.difference import (
     pairs_of,
 )
 from autotune.report.story import differing
+from autotune.session.fresh_processes import FEWEST
 from autotune.session.frozen import SOURCE
 from autotune.session.reproduction.replaying import environment_of, own_results, replicates
 from autotune.session.reproduction.replicates import Interval, spread_of
@@ -28,6 +30,9 @@ from autotune.store.store import Store
 
 ROUND = "round"
 """In the context of a reading of a finale: the round that it was taken in."""
+
+Round = tuple[float, float]
+"""The run of fresh processes (0: none) and the number of a round in it."""
 
 
 def diff_trials(store: Store, one: TrialRecord, other: TrialRecord) -> Differences:
@@ -125,13 +130,22 @@ def _side_by_side(
         )
         pairs = [(a, b) for a in own for b in its if a.reason.get("run") == b.reason.get("run")]
         rounds = [(_rounds(store, a, goal.name), _rounds(store, b, goal.name)) for a, b in pairs]
-        both = [(a[number], b[number]) for a, b in rounds for number in a if number in b]
-        if len(both) > 1 and min(min(pair) for pair in both) > 0:
-            ratio = speedup([a for a, _ in both], [b for _, b in both], goal=goal.goal or "minimize")
-            return _by_rounds(
-                own[-1], its[-1], goal, (ratio.estimate, ratio.low, ratio.high), len(both), session
-            )
+        both = {key: (a[key], b[key]) for a, b in rounds for key in a if key in b}
+        if len(both) > 1 and min(min(pair) for pair in both.values()) > 0:
+            ratio = _ratio(both, goal.goal or "minimize")
+            return _by_rounds(own[-1], its[-1], goal, ratio, len(both), session)
     return None
+
+
+def _ratio(read: Mapping[Round, tuple[float, float]], goal: Goal) -> Interval:
+    """Of what both read in each round; where they had runs of fresh processes, of these, each as one."""
+    runs = {run for run, _ in read if run}
+    if len(runs) < FEWEST:
+        ratio: Ratio | Gain = speedup([a for a, _ in read.values()], [b for _, b in read.values()], goal=goal)
+    else:
+        of = [[pair for (own, _), pair in read.items() if own == run] for run in runs]
+        ratio = over_runs([[a for a, _ in run] for run in of], [[b for _, b in run] for run in of], goal=goal)
+    return ratio.estimate, ratio.low, ratio.high
 
 
 def _by_rounds(
@@ -143,10 +157,10 @@ def _by_rounds(
     return Contrast(goal.name, goal.unit, *sides, answer=answer, how=how, ratio=ratio)
 
 
-def _rounds(store: Store, trial: TrialRecord, metric: str) -> dict[float, float]:
-    """The reading of each round."""
+def _rounds(store: Store, trial: TrialRecord, metric: str) -> dict[Round, float]:
+    """The reading of each round, by the run of fresh processes (0: none) and its number there."""
     return {
-        r.context[ROUND]: r.value
+        (r.context.get("process", 0), r.context[ROUND]): r.value
         for r in store.readings(trial.id)
         if r.metric == metric and not r.discarded and ROUND in r.context
     }
