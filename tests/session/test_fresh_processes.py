@@ -160,7 +160,8 @@ FRAGILE = """
 import os
 from pathlib import Path
 COUNT = Path(__file__).parent / "count"
-COUNT.write_text(COUNT.read_text() + "." if COUNT.exists() else ".")
+with COUNT.open("a") as count:  # of the processes so far; several start at once
+    count.write(".")
 
 def fragile(x):
     if x != 1 and COUNT.stat().st_size > 12:

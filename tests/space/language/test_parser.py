@@ -1,5 +1,6 @@
 """The parser reads what Python reads, groups it as Python does, and says well what it cannot read."""
 
+import ast
 import warnings
 from dataclasses import replace
 from typing import get_args
@@ -65,16 +66,34 @@ def _joined(inner):
 EXPRESSIONS = st.recursive(ATOMS, _joined, max_leaves=12)
 
 
+class _Powers(ast.NodeTransformer):
+    """Has a function take powers: Python would compute ``1_000 ** 1_000 ** 1_000`` for ever."""
+
+    def visit_BinOp(self, node):
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.Pow):
+            return node
+        return ast.Call(ast.Name("power", ast.Load()), [node.left, node.right], [])
+
+
+def _power(base, exponent):
+    if isinstance(base, int) and isinstance(exponent, int) and abs(base).bit_length() * exponent > 100_000:
+        raise OverflowError
+    return base**exponent
+
+
 def _python(text):
     """What Python makes of the text: a value, an exception, or ``SyntaxError``."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)
         try:
-            code = compile(f"({text}\n)", "text", "eval")
+            tree = ast.parse(f"({text}\n)", "text", "eval")
+            code = compile(ast.fix_missing_locations(_Powers().visit(tree)), "text", "eval")
         except SyntaxError:
             return SyntaxError
+    names = {"__builtins__": {}, "min": min, "max": max, "abs": abs, "power": _power}
     try:
-        return eval(code, {"__builtins__": {}, "min": min, "max": max, "abs": abs}, VALUES)
+        return eval(code, names, VALUES)
     except (ArithmeticError, TypeError, ValueError) as error:
         return error
 
@@ -88,6 +107,8 @@ def _python(text):
 @example("a - b - c / a / b % 7")
 @example("a == not b")
 @example("- not a")
+@example("1_000 ** 1_000 ** 1_000")
+@example("(7 ** 7 ** 7 ** 7) < 2")
 def test_a_rule_means_what_python_means(text):
     expected = _python(text)
     try:
