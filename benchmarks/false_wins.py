@@ -50,7 +50,7 @@ def measure(x):
 """
 
 KERNEL = """
-import ctypes, subprocess, time
+import ctypes, os, subprocess, time
 from pathlib import Path
 import numpy as np
 
@@ -60,10 +60,10 @@ void axpy(double *y, const double *x, int n, int times) {
         for (int i = 0; i < n; i++) y[i] = 0.5 * y[i] + x[i];
 }
 '''
-folder = Path(__file__).parent
-(folder / "axpy.c").write_text(SOURCE)
-subprocess.run(["gcc", "-O3", "-shared", "-fPIC", "-o", folder / "axpy.so", folder / "axpy.c"], check=True)
-axpy = ctypes.CDLL(str(folder / "axpy.so")).axpy
+own = Path(__file__).with_name(f"axpy{os.getpid()}")  # others build at the same time
+own.with_suffix(".c").write_text(SOURCE)
+subprocess.run(["gcc", "-O3", "-shared", "-fPIC", "-o", own, own.with_suffix(".c")], check=True)
+axpy = ctypes.CDLL(str(own)).axpy
 X, Y = np.ones(20_000), np.zeros(20_000)
 POINTERS = [array.ctypes.data_as(ctypes.c_void_p) for array in (Y, X)]
 
