@@ -26,8 +26,9 @@ RUNS, FEWEST = 12, 4
 """From six on the signed ranks tell at 95 %, the more the better; of fewer it is Student's t, and of four
 that is still worth knowing."""
 
-ROUNDS = Rounds(least=2, most=2, seconds=0.0, fewest=2)
-"""Of a run: what its readings have in common is what is looked for, and not to be read away."""
+ROUNDS = Rounds(least=3, most=3, seconds=5.0, fewest=3)
+"""Of a run: their median leaves out one that something came in between of. In that time what was disturbed is
+read again."""
 
 
 @dataclass(frozen=True)

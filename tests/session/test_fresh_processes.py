@@ -135,13 +135,13 @@ def test_there_are_as_many_runs_as_there_is_time_for() -> None:
     values = {DEFAULT: [2.0] * RUNS, "trial 1": [1.0] * RUNS}
     found, executor, asked = read(values)
     assert len(found.runs) == RUNS and executor.asked == list(range(1, RUNS + 1))
-    assert [run["trial 1"] for run in found.runs] == [(1.0, 1.0)] * RUNS
-    assert [r.context["process"] for r in asked[0].readings] == [n for n in range(1, RUNS + 1) for _ in "ab"]
-    assert len(read(values, each=0.3)[0].runs) == 5
-    assert not read(values, each=0.42)[0].runs
+    assert [run["trial 1"] for run in found.runs] == [(1.0, 1.0, 1.0)] * RUNS
+    assert [r.context["process"] for r in asked[0].readings] == [n for n in range(1, RUNS + 1) for _ in "abc"]
+    assert len(read(values, each=0.25)[0].runs) == 5
+    assert not read(values, each=0.32)[0].runs
     vendor = {**values, "vendor": [3.0] * RUNS}
-    assert read(vendor, each=0.27)[0].runs[0].keys() == {*values, "vendor"}
-    assert read(vendor, each=0.3)[0].runs[0].keys() == {*values}, "rather without it than not at all"
+    assert read(vendor, each=0.2)[0].runs[0].keys() == {*values, "vendor"}
+    assert read(vendor, each=0.25)[0].runs[0].keys() == {*values}, "rather without it than not at all"
 
 
 @pytest.mark.parametrize("runs", [2, FEWEST + 1])

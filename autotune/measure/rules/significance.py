@@ -24,7 +24,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from statistics import NormalDist
+from statistics import NormalDist, median
 
 import numpy as np
 
@@ -127,16 +127,16 @@ def over_runs(
 ) -> Ratio | Gain:
     """How much better ``other`` is than ``reference``, both read in the same rounds of some runs.
 
-    What all rounds of a run have in common differs from run to run: each run counts once, by the mean of its
-    rounds. A ratio, or where a reading is not above 0 a difference. Raises ``ValueError`` for fewer than two
-    runs.
+    What all rounds of a run have in common differs from run to run: each run counts once, by the median of
+    its rounds. A ratio, or where a reading is not above 0 a difference. Raises ``ValueError`` for fewer than
+    two runs.
     """
     runs = list(zip(reference, other, strict=True))
     found = [_gains(a, b, goal) for a, b in runs]
     is_ratio = all(ratio for _, ratio in found)
     gains = [own for own, _ in found] if is_ratio else [_differences(a, b, goal)[0] for a, b in runs]
-    means = [sum(own) / len(own) for own in gains if own]
-    shift, rounds = paired_shift(means, confidence), sum(map(len, gains))
+    middles = [median(own) for own in gains if own]
+    shift, rounds = paired_shift(middles, confidence), sum(map(len, gains))
     return _as_ratio(shift, rounds) if is_ratio else Gain(*shift, rounds)
 
 
