@@ -61,7 +61,7 @@ def test_a_knob_without_any_effect_does_not_win_by_the_luck_of_a_process(tmp_pat
 def test_a_gain_is_that_of_runs_in_fresh_processes(tmp_path: Path) -> None:
     result = search(tmp_path, "half")
     assert result.best is not None and result.best["x"] != 1 and result.speedup is not None
-    assert result.speedup.low < 2.0 < result.speedup.high and result.processes == RUNS
+    assert 1.6 < result.speedup.estimate < 2.5 and result.processes == RUNS  # 2, by five deviations
     assert result.speedup.high / result.speedup.low > 1.02, (
         "one process of each would be told to a thousandth"
     )
