@@ -135,8 +135,12 @@ class LineProgress(Progress):
         return f"{say_seconds(round(min(ends)))} left" if min(ends) > 0 else "finishing"
 
     def defending(self, entrants: tuple[str, ...], seconds: float) -> None:
-        known = f"about {say_seconds(seconds)}, or what the fewest rounds and fresh processes take"
+        known = f"about {say_seconds(seconds)}, or what the fewest rounds take"
         self.write(f"measuring again, interleaved: {', '.join(entrants)} ({known})")
+
+    def confirming(self, entrants: tuple[str, ...], runs: int, seconds: float) -> None:
+        known = f"{say_count(runs, 'run')}, about {say_seconds(seconds)}"
+        self.write(f"and in fresh processes: {', '.join(entrants)} ({known})")
 
     def defended(self, rounds: int) -> None:
         self.write(f"{say_count(rounds, 'round')} measured")
@@ -174,6 +178,10 @@ def terminal_progress() -> Iterator[Progress]:
         def defending(self, entrants: tuple[str, ...], seconds: float) -> None:
             live.update(Elapsed(seconds), refresh=True)
             super().defending(entrants, seconds)
+
+        def confirming(self, entrants: tuple[str, ...], runs: int, seconds: float) -> None:
+            live.update(Elapsed(seconds), refresh=True)
+            super().confirming(entrants, runs, seconds)
 
         def defended(self, rounds: int) -> None:
             live.update(Text(""), refresh=True)

@@ -9,7 +9,7 @@ and 'no better than the default' is an answer.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -17,7 +17,7 @@ from autotune.measure.outcome import Outcome
 from autotune.session.contender import DEFAULT, Contender
 from autotune.session.disturbed import usual_wait
 from autotune.session.execution.executor import Executor
-from autotune.session.fresh_processes import read_in_fresh_processes
+from autotune.session.fresh_processes import FreshRuns, Plan, read_in_fresh_processes
 from autotune.session.interleaved import failed, outcome_of, read_again
 from autotune.session.kept_readings import KeptReadings, Place, take_up
 from autotune.session.ledger import Ledger
@@ -101,9 +101,11 @@ def remeasure(
         rounds, outcomes = read_again(spec, executor, contenders, limits, after_reading=kept.keep)
         verdict = judge(spec, [_standing(spec, c, outcomes[c.label]) for c in contenders])
         if executor.long_lived and _is_a_win(verdict):
-            verdict = _confirmed(
-                spec, executor, verdict, contenders, rounds, limits.seconds, seconds, kept.keep
-            )
+            plan = Plan.of(_to_confirm(verdict, contenders), seconds, limits.seconds)
+            if plan.runs:
+                progress.confirming(plan.labels, plan.runs, plan.seconds)
+            fresh = read_in_fresh_processes(spec, executor, plan, rounds, kept.keep)
+            verdict = _confirmed(spec, verdict, contenders, fresh)
     except BaseException:  # an interrupt too: what was read until then was measured
         kept.finish({c.label: _cut_short(c) for c in contenders})
         raise
@@ -125,21 +127,17 @@ def _is_a_win(verdict: Mapping[str, Any]) -> bool:
     return gain is not None and not verdict["is_default"]
 
 
-def _confirmed(
-    spec: StudySpec,
-    executor: Executor,
-    verdict: Mapping[str, Any],
-    contenders: Sequence[Contender],
-    rounds: int,
-    allowed: float,
-    seconds: ReadingSeconds,
-    keep: Callable[[], None],
-) -> dict[str, Any]:
-    """The ``verdict`` with the gain of runs of fresh processes, where there is time for them."""
+def _to_confirm(verdict: Mapping[str, Any], contenders: Sequence[Contender]) -> list[Contender]:
+    """The default, the winner, and the baseline that comes off best, if there is one."""
     strongest = min(verdict["baselines"], key=lambda b: b["estimate"], default={"against": ""})
     labels = (DEFAULT, verdict["label"], strongest["against"])
-    asked = [contender for label in labels for contender in contenders if contender.label == label]
-    fresh = read_in_fresh_processes(spec, executor, asked, rounds, seconds, allowed, keep)
+    return [contender for label in labels for contender in contenders if contender.label == label]
+
+
+def _confirmed(
+    spec: StudySpec, verdict: Mapping[str, Any], contenders: Sequence[Contender], fresh: FreshRuns
+) -> dict[str, Any]:
+    """The ``verdict`` with the gain of runs of fresh processes, where there were enough of them."""
     standings = [_standing(spec, c, outcome_of(spec, c)) for c in contenders]
     if fresh.failed == verdict["label"]:
         return default_stays({**verdict, "baselines": []}, standings, f"{fresh.failed} {fresh.how}")

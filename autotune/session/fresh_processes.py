@@ -46,26 +46,43 @@ class FreshRuns:
         return len(self.runs) >= FEWEST
 
 
-def read_in_fresh_processes(
-    spec: StudySpec,
-    executor: Executor,
-    contenders: Sequence[Contender],
-    before: int,
-    seconds: ReadingSeconds,
-    allowed: float,
-    after_run: Callable[[], None],
-) -> FreshRuns:
-    """Read ``contenders`` in runs, as many as fit into ``allowed`` seconds; none where too few would.
+@dataclass(frozen=True)
+class Plan:
+    """Who is read in how many runs, and about how long that takes."""
 
-    Those after the first two are left out rather than that, and a baseline that fails is. ``before``: the
-    rounds that they were read in already. Their readings are added to those that they have.
+    contenders: tuple[Contender, ...]
+    runs: int
+    """0 where too few would fit into the time."""
+    seconds: float
+    allowed: float
+    """Seconds after which no run begins, once there are enough."""
+
+    @classmethod
+    def of(cls, contenders: Sequence[Contender], seconds: ReadingSeconds, allowed: float) -> Plan:
+        """As many runs of ``contenders`` as fit; those after the first two are left out rather than none."""
+        asked = list(contenders)
+        while (runs := _affordable(asked, seconds, allowed)) < FEWEST and len(asked) > 2:
+            asked.pop()
+        runs = runs if runs >= FEWEST else 0
+        return cls(tuple(asked), runs, runs * _run_seconds(asked, seconds), allowed)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Of its contenders."""
+        return tuple(contender.label for contender in self.contenders)
+
+
+def read_in_fresh_processes(
+    spec: StudySpec, executor: Executor, plan: Plan, before: int, after_run: Callable[[], None]
+) -> FreshRuns:
+    """Read the contenders of ``plan`` in its runs; a baseline that fails is left out from then on.
+
+    ``before``: the rounds that they were read in already. Their readings are added to those that they have.
     """
-    asked = list(contenders)
-    while (most := _affordable(asked, seconds, allowed)) < FEWEST and len(asked) > 2:
-        asked.pop()
+    asked: Sequence[Contender] = plan.contenders
     runs: list[Mapping[str, tuple[float, ...]]] = []
     began = monotonic()
-    while len(runs) < most and most >= FEWEST:
+    while len(runs) < plan.runs:
         run = len(runs) + 1
         fresh = [Contender(contender.label, contender.what) for contender in asked]
         rounds, outcomes = read_again(spec, executor, fresh, ROUNDS, before, run=run)
@@ -81,12 +98,17 @@ def read_in_fresh_processes(
         asked = [c for c, again in zip(asked, fresh, strict=True) if again.failure is None]
         goal = spec.goals[0].name
         runs.append({again.label: tuple(again.values(goal)) for again in fresh if again.failure is None})
-        if len(runs) >= FEWEST and monotonic() - began > allowed:
+        if len(runs) >= FEWEST and monotonic() - began > plan.allowed:
             break
     return FreshRuns(runs)
 
 
 def _affordable(contenders: Sequence[Contender], seconds: ReadingSeconds, allowed: float) -> int:
-    """How many runs of them fit. Each process reads once more, to warm its caches."""
-    each = sum(c.entering + (1 + ROUNDS.most) * seconds(c.configuration) for c in contenders)
+    """How many runs of them fit."""
+    each = _run_seconds(contenders, seconds)
     return min(RUNS, int(allowed / each)) if each > 0 else RUNS
+
+
+def _run_seconds(contenders: Sequence[Contender], seconds: ReadingSeconds) -> float:
+    """About how long one run takes. Each process reads once more, to warm its caches."""
+    return sum(c.entering + (1 + ROUNDS.most) * seconds(c.configuration) for c in contenders)

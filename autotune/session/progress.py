@@ -55,9 +55,11 @@ class Progress:
     def defending(self, entrants: tuple[str, ...], seconds: float) -> None:
         """The loop is over; the finalists are measured again, which takes about ``seconds``.
 
-        That is no limit: the fewest rounds are read however long one takes, and a win is read again in fresh
-        processes.
+        That is no limit: the fewest rounds are read however long one takes.
         """
+
+    def confirming(self, entrants: tuple[str, ...], runs: int, seconds: float) -> None:
+        """One has won: he and the default are read in so many runs of fresh processes, about ``seconds``."""
 
     def defended(self, rounds: int) -> None:
         """The re-measurement is over."""

@@ -52,6 +52,14 @@ def test_while_finalists_are_measured_again_the_line_says_how_long(tmp_path: Pat
     assert "in flight" not in defending and " left" not in defending
 
 
+def test_a_winner_in_fresh_processes_is_announced(tmp_path: Path) -> None:
+    (tmp_path / "objective.py").write_text("def measure(tile): return 1.0 + tile\n")
+    (tmp_path / "space.yaml").write_text(SPACE)
+    said = on_a_terminal(tmp_path, "search", "space.yaml", "--store", "quick.db")
+    _, _, confirming = said.partition("and in fresh processes: the default, trial ")
+    assert " runs, about " in confirming and " s of about" in confirming
+
+
 def test_what_a_program_says_does_not_act_on_the_terminal(tmp_path: Path) -> None:
     (tmp_path / "objective.py").write_text(
         "def measure(tile):\n    if tile == 1: raise ValueError('\\x1b[2Jgone')\n    return 1.0 + tile\n"

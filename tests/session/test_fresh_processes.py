@@ -15,7 +15,7 @@ from autotune.session.contender import DEFAULT, Contender
 from autotune.session.execution.executor import Entrant
 from autotune.session.execution.inline import InlineExecutor
 from autotune.session.finale import IN_ONE_PROCESS
-from autotune.session.fresh_processes import FEWEST, RUNS, FreshRuns, read_in_fresh_processes
+from autotune.session.fresh_processes import FEWEST, RUNS, FreshRuns, Plan, read_in_fresh_processes
 from autotune.session.rounds import ReadingSeconds
 from autotune.session.verdict import Standing, after_fresh_runs, judge
 from autotune.space.configuration import Configuration
@@ -127,7 +127,8 @@ def read(values: dict[str, Sequence[float]], each: float = 0.0) -> tuple[FreshRu
     """In ten seconds; ``each``: of a reading."""
     executor = Runs(values)
     asked = contenders("vendor" in values)
-    found = read_in_fresh_processes(SPEC, executor, asked, 12, ReadingSeconds(each), 10.0, lambda: None)
+    plan = Plan.of(asked, ReadingSeconds(each), 10.0)
+    found = read_in_fresh_processes(SPEC, executor, plan, 12, lambda: None)
     return found, executor, asked
 
 
@@ -142,6 +143,13 @@ def test_there_are_as_many_runs_as_there_is_time_for() -> None:
     vendor = {**values, "vendor": [3.0] * RUNS}
     assert read(vendor, each=0.2)[0].runs[0].keys() == {*values, "vendor"}
     assert read(vendor, each=0.25)[0].runs[0].keys() == {*values}, "rather without it than not at all"
+
+
+def test_a_plan_says_who_and_how_long() -> None:
+    plan = Plan.of(contenders(baseline=True), ReadingSeconds(0.25), 10.0)
+    assert plan.labels == (DEFAULT, "trial 1") and plan.runs == 5
+    assert plan.seconds == 5 * 2 * 4 * 0.25, "of two processes with three rounds and one that warms up"
+    assert Plan.of(contenders(), ReadingSeconds(0.32), 10.0).seconds == 0.0
 
 
 @pytest.mark.parametrize("runs", [2, FEWEST + 1])

@@ -62,5 +62,8 @@ class SharedProgress(Progress):
         self._progress.note(f"{self._label}: {self._again}")
         self._progress.defending(entrants, seconds)
 
+    def confirming(self, entrants: tuple[str, ...], runs: int, seconds: float) -> None:
+        self._progress.confirming(entrants, runs, seconds)
+
     def defended(self, rounds: int) -> None:
         self._progress.defended(rounds)
