@@ -1,6 +1,6 @@
 """How often a knob without any effect wins, and how often one with a small effect is found.
 
-    python -m benchmarks.false_wins --seeds 20 --out benchmarks/results/false_wins.md
+    python -m benchmarks.false_wins --cases sets,numpy,c --seeds 20 --out benchmarks/results/false_wins.md
 
 Ordinary Python (sets and dictionaries, NumPy), a C kernel and a program that runs anew for each reading are
 searched over one knob of thirty values. As a *placebo* it does nothing: whatever wins over the default has
@@ -20,7 +20,7 @@ from pathlib import Path
 import autotune
 from autotune.store.store import Store
 from benchmarks.publishing import machine, publish, software
-from benchmarks.running import at_least_one, run_as_command
+from benchmarks.running import at_least_one, known_names, run_as_command
 
 SETS = """
 import time
@@ -87,6 +87,7 @@ class Case:
     """Something to be measured; ``MORE`` in its text is what it does besides with the default."""
 
     name: str
+    """In the table."""
     text: str
     program: bool = False
 
@@ -95,19 +96,20 @@ class Case:
         (folder / "work.py").write_text(self.text.replace("MORE", str(more)))
         program = "command: {run: [python3, work.py, '{x}'], metrics: wall}"
         objective = program if self.program else "objective: work.py:measure"
-        lines = ["autotune: 1", f"name: {self.name.split()[0]}", objective]
+        lines = ["autotune: 1", "name: work", objective]
         lines += ["metrics: {time: {goal: minimize, unit: s}}"]
         lines += ["knobs: {x: {range: [1, 30], default: 1}}", "budget: {trials: 16}"]
         (folder / "space.yaml").write_text("\n".join([*lines, ""]))
         return folder / "space.yaml"
 
 
-CASES = (
-    Case("sets and dictionaries", SETS),
-    Case("NumPy", ARRAYS),
-    Case("C kernel", KERNEL),
-    Case("program", PROGRAM, program=True),
-)
+CASES = {
+    "sets": Case("sets and dictionaries", SETS),
+    "numpy": Case("NumPy", ARRAYS),
+    "c": Case("C kernel", KERNEL),
+    "program": Case("program", PROGRAM, program=True),
+}
+"""By their names for ``--cases``. A search of the program takes ten times as long as the others."""
 EFFECTS = {"placebo": 0, "five per cent": 100}
 
 
@@ -134,10 +136,10 @@ def told(case: Case, more: int, seed: int) -> Told:
     return Told(win or "in_one_process" in verdict, win, low, result.processes)
 
 
-def rows(seeds: int) -> Iterator[str]:
+def rows(cases: Sequence[Case], seeds: int) -> Iterator[str]:
     yield "| what | knob | searches | wins in one process | in fresh processes | their largest lower end |"
     yield "|---|---|---|---|---|---|"
-    for case in CASES:
+    for case in cases:
         for effect, more in EFFECTS.items():
             found = [told(case, more, seed) for seed in range(seeds)]
             yield _row(case, effect, found)
@@ -152,19 +154,21 @@ def _row(case: Case, effect: str, found: Sequence[Told]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--cases", default=",".join(CASES))
     parser.add_argument("--seeds", type=at_least_one, default=20)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
+    cases = known_names(options.cases, "case", CASES)
     head = [
         "# False wins",
         "",
-        f"    python -m benchmarks.false_wins --seeds {options.seeds}",
+        f"    python -m benchmarks.false_wins --cases {','.join(cases)} --seeds {options.seeds}",
         "",
         f"{software('numpy')}; {machine()}.",
         "",
     ]
     made = []
-    for row in rows(options.seeds):
+    for row in rows([CASES[name] for name in cases], options.seeds):
         print(row, flush=True)
         made.append(row)
     publish("\n".join([*head, *made, ""]), options.out)

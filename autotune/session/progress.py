@@ -59,7 +59,7 @@ class Progress:
         """
 
     def confirming(self, entrants: tuple[str, ...], runs: int, seconds: float) -> None:
-        """One has won: he and the default are read in so many runs of fresh processes, about ``seconds``."""
+        """A finalist has won: ``entrants`` are read in ``runs`` of fresh processes, for about ``seconds``."""
 
     def defended(self, rounds: int) -> None:
         """The re-measurement is over."""
