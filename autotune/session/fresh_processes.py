@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from autotune.measure.clocks import monotonic
+from autotune.measure.rules.significance import Ratio, over_runs
 from autotune.session.contender import Contender
 from autotune.session.execution.executor import Executor
 from autotune.session.interleaved import read_again
@@ -23,8 +24,11 @@ from autotune.session.rounds import ReadingSeconds, Rounds
 from autotune.space.spec import StudySpec
 
 RUNS, FEWEST = 12, 4
-"""From six on the signed ranks tell at 95 %, the more the better; of fewer it is Student's t, and of four
-that is still worth knowing."""
+"""The more the better; of four it is still worth knowing."""
+
+EARLIEST = 6
+"""From so many on the signed ranks tell at 95 %, and runs may end because the gain is known. Were that asked
+of four, where Student's t tells, too many would end for a spread that is small by luck."""
 
 ROUNDS = Rounds(least=3, most=3, seconds=5.0, fewest=3)
 """Of a run: their median leaves out one that something came in between of. In that time what was disturbed is
@@ -98,9 +102,23 @@ def read_in_fresh_processes(
         asked = [c for c, again in zip(asked, fresh, strict=True) if again.failure is None]
         goal = spec.goals[0].name
         runs.append({again.label: tuple(again.values(goal)) for again in fresh if again.failure is None})
-        if len(runs) >= FEWEST and monotonic() - began > plan.allowed:
+        late = monotonic() - began > plan.allowed
+        if len(runs) >= FEWEST and (late or _known(spec, runs, *plan.labels[:2])):
             break
     return FreshRuns(runs)
+
+
+def _known(spec: StudySpec, runs: Sequence[Mapping[str, tuple[float, ...]]], one: str, other: str) -> bool:
+    """Whether the gain of one over the other has no noise, or is known as well as the space file asks for.
+
+    That speaks of the noise, and not of who is ahead: to look at it after each run favours nobody.
+    """
+    first, second = ([run[label] for run in runs] for label in (one, other))
+    if len(set(first)) == len(set(second)) == 1:
+        return True
+    found = over_runs(first, second, spec.measure.confidence) if len(runs) >= EARLIEST else None
+    half = spec.measure.precision / 2
+    return isinstance(found, Ratio) and (found.high - found.low) / 2 <= half * found.estimate
 
 
 def _affordable(contenders: Sequence[Contender], seconds: ReadingSeconds, allowed: float) -> int:

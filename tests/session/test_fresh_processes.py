@@ -15,7 +15,7 @@ from autotune.session.contender import DEFAULT, Contender
 from autotune.session.execution.executor import Entrant
 from autotune.session.execution.inline import InlineExecutor
 from autotune.session.finale import IN_ONE_PROCESS
-from autotune.session.fresh_processes import FEWEST, RUNS, FreshRuns, Plan, read_in_fresh_processes
+from autotune.session.fresh_processes import EARLIEST, FEWEST, RUNS, FreshRuns, Plan, read_in_fresh_processes
 from autotune.session.rounds import ReadingSeconds
 from autotune.session.verdict import Standing, after_fresh_runs, judge
 from autotune.space.configuration import Configuration
@@ -132,17 +132,27 @@ def read(values: dict[str, Sequence[float]], each: float = 0.0) -> tuple[FreshRu
     return found, executor, asked
 
 
+NOISY = [1.0 + 0.1 * (run % 3) for run in range(RUNS)]
+
+
 def test_there_are_as_many_runs_as_there_is_time_for() -> None:
-    values = {DEFAULT: [2.0] * RUNS, "trial 1": [1.0] * RUNS}
+    values = {DEFAULT: [2.0] * RUNS, "trial 1": NOISY}
     found, executor, asked = read(values)
     assert len(found.runs) == RUNS and executor.asked == list(range(1, RUNS + 1))
-    assert [run["trial 1"] for run in found.runs] == [(1.0, 1.0, 1.0)] * RUNS
+    assert [run["trial 1"] for run in found.runs] == [(value,) * 3 for value in NOISY]
     assert [r.context["process"] for r in asked[0].readings] == [n for n in range(1, RUNS + 1) for _ in "abc"]
     assert len(read(values, each=0.25)[0].runs) == 5
     assert not read(values, each=0.32)[0].runs
     vendor = {**values, "vendor": [3.0] * RUNS}
     assert read(vendor, each=0.2)[0].runs[0].keys() == {*values, "vendor"}
     assert read(vendor, each=0.25)[0].runs[0].keys() == {*values}, "rather without it than not at all"
+
+
+def test_runs_end_once_the_gain_is_known() -> None:
+    assert len(read({DEFAULT: [2.0] * RUNS, "trial 1": [1.0] * RUNS})[0].runs) == FEWEST, "without any noise"
+    assert len(read({DEFAULT: [2.0] * RUNS, "trial 1": [1.0, 1.001] * RUNS})[0].runs) == EARLIEST
+    together = {DEFAULT: [2.0 * value for value in NOISY], "trial 1": NOISY}
+    assert len(read(together)[0].runs) == EARLIEST, "the same in both is none of the gain's"
 
 
 def test_a_plan_says_who_and_how_long() -> None:
@@ -154,13 +164,13 @@ def test_a_plan_says_who_and_how_long() -> None:
 
 @pytest.mark.parametrize("runs", [2, FEWEST + 1])
 def test_one_that_fails_in_another_process_ends_it(runs: int) -> None:
-    found, _, _ = read({DEFAULT: [2.0] * RUNS, "trial 1": [1.0] * runs})
+    found, _, _ = read({DEFAULT: [2.0] * RUNS, "trial 1": NOISY[:runs]})
     assert found.failed == "trial 1" and found.how == "ended as crashed in another process: no more"
     assert [set(run) for run in found.runs] == [{DEFAULT, "trial 1"}] * runs
 
 
 def test_a_baseline_that_fails_there_is_left_out() -> None:
-    found, _, _ = read({DEFAULT: [2.0] * RUNS, "trial 1": [1.0] * RUNS, "vendor": [3.0]})
+    found, _, _ = read({DEFAULT: [2.0] * RUNS, "trial 1": NOISY, "vendor": [3.0]})
     assert len(found.runs) == RUNS and found.runs[-1].keys() == {DEFAULT, "trial 1"} and not found.failed
 
 
