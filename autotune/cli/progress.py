@@ -139,7 +139,7 @@ class LineProgress(Progress):
         self.write(f"measuring again, interleaved: {', '.join(entrants)} ({known})")
 
     def confirming(self, entrants: tuple[str, ...], runs: int, seconds: float) -> None:
-        known = f"{say_count(runs, 'run')}, about {say_seconds(seconds)}"
+        known = f"up to {say_count(runs, 'run')}, {say_seconds(seconds)}"
         self.write(f"and in fresh processes: {', '.join(entrants)} ({known})")
 
     def defended(self, rounds: int) -> None:

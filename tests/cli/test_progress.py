@@ -57,7 +57,7 @@ def test_a_winner_in_fresh_processes_is_announced(tmp_path: Path) -> None:
     (tmp_path / "space.yaml").write_text(SPACE)
     said = on_a_terminal(tmp_path, "search", "space.yaml", "--store", "quick.db")
     _, _, confirming = said.partition("and in fresh processes: the default, trial ")
-    assert " runs, about " in confirming and " s of about" in confirming
+    assert " runs, " in confirming and " s of about" in confirming
 
 
 def test_what_a_program_says_does_not_act_on_the_terminal(tmp_path: Path) -> None:
