@@ -59,7 +59,7 @@ class Progress:
         """
 
     def confirming(self, entrants: tuple[str, ...], runs: int, seconds: float) -> None:
-        """A finalist has won: ``entrants`` are read in ``runs`` of fresh processes, in ``seconds`` at most."""
+        """A finalist has won: ``entrants`` are read in ``runs`` of fresh processes, ``seconds`` at most."""
 
     def defended(self, rounds: int) -> None:
         """The re-measurement is over."""
