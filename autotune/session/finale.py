@@ -41,17 +41,18 @@ def defend(
     reason: str,
     guests: Mapping[str, Configuration] = MappingProxyType({}),
     *,
-    alone: bool = False,
+    of_several: bool = False,
 ) -> None:
     """Measure the finalists again and store the verdict with every reading.
 
-    A default that nobody challenges is measured only where it is to be ``alone`` as well: it would win over
-    nobody, but one of several workloads has its place in their table. ``guests`` are configurations that
-    others have chosen, by who has: they are read in the same rounds, and one of them may win.
+    ``guests`` are configurations that others have chosen, by who has: they are read in the same rounds, and
+    one of them may win. ``of_several``: of one of several workloads, whose winners are measured on all
+    afterwards. There a default that nobody challenges is measured too, since it has its place in their table;
+    and a win is not confirmed in fresh processes, since it will be then.
     """
     seconds = ReadingSeconds.of(spec, succeeded(spec, ledger))
     asked = _with_guests(_contenders(spec, executor, ledger), guests)
-    if not alone and all(contender.label == DEFAULT for contender in asked):
+    if not of_several and all(contender.label == DEFAULT for contender in asked):
         return
     rounds = Rounds.of(spec, ledger.spent.seconds)
     contenders = affordable(asked, rounds, seconds)
@@ -61,7 +62,8 @@ def defend(
             f" {sum(c.finalist for c in asked)}: {rounds.fewest} rounds of {_round(asked, seconds):.3g} s"
             f" do not fit into {rounds.seconds:.3g} s"
         )
-    remeasure(spec, executor, ledger, progress, contenders, seconds, {"reason": reason})
+    said = {"reason": reason}
+    remeasure(spec, executor, ledger, progress, contenders, seconds, said, confirms=not of_several)
 
 
 def affordable(contenders: Sequence[Contender], rounds: Rounds, seconds: ReadingSeconds) -> list[Contender]:
@@ -87,8 +89,13 @@ def remeasure(
     contenders: Sequence[Contender],
     seconds: ReadingSeconds,
     said: Mapping[str, object],
+    *,
+    confirms: bool = True,
 ) -> None:
-    """Read the contenders in rounds; store the readings, and the verdict with what is ``said`` beside it."""
+    """Read the contenders in rounds, and who wins in fresh processes where that ``confirms`` it.
+
+    Stores the readings, and the verdict with what is ``said`` beside it.
+    """
     study, knew = ledger.study, len(ledger.strategy.told)
     place = Place(study.record.id, ledger.session_id, study.segment.id)
     once = _round(contenders, seconds)
@@ -101,10 +108,12 @@ def remeasure(
         rounds, outcomes = read_again(spec, executor, contenders, limits, after_reading=kept.keep)
         verdict = judge(spec, [_standing(spec, c, outcomes[c.label]) for c in contenders])
         if executor.long_lived and _is_a_win(verdict):
-            plan = Plan.of(_to_confirm(verdict, contenders), seconds, limits.seconds)
-            if plan.runs:
-                progress.confirming(plan.labels, plan.runs, plan.seconds)
-            fresh = read_in_fresh_processes(spec, executor, plan, rounds, kept.keep)
+            fresh = FreshRuns()
+            if confirms:
+                plan = Plan.of(_to_confirm(verdict, contenders), seconds, limits.seconds)
+                if plan.runs:
+                    progress.confirming(plan.labels, plan.runs, plan.seconds)
+                fresh = read_in_fresh_processes(spec, executor, plan, rounds, kept.keep)
             verdict = _confirmed(spec, verdict, contenders, fresh)
     except BaseException:  # an interrupt too: what was read until then was measured
         kept.finish({c.label: _cut_short(c) for c in contenders})

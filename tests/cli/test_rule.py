@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from autotune.hook.rule import read_rule
+from autotune.session.finale import IN_ONE_PROCESS
+from autotune.session.fresh_processes import FEWEST
 from autotune.space.configuration import Configuration
 from autotune.store.store import Store
 from tests.cli.conftest import autotune
@@ -41,7 +43,7 @@ class Shapes(autotune.Objective):
     def measure(self, loaded, rng):
         workload = self.context.workload
         slow = 0.5 if loaded["pack"] != (workload["kind"] == "single") else 0.0
-        return {"time": workload["m"] * (1.0 / loaded["tile"] + slow + 1e-3 * rng.random())}
+        return {"time": workload["m"] * (1.0 / loaded["tile"] + slow)}
 """
 
 
@@ -73,6 +75,13 @@ def test_each_workload_has_its_best(result: Any) -> None:
     ]
     assert [one["held_out"] for one in result["workloads"]] == [False, False, False, True]
     assert sum(one["trials"] for one in result["workloads"]) == 26
+
+
+def test_a_win_is_confirmed_once_in_fresh_processes(shapes: Path) -> None:
+    with Store.open(shapes / "s.db", readonly=True) as store:
+        of_one, on_all = [verdict.document for verdict in store.verdicts(store.study("shapes#1").id)]
+    assert "processes" not in of_one and IN_ONE_PROCESS in of_one["remark"]
+    assert on_all["processes"] >= FEWEST and IN_ONE_PROCESS not in on_all["remark"]
 
 
 def test_the_summary_names_the_next_command(shapes: Path) -> None:

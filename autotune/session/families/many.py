@@ -210,7 +210,7 @@ class ManySession:
 
         def finale(spec: StudySpec, executor: Executor, ledger: Ledger, progress: Progress) -> None:
             if ledger.best is not None:
-                defend(spec, executor, ledger, progress, "the search of all workloads ended", alone=True)
+                defend(spec, executor, ledger, progress, "the search of all workloads ended", of_several=True)
 
         self._measure(member, finale, "the finalists")
 
