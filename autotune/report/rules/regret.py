@@ -92,6 +92,12 @@ class Regret:
     """Workloads for which the choice fails, or for which nothing is left to choose; in neither number."""
     workloads: int
 
+    def is_better_than(self, other: Regret) -> bool:
+        """Whether there are fewer failures, or as many and the mean is better by more than :data:`WORTH`."""
+        if self.failures != other.failures:
+            return self.failures < other.failures
+        return self.mean * (1 + WORTH) < other.mean
+
     def to_document(self) -> dict[str, float | int | None]:
         numbers = {"mean": self.mean, "worst": self.worst}
         ratios = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
@@ -145,6 +151,19 @@ def _summed(regrets: Sequence[float]) -> Regret:
     known = [regret for regret in regrets if not math.isnan(regret)]
     mean, worst = (math.exp(np.mean(known)), math.exp(max(known))) if known else (math.nan, math.nan)
     return Regret(float(mean), worst, len(regrets) - len(known), len(regrets))
+
+
+def doubts(regrets: Mapping[str, Mapping[str, Regret]]) -> tuple[str, ...]:
+    """Where one configuration for all was better for workloads that a rule was not learned from.
+
+    ``regrets``: by where it is judged, then by policy.
+    """
+    unseen = {"left out": "left out in turn", "held out": "that are held out"}
+    return tuple(
+        f"for the workloads {who} one configuration for all was better than the rule: --leaves 1 takes it"
+        for where, who in unseen.items()
+        if where in regrets and regrets[where]["one for all"].is_better_than(regrets[where]["rule"])
+    )
 
 
 def left_out(make: Callable[[Table], Policy], table: Table) -> Regret:

@@ -17,6 +17,7 @@ from autotune.report.rules.regret import (
     Regret,
     Table,
     default_policy,
+    doubts,
     learn,
     left_out,
     left_out_tree,
@@ -44,7 +45,8 @@ class Learned:
     regrets: Mapping[str, Mapping[str, Regret]]
     """By where it is judged (``learned from``, ``left out``, ``held out``), then by policy."""
     remarks: tuple[str, ...]
-    """What the reader should know: workloads that are missing, or for which nothing works."""
+    """What the reader should know: workloads that are missing, or for which nothing works, and whether the
+    rule is worth its leaves."""
     matrix: Matrix
 
 
@@ -75,6 +77,7 @@ def make_rule(store: Store, study: StudyRecord, most_leaves: int = MOST_LEAVES) 
     checked = _held_out(matrix, table.names)
     if checked.workloads:
         regrets["held out"] = {name: regret_of(policy, checked) for name, policy in whole.items()}
+    remarks += doubts(regrets) if node.parts else ()
     rule = _rule(store, matrix, table, node.tree(), regrets, remarks)
     return Learned(rule, regrets, remarks, matrix)
 

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from autotune.report.rules.regret import (
+    Regret,
     Table,
     default_policy,
+    doubts,
     learn,
     left_out,
     left_out_tree,
@@ -129,3 +131,15 @@ def test_many_workloads_are_left_out_in_groups_and_soon_done() -> None:
     node = learn(known)
     assert node.leaves == 2
     assert left_out_tree(known).mean < 1.05
+
+
+def test_it_is_said_where_one_for_all_was_better_than_the_rule() -> None:
+    good, bad, failing = Regret(1.1, 1.5, 0, 4), Regret(1.2, 1.3, 0, 4), Regret(1.0, 1.0, 1, 4)
+    seen = {"learned from": {"rule": bad, "one for all": good}}
+    assert doubts(seen) == ()
+    assert doubts({"left out": {"rule": good, "one for all": bad}}) == ()
+    assert doubts({"left out": {"rule": good, "one for all": Regret(1.095, 1.2, 0, 4)}}) == (), "a trifle"
+    (said,) = doubts({**seen, "left out": {"rule": bad, "one for all": good}})
+    assert "left out" in said and "--leaves 1" in said
+    (said,) = doubts({"held out": {"rule": failing, "one for all": good}})
+    assert "held out" in said, "who fails has no ratio"
