@@ -10,6 +10,7 @@ from autotune.errors import InputError
 from autotune.measure.outcome import Estimate
 from autotune.session.caveats import commonest_failure, fallen, nothing_found, unchecked
 from autotune.session.disturbed import say_busy
+from autotune.session.drift import say_drift
 from autotune.session.oversubscribed import say_oversubscribed
 from autotune.session.result import Comparison, Result, better
 from autotune.space.configuration import Configuration
@@ -183,6 +184,7 @@ def _defended(
                 (
                     verdict.get("remark", ""),
                     say_busy(verdict.get("waited", 0.0)),
+                    say_drift(verdict.get("drift", 1.0)),
                     unchecked(study, metrics),
                     _since(store, study, metric, record),
                 ),

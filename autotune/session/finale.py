@@ -16,6 +16,7 @@ from typing import Any
 from autotune.measure.outcome import Outcome
 from autotune.session.contender import DEFAULT, Contender
 from autotune.session.disturbed import usual_wait
+from autotune.session.drift import drift
 from autotune.session.execution.executor import Executor
 from autotune.session.fresh_processes import FreshRuns, Plan, read_in_fresh_processes
 from autotune.session.interleaved import failed, outcome_of, read_again
@@ -122,6 +123,7 @@ def remeasure(
     document = verdict | {
         "rounds": rounds,
         "waited": usual_wait(r for c in contenders for r in c.readings),
+        "drift": _drift(spec, ledger, contenders, outcomes),
         **said,
         "told": knew,
         "outcomes": {label: [str(o.status), o.message] for label, o in outcomes.items()},
@@ -153,6 +155,16 @@ def _confirmed(
     confirmed = after_fresh_runs(spec, verdict, fresh.runs, standings) if fresh.enough else dict(verdict)
     doubt = f"{fresh.failed} {fresh.how}" if fresh.failed else "" if fresh.enough else IN_ONE_PROCESS
     return confirmed | {"remark": "; ".join(filter(None, [str(confirmed["remark"]), doubt]))}
+
+
+def _drift(
+    spec: StudySpec, ledger: Ledger, contenders: Sequence[Contender], outcomes: Mapping[str, Outcome]
+) -> float:
+    """How far the values of the contenders have moved since they were trials, by one factor for all."""
+    goal = spec.goals[0].name
+    searched = {trial.hash: trial.metrics[goal].value for trial in succeeded(spec, ledger)}
+    found = [(c.configuration, outcomes[c.label].metrics.get(goal)) for c in contenders]
+    return drift(searched, {own.hash: now.value for own, now in found if own is not None and now is not None})
 
 
 def succeeded(spec: StudySpec, ledger: Ledger) -> list[TrialRecord]:

@@ -287,3 +287,14 @@ def test_slow_readings_without_much_noise_are_few(
         contender.entrant = Timed(seconds, noise, clock)
     limits = Rounds.of(spec, 40.0).among(2, 20.0)
     assert interleaved.read_in_rounds(spec, both, limits) == rounds
+
+
+def test_a_finale_that_is_slower_than_its_search_says_so(tmp_path: Path) -> None:
+    class Slowed(Late):
+        def measure(self, x: int) -> float:
+            return super().measure(x) * (3.0 if self.left > 0 else 1.0)
+
+    slowed = Slowed(9, lambda: None)
+    result = search(tmp_path, slowed)
+    assert result.defended and result.best == {"x": 4}
+    assert "3 times as large as in the search" in result.remark
