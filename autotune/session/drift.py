@@ -31,6 +31,6 @@ def say_drift(factor: float) -> str:
         return ""
     much = f"{factor:.2g} times as large" if factor > 1 else f"{1 / factor:.2g} times as small"
     return (
-        f"all values measured again are {much} as in the search, or more: something changed meanwhile (a load, a"
-        " clock, a cache), and without that others might have been finalists"
+        f"all values measured again are {much} as in the search, or more: something changed meanwhile"
+        " (a load, a clock, a cache), and without that others might have been finalists"
     )
