@@ -123,7 +123,7 @@ def remeasure(
     document = verdict | {
         "rounds": rounds,
         "waited": usual_wait(r for c in contenders for r in c.readings),
-        "drift": _drift(spec, ledger, contenders, outcomes),
+        "drift": _drift(ledger, contenders, outcomes),
         **said,
         "told": knew,
         "outcomes": {label: [str(o.status), o.message] for label, o in outcomes.items()},
@@ -157,14 +157,13 @@ def _confirmed(
     return confirmed | {"remark": "; ".join(filter(None, [str(confirmed["remark"]), doubt]))}
 
 
-def _drift(
-    spec: StudySpec, ledger: Ledger, contenders: Sequence[Contender], outcomes: Mapping[str, Outcome]
-) -> float:
-    """How far the values of the contenders have moved since they were trials, by one factor for all."""
-    goal = spec.goals[0].name
-    searched = {trial.hash: trial.metrics[goal].value for trial in succeeded(spec, ledger)}
-    found = [(c.configuration, outcomes[c.label].metrics.get(goal)) for c in contenders]
-    return drift(searched, {own.hash: now.value for own, now in found if own is not None and now is not None})
+def _drift(ledger: Ledger, contenders: Sequence[Contender], outcomes: Mapping[str, Outcome]) -> float:
+    """By which factor all contenders have moved since they were trials of the search."""
+    store, study, goal = ledger.store, ledger.study.record.id, ledger.metric.name
+    asked = {c.configuration.hash: outcomes[c.label] for c in contenders if c.configuration is not None}
+    trials = store.numbered(study, [*store.numbers_of(study, list(asked)).values()])
+    searched = {t.hash: t.metrics[goal].value for t in trials if t.status is Status.OK and goal in t.metrics}
+    return drift(searched, {own: o.metrics[goal].value for own, o in asked.items() if goal in o.metrics})
 
 
 def succeeded(spec: StudySpec, ledger: Ledger) -> list[TrialRecord]:
