@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     "form",
     type=click.Choice(["yaml", "json", "env", "flags", "set"]),
     default="yaml",
-    help="yaml; json (with metrics and speed-up); env (KNOB=value lines); flags (--knob=value);"
-    " set (--set knob=value, for a script with autotune.run).",
+    help="yaml; json (with metrics and speed-up); env (KNOB=value lines, in capitals); flags (--knob=value);"
+    " set (--set knob=value, for a script with run.add_arguments).",
 )
 @click.option("--front", is_flag=True, help="With several goals: every configuration that none other beats.")
 @study_argument()

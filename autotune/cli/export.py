@@ -89,6 +89,7 @@ def command(
         try:
             if form not in FOREIGN:
                 refuse_database(Path(where))
+                Path(where).parent.mkdir(parents=True, exist_ok=True)
             if form == "archive":
                 written = _archive(opened, record, Path(where), licence, store)
             elif form in FOREIGN:

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from autotune.session.prunable import Prunable
 
 
+NOTHING_LOOSE = "nothing can be deleted: something refers to all that the store has"
+
+
 @click.command("prune")
 @click.option("--study", metavar="NAME", help="A whole study: NAME, or NAME#ID.")
 @click.option("--replays", is_flag=True, help="The readings of replays and verifications.")
@@ -49,7 +52,8 @@ def command(
     if as_json:
         print_json({**what.to_document(), "deleted": done})
     else:
-        echo(say(what, done))
+        none = "the store has no replays or verifications" if replays else NOTHING_LOOSE
+        echo(none if what.nothing else say(what, done))
     if yes and refused:
         click.echo("autotune: nothing was deleted, for something leans on it; --force does it", err=True)
         return BAD_INPUT
@@ -61,8 +65,6 @@ def say(what: Prunable, done: bool) -> str:
     from autotune.cli.export import say_repeats
     from autotune.report.numbers import say_count
 
-    if what.nothing:
-        return "nothing can be deleted: something refers to all that the store has"
     lines = ["deleted:" if done else "would be deleted:"]
     trials = f"{say_count(what.trials, 'trial')}{say_repeats(what.repeats)}"
     lines += [f"  study {study.label} with {trials}, and all readings" for study in what.studies]

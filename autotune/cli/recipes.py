@@ -12,6 +12,7 @@ from autotune.cli.options import echo, json_option, print_json, store_option
 from autotune.errors import InputError, Location, Problem
 
 if TYPE_CHECKING:
+    from autotune.hook.recipe_places import Places
     from autotune.hook.recipes import Known, Recipe
     from autotune.hook.this_device import Here
 
@@ -49,11 +50,13 @@ def command() -> None:
 def listed(file: Path | None, study: str | None, store: str | None, as_json: bool) -> int:
     """List the recipes that `autotune.recipe` finds: of files, then of the store."""
     from autotune.hook.recipe_document import to_document
+    from autotune.hook.recipe_places import Places
     from autotune.hook.staleness import changes
     from autotune.hook.this_device import this_device
 
     here = this_device()
-    recipes = _known(file, study, store).recipes
+    places = Places.of(file, store)
+    recipes = _known(places, study).recipes
     stale = ["; ".join(changes(recipe, here)) for recipe in recipes]
     if as_json:
         documents = [
@@ -65,18 +68,17 @@ def listed(file: Path | None, study: str | None, store: str | None, as_json: boo
         echo("\n".join(_lines(recipes, stale, here)))
     if not recipes:
         what = f"of {study} " if study else ""
-        click.echo(f"autotune: there is no recipe {what}yet; autotune search makes one", err=True)
+        said = f"there is no recipe {what}yet; autotune search makes one\n  looked in {places}"
+        click.echo(f"autotune: {said}", err=True)
         return NOTHING_SUCCEEDED
     return DONE
 
 
-def _known(file: Path | None, name: str | None, store: str | None) -> Known:
+def _known(places: Places, name: str | None) -> Known:
     """What the files know, then what the store knows; of one name, or all."""
     from autotune.hook.recipe_file import place_in_file
-    from autotune.hook.recipe_places import Places
     from autotune.hook.recipes import Known, best_defended
 
-    places = Places.of(file, store)
     known = places.filed()
     if places.has_store:
         from autotune.hook.stored_recipes import known_in

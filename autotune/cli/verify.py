@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -54,6 +55,13 @@ def command(
         raise InputError(Problem(message, expected="one of them at a time"))
     if digest is not None and not archive:
         raise InputError(Problem("--digest is of an archive", expected="FILE.zip beside it"))
+    if digest is not None and not re.fullmatch("[0-9a-fA-F]{64}", digest.strip()):
+        raise InputError(
+            Problem(
+                f"--digest is {digest!r}, which no archive can have",
+                expected="64 hexadecimal digits, as autotune export and autotune verify print them",
+            )
+        )
     if what is not None and archive:
         return _archive(Path(what), digest, store, as_json)
     study = study if what is None else what

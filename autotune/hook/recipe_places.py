@@ -75,9 +75,8 @@ class Places:
 
     def __str__(self) -> str:
         there = [str(file) for file in self.files if may_be_there(file)]
-        store = self.store_file
-        what = "the store" if self.has_store else "no store"
-        return ", ".join([*there, f"{what} at {store}" if store else "the store"])
+        store = f"the store at {file}" if (file := self.store_file) else "the store"
+        return ", ".join([*there, store if self.has_store else f"{store}, which is not there"])
 
 
 def _program() -> str:

@@ -63,11 +63,18 @@ def _why_nothing_works(result: Result) -> list[str]:
 
 
 def _matrix(matrix: Matrix, labels: list[str], width: int) -> Iterator[str]:
-    """Each winner on each workload, as a ratio to the best there; ``-`` where there is no number."""
+    """Each winner on each workload, as a ratio to the best there; ``-`` where there is no number.
+
+    How many times worse it is: 1 is as good as the best, whichever way is better.
+    """
     if not matrix.configurations:
         return
+    name = matrix.metric.name
     heads = [_head(matrix, column) for column in range(len(matrix.configurations))]
-    yield f"{matrix.metric.name} of each winner on each workload, over the best there:"
+    if matrix.metric.goal == "minimize":
+        yield f"{name} of each winner on each workload, over the best there:"
+    else:
+        yield f"the best {name} on each workload, over that of each winner:"
     yield f"  {'':{width}}" + "".join(f"{head:>12}" for head in heads)
     for label, cells in zip(labels, matrix.cells, strict=True):
         yield f"  {label:{width}}" + "".join(f"{text:>12}" for text in _ratios(matrix, cells))

@@ -106,8 +106,17 @@ class Result:
     def undefended(self) -> str:
         """What to say of an answer that no finale stands behind; of a defended one it says nothing."""
         if self.only_default:
-            return f"nothing else {'succeeded' if sum(self.statuses.values()) > 1 else 'was tried'}"
+            return self._others
         return "measured again without success" if self.nobody_stood else "not measured again"
+
+    @property
+    def _others(self) -> str:
+        """What became of all trials but the default's. Who was pruned did not fail, and did not succeed."""
+        if sum(self.statuses.values()) == 1:
+            return "nothing else was tried"
+        if not self.statuses.get(Status.PRUNED):
+            return "nothing else succeeded"
+        return f"all others {'failed or ' if self.failures else ''}were pruned"
 
     @property
     def failures(self) -> dict[str, int]:

@@ -71,10 +71,12 @@ def test_what_is_asked_wrongly_is_refused(store: Path, tmp_path: Path) -> None:
         error = call(verb, tmp_path / "no.zip", "--store", store).exception
         assert isinstance(error, InputError) and "cannot be read as a ZIP file" in str(error)
     assert isinstance(call(verify, "small", "--digest", "00", "--store", store).exception, InputError)
+    error = call(verify, tmp_path / "no.zip", "--digest", "2e24", "--store", store).exception
+    assert isinstance(error, InputError) and "expected: 64 hexadecimal digits" in str(error)
     assert isinstance(call(verify, "small", "--study", "small", "--store", store).exception, InputError)
     call(export, "--to", tmp_path / "a.zip", "--store", store)
     assert isinstance(call(import_, tmp_path / "a.zip", "-o", "x.yaml").exception, InputError)
-    away = call(export, "--to", tmp_path / "none" / "a.zip", "--store", store).exception
+    away = call(export, "--to", tmp_path / "no.zip" / "a.zip", "--store", store).exception
     assert isinstance(away, InputError) and "cannot write" in str(away)
 
 

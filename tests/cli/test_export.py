@@ -91,6 +91,16 @@ def test_what_optuna_cannot_write_to_is_said(tmp_path: Path, name: str, content:
     assert isinstance(done.exception, InputError) and "Optuna cannot write to" in str(done.exception)
 
 
+@pytest.mark.parametrize("form", ["csv", "json", "t4", "archive"])
+def test_a_folder_that_is_missing_is_made(tmp_path: Path, form: str) -> None:
+    """As for a report, a rule, a file of recipes and a store."""
+    make_mixed(tmp_path / "mixed.db").close()
+    file = tmp_path / "to hand on" / "größe" / "mixed.out"
+    arguments = ["--format", form, "--to", str(file), "--store", str(tmp_path / "mixed.db")]
+    done = CliRunner().invoke(command, arguments)
+    assert done.exception is None and file.is_file()
+
+
 def test_nowhere_is_no_place(tmp_path: Path) -> None:
     make_mixed(tmp_path / "mixed.db").close()
     done = CliRunner().invoke(command, ["--format", "csv", "--to", "", "--store", str(tmp_path / "mixed.db")])

@@ -51,7 +51,9 @@ def test_where_there_is_none_it_is_said(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("AUTOTUNE_STORE", str(tmp_path / "none.db"))
     monkeypatch.delenv("AUTOTUNE_RECIPES", raising=False)
-    assert call(recipes).return_value == 3
+    nothing = call(recipes)
+    assert nothing.return_value == 3
+    assert f"looked in the store at {tmp_path / 'none.db'}, which is not there" in nothing.stderr
     assert isinstance(call(recipes, "export", "--to", "r.json").exception, InputError)
     Store.open("none.db").close()
     assert call(recipes, "export", "--to", "r.json").return_value == 3

@@ -15,7 +15,7 @@ from autotune.session.families.cross import columns_of, own_winner
 from autotune.session.identity import are_kin
 from autotune.space.configuration import Configuration, FrozenMap
 from autotune.space.from_document import space_from_document
-from autotune.space.spec import MetricSpec
+from autotune.space.spec import MetricSpec, say_workload
 from autotune.status import Status
 from autotune.store.records import StudyRecord, TrialRecord, VerdictRecord
 from autotune.store.store import Store
@@ -67,8 +67,20 @@ class Matrix:
         values = np.array([[cell.value for cell in row] for row in self.cells], dtype=np.float64)
         values = values.reshape(len(self.cells), len(self.configurations))
         if (values <= 0).any():
-            raise InputError(Problem(f"{self.metric.name} is not above 0", expected="a metric of ratios"))
+            row, column = map(int, np.argwhere(values <= 0)[0])
+            raise InputError(self._no_ratio(row, column))
         return np.log(values) * (1.0 if self.metric.goal == "minimize" else -1.0)
+
+    def _no_ratio(self, row: int, column: int) -> Problem:
+        name, value = self.metric.name, self.cells[row][column].value
+        configuration = say_workload(self.configurations[column])
+        workload = say_workload(self.workloads[row])
+        where = f"{self.studies[row].label} ({workload})" if workload else self.studies[row].label
+        return Problem(
+            f"{name} is {value:.4g} in {where} with {configuration}",
+            expected="values above 0, since configurations are compared by ratios",
+            hint=f"measure something in the place of {name} that is never 0 or less",
+        )
 
 
 def family_of(store: Store, study: StudyRecord) -> tuple[StudyRecord, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from autotune.errors import InputError, Location, Problem, nearest
+from autotune.ready import ready_spaces
 
 MAX_BYTES = 1 << 20
 """The largest file that is read: far beyond any that a person writes, small enough to be read in seconds."""
@@ -63,7 +64,9 @@ def _candidate(folder: Path) -> str:
 
 
 def _similar(path: Path) -> str:
-    """The nearest name beside a file that does not exist, as a hint."""
+    """What may be meant by a file that does not exist: a ready space, or the nearest name beside it."""
+    if (ready := ready_spaces().get(str(path))) is not None:
+        return f"the ready space of this name is {str(ready)!r}"
     if not path.parent.is_dir():
         return f"there is no folder {str(path.parent)!r} either"
     return nearest(path.name, [file.name for file in path.parent.glob("*.y*ml")])

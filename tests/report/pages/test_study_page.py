@@ -136,6 +136,18 @@ def only_default(folder: Path) -> Written:
     return written
 
 
+def others_pruned(folder: Path) -> Written:
+    written = one_trial(folder)
+    written.trial({"tile": 2}, 9.0, Status.PRUNED, message="worse than the best so far beyond doubt")
+    return written
+
+
+def others_pruned_or_failed(folder: Path) -> Written:
+    written = others_pruned(folder)
+    written.trial({"tile": 4}, status=Status.CRASHED, message="no room")
+    return written
+
+
 def stopped_early(folder: Path) -> Written:
     early = {"early_stopping": {"policy": "asha", "max": 9}}
     document = {"space": {"knobs": dict(KNOBS)}, "source": "/somewhere/space.yaml", "search": early}
@@ -179,6 +191,8 @@ def zeros(folder: Path) -> Written:
         (only_failures, "Nothing succeeded"),
         (one_trial, "no better than the default The default stays nothing else was tried"),
         (only_default, "no better than the default The default stays nothing else succeeded"),
+        (others_pruned, "no better than the default The default stays all others were pruned"),
+        (others_pruned_or_failed, "The default stays all others failed or were pruned"),
         (no_default, "the default is not feasible"),
         (no_better, "The default stays"),
         (two_goals, "beaten by no other in time and rate"),

@@ -24,6 +24,12 @@ class TestFiles:
         assert "there is no such file\n  did you mean 'space.yaml'?" in self.said(tmp_path / "spaec.yaml")
         assert "there is no folder" in self.said(tmp_path / "nowhere" / "space.yaml")
 
+    def test_a_ready_space_is_told_by_its_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """From Python a space is a file; the shell takes the name as well."""
+        monkeypatch.chdir(tmp_path)
+        file = re.search(r"the ready space of this name is '(.*)'", self.said(Path("gemm-c")))
+        assert file is not None and Path(file[1]).name == "gemm-c.yaml" and Path(file[1]).is_file()
+
     def test_folder(self, tmp_path: Path) -> None:
         (tmp_path / "space.yaml").write_text("")
         said = self.said(tmp_path)
