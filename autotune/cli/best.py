@@ -51,13 +51,15 @@ def command(form: str, front: bool, study: str | None, store: str | None, as_jso
 def say(result: Result, form: str, front: bool) -> str:
     """The best configuration, or each of the front; in YAML with what is known of it as a comment."""
     from autotune.report.summary import headline, say_goals
+    from autotune.space.spec import say_workload
 
     write, between = FORMS[form]
     if front:
         chosen = [(t.configuration, f"trial {t.number}: {say_goals(result, t)}") for t in result.front]
     else:
         assert result.best is not None
-        chosen = [(result.best, headline(result))]
+        workload = say_workload(result.study.workload)
+        chosen = [(result.best, headline(result) + (f" for {workload}" if workload else ""))]
     heads = [f"# {said}\n" if form == "yaml" else "" for _, said in chosen]
     return between.join(f"{head}{write(one)}" for head, (one, _) in zip(heads, chosen, strict=True))
 

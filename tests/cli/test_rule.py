@@ -84,6 +84,11 @@ def test_a_win_is_confirmed_once_in_fresh_processes(shapes: Path) -> None:
     assert on_all["processes"] >= FEWEST and IN_ONE_PROCESS not in on_all["remark"]
 
 
+def test_the_best_says_for_which_workload(shapes: Path) -> None:
+    done = autotune(shapes, "best", "shapes#2", "--store", "s.db")
+    assert done.stdout.startswith("# winner of shapes for m 64, kind half\n")
+
+
 def test_the_summary_names_the_next_command(shapes: Path) -> None:
     done = autotune(shapes, "search", "space.yaml", "--store", "s.db")
     assert done.returncode == 0

@@ -29,7 +29,7 @@ def read_recording(path: str | Path) -> Recording:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise InputError(Problem(f"cannot read the recording {path}: {error.strerror or error}")) from error
+        raise InputError(Problem(f"cannot read {path}: {error.strerror or error}")) from error
     salvaged = salvage(data, frozenset({"cache", "results"}))
     document = salvaged.document
     if isinstance(document.get("cache"), dict):
