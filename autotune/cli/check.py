@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 ENOUGH = 100
 """Configurations that are drawn to see whether a search would find any."""
+LONG = 2_000
+"""Constraints times knobs from which counting may take minutes."""
 
 
 @click.command("check")
@@ -37,6 +39,8 @@ def command(space: str, device: str | None, store: str | None, as_json: bool) ->
     from autotune.session.opening import try_strategy
 
     family = load_family(find_space(space), device=device)
+    if not as_json:
+        _warn_of_long(family)
     missing = None
     if device is None:  # what is here says nothing of another machine
         try_strategy(family.specs[0])
@@ -54,6 +58,17 @@ def command(space: str, device: str | None, store: str | None, as_json: bool) ->
     if missing:  # the space can be counted all the same, before its objective is written
         raise missing
     return 0 if feasible else 3
+
+
+def _warn_of_long(family: Family) -> None:
+    """Say on stderr that counting goes on, where nothing else would be said for minutes."""
+    from autotune.report.numbers import say_count
+
+    space = max((spec.space for spec in family.specs), key=lambda one: len(one.knobs) * len(one.constraints))
+    knobs, constraints = len(space.knobs), len(space.constraints)
+    if knobs * constraints >= LONG:
+        sizes = f"{say_count(knobs, 'knob')} under {say_count(constraints, 'constraint')}"
+        click.echo(f"counting {sizes}: that may take minutes, and Ctrl-C ends it", err=True)
 
 
 def _is_feasible(document: dict[str, Any]) -> bool:

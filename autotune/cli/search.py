@@ -101,7 +101,11 @@ def exit_code(result: Result, stopped: bool) -> int:
 
 @contextmanager
 def interruptible(session: Session | ManySession) -> Iterator[None]:
-    """The first Ctrl-C (or SIGTERM) asks the session to end; the next one ends it at once."""
+    """The first Ctrl-C (or SIGTERM) asks the session to end; the next one ends it at once.
+
+    A strategy that is choosing is not waited for: in a tight space that takes half a minute.
+    """
+    from autotune.session.session import AskInterrupted
 
     def handle(number: int, frame: FrameType | None) -> None:
         again = session.stopped
@@ -110,6 +114,8 @@ def interruptible(session: Session | ManySession) -> Iterator[None]:
             raise KeyboardInterrupt
         with suppress(OSError, RuntimeError):  # RuntimeError: it came while stderr was being written to
             click.echo("\ninterrupted: this ends the search cleanly; once more to end it at once", err=True)
+        if session.asking:
+            raise AskInterrupted
 
     earlier = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -63,6 +63,8 @@ class Ledger:
         self.earlier = 0
         self.full = False
         """Whether other sessions took the last of the budget before this one could."""
+        self.asking = False
+        """Whether the strategy is choosing."""
         self._environment = environment
         self._incumbent = Incumbent(spec)
         self._finished = 0
@@ -158,7 +160,11 @@ class Ledger:
             rooms.append(Room(limit - len(self._counted), (counted,)))
         ask = NewAsk(self.strategy.asks, wanted, self._trials_known, self._results_known)
         knew = len(self.strategy.told)
-        proposals = self.strategy.ask(wanted)
+        self.asking = True
+        try:
+            proposals = self.strategy.ask(wanted)
+        finally:
+            self.asking = False
         if not proposals:
             return None
         new = [

@@ -34,6 +34,10 @@ POLL_SECONDS = 0.25
 """How long the loop waits for a worker before it looks at the budget and renews the leases."""
 
 
+class AskInterrupted(KeyboardInterrupt):
+    """Raised in a strategy that is choosing what to try: nothing of that is written yet."""
+
+
 @dataclass
 class Session:
     """One run of the loop over a study. Call :meth:`run` once.
@@ -56,6 +60,7 @@ class Session:
     _stopped: str = ""
     _giving_up: bool = False
     """What is in flight is not waited for: the next session will try it again."""
+    _ledger: Ledger | None = None
     _stopping: Stopping | None = None
     """Ends trials early, where the study asks for it."""
 
@@ -65,7 +70,7 @@ class Session:
             if not self.part:
                 check_feasible(self.spec)
             study = open_study(self.spec, self.store, self.environment, fresh=self.fresh, goes_on=self.part)
-            ledger = Ledger(self.spec, self.store, study, self.environment, part=self.part)
+            self._ledger = ledger = Ledger(self.spec, self.store, study, self.environment, part=self.part)
             reason = "crashed"
             try:
                 self._stopping = make_stopping(self.spec, self.store, study.record.id, ledger.session_id)
@@ -92,6 +97,12 @@ class Session:
     @property
     def stopped(self) -> bool:
         return bool(self._stopped)
+
+    @property
+    def asking(self) -> bool:
+        """Whether a strategy is choosing, which may take long: a signal handler may raise
+        :class:`AskInterrupted` then, and the search ends as cleanly as after :meth:`stop`."""
+        return self._ledger is not None and self._ledger.asking
 
     # -- the loop ------------------------------------------------------------------------------
 
@@ -132,7 +143,10 @@ class Session:
 
     def _submit(self, ledger: Ledger, n: int) -> bool:
         """Hand the next trials to the executor; whether there were any."""
-        trials = ledger.propose(n, limit=self.spec.budget.trials, shared=self.shared and self.shared())
+        try:
+            trials = ledger.propose(n, limit=self.spec.budget.trials, shared=self.shared and self.shared())
+        except AskInterrupted:
+            return True  # there may be more: nobody knows
         for trial in trials:
             if self._stopping is None or self._stopping.give(trial):
                 self._run(trial)

@@ -86,6 +86,25 @@ def test_draws_are_the_same_for_the_same_seed_and_need_no_memory_of_others() -> 
     assert drawn(space, 20) == drawn(again, 20)
 
 
+def test_draws_stay_what_they_were() -> None:
+    """Stored studies are derived again: how closing in is computed may change, what it draws may not."""
+    shares = [FloatRange(name, 0.0, 1.0, default=0.0) for name in "abcdefgh"]
+    [first] = drawn(Space(shares, [f"{' + '.join('abcdefgh')} <= 0.5"]), 1)
+    assert list(first.values()) == pytest.approx(
+        [
+            0.0936987867944,
+            0.0536477532037,
+            0.0240925636394,
+            0.13065370897,
+            0.0437629751985,
+            0.0686877947416,
+            0.0422865770021,
+            0.0330573394893,
+        ],
+        rel=1e-9,
+    )
+
+
 def test_what_is_beside_one_is_near_it_along_the_sliver() -> None:
     space, rng = Space(KNOBS, [f"{TOTAL} == 1"]), np.random.default_rng(3)
     [here] = drawn(space, 1)

@@ -97,6 +97,11 @@ class ManySession:
     def stopped(self) -> bool:
         return self._stops > 0
 
+    @property
+    def asking(self) -> bool:
+        """As of a :class:`Session`."""
+        return self._session is not None and self._session.asking
+
     # -- searching -----------------------------------------------------------------------------
 
     @property

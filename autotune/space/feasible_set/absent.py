@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from autotune.space.feasible_set.feasible import FeasibleSet
 from autotune.space.feasible_set.removals import MOST
 from autotune.space.knobs.knob import Knob
 from autotune.space.space import Space
+
+DRAWS = 1_000
+"""Configurations that are drawn first: a knob that one of them has is not absent."""
 
 
 def absent_knobs(space: Space) -> tuple[Knob, ...]:
@@ -21,7 +26,19 @@ def absent_knobs(space: Space) -> tuple[Knob, ...]:
     ]
     if not space.feasible or len(conditional) * len(space.knobs) > MOST:
         return ()
-    return tuple(knob for knob in conditional if _never_met(space, knob))
+    present = _drawn(space) if conditional else frozenset()
+    return tuple(knob for knob in conditional if knob.name not in present and _never_met(space, knob))
+
+
+def _drawn(space: Space) -> frozenset[str]:
+    """The knobs of some feasible configurations: to build the set once more for each knob takes far longer.
+
+    None where the set is only bounded, since what is drawn from that may be refused for long.
+    """
+    if space.feasible.size is None:
+        return frozenset()
+    drawn = space.feasible.sample(np.random.default_rng(0), DRAWS)
+    return frozenset().union(*drawn)
 
 
 def _never_met(space: Space, knob: Knob) -> bool:

@@ -68,8 +68,11 @@ class _Scaled(Ordered):
 
     def at(self, position: float) -> float:
         """The number at a position; the inverse of :meth:`position` up to rounding."""
-        scaled = self._scaled(position)
-        return min(max(scaled if self.scale == "linear" else math.exp(scaled), self.low), self.high)
+        if self.scale == "linear":  # asked millions of times: without calls
+            number = self.low * (1 - position) + self.high * position
+        else:
+            number = math.exp(self._scaled(position))
+        return self.low if number < self.low else self.high if number > self.high else number
 
     def _scaled(self, position: _Floats) -> _Floats:
         """The numbers on their scale that are so far along the range; the inverse of :meth:`_part`."""

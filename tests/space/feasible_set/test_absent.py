@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from autotune.space.feasible_set import absent
 from autotune.space.feasible_set.absent import absent_knobs
-from autotune.space.knobs import FloatRange, IntegerRange, OrderedValues
+from autotune.space.feasible_set.feasible import FeasibleSet
+from autotune.space.knobs import Flag, FloatRange, IntegerRange, OrderedValues
 from autotune.space.space import Space
 
 
@@ -37,3 +41,19 @@ def test_a_condition_that_nothing_meets(when: str, constraints: tuple[str, ...],
 
 def test_where_nothing_is_feasible_no_knob_is_to_blame() -> None:
     assert absent_knobs(space_where("v == 2", "a > 9")) == ()
+
+
+def test_the_set_is_built_anew_only_for_knobs_that_no_draw_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forty conditions, each on the one before: the set was built forty times."""
+    chain = [Flag("k0", default=False)]
+    chain += [Flag(f"k{n}", default=False, when=f"k{n - 1}") for n in range(1, 40)]
+    space = Space([*chain, Flag("never", default=False, when="k38 and not k38")])
+    built = []
+
+    def build(*args: Any, **kwargs: Any) -> FeasibleSet:
+        built.append(args)
+        return FeasibleSet(*args, **kwargs)
+
+    monkeypatch.setattr(absent, "FeasibleSet", build)
+    assert [knob.name for knob in absent_knobs(space)] == ["never"]
+    assert len(built) == 1
