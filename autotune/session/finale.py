@@ -182,7 +182,7 @@ def best_trials(spec: StudySpec, ledger: Ledger) -> list[TrialRecord]:
     trials = succeeded(spec, ledger)
     default = spec.space.feasible_default()
     taken = {default.hash} if default is not None else set()
-    others = in_turn([t for t in trials if t.hash not in taken], ledger.strategy.expected())
+    others = in_turn([t for t in trials if t.hash not in taken], ledger.expected())
     return _without_same_code(others, [t for t in trials if t.hash in taken])
 
 

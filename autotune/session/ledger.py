@@ -65,6 +65,8 @@ class Ledger:
         """Whether other sessions took the last of the budget before this one could."""
         self.asking = False
         """Whether the strategy is choosing."""
+        self._broken_off = False
+        """Whether an ask did not come to its end: what the strategy believes may be half worked out."""
         self._environment = environment
         self._incumbent = Incumbent(spec)
         self._finished = 0
@@ -160,9 +162,10 @@ class Ledger:
             rooms.append(Room(limit - len(self._counted), (counted,)))
         ask = NewAsk(self.strategy.asks, wanted, self._trials_known, self._results_known)
         knew = len(self.strategy.told)
-        self.asking = True
+        self.asking = self._broken_off = True
         try:
             proposals = self.strategy.ask(wanted)
+            self._broken_off = False
         finally:
             self.asking = False
         if not proposals:
@@ -196,6 +199,10 @@ class Ledger:
         if own and own[0].number == self._trials_known:  # else another session's are to be heard of
             self._trials_known = own[-1].number + 1
         return own
+
+    def expected(self) -> Mapping[str, float]:
+        """What the strategy expects of what was tried, by hash: nothing, where it was interrupted."""
+        return {} if self._broken_off else self.strategy.expected()
 
     def started(self, trial_id: int, worker: str) -> None:
         self.store.start(trial_id, worker)

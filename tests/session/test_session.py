@@ -458,7 +458,11 @@ def test_an_interrupt_while_the_strategy_chooses_ends_the_search_and_defends_wha
             os.kill(os.getpid(), signal.SIGINT)
             raise AssertionError("the interrupt waited for the proposal")
 
+        def expected(strategy: Random) -> dict[str, float]:
+            raise AssertionError("what it believes may be half worked out")
+
         monkeypatch.setattr(Random, "ask", slow)
+        monkeypatch.setattr(Random, "expected", expected)
         with interruptible(searching):
             result = searching.run()
         assert asked == [True] * 4 and searching.stopped and not searching.asking
