@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from autotune.cli.options import device_option, echo, find_space, json_option, print_json, store_option
+from autotune.cli.silence import said_if_long
 
 if TYPE_CHECKING:
     from autotune.errors import InputError
@@ -20,8 +22,7 @@ if TYPE_CHECKING:
 
 ENOUGH = 100
 """Configurations that are drawn to see whether a search would find any."""
-LONG = 2_000
-"""Constraints times knobs from which counting may take minutes."""
+COUNTING = "counting what the constraints leave: that may take minutes, and Ctrl-C ends it"
 
 
 @click.command("check")
@@ -39,36 +40,29 @@ def command(space: str, device: str | None, store: str | None, as_json: bool) ->
     from autotune.session.opening import try_strategy
 
     family = load_family(find_space(space), device=device)
-    if not as_json:
-        _warn_of_long(family)
     missing = None
     if device is None:  # what is here says nothing of another machine
         try_strategy(family.specs[0])
         missing = _missing_objective(family.specs[0])
     if missing and as_json:
         raise missing
-    if family.several:
-        feasible = _check_many(family, as_json)
-    else:
-        [spec] = family.specs
-        # What trials took on this machine says nothing of another device.
-        document = describe(spec, None if device or missing else _forecast(spec, store))
-        print_json(document) if as_json else echo(say(document))
-        feasible = _is_feasible(document)
+    with nullcontext() if as_json else said_if_long(COUNTING):
+        if family.several:
+            feasible = _check_many(family, as_json)
+        else:
+            # What trials took on this machine says nothing of another device.
+            elsewhere = bool(device or missing)
+            feasible = _check_one(family.specs[0], store, as_json, elsewhere)
     if missing:  # the space can be counted all the same, before its objective is written
         raise missing
     return 0 if feasible else 3
 
 
-def _warn_of_long(family: Family) -> None:
-    """Say on stderr that counting goes on, where nothing else would be said for minutes."""
-    from autotune.report.numbers import say_count
-
-    space = max((spec.space for spec in family.specs), key=lambda one: len(one.knobs) * len(one.constraints))
-    knobs, constraints = len(space.knobs), len(space.constraints)
-    if knobs * constraints >= LONG:
-        sizes = f"{say_count(knobs, 'knob')} under {say_count(constraints, 'constraint')}"
-        click.echo(f"counting {sizes}: that may take minutes, and Ctrl-C ends it", err=True)
+def _check_one(spec: StudySpec, store: str | None, as_json: bool, elsewhere: bool) -> bool:
+    """Say what is there, with a forecast unless it is ``elsewhere``; whether anything is feasible."""
+    document = describe(spec, None if elsewhere else _forecast(spec, store))
+    print_json(document) if as_json else echo(say(document))
+    return _is_feasible(document)
 
 
 def _is_feasible(document: dict[str, Any]) -> bool:

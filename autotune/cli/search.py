@@ -7,7 +7,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -16,12 +16,15 @@ import click
 
 from autotune.cli.main import DONE, INTERRUPTED, NOTHING_SUCCEEDED
 from autotune.cli.options import Duration, echo, find_space, json_option, print_json, same_store, store_option
+from autotune.cli.silence import said_if_long
 
 if TYPE_CHECKING:
     from autotune.session.families.many import ManySession
     from autotune.session.families.result import ManyResult
     from autotune.session.result import Result
     from autotune.session.session import Session
+
+WORKING_OUT = "working out what the constraints leave: that may take minutes, and Ctrl-C ends it"
 
 
 @click.command("search")
@@ -60,6 +63,9 @@ def command(
     family = load_family(
         find_space(space), trials=trials, time=seconds, patience=patience, strategy=strategy, seed=seed
     )
+    with nullcontext() if as_json else said_if_long(WORKING_OUT):
+        for spec in family.specs:
+            bool(spec.space.feasible)  # else a session does it, which an interrupt asks to end after that
     if family.several:
         with Store.open(store) as opened, make_progress(quiet=as_json) as progress:
             many = open_many(family, opened, fresh=fresh, cache=not no_cache, progress=progress)

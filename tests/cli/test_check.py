@@ -239,16 +239,3 @@ def test_a_knob_whose_condition_nothing_meets_is_named(tmp_path: Path) -> None:
     )
     assert "b exists in no configuration: nothing feasible has a == 3" in check(tmp_path)
     assert [row["knob"] for row in json.loads(check(tmp_path, "--json"))["absent"]] == ["b"]
-
-
-def test_before_a_long_count_it_says_so(tmp_path: Path) -> None:
-    """Of 200 knobs under 100 constraints nothing was heard for minutes."""
-    knobs = "".join(f"  k{n}: {{flag: true}}\n" for n in range(50))
-    rules = "".join(f"  - k{n} or not k{n + 1}\n" for n in range(40))
-    space = f"autotune: 1\nname: wide\ncommand: [sh, -c, ':']\nknobs:\n{knobs}constraints:\n{rules}"
-    (tmp_path / "space.yaml").write_text(space)
-    done = CliRunner().invoke(command, [str(tmp_path / "space.yaml")], standalone_mode=False)
-    assert "counting 50 knobs under 40 constraints: that may take minutes" in done.stderr
-    assert "counting" not in done.stdout
-    done = CliRunner().invoke(command, [str(tmp_path / "space.yaml"), "--json"], standalone_mode=False)
-    assert "counting" not in done.stderr

@@ -1,0 +1,37 @@
+"""A word where something takes long that says nothing by itself."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+
+import click
+
+LONG = 3.0
+"""Seconds after which somebody who waits wonders."""
+
+
+@contextmanager
+def said_if_long(text: str, after: float = LONG) -> Iterator[None]:
+    """Write ``text`` to stderr once the block has taken ``after`` seconds.
+
+    By the alarm of the process, as no thread may be there when workers are forked. It is the command line's
+    own; one that somebody else has set goes on afterwards.
+    """
+
+    def say(number: int, frame: FrameType | None) -> None:
+        with suppress(OSError, RuntimeError):  # RuntimeError: stderr was being written to
+            click.echo(text, err=True)
+
+    handler = signal.signal(signal.SIGALRM, say)
+    began = time.monotonic()
+    left, interval = signal.setitimer(signal.ITIMER_REAL, after)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGALRM, handler)
+        rest = max(left - (time.monotonic() - began), 1e-3) if left else 0.0
+        signal.setitimer(signal.ITIMER_REAL, rest, interval)
