@@ -225,9 +225,10 @@ def _mistake(result: Result) -> list[str]:
 def _next(result: Result, space: str, program: str, store_option: str, budget: Budget) -> list[str]:
     study = f"--study {result.study.name}{store_option}"
     form, others = _form(result.study)
-    winner = (f"{program} best --format {form} {study}", f"the winner as {others}")
+    what = "the winner" if result.defended else "the best so far"
+    best = (f"{program} best --format {form} {study}", f"{what} as {others}")
     commands = [
-        *([winner] if result.best is not None else []),
+        *([best] if result.best is not None else []),
         *([(f"{program} best --front {study}", "the whole front")] if len(result.goals) > 1 else []),
         (
             f"{program} report {result.study.label}{store_option}",
