@@ -30,6 +30,9 @@ EARLIEST = 6
 """From so many on the signed ranks tell at 95 %, and runs may end because the gain is known. Were that asked
 of four, where Student's t tells, too many would end for a spread that is small by luck."""
 
+LEAST_SECONDS = 10.0
+"""There is always time for these: of twelve runs one may be off, of eight hardly any."""
+
 ROUNDS = Rounds(least=3, most=3, seconds=5.0, fewest=3)
 """Of a run: their median leaves out one that something came in between of. In that time what was disturbed is
 read again."""
@@ -63,8 +66,11 @@ class Plan:
 
     @classmethod
     def of(cls, contenders: Sequence[Contender], seconds: ReadingSeconds, allowed: float) -> Plan:
-        """As many runs of ``contenders`` as fit; those after the first two are left out rather than none."""
-        asked = list(contenders)
+        """As many runs of ``contenders`` as fit; those after the first two are left out rather than none.
+
+        ``allowed``: the seconds that the rounds before had; these have as many, or :data:`LEAST_SECONDS`.
+        """
+        asked, allowed = list(contenders), max(allowed, LEAST_SECONDS)
         while (runs := _affordable(asked, seconds, allowed)) < FEWEST and len(asked) > 2:
             asked.pop()
         runs = runs if runs >= FEWEST else 0
