@@ -33,11 +33,12 @@ if TYPE_CHECKING:
 @json_option
 def command(form: str, front: bool, study: str | None, store: str | None, as_json: bool) -> int:
     """Print the best configuration of a study: the defended winner by its first goal, or the best so far."""
-    from autotune.session.answers import load_result
+    from autotune.session.answers import load_best
     from autotune.store.store import Store
 
     with Store.open(store, readonly=True) as opened:
-        result = load_result(opened, opened.study(study))
+        record = opened.study(study)
+        result = load_best(opened, record, front=front or len(record.goals) > 1)
     if as_json or form == "json":
         print_json(front_document(result) if front else result.to_document())
     elif result.best is not None:

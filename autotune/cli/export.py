@@ -220,7 +220,8 @@ def _write_t4(store: Store, study: StudyRecord, file: Path) -> int:
     from autotune.interop.exports.t4 import write_trials
 
     trials = store.trials(study.id, purpose="search")
-    readings = {trial.id: store.readings(trial.id) for trial in trials}
+    searched = {trial.id for trial in trials}
+    readings = {number: own for number, own in store.readings_of(study.id) if number in searched}
     write_trials(file, study, trials, readings)
     return len(trials)
 

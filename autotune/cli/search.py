@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from autotune.session.result import Result
     from autotune.session.session import Session
 
+READING = "reading the space, and the recording if it replays one: Ctrl-C ends it"
 WORKING_OUT = "working out what the constraints leave: that may take minutes, and Ctrl-C ends it"
 
 
@@ -60,9 +61,10 @@ def command(
     from autotune.session.loading import load_family
     from autotune.store.store import Store
 
-    family = load_family(
-        find_space(space), trials=trials, time=seconds, patience=patience, strategy=strategy, seed=seed
-    )
+    with nullcontext() if as_json else said_if_long(READING):
+        family = load_family(
+            find_space(space), trials=trials, time=seconds, patience=patience, strategy=strategy, seed=seed
+        )
     with nullcontext() if as_json else said_if_long(WORKING_OUT):
         for spec in family.specs:
             bool(spec.space.feasible)  # else a session does it, which an interrupt asks to end after that

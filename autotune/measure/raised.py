@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from types import MappingProxyType
 
-from autotune.measure.diagnostics import kept, text_of, writable
+from autotune.measure.diagnostics import MOST_TEXT, kept, text_of, writable
 from autotune.measure.gpu.failures import classify
 from autotune.measure.mistakes import mistake_in
 from autotune.measure.objective import Signal, WrongAnswer
@@ -97,4 +97,13 @@ def _trace(error: BaseException) -> str:
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_globals.get("__name__") in _OURS:
         trace = trace.tb_next
-    return writable("".join(traceback.format_exception(type(error), error, trace or error.__traceback__)))
+    lines = traceback.format_exception(type(error), error, trace or error.__traceback__)
+    return writable(_bounded("".join(lines)))
+
+
+def _bounded(text: str) -> str:
+    """Both ends of a text without bounds: a traceback begins with the place, and a compiler ends with why."""
+    if len(text) <= MOST_TEXT:
+        return text
+    end = MOST_TEXT // 2
+    return f"{text[:end]}\n[... {len(text) - 2 * end:,} characters left out ...]\n{text[-end:]}"

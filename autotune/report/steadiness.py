@@ -17,6 +17,11 @@ MOST_TRIALS = 400
 """Of how many search trials the readings are fetched, evenly over the study."""
 MOST_REPLICATES = 100
 """Of how many readings of one configuration again: the latest."""
+MOST_READINGS = 200_000
+"""About how many readings are fetched, of the search and again of replicates: of trials that have tens of
+thousands each, fewer trials are looked at."""
+FEWEST_TRIALS = 10
+"""But of so many, however many readings they have."""
 
 CONTEXT = {
     "sm_clock_mhz": "GPU clock, MHz",
@@ -72,10 +77,17 @@ def _chosen(evidence: Evidence) -> pd.DataFrame:
     import pandas as pd
 
     own = evidence.trials[evidence.trials["metric." + evidence.metric.name].notna()]
-    if len(own) > MOST_TRIALS:
-        own = own.iloc[np.linspace(0, len(own) - 1, MOST_TRIALS).round().astype(int)]
-    replicates = evidence.all_trials[evidence.all_trials["purpose"] != "search"].tail(MOST_REPLICATES)
+    if len(own) > (most := _most(own, evidence.metric.name, MOST_TRIALS)):
+        own = own.iloc[np.linspace(0, len(own) - 1, most).round().astype(int)]
+    replicates = evidence.all_trials[evidence.all_trials["purpose"] != "search"]
+    replicates = replicates.tail(_most(replicates, evidence.metric.name, MOST_REPLICATES))
     return pd.concat([own, replicates])[["id", "trial", "purpose", "measure_began", "proposed", "finished"]]
+
+
+def _most(trials: pd.DataFrame, metric: str, usually: int) -> int:
+    """How many of ``trials`` are looked at, by how many readings they have on average."""
+    each = trials[f"metric.{metric}.n"].mean()
+    return min(usually, max(FEWEST_TRIALS, int(MOST_READINGS / each))) if each > 0 else usually
 
 
 def _rows(

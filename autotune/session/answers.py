@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from autotune.errors import InputError
-from autotune.measure.outcome import Estimate
+from autotune.measure.outcome import READY_THREADS, Estimate
 from autotune.session.caveats import commonest_failure, fallen, nothing_found, unchecked
 from autotune.session.disturbed import say_busy
 from autotune.session.drift import say_drift
+from autotune.session.front import front_numbers, front_of
 from autotune.session.oversubscribed import say_oversubscribed
 from autotune.session.result import Comparison, Result, better
 from autotune.space.configuration import Configuration
@@ -34,6 +35,28 @@ def load_result(store: Store, study: StudyRecord, reason: str = "") -> Result:
             whole, why_nothing="; ".join(filter(None, (commonest_failure(trials), oversubscribed)))
         )
     return replace(whole, remark="; ".join(filter(None, (answer.remark, oversubscribed))))
+
+
+def load_best(store: Store, study: StudyRecord, *, front: bool) -> Result:
+    """The same with no trials but those of the front, and those where ``front`` says that they are wanted.
+
+    Of a long study all others stay unread, unless nothing succeeded: what failed most often is said then.
+    """
+    answer = load_answer(store, study)
+    if answer.best is None:
+        return load_result(store, study)
+    oversubscribed = say_oversubscribed(dict(store.facts_with(study.id, READY_THREADS)))
+    return replace(
+        answer,
+        remark="; ".join(filter(None, (answer.remark, oversubscribed))),
+        trials=load_front(store, study) if front else (),
+    )
+
+
+def load_front(store: Store, study: StudyRecord) -> tuple[TrialRecord, ...]:
+    """The front of a study, of which no other trial is read in full."""
+    numbers = front_numbers(store.values_of(study.id, [goal.name for goal in study.goals]), study.goals)
+    return front_of(store.numbered(study.id, numbers), study.goals)
 
 
 def load_answer(store: Store, study: StudyRecord, reason: str = "") -> Result:

@@ -29,11 +29,24 @@ def front_of(trials: Sequence[TrialRecord], goals: Sequence[MetricSpec]) -> tupl
     return tuple(trial for _, trial in sorted(best, key=lambda one: (one[0], one[1].number)))
 
 
+def front_numbers(values: Sequence[tuple[int, Sequence[float]]], goals: Sequence[MetricSpec]) -> list[int]:
+    """The numbers of the trials that :func:`front_of` has, by ``(number, values of all goals)``."""
+    if not values:
+        return []
+    places = _signs(goals) * np.array([own for _, own in values])
+    there = np.flatnonzero(np.isfinite(places).all(axis=1))
+    return [values[row][0] for row in there[non_dominated(places[there])]]
+
+
+def _signs(goals: Sequence[MetricSpec]) -> Floats:
+    """What makes of each goal one to minimize."""
+    return np.array([-1.0 if goal.goal == "maximize" else 1.0 for goal in goals])
+
+
 def place_of(metrics: Mapping[str, Estimate], goals: Sequence[MetricSpec]) -> Floats | None:
     """Shape (goals,), lower is better; ``None`` where a goal has no number."""
     values = [metrics[goal.name].value if goal.name in metrics else math.nan for goal in goals]
-    signs = [-1.0 if goal.goal == "maximize" else 1.0 for goal in goals]
-    place = np.array(signs) * np.array(values)
+    place = _signs(goals) * np.array(values)
     return place if np.isfinite(place).all() else None
 
 

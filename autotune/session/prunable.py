@@ -6,6 +6,7 @@ studies, the replicates of replays and verifications, and files and environments
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -59,18 +60,20 @@ def loose(store: Store) -> Prunable:
 def whole_study(store: Store, study: StudyRecord) -> Prunable:
     """A study with its trials, readings, verdicts and sessions, and what it alone refers to."""
     trials = store.count_trials(study.id)
-    repeats = len(store.trials(study.id)) - trials
+    repeats = sum(store.tally(study.id).values()) - trials
     return Prunable(store.loose({study.id}), (study,), trials, repeats, leaning=tuple(_leaning(store, study)))
 
 
 def _leaning(store: Store, study: StudyRecord) -> Iterator[str]:
-    trials = store.trials(study.id)
-    if running := sum(trial.status in (Status.RUNNING, Status.WAITING) for trial in trials):
+    counts: Counter[str] = Counter()
+    for (_, _, status), count in store.tally(study.id).items():
+        counts[status] += count
+    if running := counts[Status.RUNNING] + counts[Status.WAITING]:
         yield f"{running} of its trials are running or waiting: a search may be at it"
     verdicts = [v for v in store.verdicts(study.id) if v.document.get("configuration") is not None]
     if verdicts:
         yield f"its verdict, and the recipe that it is: {verdicts[-1].document.get('label', 'a winner')} won"
-    elif any(t.status is Status.OK for t in trials) and not study.replayed:
+    elif counts[Status.OK] and not study.replayed:
         yield "its best trial, which is a recipe"
     for other in store.studies():
         if other.id == study.id:
@@ -91,7 +94,12 @@ def replicates(store: Store) -> Prunable:
         if VERIFIED in session.settings and session.finished_at is not None
     ]
     known = set(sessions)
-    repeats = sum(t.session_id in known for study in store.studies() for t in store.trials(study.id))
+    repeats = sum(
+        count
+        for study in store.studies()
+        for (session, _, _), count in store.tally(study.id).items()
+        if session in known
+    )
     return Prunable(store.loose(), repeats=repeats, sessions=tuple(sessions))
 
 

@@ -18,7 +18,7 @@ from autotune.store.documents import decode_metrics, encode
 from autotune.store.records import Document
 from autotune.store.schema import SEARCHED, trials
 
-__all__ = ["BriefTrial", "brief_between", "values_of"]
+__all__ = ["BriefTrial", "brief_between", "facts_with", "tally", "values_of"]
 
 MOST_OF_A_MESSAGE = 500
 """Characters of a message that are read."""
@@ -94,6 +94,26 @@ def values_of(
         if len(values) == len(marks):
             found.append((number, tuple(values)))
     return found
+
+
+def facts_with(connection: sa.Connection, study_id: int, name: str) -> list[tuple[int, Document]]:
+    """``(number, facts)`` of each search trial that has the fact ``name``, by number.
+
+    The database passes over the others, of which a long study has nearly all.
+    """
+    mentioned = sa.type_coerce(trials.c.facts, sa.Text).contains(f"{encode(name)}:", autoescape=True)
+    query = sa.select(trials.c.number, trials.c.facts).where(
+        trials.c.study_id == study_id, sa.text(SEARCHED), mentioned
+    )
+    found = connection.execute(query.order_by(trials.c.number)).all()
+    return [(number, facts) for number, facts in found if name in facts]
+
+
+def tally(connection: sa.Connection, study_id: int) -> dict[tuple[int, str, str], int]:
+    """How many trials the study has of each session, purpose and status."""
+    kinds = (trials.c.session_id, trials.c.purpose, trials.c.status)
+    query = sa.select(*kinds, sa.func.count()).where(trials.c.study_id == study_id).group_by(*kinds)
+    return {(session, purpose, status): n for session, purpose, status, n in connection.execute(query)}
 
 
 def _value_behind(mark: str, text: str) -> float | None:

@@ -236,10 +236,9 @@ class _Loading:
                     moved = self._own(document) | {"settings": _moved(document["settings"], self._ids.get)}
                     self._sessions[len(self._sessions)] = _insert(self._connection, sessions, moved)
             case "trials":
-                for document in documents:
-                    self._trials[document["number"]] = _insert(
-                        self._connection, trials, self._trial(document)
-                    )
+                self._insert_many(trials, map(self._trial, documents))
+                own = sa.select(trials.c.number, trials.c.id).where(trials.c.study_id == self.study_id)
+                self._trials = {row.number: row.id for row in self._connection.execute(own)}
             case "pauses":
                 self._insert_many(pauses, map(self._pause, documents))
             case "readings":
@@ -286,6 +285,7 @@ class _Loading:
             }
 
     def _insert_many(self, table: sa.Table, rows: Iterable[Document]) -> None:
+        """A statement for many rows: to build one of so many columns takes longer than to write its row."""
         for some in _in_parts(rows):
             self._connection.execute(sa.insert(table), some)
 

@@ -127,6 +127,16 @@ class StoreReader:
         with self._database.read() as connection:
             return brief.values_of(connection, study_id, metrics)
 
+    def facts_with(self, study_id: int, name: str) -> list[tuple[int, Mapping[str, Any]]]:
+        """``(number, facts)`` of each search trial that has the fact ``name``, by number."""
+        with self._database.read() as connection:
+            return list(brief.facts_with(connection, study_id, name))
+
+    def tally(self, study_id: int) -> dict[tuple[int, str, str], int]:
+        """How many trials the study has of each session (its id), purpose and status."""
+        with self._database.read() as connection:
+            return brief.tally(connection, study_id)
+
     def numbers_of(self, study_id: int, hashes: Sequence[str]) -> dict[str, int]:
         """The numbers of the study's search trials whose configurations have these hashes, by hash."""
         with self._database.read() as connection:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+
+import pytest
 
 from autotune.measure.gpu.conditions import Conditions
 from autotune.measure.outcome import Estimate, Outcome, Reading
+from autotune.report import steadiness as module
 from autotune.report.evidence import load_evidence
 from autotune.report.relations import pair, parallel
 from autotune.report.standing import finale, front
 from autotune.report.steadiness import steadiness
 from autotune.report.traces import known_then, proposals_behind, readings_behind, winner_number
 from autotune.status import Status
+from autotune.store.reader import StoreReader
 from tests.report.studies import Written, generated
 
 
@@ -53,6 +58,30 @@ def test_readings_lie_about_their_trials_median(tmp_path: Path) -> None:
     assert frame["at"].is_monotonic_increasing and frame["at"].iloc[0] == 0.0
     assert 0.0 < frame.attrs["noise"] < 0.1
     assert {"cpu_stall", "frequency_mhz"} <= set(frame.columns)
+
+
+def test_of_trials_with_many_readings_each_fewer_are_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 400 trials with 20,000 readings each all eight million were in memory at once."""
+    fetched: list[int] = []
+    readings_in = StoreReader.readings_in
+
+    def watched(self: StoreReader, trial_ids: Sequence[int]) -> list[tuple[int, tuple[Reading, ...]]]:
+        found = readings_in(self, trial_ids)
+        fetched.append(sum(len(own) for _, own in found))
+        return found
+
+    monkeypatch.setattr(StoreReader, "readings_in", watched)
+    with generated(tmp_path, 200) as store:
+        evidence = load_evidence(store)
+        whole = steadiness(store, evidence)
+        monkeypatch.setattr(module, "MOST_READINGS", 100)
+        part = steadiness(store, evidence)
+    assert fetched[1] < fetched[0] / 4 and part.attrs["trials"] < whole.attrs["trials"]
+    searched = part[part["purpose"] == "search"]
+    assert searched["trial"].nunique() >= module.FEWEST_TRIALS
+    assert searched["trial"].max() > 150, "evenly over the study"
 
 
 def test_what_a_gpu_says_beside_its_readings_is_shown(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -12,7 +13,7 @@ from autotune.status import Status
 from autotune.store.brief import MOST_OF_A_MESSAGE, _value_behind
 from autotune.store.documents import encode, encode_metrics
 from autotune.store.store import Store
-from tests.store.build import bench, outcome
+from tests.store.build import Bench, bench, outcome
 
 NUMBERS = st.floats()
 
@@ -49,3 +50,29 @@ def test_readings_of_some_trials(store: Store) -> None:
     assert [trial for trial, _ in found] == [trials[0].id, trials[2].id]
     assert found[0][1] == store.readings(trials[0].id)
     assert [trial.number for trial in store.numbered(one.study.id, [2, 0])] == [0, 2]
+
+
+def test_trials_are_counted_without_being_read(store: Store) -> None:
+    one = bench(store)
+    store.finish(one.trial(1).id, outcome())
+    store.finish(one.trial(2).id, outcome(Status.CRASHED))
+    store.finish(one.trial(1, "final").id, outcome())
+    one.propose(3, 4)
+    later = store.open_session(one.study.id, {}, "environment0", 1, "host")
+    Bench(store, one.study, later, one.segment).trial(5)
+    bench(store, "another").trial(1)
+    counted = Counter((t.session_id, t.purpose, str(t.status)) for t in store.trials(one.study.id))
+    assert store.tally(one.study.id) == counted and counted[one.session, "search", "waiting"] == 2
+    assert store.tally(999) == {}
+
+
+def test_those_with_a_fact_are_found(store: Store) -> None:
+    one = bench(store)
+    name = 'a "b"_%'
+    said: list[dict[str, object]] = [{name: 1, "cores": [1]}, {name.upper(): 1}, {"text": f"{encode(name)}:"}]
+    said += [{"in": {name: 2}}, {name: None}]
+    for tile, facts in enumerate(said):
+        store.finish(one.trial(tile).id, outcome(facts=facts))
+    store.finish(one.trial(0, "final").id, outcome(facts=said[0]))
+    assert store.facts_with(one.study.id, name) == [(0, said[0]), (4, said[4])]
+    assert store.facts_with(one.study.id, "none") == []

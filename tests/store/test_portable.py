@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from autotune.errors import InputError
 from autotune.measure.outcome import Estimate, Reading, Report
@@ -73,6 +75,30 @@ def test_what_is_told_and_written_is_told_the_same(store: Store, made: Bench, tm
     [again] = store.load([iter(told(store, made.study.id))], {}, [])
     assert again != made.study.id and repr(told(store, again)) == repr(told(store, made.study.id))
     assert store.integrity() == []
+
+
+def test_a_study_of_more_trials_needs_no_more_statements(
+    store: Store, made: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else an import of 50,000 trials takes twice as long: that many statements are built and compiled."""
+    executed: list[object] = []
+    execute = sa.Connection.execute
+
+    def counted(self: sa.Connection, statement: Any, *others: Any, **named: Any) -> Any:
+        executed.append(statement)
+        return execute(self, statement, *others, **named)
+
+    monkeypatch.setattr(sa.Connection, "execute", counted)
+    counts = []
+    for number, tiles in enumerate((range(10, 11), range(20, 60))):
+        made.propose(*tiles)
+        rows = told(store, made.study.id)
+        with Store.open(tmp_path / f"{number}.db") as other:
+            executed.clear()
+            [loaded] = other.load([iter(rows)], {}, [])
+            counts.append(len(executed))
+            assert repr(told(other, loaded)) == repr(told(store, made.study.id))
+    assert counts[0] == counts[1]
 
 
 def test_sources_are_named_by_their_places(store: Store, made: Bench) -> None:

@@ -90,9 +90,9 @@ def write_trials(
         "replayed": study.replayed,
     }
     rows = (_from_record(trial, readings.get(trial.id, ()), goals, units) for trial in trials)
-    text = json.dumps(document(rows, goals, metadata), indent=1)
-    with written_whole(file) as draft:
-        draft.write_text(text + "\n")
+    with written_whole(file) as draft, draft.open("w") as out:
+        json.dump(document(rows, goals, metadata), out, indent=1)  # not as one text, which may be large
+        out.write("\n")
 
 
 def _result(trial: Trial, objectives: Sequence[str]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ taken for a measurement of this machine.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -97,7 +97,7 @@ class ReplayedObjective(Objective):
     @classmethod
     def of(cls, spec: StudySpec, context: Context | None = None) -> ReplayedObjective:
         """The objective of a study that replays; :class:`InputError` where its file cannot be read."""
-        recording = read_recording(_recorded_file(spec))
+        recording = read_once(spec).recording
         return cls(recording, spec.metrics, spec.measure.confidence, context)
 
     def outcome(self, configuration: Mapping[str, Value]) -> Outcome:
@@ -181,14 +181,43 @@ class Tape:
         return found
 
 
+@dataclass(frozen=True)
+class ReadReplay(ReplayObjective):
+    """One whose file has been read, so that whoever serves it need not read it again."""
+
+    recording: Recording = field(kw_only=True, compare=False, repr=False)
+    stamp: tuple[int, int] = field(kw_only=True, compare=False, repr=False)
+    """Of the file when it was read: see :func:`_stamp`."""
+
+
+def read_once(spec: StudySpec) -> ReadReplay:
+    """What a study replays, read; as it was read already, unless the file has changed since.
+
+    Raises :class:`InputError` where its file cannot be read.
+    """
+    objective, file = spec.objective, _recorded_file(spec)
+    assert isinstance(objective, ReplayObjective)  # what has no recorded file was refused
+    stamp = _stamp(file)
+    if isinstance(objective, ReadReplay) and objective.stamp == stamp:
+        return objective
+    return ReadReplay(objective.file, objective.where, recording=read_recording(file), stamp=stamp)
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    """What is another as soon as somebody writes to ``file``: its time and its size."""
+    found = file.stat()
+    return found.st_mtime_ns, found.st_size
+
+
 def limit_to_recording(spec: StudySpec) -> StudySpec:
-    """``spec`` with its space limited to the configurations that were recorded.
+    """``spec`` with its space limited to the configurations that were recorded, and the recording in it.
 
     The space may leave out knobs that have a single recorded value, and may be narrower than the
     recording. Raises :class:`InputError` where it has a knob that was not recorded, leaves out one
     that was varied, or holds no recorded configuration at all.
     """
-    recording = read_recording(_recorded_file(spec))
+    read = read_once(spec)
+    recording = read.recording
     problems = _knob_problems(spec, recording)
     if problems:
         raise InputError(problems)
@@ -201,7 +230,7 @@ def limit_to_recording(spec: StudySpec) -> StudySpec:
                 hint="compare its values with the recorded ones: autotune import writes a space that fits",
             )
         )
-    return replace(spec, space=spec.space.limited_to(rows))
+    return replace(spec, space=spec.space.limited_to(rows), objective=read)
 
 
 def _rows(space: Space, recording: Recording) -> Iterator[Configuration]:

@@ -12,7 +12,9 @@ import pytest
 
 from autotune.errors import InputError
 from autotune.measure.objective import Infeasible, Signal, WrongAnswer
+from autotune.measure.recordings import replay
 from autotune.measure.recordings.read import read_recording
+from autotune.measure.recordings.recording import Recording
 from autotune.measure.recordings.replay import (
     RecordedCrash,
     RecordedTimeout,
@@ -162,7 +164,7 @@ def test_the_space_is_limited_to_what_was_recorded(file: Path) -> None:
     limited = limit_to_recording(study(file, TILE, LAYOUT, DEPTH))
     assert len(limited.space.feasible) == len(RESULTS)
     assert knobs(16, "row") in limited.space and knobs(32, "column") not in limited.space
-    assert limited.objective == ReplayObjective(file)
+    assert isinstance(limited.objective, ReplayObjective) and limited.objective.file == file
     recorded = {tuple(r["configuration"].values()) for r in RESULTS}
     assert set(rows(study(file, TILE, LAYOUT, DEPTH))) == recorded
 
@@ -213,3 +215,26 @@ def test_a_knob_may_exist_only_in_some_recorded_configurations(file: Path) -> No
     assert objective(file).outcome({"tile": 16, "layout": "column"}).status is Status.WRONG
     always = limit_to_recording(study(file, TILE, LAYOUT, DEPTH))
     assert {c["layout"] for c in always.space.feasible} == {"row"}
+
+
+def test_a_recording_is_read_once_unless_it_changes(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of 200,000 entries takes six seconds to read, to limit the space and to serve it."""
+    read: list[Path] = []
+
+    def counted(path: Path) -> Recording:
+        read.append(path)
+        return read_recording(path)
+
+    monkeypatch.setattr(replay, "read_recording", counted)
+    knobs = (OrderedValues("tile", (8, 16, 32)), Choice("layout", ("row", "column")))
+    given = StudySpec("study", Space(knobs), ReplayObjective(file), metrics=(TIME,))
+    spec = limit_to_recording(given)
+    first = ReplayedObjective.of(spec)
+    assert limit_to_recording(spec).space.hash == spec.space.hash == limit_to_recording(given).space.hash
+    assert len(read) == 2, "once for each that had not been read"
+    assert first.outcome({"tile": 8, "layout": "row"}).status is Status.OK
+    assert "Recording" not in repr(spec.objective) and pickle.loads(pickle.dumps(spec)) == spec
+
+    file.write_text(json.dumps({"metadata": {"timeunit": "ms"}, "results": RESULTS[:1]}))
+    again = ReplayedObjective.of(spec)
+    assert len(read) == 3 and len(again.recording.entries) == 1

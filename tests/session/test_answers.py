@@ -1,0 +1,98 @@
+"""The answer of a long study, of which not all is read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autotune.cli import best, prune
+from autotune.measure.outcome import READY_THREADS, Estimate
+from autotune.session.answers import load_best, load_front, load_result
+from autotune.status import Status
+from autotune.store.reader import StoreReader
+from autotune.store.records import Purpose, StudyRecord, TrialRecord
+from autotune.store.store import Store
+from tests.cli.calling import call
+from tests.store.build import Bench, bench, new_study, outcome
+
+GOALS = [{"name": "time", "goal": "minimize", "unit": "s"}, {"name": "rate", "goal": "maximize", "unit": ""}]
+POINTS = ((2.0, 5.0), (1.0, 3.0), (3.0, 5.0), (1.0, 3.0), (0.5, None), (0.1, math.nan), (9.0, math.inf))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "study.db") as opened:
+        yield opened
+
+
+def study_with(store: Store, goals: int, *others: Status) -> StudyRecord:
+    """``POINTS``, then trials that ended otherwise, one of which had too few cores, and a final run."""
+    study = store.create_study(new_study(metrics=GOALS[:goals]))
+    made = bench(store, "another")
+    session = store.open_session(study.id, {}, "environment0", 1, "host")
+    segment = store.open_segment(study.id, {}, {}, "the study begins")
+    own = Bench(store, study, session, segment.id)
+    crowded = {READY_THREADS: 4, "cores": [0, 1]}
+    for tile, (time, rate) in enumerate(POINTS if not others else ()):
+        read = {"time": time} | ({} if rate is None else {"rate": rate})
+        metrics = {name: Estimate(value, value, value, 1) for name, value in read.items()}
+        store.finish(own.trial(tile).id, outcome(metrics=metrics, facts=crowded if tile == 2 else {}))
+    for tile, status in enumerate(others or (Status.CRASHED, Status.WRONG), 50):
+        store.finish(own.trial(tile).id, outcome(status, message="no", facts={"said": f'"{READY_THREADS}":'}))
+    store.finish(own.trial(1, "final").id, outcome(facts=crowded))
+    store.finish(made.trial(1).id, outcome(facts=crowded))
+    return store.study(study.id)
+
+
+@pytest.mark.parametrize("goals", [1, 2])
+def test_the_answer_is_that_of_all_trials_and_the_search_is_not_read_in_full(
+    store: Store, goals: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = study_with(store, goals)
+    expected = load_result(store, study)
+    assert expected.remark.startswith("trial 2 had 4 threads")
+    front = tuple(expected.front)
+    read_in_full: list[object] = []
+    trials = StoreReader.trials
+
+    def watched(
+        self: StoreReader, study_id: int, purpose: Purpose | None = None, status: Any = None
+    ) -> list[TrialRecord]:
+        read_in_full.append(purpose)
+        return trials(self, study_id, purpose, status)
+
+    monkeypatch.setattr(StoreReader, "trials", watched)
+    found = load_best(store, study, front=True)
+    assert found.to_document() == expected.to_document() and found.front == front == load_front(store, study)
+    assert len(front) == (1 if goals == 1 else 3)
+    assert load_best(store, study, front=False).trials == ()
+    assert not {None, "search"} & set(read_in_full)
+
+
+def test_where_nothing_succeeded_the_commonest_failure_is_said(store: Store) -> None:
+    study = study_with(store, 1, Status.CRASHED, Status.CRASHED, Status.WRONG)
+    assert load_front(store, study) == ()
+    found = load_best(store, study, front=True)
+    assert found.why_nothing == "2 of 3 ended as crashed, as trial 0: no"
+    assert found.to_document() == load_result(store, study).to_document()
+
+
+def test_best_and_prune_read_no_search_in_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Store.open(tmp_path / "study.db") as store:
+        study = study_with(store, 2)
+
+    def refuse(*_: object) -> list[TrialRecord]:
+        raise AssertionError("a study of 50,000 trials takes 300 MB to read")
+
+    monkeypatch.setattr(StoreReader, "trials", refuse)
+    place = ("--store", tmp_path / "study.db")
+    shown = call(best.command, study.label, "--front", *place)
+    assert shown.exception is None and shown.stdout.count("# trial") == 3
+    pruned = call(prune.command, "--study", study.label, *place)
+    assert pruned.exception is None, pruned.exception
+    assert "with 9 trials and 1 measurement again" in pruned.stdout
+    assert "leaning on it: its best trial, which is a recipe" in pruned.stdout
