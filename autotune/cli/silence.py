@@ -26,12 +26,14 @@ def said_if_long(text: str, after: float = LONG) -> Iterator[None]:
         with suppress(OSError, RuntimeError):  # RuntimeError: stderr was being written to
             click.echo(text, err=True)
 
-    handler = signal.signal(signal.SIGALRM, say)
     began = time.monotonic()
-    left, interval = signal.setitimer(signal.ITIMER_REAL, after)
+    left, interval = signal.setitimer(signal.ITIMER_REAL, 0)  # before the handler: it is not theirs
+    handler = signal.signal(signal.SIGALRM, say)
+    signal.setitimer(signal.ITIMER_REAL, after)
     try:
         yield
     finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, handler)
         rest = max(left - (time.monotonic() - began), 1e-3) if left else 0.0
         signal.setitimer(signal.ITIMER_REAL, rest, interval)
