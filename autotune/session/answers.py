@@ -197,6 +197,7 @@ def _defended(
         speedup=Comparison(**verdict["speedup"]) if verdict.get("speedup") else None,
         gain=Comparison(**verdict["gain"]) if verdict.get("gain") else None,
         baselines=tuple(Comparison(**c) for c in verdict.get("baselines", [])),
+        strongest=str(verdict.get("strongest", "")),
         statuses=statuses,
         confidence=float(verdict.get("confidence", study.confidence)),
         processes=int(verdict.get("processes", 1)),

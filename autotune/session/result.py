@@ -60,6 +60,8 @@ class Result:
     """Where no ratio can be formed, since a value is not above 0: by how much the winner is better than the
     default, in the unit of the metric."""
     baselines: tuple[Comparison, ...] = ()
+    strongest: str = ""
+    """The baseline that was read in fresh processes too, as the strongest before that; empty: none was."""
     statuses: Mapping[str, int] = field(default_factory=dict)
     confidence: float = 0.95
     """Of every interval, as ``measure`` in the space file asks for."""
@@ -93,8 +95,11 @@ class Result:
 
     @property
     def vendor(self) -> Comparison | None:
-        """The comparison with the strongest baseline, the one that is hardest to beat."""
-        return min(self.baselines, key=lambda c: c.estimate, default=None)
+        """The comparison with the strongest baseline, the one that is hardest to beat.
+
+        Where one was read in fresh processes it is that one: ratios of a single process are not as sure.
+        """
+        return min(self.baselines, key=lambda c: (c.against != self.strongest, c.estimate), default=None)
 
     @property
     def only_default(self) -> bool:

@@ -103,7 +103,7 @@ def after_fresh_runs(
     among = max(sum(s.configuration is not None and not s.is_default for s in standings), 1)
 
     def over(reference: Standing, other: Standing) -> Ratio | Gain:
-        if all(reference.label in run for run in runs):
+        if _in_all(runs, reference):
             one, two = ([run[who.label] for run in runs] for who in (reference, other))
             return over_runs(one, two, confidence, goal=goal)
         return speedup(reference.values, other.values, confidence, goal=goal, among=among)
@@ -117,6 +117,7 @@ def after_fresh_runs(
         **verdict,
         "processes": len(runs),
         "in_one_process": before,
+        "strongest": next((s.label for s in standings if _has_ratios(s, won) and _in_all(runs, s)), ""),
         "baselines": [_against(name, ratio) for name, ratio in against.items() if isinstance(ratio, Ratio)],
     }
     if holds:
@@ -141,6 +142,11 @@ def default_stays(verdict: Mapping[str, Any], standings: Sequence[Standing], why
         "tied": [],
         "remark": f"no better than the default: {why}",
     }
+
+
+def _in_all(runs: Sequence[Mapping[str, tuple[float, ...]]], standing: Standing) -> bool:
+    """Whether it was read in each of the runs."""
+    return all(standing.label in run for run in runs)
 
 
 def _has_ratios(baseline: Standing, won: Standing) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from autotune.session.execution.executor import Entrant
 from autotune.session.execution.inline import InlineExecutor
 from autotune.session.finale import IN_ONE_PROCESS
 from autotune.session.fresh_processes import EARLIEST, FEWEST, RUNS, FreshRuns, Plan, read_in_fresh_processes
+from autotune.session.result import Comparison
 from autotune.session.rounds import ReadingSeconds
 from autotune.session.verdict import Standing, after_fresh_runs, judge
 from autotune.space.configuration import Configuration
@@ -222,7 +224,7 @@ def test_what_holds_in_other_processes_is_the_gain_that_is_said() -> None:
     assert verdict["label"] == "trial 1" and verdict["processes"] == 6
     assert verdict["speedup"]["estimate"] == pytest.approx(1.25)
     assert verdict["in_one_process"] == before["speedup"]
-    assert verdict["baselines"][0]["estimate"] == pytest.approx(2.0)
+    assert verdict["baselines"][0]["estimate"] == pytest.approx(2.0) and verdict["strongest"] == "vendor"
 
 
 def test_what_does_not_hold_there_is_no_better_than_the_default() -> None:
@@ -231,11 +233,19 @@ def test_what_does_not_hold_there_is_no_better_than_the_default() -> None:
     verdict = after_fresh_runs(SPEC, judge(SPEC, STANDINGS), as_runs(values), STANDINGS)
     without = {label: own for label, own in values.items() if label != "vendor"}
     as_before = after_fresh_runs(SPEC, judge(SPEC, STANDINGS), as_runs(without), STANDINGS)
-    assert as_before["baselines"][0]["estimate"] == pytest.approx(1.9)
+    assert as_before["baselines"][0]["estimate"] == pytest.approx(1.9) and not as_before["strongest"]
     assert verdict["is_default"] and verdict["configuration"] == {"x": 1}
     assert verdict["speedup"]["low"] == verdict["speedup"]["high"] == 1.0
     assert verdict["baselines"][0]["estimate"] == pytest.approx(1.5)
     assert verdict["remark"].startswith("no better than the default: trial 1 was 1.05 [1.05, 1.05] in its")
+
+
+def test_the_baseline_that_was_read_in_fresh_processes_is_the_one_to_stand_beside(tmp_path: Path) -> None:
+    """Another one, read in a single process, came off better by luck and was said to be of those runs."""
+    result = search(tmp_path, "half")
+    lucky, sure = Comparison("lucky", 0.99, 0.98, 1.0), Comparison("sure", 1.01, 1.0, 1.02)
+    assert replace(result, baselines=(lucky, sure), strongest="sure").vendor == sure
+    assert replace(result, baselines=(sure, lucky)).vendor == lucky
 
 
 def test_where_there_is_no_time_for_it_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,6 +86,10 @@ VERDICT = parts(
     remark=text,
     confidence=real,
     rounds=whole,
+    processes=whole,
+    strongest=text,
+    waited=real,
+    drift=real,
     outcomes=object_of(list_of(text)),
     across=list_of(parts(hash=text, configuration=any_object, found_by=list_of(whole))),
 )
