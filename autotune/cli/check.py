@@ -73,6 +73,7 @@ def _missing_objective(spec: StudySpec) -> InputError | None:
     """What is wrong where what is tuned is not there. None of it is run."""
     from autotune.errors import InputError
     from autotune.measure.commands.problems import problems
+    from autotune.measure.sources import require_sources
     from autotune.measure.target_name import require_target
     from autotune.space.spec import CommandObjective, PythonObjective
 
@@ -80,6 +81,7 @@ def _missing_objective(spec: StudySpec) -> InputError | None:
         case PythonObjective():
             try:
                 require_target(spec.objective)
+                require_sources(spec.objective)
             except InputError as error:
                 return error
         case CommandObjective() if found := problems(spec.objective, spec.metrics):
