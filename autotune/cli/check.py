@@ -107,16 +107,13 @@ def _check_many(family: Family, as_json: bool) -> bool:
 
 def _forecast(spec: StudySpec, url: str | None) -> Forecast | None:
     """From the trials in the store; ``None`` where it has none, or is not there yet."""
-    from autotune.paths import may_be_there
     from autotune.session.forecast import foresee
     from autotune.space.spec import ReplayObjective
     from autotune.store.databases.address import read_address
     from autotune.store.databases.opening import EmptyStoreError
     from autotune.store.store import Store
 
-    address = read_address(url)
-    missing = address.file is not None and not may_be_there(address.file)
-    if isinstance(spec.objective, ReplayObjective) or missing or address.kind == "memory":
+    if isinstance(spec.objective, ReplayObjective) or read_address(url).kind == "memory":
         return None
     try:
         with Store.open(url, readonly=True) as store:
