@@ -45,4 +45,9 @@ def open_notebooks(store: str | None, open_browser: bool, folder: Path = Path("r
         environment[VARIABLE] = address.url.render_as_string(hide_password=False)
     quiet = [] if open_browser else ["--no-browser"]
     command = [sys.executable, "-m", "jupyterlab", *quiet, str(folder)]
-    return subprocess.run(command, env=environment, check=False).returncode
+    with subprocess.Popen(command, env=environment) as jupyter:
+        while True:
+            try:
+                return jupyter.wait()
+            except KeyboardInterrupt:  # it has heard that as well, and asks whether to end
+                continue

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from autotune.cli.dashboard import command
 from autotune.errors import AutotuneError
 from tests.cli.calling import call
@@ -53,3 +55,24 @@ def test_a_store_that_cannot_be_read_is_not_served(tmp_path: Path) -> None:
 def test_notebooks_of_a_store_that_is_not_there_are_not_opened(tmp_path: Path) -> None:
     done = call(command, "--notebooks", "--no-open", "--store", tmp_path / "studdy.db")
     assert isinstance(done.exception, AutotuneError) and "there is no store at" in str(done.exception)
+
+
+def test_ctrl_c_is_left_to_the_notebooks(tmp_path: Path) -> None:
+    """JupyterLab asks whether to end, and saves what its kernels hold."""
+    (tmp_path / "jupyterlab.py").write_text(
+        "import signal\nsignal.signal(signal.SIGINT, lambda *_: print('End it?', input(), flush=True))\n"
+        "print('began', flush=True)\nsignal.pause()\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-m", "autotune", "dashboard", "--notebooks", "--no-open"],
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None and process.stdout.readline() == "began\n"
+    os.killpg(process.pid, signal.SIGINT)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(1)
+    assert process.communicate("yes\n")[0] == "End it? yes\n" and process.returncode == 0
