@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -46,7 +45,7 @@ def command(space: str, device: str | None, store: str | None, as_json: bool) ->
         missing = _missing_objective(family.specs[0])
     if missing and as_json:
         raise missing
-    with nullcontext() if as_json else said_if_long(COUNTING):
+    with said_if_long(COUNTING, quiet=as_json):
         if family.several:
             feasible = _check_many(family, as_json)
         else:

@@ -7,7 +7,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -61,11 +61,11 @@ def command(
     from autotune.session.loading import load_family
     from autotune.store.store import Store
 
-    with nullcontext() if as_json else said_if_long(READING):
+    with said_if_long(READING, quiet=as_json):
         family = load_family(
             find_space(space), trials=trials, time=seconds, patience=patience, strategy=strategy, seed=seed
         )
-    with nullcontext() if as_json else said_if_long(WORKING_OUT):
+    with said_if_long(WORKING_OUT, quiet=as_json):
         for spec in family.specs:
             bool(spec.space.feasible)  # else a session does it, which an interrupt asks to end after that
     if family.several:
