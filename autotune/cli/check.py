@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from autotune.cli.options import device_option, echo, find_space, json_option, print_json, store_option
-from autotune.cli.silence import said_if_long
+from autotune.cli.silence import READING_A_SPACE, said_if_long
 
 if TYPE_CHECKING:
     from autotune.errors import InputError
@@ -38,7 +38,8 @@ def command(space: str, device: str | None, store: str | None, as_json: bool) ->
     from autotune.session.loading import load_family
     from autotune.session.opening import try_strategy
 
-    family = load_family(find_space(space), device=device)
+    with said_if_long(READING_A_SPACE, quiet=as_json):
+        family = load_family(find_space(space), device=device)
     missing = None
     if device is None:  # what is here says nothing of another machine
         try_strategy(family.specs[0])

@@ -13,6 +13,8 @@ import click
 LONG = 3.0
 """Seconds after which somebody who waits wonders."""
 
+READING_A_SPACE = "reading the space, and the recording if it replays one: Ctrl-C ends it"
+
 
 @contextmanager
 def said_if_long(text: str, quiet: bool = False) -> Iterator[None]:

@@ -59,6 +59,7 @@ def test_an_alarm_of_somebody_else_still_comes(monkeypatch: pytest.MonkeyPatch) 
 
 
 WORK = [
+    ("check {of}/space.yaml", "reading the space"),
     ("derive", "asking the strategy"),
     ("diff small:0 small:1", "reading what was measured"),
     ("export --to {to}/rows.csv", "reading the trials and writing"),
@@ -76,7 +77,7 @@ def test_verbs_that_read_a_whole_study_say_so_once_it_takes_long(
     words: str, said: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(silence, "LONG", 1e-4)
-    arguments = [*words.format(to=tmp_path).split(), "--store", str(folder / "study.db")]
+    arguments = [*words.format(to=tmp_path, of=folder).split(), "--store", str(folder / "study.db")]
     assert said in CliRunner().invoke(cli, arguments, standalone_mode=False).stderr
     done = CliRunner().invoke(cli, [*arguments, "--json"], standalone_mode=False)
     assert done.exception is None and done.stderr == ""
