@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from autotune.cli.options import device_option, echo, find_space, json_option, print_json, store_option
-from autotune.cli.silence import said_if_long
+from autotune.cli.silence import READING_A_SPACE, said_if_long
 
 if TYPE_CHECKING:
     from autotune.errors import InputError
@@ -39,14 +38,15 @@ def command(space: str, device: str | None, store: str | None, as_json: bool) ->
     from autotune.session.loading import load_family
     from autotune.session.opening import try_strategy
 
-    family = load_family(find_space(space), device=device)
+    with said_if_long(READING_A_SPACE, quiet=as_json):
+        family = load_family(find_space(space), device=device)
     missing = None
     if device is None:  # what is here says nothing of another machine
         try_strategy(family.specs[0])
         missing = _missing_objective(family.specs[0])
     if missing and as_json:
         raise missing
-    with nullcontext() if as_json else said_if_long(COUNTING):
+    with said_if_long(COUNTING, quiet=as_json):
         if family.several:
             feasible = _check_many(family, as_json)
         else:
@@ -73,6 +73,7 @@ def _missing_objective(spec: StudySpec) -> InputError | None:
     """What is wrong where what is tuned is not there. None of it is run."""
     from autotune.errors import InputError
     from autotune.measure.commands.problems import problems
+    from autotune.measure.sources import require_sources
     from autotune.measure.target_name import require_target
     from autotune.space.spec import CommandObjective, PythonObjective
 
@@ -80,6 +81,7 @@ def _missing_objective(spec: StudySpec) -> InputError | None:
         case PythonObjective():
             try:
                 require_target(spec.objective)
+                require_sources(spec.objective)
             except InputError as error:
                 return error
         case CommandObjective() if found := problems(spec.objective, spec.metrics):
@@ -105,16 +107,13 @@ def _check_many(family: Family, as_json: bool) -> bool:
 
 def _forecast(spec: StudySpec, url: str | None) -> Forecast | None:
     """From the trials in the store; ``None`` where it has none, or is not there yet."""
-    from autotune.paths import may_be_there
     from autotune.session.forecast import foresee
     from autotune.space.spec import ReplayObjective
     from autotune.store.databases.address import read_address
     from autotune.store.databases.opening import EmptyStoreError
     from autotune.store.store import Store
 
-    address = read_address(url)
-    missing = address.file is not None and not may_be_there(address.file)
-    if isinstance(spec.objective, ReplayObjective) or missing or address.kind == "memory":
+    if isinstance(spec.objective, ReplayObjective) or read_address(url).kind == "memory":
         return None
     try:
         with Store.open(url, readonly=True) as store:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from autotune.cli.options import echo, json_option, print_json
+from autotune.cli.silence import said_if_long
 from autotune.cli.writing import refuse_existing, write_text
 from autotune.errors import InputError, Problem
+
+if TYPE_CHECKING:
+    from autotune.interop.space_files.space_text import Converted
 
 
 @click.command("convert")
@@ -34,39 +39,45 @@ def command(
 
     The source is read, and run only with --run. What is not understood is an error that names its place.
     """
-    from autotune.interop.space_files import kernel_tuner_t1, triton_configs, triton_run
     from autotune.interop.space_files.exact_rules import combinations
     from autotune.report.numbers import say_count
 
     space = output or Path(file.stem + ".yaml")
     refuse_existing(space, force)
-    if file.suffix == ".json":
-        if kernel or configs or run:
-            raise InputError("--kernel, --configs and --run are for Python sources: a T1 file has one kernel")
-        converted = kernel_tuner_t1.convert(file)
-    elif file.suffix == ".py":
-        convert = triton_run.convert if run else triton_configs.convert
-        converted = convert(file, kernel, configs, space)
-    else:
-        raise InputError(Problem(f"{file} is of no known kind", expected="a .py or a .json file"))
-    write_text(space, converted.text())
-    feasible, most = converted.checked().feasible, combinations(converted.knobs)
+    with said_if_long("reading it and counting its configurations: Ctrl-C ends it", quiet=as_json):
+        converted = _converted(file, kernel, configs, space, run)
+        write_text(space, converted.text())
+        size, most = converted.checked().feasible.size, combinations(converted.knobs)
     document = {
         "space": str(space),
         "source": str(file),
         "kernel": converted.name,
         "knobs": len(converted.knobs),
-        "configurations": feasible.size,
+        "configurations": size,
         "combinations": most,
         "notes": list(converted.notes),
     }
     if as_json:
         print_json(document)
         return 0
-    found = "too many to count" if feasible.size is None else say_count(feasible.size, "configuration")
+    found = "too many to count" if size is None else say_count(size, "configuration")
     of = say_count(most, "combination")
     echo(f"{space}: {say_count(len(converted.knobs), 'knob')}, {found} of {of}")
     for note in converted.notes:
         echo(f"note: {note}")
     echo(f"next:  autotune check {shlex.quote(str(space))}")
     return 0
+
+
+def _converted(file: Path, kernel: str, configs: str, space: Path, run: bool) -> Converted:
+    """The space of what ``file`` describes."""
+    from autotune.interop.space_files import kernel_tuner_t1, triton_configs, triton_run
+
+    if file.suffix == ".json":
+        if kernel or configs or run:
+            raise InputError("--kernel, --configs and --run are for Python sources: a T1 file has one kernel")
+        return kernel_tuner_t1.convert(file)
+    if file.suffix == ".py":
+        convert = triton_run.convert if run else triton_configs.convert
+        return convert(file, kernel, configs, space)
+    raise InputError(Problem(f"{file} is of no known kind", expected="a .py or a .json file"))

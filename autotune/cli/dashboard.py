@@ -33,6 +33,7 @@ def command(
     from autotune.report.pages.live import LiveView
     from autotune.report.pages.live_server import LOOPBACK, LiveServer, new_token
 
+    _require_readable(store)
     try:
         server = LiveServer(LiveView(store), host, port, "" if host in LOOPBACK else new_token())
     except OSError as error:
@@ -42,16 +43,31 @@ def command(
                 hint="choose another --port, or --port 0 for any that is free",
             )
         ) from error
-    if as_json:
-        print_json({"address": server.address})
-    else:
-        click.echo(f"{server.address}   (Ctrl-C ends it)")
-    if open_browser:
-        import webbrowser
-
-        webbrowser.open(server.address)
     try:
+        if as_json:
+            print_json({"address": server.address})
+        else:
+            click.echo(f"{server.address}   (Ctrl-C ends it)")
+        if open_browser:
+            import webbrowser
+
+            webbrowser.open(server.address)
         server.run()
     except KeyboardInterrupt:
         click.echo(err=True)
     return 0
+
+
+def _require_readable(store: str | None) -> None:
+    """Say where nothing is there yet: a search may be about to make it, or the name is misspelt.
+
+    A store that is there and cannot be read ends the verb, as it does every other.
+    """
+    from autotune.report.evidence import opened
+    from autotune.store.databases.opening import EmptyStoreError
+
+    try:
+        with opened(store):
+            pass
+    except EmptyStoreError as error:
+        click.echo(f"note: {error}\n      Its studies are shown once they are there.", err=True)

@@ -9,9 +9,12 @@ import click
 
 from autotune.cli.main import DOES_NOT_HOLD, DONE
 from autotune.cli.options import echo, json_option, print_json, store_option, study_argument
+from autotune.cli.silence import said_if_long
 
 if TYPE_CHECKING:
     from autotune.session.reproduction.derivation import Departure, Derivation
+
+DERIVING = "asking the strategy for all proposals again, which takes as long as it did then: Ctrl-C ends it"
 
 
 @click.command("derive")
@@ -27,7 +30,7 @@ def command(study: str | None, store: str | None, as_json: bool) -> int:
     from autotune.session.reproduction.derivation import derive
     from autotune.store.store import Store
 
-    with Store.open(store, readonly=True) as opened:
+    with said_if_long(DERIVING, quiet=as_json), Store.open(store, readonly=True) as opened:
         derivation = derive(opened, opened.study(study))
     if as_json:
         print_json(derivation.to_document())

@@ -9,6 +9,7 @@ import click
 
 from autotune.cli.options import echo, json_option, print_json, store_option
 from autotune.cli.references import RECIPE, find_recipes, find_trial, is_trial
+from autotune.cli.silence import said_if_long
 from autotune.errors import InputError, Problem
 
 if TYPE_CHECKING:
@@ -38,7 +39,9 @@ def command(one: str, other: str, study: str | None, store: str | None, as_json:
                 f"{one} is a {_kind(one, study)} and {other} a {_kind(other, study)}", None, "two of a kind"
             )
         )
-    found = {"trial": _trials, "study": _studies, "recipe": _recipes}[kinds.pop()](one, other, study, store)
+    compare = {"trial": _trials, "study": _studies, "recipe": _recipes}[kinds.pop()]
+    with said_if_long("reading what was measured of both: Ctrl-C ends it", quiet=as_json):
+        found = compare(one, other, study, store)
     if as_json:
         documents = [differences.to_document() for differences in found]
         print_json(documents[0] if len(documents) == 1 else {"recipes": documents})

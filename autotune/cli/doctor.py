@@ -9,6 +9,7 @@ import click
 
 from autotune.cli.main import DONE, STORE_FAILED
 from autotune.cli.options import echo, json_option, print_json
+from autotune.cli.silence import said_if_long
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,13 +28,15 @@ def command(seconds: float, store: str | None, as_json: bool) -> int:
     With --store, say whether that store is sound: pages, references, readings, and each file by its hash.
     """
     if store is not None:
-        found = examine(store)
+        with said_if_long("reading all of the store: Ctrl-C ends it", quiet=as_json):
+            found = examine(store)
         if as_json:
             print_json(found)
         else:
             echo(say_store(found))
         return STORE_FAILED if found["findings"] else DONE
-    document = examine_machine(seconds)
+    with said_if_long("trying out what works here: Ctrl-C ends it", quiet=as_json):
+        document = examine_machine(seconds)
     if as_json:
         print_json(document)
     else:

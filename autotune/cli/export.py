@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from autotune.cli.options import echo, json_option, print_json, store_option, study_argument
+from autotune.cli.silence import said_if_long
 from autotune.errors import InputError, Problem
 from autotune.paths import written_whole
 
@@ -84,7 +85,8 @@ def command(
         raise InputError(Problem(f"--readings is of CSV, Parquet and JSON, not of {form}"))
     if licence and form != "archive":
         raise InputError(Problem(f"--licence is of an archive, not of {form}"))
-    with Store.open(store, readonly=True) as opened:
+    writing = f"reading the trials and writing {where}: Ctrl-C ends it"
+    with said_if_long(writing, quiet=as_json), Store.open(store, readonly=True) as opened:
         record = opened.study(study)
         try:
             if form not in FOREIGN:

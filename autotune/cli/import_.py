@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from autotune.cli.options import echo, json_option, print_json, same_store, store_option
+from autotune.cli.silence import said_if_long
 from autotune.cli.writing import refuse_existing, write_text
 from autotune.errors import InputError, Problem
 
@@ -62,7 +63,8 @@ def _archive(file: Path, store: str | None, as_json: bool) -> int:
     from autotune.interop.archives.importing import import_archive
     from autotune.report.numbers import say_count
 
-    brought = import_archive(file, store)
+    with said_if_long("checking the archive and writing its trials: Ctrl-C ends it", quiet=as_json):
+        brought = import_archive(file, store)
     if as_json:
         print_json({**vars(brought), "others": list(brought.others), "file": str(file)})
         return 0
@@ -83,10 +85,11 @@ def _recording(recording: Path, output: Path | None, force: bool, as_json: bool)
     from autotune.interop.space_files.kernel_tuner import space_document
     from autotune.measure.recordings.read import read_recording
 
-    recorded = read_recording(recording)
     file = output or Path(recording.name.removesuffix(".gz").removesuffix(".json") + ".yaml")
-    refuse_existing(file, force)
-    write_text(file, space_document(recorded, recording, file))
+    with said_if_long("reading the recording: Ctrl-C ends it", quiet=as_json):
+        recorded = read_recording(recording)
+        refuse_existing(file, force)
+        write_text(file, space_document(recorded, recording, file))
     failed = sum(entry.status.failed for entry in recorded.entries)
     if as_json:
         print_json(

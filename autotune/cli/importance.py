@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from autotune.cli.options import echo, json_option, print_json, store_option, study_argument
+from autotune.cli.silence import said_if_long
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,9 +26,10 @@ def command(study: str | None, seed: int, store: str | None, as_json: bool) -> i
     from autotune.report.evidence import load_evidence
     from autotune.report.importance import importance, interactions
 
-    evidence = load_evidence(store, study)
-    frame = importance(evidence, seed)
-    pairs = interactions(evidence, frame["knob"].tolist(), seed)
+    with said_if_long("a forest learns the trials: Ctrl-C ends it", quiet=as_json):
+        evidence = load_evidence(store, study)
+        frame = importance(evidence, seed)
+        pairs = interactions(evidence, frame["knob"].tolist(), seed)
     if as_json:
         print_json(describe(evidence.study.label, evidence.metric.name, frame, pairs))
     else:

@@ -31,7 +31,8 @@ def store_option(command: Command) -> Command:
 def same_store(store: str | None) -> str:
     """What has to be added to the next commands so that they look into the same store, ready to be pasted.
 
-    A file that a variable names is said as well: it may have been set for one command alone.
+    A file that a variable names is said as well: it may have been set for one command alone. A password is
+    left out.
     """
     from autotune.store.databases.address import DEFAULT_URL, default_url, read_address
 
@@ -40,7 +41,7 @@ def same_store(store: str | None) -> str:
         return ""
     address = read_address(written)
     if address.kind != "sqlite":
-        return f" --store {shlex.quote(str(address))}" if store else ""
+        return f" --store {shlex.quote(address.without_password)}" if store else ""
     return f" --store {shlex.quote(written if '://' in written else str(expanded(written)))}"
 
 

@@ -8,6 +8,7 @@ import click
 
 from autotune.cli.main import BAD_INPUT, DONE
 from autotune.cli.options import echo, json_option, print_json, store_option
+from autotune.cli.silence import said_if_long
 from autotune.errors import InputError, Problem
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ def command(
 
     if study is not None and replays:
         raise InputError(Problem("--study and --replays are two choices", None, "one of them"))
-    with Store.open(store, readonly=not yes) as opened:
+    reading = "looking for what refers to it: Ctrl-C ends it"
+    with said_if_long(reading, quiet=as_json), Store.open(store, readonly=not yes) as opened:
         if study is not None:
             what = prunable.whole_study(opened, opened.study(study))
         elif replays:

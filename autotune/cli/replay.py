@@ -9,12 +9,15 @@ import click
 from autotune.cli.main import DOES_NOT_HOLD, DONE, NOTHING_SUCCEEDED
 from autotune.cli.options import echo, json_option, print_json, store_option
 from autotune.cli.references import find_trial
+from autotune.cli.silence import said_if_long
 
 if TYPE_CHECKING:
     from autotune.session.reproduction.replaying import Replay
 
 MOST_CHANGES = 8
 """Lines of what has changed; all of it is in the JSON document."""
+
+MEASURING = "measuring it and the default again, in several processes: Ctrl-C ends it"
 
 
 @click.command("replay")
@@ -49,7 +52,8 @@ def command(
 
     with Store.open(store, readonly=True) as opened:
         number = find_trial(opened, trial, study).id
-    answer = replay(store, number, frozen=frozen, keep=not no_keep, runs=runs)
+    with said_if_long(MEASURING, quiet=as_json):
+        answer = replay(store, number, frozen=frozen, keep=not no_keep, runs=runs)
     if as_json:
         print_json(answer.to_document())
     else:

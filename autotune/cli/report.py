@@ -9,7 +9,10 @@ from pathlib import Path
 import click
 
 from autotune.cli.options import json_option, print_json, store_option, study_argument
+from autotune.cli.silence import said_if_long
 from autotune.cli.writing import write_text
+
+WRITING = "reading the trials and drawing what they say: Ctrl-C ends it"
 
 
 @click.command("report")
@@ -46,9 +49,9 @@ def command(
         message = "the report and its JSON document cannot both go to stdout"
         raise InputError(Problem(message, hint="give -o a file, or leave --json out"))
     form = form or ("md" if output and output.endswith((".md", ".markdown")) else "html")
-    with Store.open(store, readonly=True) as opened:
+    with said_if_long(WRITING, quiet=as_json), Store.open(store, readonly=True) as opened:
         page = study_page(opened, study, time.time())
-    text = markdown(page) if form == "md" else html_page(page)
+        text = markdown(page) if form == "md" else html_page(page)
     place = output or ("-" if form == "md" and not as_json else f"{_file_name(page.title)}.{form}")
     if place == "-":
         click.echo(text, nl=False)

@@ -7,7 +7,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ import click
 
 from autotune.cli.main import DONE, INTERRUPTED, NOTHING_SUCCEEDED
 from autotune.cli.options import Duration, echo, find_space, json_option, print_json, same_store, store_option
-from autotune.cli.silence import said_if_long
+from autotune.cli.silence import READING_A_SPACE, said_if_long
 
 if TYPE_CHECKING:
     from autotune.session.families.many import ManySession
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from autotune.session.result import Result
     from autotune.session.session import Session
 
-READING = "reading the space, and the recording if it replays one: Ctrl-C ends it"
 WORKING_OUT = "working out what the constraints leave: that may take minutes, and Ctrl-C ends it"
 
 
@@ -61,11 +60,11 @@ def command(
     from autotune.session.loading import load_family
     from autotune.store.store import Store
 
-    with nullcontext() if as_json else said_if_long(READING):
+    with said_if_long(READING_A_SPACE, quiet=as_json):
         family = load_family(
             find_space(space), trials=trials, time=seconds, patience=patience, strategy=strategy, seed=seed
         )
-    with nullcontext() if as_json else said_if_long(WORKING_OUT):
+    with said_if_long(WORKING_OUT, quiet=as_json):
         for spec in family.specs:
             bool(spec.space.feasible)  # else a session does it, which an interrupt asks to end after that
     if family.several:

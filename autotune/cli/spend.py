@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from autotune.cli.options import echo, json_option, print_json, store_option, study_argument
+from autotune.cli.silence import said_if_long
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +25,8 @@ def command(study: str | None, store: str | None, as_json: bool) -> int:
     from autotune.report.evidence import load_evidence
     from autotune.report.spend import spend
 
-    frame = spend(load_evidence(store, study))
+    with said_if_long("reading the trials: Ctrl-C ends it", quiet=as_json):
+        frame = spend(load_evidence(store, study))
     if as_json:
         print_json(describe(frame))
     else:

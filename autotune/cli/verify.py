@@ -12,6 +12,8 @@ import click
 
 from autotune.cli.main import DOES_NOT_HOLD, DONE, NOTHING_SUCCEEDED
 from autotune.cli.options import echo, json_option, print_json, store_option, study_option
+from autotune.cli.replay import MEASURING
+from autotune.cli.silence import said_if_long
 from autotune.errors import InputError, Location, Problem, nearest
 
 if TYPE_CHECKING:
@@ -66,10 +68,11 @@ def command(
         return _archive(Path(what), digest, store, as_json)
     study = study if what is None else what
     found = []
-    for verified in _verified(file, study, store):
-        found.append(verified)
-        if not as_json:
-            echo("\n".join(say(verified)))
+    with said_if_long(MEASURING, quiet=as_json):
+        for verified in _verified(file, study, store):
+            found.append(verified)
+            if not as_json:
+                echo("\n".join(say(verified)))
     if as_json:
         print_json({"verified": [document(one) for one in found]})
     if not found:
@@ -107,7 +110,8 @@ def _archive(file: Path, digest: str | None, store: str | None, as_json: bool) -
     from autotune.interop.archives.known import known_digest
     from autotune.interop.archives.verifying import verify_archive
 
-    found = verify_archive(file, digest, partial(known_digest, store))
+    with said_if_long("reading the archive: Ctrl-C ends it", quiet=as_json):
+        found = verify_archive(file, digest, partial(known_digest, store))
     if as_json:
         print_json(found.to_document())
         return DONE if found.whole else DOES_NOT_HOLD

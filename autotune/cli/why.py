@@ -10,6 +10,7 @@ import click
 
 from autotune.cli.options import echo, json_option, print_json, store_option
 from autotune.cli.references import find_trial
+from autotune.cli.silence import said_if_long
 
 if TYPE_CHECKING:
     from autotune.report.story import Neighbour, Story
@@ -29,7 +30,8 @@ def command(trial: str, study: str | None, store: str | None, as_json: bool) -> 
     from autotune.report.story import tell
     from autotune.store.store import Store
 
-    with Store.open(store, readonly=True) as opened:
+    reading = "reading all that was known and what came of it: Ctrl-C ends it"
+    with said_if_long(reading, quiet=as_json), Store.open(store, readonly=True) as opened:
         story = tell(opened, find_trial(opened, trial, study))
     if as_json:
         print_json(document(story))

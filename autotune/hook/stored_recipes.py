@@ -14,14 +14,12 @@ from autotune.hook.recipes import Known, KnownSpace, Metric, Recipe, Speedup
 from autotune.hook.staleness import versions_of
 from autotune.hook.this_device import device_of
 from autotune.measure.outcome import Reading
-from autotune.paths import may_be_there
 from autotune.session.answers import best_trials, stands
 from autotune.session.frozen import SOURCE
 from autotune.session.reproduction.causes import state_of
 from autotune.session.reproduction.replaying import own_results
 from autotune.space.configuration import Configuration, plain
 from autotune.space.spec import MetricSpec
-from autotune.store.databases.address import read_address
 from autotune.store.databases.opening import EmptyStoreError
 from autotune.store.records import NewRecipe, StudyRecord
 from autotune.store.store import Store
@@ -46,9 +44,6 @@ def known_in(url: str | None, name: str | None = None) -> Known:
 
     Raises :class:`autotune.errors.AutotuneError` where there is a store that cannot be read.
     """
-    file = read_address(url).file
-    if file is not None and not may_be_there(file):
-        return Known()
     try:
         with Store.open(url, readonly=True) as store:
             return read_known(store, name)

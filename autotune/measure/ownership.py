@@ -36,11 +36,15 @@ def is_abandoned(name: str) -> bool:
 
 def make_scratch(suffix: str) -> Path:
     """A new temporary folder of this process; folders that dead processes left are removed first."""
-    parent = Path(tempfile.gettempdir())
-    for left in parent.glob(f"{PREFIX}*"):
+    sweep_scratch()
+    return Path(tempfile.mkdtemp(prefix=owned_name(f"{suffix}-")))
+
+
+def sweep_scratch() -> None:
+    """Remove the temporary folders that dead processes left."""
+    for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         if is_abandoned(left.name):
             shutil.rmtree(left, ignore_errors=True)
-    return Path(tempfile.mkdtemp(prefix=owned_name(f"{suffix}-"), dir=parent))
 
 
 def _namespace() -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 
-from autotune.errors import InputError, shorten
+from autotune.errors import InputError, Location, Problem, nearest, shorten
 from autotune.measure.declared_sources import declared_sources
 from autotune.measure.included_sources import with_included
 from autotune.measure.target import split_target, target_file
@@ -64,6 +64,31 @@ def unread_sources(objective: ObjectiveSpec) -> str:
     return (
         f"not all files that {name} names by `sources = {shorten(unread)}` can be read from its text. An edit"
         " of one that is not goes unnoticed, and its earlier results count: name each as a text"
+    )
+
+
+def require_sources(objective: ObjectiveSpec) -> None:
+    """Raises :class:`InputError` where its class surely names a source that is not there.
+
+    The file that was meant would be none of them, and what was measured before an edit of it would count.
+    """
+    file = python_file(objective) if isinstance(objective, PythonObjective) else None
+    if file is None or not isinstance(objective, PythonObjective):
+        return
+    _, name = split_target(objective)
+    declared = declared_sources(file, name)
+    missing = [] if declared.unread else [one for one in declared.files if not one.exists()]
+    if missing:
+        raise InputError([_missing_source(name, one, Location(str(file))) for one in missing])
+
+
+def _missing_source(class_name: str, file: Path, where: Location) -> Problem:
+    beside = sorted(one.name for one in file.parent.iterdir()) if is_folder(file.parent) else []
+    return Problem(
+        f"{class_name} names {file.name!r} among its `sources`, and there is no {file}",
+        where,
+        "the path of a file, from the folder of the class's own",
+        nearest(file.name, beside),
     )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from autotune.errors import InputError, Problem
 from autotune.ready import ready_root
+from autotune.report.evidence import opened
 from autotune.store.databases.address import VARIABLE, read_address
 
 
@@ -26,17 +27,27 @@ def notebooks_in(folder: Path) -> list[Path]:
 def open_notebooks(store: str | None, open_browser: bool, folder: Path = Path("results")) -> int:
     """Run JupyterLab in ``folder`` until it ends; the notebooks read ``store``. Returns its exit code.
 
-    Raises :class:`~autotune.errors.InputError` where JupyterLab is not installed.
+    Raises :class:`~autotune.errors.InputError` where JupyterLab is not installed, or where a store that was
+    named is not there: every cell would fail.
     """
+    named = bool(store or os.environ.get(VARIABLE))
+    if named:
+        with opened(store):
+            pass
     if importlib.util.find_spec("jupyterlab") is None:
         hint = "pip install jupyterlab ipykernel, or open the notebooks in results/ with another program"
         raise InputError(Problem("JupyterLab is not installed", hint=hint))
     notebooks_in(folder)
     address = read_address(store)
     environment = dict(os.environ)
-    if store or os.environ.get(VARIABLE) or (address.file is not None and address.file.exists()):
+    if named or (address.file is not None and address.file.exists()):
         # Absolute, since their folder is another. Where nothing was searched yet they show what is recorded.
         environment[VARIABLE] = address.url.render_as_string(hide_password=False)
     quiet = [] if open_browser else ["--no-browser"]
     command = [sys.executable, "-m", "jupyterlab", *quiet, str(folder)]
-    return subprocess.run(command, env=environment, check=False).returncode
+    with subprocess.Popen(command, env=environment) as jupyter:
+        while True:
+            try:
+                return jupyter.wait()
+            except KeyboardInterrupt:  # it has heard that as well, and asks whether to end
+                continue

@@ -30,9 +30,11 @@ class Spent:
 
 def limit_reached(budget: Budget, spent: Spent) -> str:
     """Why nothing new is to be tried; an empty text to go on."""
-    if budget.trials is not None and spent.trials >= budget.trials:
+    late = out_of_time(budget, spent)
+    given_up = late and spent.finished < spent.trials
+    if budget.trials is not None and spent.trials >= budget.trials and not given_up:
         return say_trials(budget.trials)
-    if out_of_time(budget, spent):
+    if late:
         return f"{budget.time:g} s of searching"
     if budget.patience is not None and spent.since_improvement >= budget.patience:
         return out_of_patience(budget.patience)

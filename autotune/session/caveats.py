@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from autotune.errors import shorten_middle
 from autotune.measure.outcome import Estimate
+from autotune.session.contender import DEFAULT
 from autotune.session.result import EXHAUSTED
 from autotune.session.same_failure import MISTAKEN
 from autotune.status import Status
@@ -50,9 +51,10 @@ def fallen(verdicts: Sequence[VerdictRecord]) -> str:
     if not document or document.get("configuration") is not None:
         return ""
     failed = {label: one for label, one in document.get("outcomes", {}).items() if one[0] != Status.OK}
-    label, (status, message) = next(
-        ((label, one) for label, one in failed.items() if label.startswith("trial ")), ("", ("", ""))
-    )
+    finalists = [label for label in failed if label.startswith("trial ")]
+    finalists += [DEFAULT] if DEFAULT in failed else []  # which may have been the only one
+    label = finalists[0] if finalists else ""
+    status, message = failed.get(label, ("", ""))
     why = f": {label} ended as {status}" + (f" ({message})" if message else "") if label else ""
     return f"{document.get('remark', '')}{why}"
 

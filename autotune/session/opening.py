@@ -12,7 +12,7 @@ from pathlib import Path
 
 from autotune.errors import InputError, Location, NothingFeasibleError
 from autotune.errors import Problem as Fault
-from autotune.measure.sources import source_files, unread_sources
+from autotune.measure.sources import require_sources, source_files, unread_sources
 from autotune.provenance.code.frozen import SourceSnapshot, snapshot
 from autotune.provenance.environment import Environment
 from autotune.search.contract import Problem
@@ -52,6 +52,7 @@ def open_study(
     configurations; not by a search that has begun and ``goes_on``.
     """
     try_strategy(spec)
+    require_sources(spec.objective)
     sources = source_files(spec.objective)
     source = snapshot(sources)
     identity = identify(spec, source.source_hash, environment.machine_key)

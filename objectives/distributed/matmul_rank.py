@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import gc
-import threading
 import time
 from dataclasses import dataclass
 
 import numpy as np
 import torch
+from matmul_count import Count, OnTheWay
 from matmul_plan import Need, Plan, blocks, needs
 from peers import REQUEST, VALUE, Message, Peers, peers_of
 
@@ -34,20 +34,6 @@ class Multiplied:
     """Its block, where it was asked for."""
 
 
-class Count:
-    """Elements that are held now, and the most there ever were; changed by several threads."""
-
-    def __init__(self, held: int) -> None:
-        self.now = self.most = held
-        self.sent = 0
-        self._lock = threading.Lock()
-
-    def add(self, elements: int) -> None:
-        with self._lock:
-            self.now += elements
-            self.most = max(self.most, self.now)
-
-
 def multiply(rank: Rank, n: int, plan: Plan, seed: int, wanted: bool) -> Multiplied:
     """One product of fresh random matrices. ``wanted``: whether the answer is to be returned."""
     torch.set_num_threads(1)
@@ -60,6 +46,7 @@ def multiply(rank: Rank, n: int, plan: Plan, seed: int, wanted: bool) -> Multipl
     a, b = (_part(seed, number, n, own[name].rows, own[name].columns) for number, name in enumerate("ab"))
     c = torch.zeros(own["c"].rows[1] - own["c"].rows[0], own["c"].columns[1] - own["c"].columns[0])
     count = Count(sum(block.elements for block in own.values()))
+    copies = OnTheWay(count, plan.prefetch)
     shifts = own["a"].columns[0], own["b"].rows[0]
     todo = needs(plan, rank.rank, n)
     tables = [needs(plan, other, n) for other in range(rank.world)]
@@ -69,11 +56,11 @@ def multiply(rank: Rank, n: int, plan: Plan, seed: int, wanted: bool) -> Multipl
         low, high = tables[message.sender][message.micro_batch].inner
         shift = shifts[message.item]
         panel = a[:, low - shift : high - shift] if message.item == 0 else b[low - shift : high - shift]
-        copy = panel.contiguous()
-        size = copy.numel() if message.item == 0 else 0  # rows of B lie together: nothing is copied
-        count.add(size)
+        copy, to, number = panel.contiguous(), message.sender, message.micro_batch
+        if message.item == 0:  # rows of B lie together: nothing is copied
+            copies.send(to, number, copy.numel())
         count.sent += 4 * copy.numel()
-        peers.send(message.sender, VALUE, message.item, message.micro_batch, copy, lambda: count.add(-size))
+        peers.send(to, VALUE, message.item, number, copy, lambda: copies.arrived(to, number))
 
     peers.serve = serve
     rank.beat("wait")

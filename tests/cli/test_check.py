@@ -147,6 +147,7 @@ def test_a_knob_that_the_facts_rule_out_is_named(tmp_path: Path) -> None:
     [
         ("objective: objectiv.py:run", "space.yaml:3:12: there is no objective file"),
         ("objective: no.such.module:run", "space.yaml:3:12: there is no Python module 'no.such.module'"),
+        ("objective: objective.py:Run", "Run names 'gone.c' among its `sources`"),
         ("replay: nothere.json", "space.yaml:3:9: there is no recording"),
         ("objective: objective.py:runn", "space.yaml:3:12: objective.py has no 'runn'"),
         ("objective: broken.py:run", "broken.py:1:"),
@@ -155,7 +156,7 @@ def test_a_knob_that_the_facts_rule_out_is_named(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_tuned_has_to_be_there(tmp_path: Path, what: str, said: str) -> None:
-    (tmp_path / "objective.py").write_text("def run(a): return float(a)\n")
+    (tmp_path / "objective.py").write_text("def run(a): return float(a)\nclass Run: sources = ('gone.c',)\n")
     (tmp_path / "broken.py").write_text("def run(a b): pass\n")
     space = tmp_path / "space.yaml"
     knobs = "metrics: {time: {goal: minimize}}\nknobs: {a: {values: [1, 2]}}\n"

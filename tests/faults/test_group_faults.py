@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from autotune.measure.groups.device import quota_works
+from autotune.measure.ownership import PREFIX
 from autotune.session.execution.workers import WorkerExecutor
 from tests.faults.conftest import run, spec_of
 from tests.objectives.distributed.importing import importable
@@ -35,6 +37,12 @@ FAULTS = {
 def groups_of(owners: set[int]) -> set[str]:
     """The control groups of ranks that one of these processes started."""
     found = (path.name for path in Path("/sys/fs/cgroup").rglob("autotune-*-rank*"))
+    return {name for name in found if int(name.split("-")[2]) in owners}
+
+
+def folders_of(owners: set[int]) -> set[str]:
+    """The temporary folders that one of these processes made."""
+    found = (path.name for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-meeting-*"))
     return {name for name in found if int(name.split("-")[2]) in owners}
 
 
@@ -73,3 +81,5 @@ def test_ranks_are_kept_from_trial_to_trial(nothing_left: Left) -> None:
         first = set(nothing_left())
         run(executor, spec, ["none"])
         assert set(nothing_left()) == first
+        assert folders_of(first)
+    assert folders_of(first) == set(), "where the ranks met goes with their worker"

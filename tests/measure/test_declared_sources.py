@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from autotune.errors import InputError
 from autotune.measure.declared_sources import declared_sources
-from autotune.measure.sources import source_files, unread_sources
+from autotune.measure.sources import require_sources, source_files, unread_sources
 from autotune.space.spec import PythonObjective
 
 
@@ -97,3 +98,21 @@ def test_an_inherited_source_is_one_of_the_objective(tmp_path: Path) -> None:
     objective = PythonObjective("objective.py:Mine", tmp_path)
     assert [file.name for file in source_files(objective)] == ["objective.py", "kernel.c", "base.py"]
     assert unread_sources(objective) == ""
+
+
+def test_a_source_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    """Edits of the file that was meant would go unnoticed, and results of what it was would count."""
+    (tmp_path / "kernel.c").touch()
+    (tmp_path / "objective.py").write_text("class Mine:\n    sources = ('kernal.c', 'kernel.c')\n")
+    with pytest.raises(InputError) as raised:
+        require_sources(PythonObjective("objective.py:Mine", tmp_path))
+    assert "Mine names 'kernal.c' among its `sources`, and there is no" in str(raised.value)
+    assert "did you mean 'kernel.c'?" in str(raised.value)
+
+
+@pytest.mark.parametrize("value", ["('kernel.c', 'folder')", "tuple(Path().glob('*.c'))", "()"])
+def test_sources_that_are_there_or_cannot_be_read_are_let_through(tmp_path: Path, value: str) -> None:
+    (tmp_path / "kernel.c").touch()
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "objective.py").write_text(f"class Mine:\n    sources = {value}\n")
+    require_sources(PythonObjective("objective.py:Mine", tmp_path))

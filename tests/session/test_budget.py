@@ -29,6 +29,13 @@ def test_the_reason_names_the_limit_that_was_reached() -> None:
     assert limit_reached(Budget(trials=1), Spent(trials=1)) == "1 trial"
 
 
+def test_where_the_last_trials_are_given_up_the_time_was_the_limit() -> None:
+    budget = Budget(trials=4, time=40.0)
+    assert limit_reached(budget, Spent(trials=4, seconds=45.0, finished=2)) == "40 s of searching"
+    assert limit_reached(budget, Spent(trials=4, seconds=45.0, finished=4)) == "4 trials"
+    assert limit_reached(budget, Spent(trials=4, seconds=39.0, finished=2)) == "4 trials"
+
+
 def test_trials_in_flight_have_a_moment_more_than_the_time() -> None:
     for limit, grace in ((60.0, 5.0), (600.0, 30.0)):
         budget = Budget(time=limit)

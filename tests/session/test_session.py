@@ -418,6 +418,16 @@ def test_sources_that_cannot_be_read_are_said(tmp_path: Path) -> None:
     assert [note for note in study.notes if "Mine names by `sources = tuple(print('*.c'))`" in note]
 
 
+def test_a_source_that_is_not_there_begins_no_study(tmp_path: Path) -> None:
+    given = replace(spec(tmp_path), objective=PythonObjective("objective.py:Mine", tmp_path))
+    text = "import autotune\nclass Mine(autotune.Objective):\n    sources = ('kernal.c',)\n"
+    (tmp_path / "objective.py").write_text(text)
+    with Store.open(tmp_path / "study.db") as store:
+        with pytest.raises(InputError, match="names 'kernal"):
+            open_study(given, store, capture_environment(given))
+        assert not list(store.studies())
+
+
 def test_lost_trials_are_handed_out_although_a_proposal_failed(tmp_path: Path) -> None:
     given = spec(tmp_path)
     environment = capture_environment(given)

@@ -11,10 +11,11 @@ import json
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from autotune.errors import InputError, Location, Problem, shorten
 from autotune.interop.space_files import kernel_probe
@@ -63,7 +64,7 @@ def convert(file: Path, kernel: str = "", configs: str = "", output: Path | None
 def _imported(file: Path, configs: str) -> dict[str, Any]:
     """What importing ``file`` came to."""
     command = [sys.executable, "-P", kernel_probe.__file__, str(file.absolute().resolve()), configs]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    done = _run(command)
     try:
         document: dict[str, Any] = json.loads(done.stdout)
     except ValueError:
@@ -73,6 +74,19 @@ def _imported(file: Path, configs: str) -> dict[str, Any]:
         hint = "it has to be importable by the Python that autotune runs in"
         raise InputError(Problem(f"importing it failed: {shorten(why, 300)}", where, hint=hint))
     return document
+
+
+def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """Into files: a pipe would be read until whatever the source has started in the background ends too."""
+    with _text() as out, _text() as err:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, check=False)
+        for file in (out, err):
+            file.seek(0)
+        return subprocess.CompletedProcess(command, done.returncode, out.read(), err.read())
+
+
+def _text() -> IO[str]:
+    return tempfile.TemporaryFile("w+", errors="replace")
 
 
 def _death(done: subprocess.CompletedProcess[str]) -> str:

@@ -7,7 +7,7 @@ It runs none of that code itself, so nothing that an objective does can bring it
   them all;
 * kills the worker with all of them: on the session's order, when the worker dies, and when the
   *session* dies, be it by ``kill -9``;
-* removes the control groups that the worker had made for processes of its own;
+* removes the control groups and folders that the worker had made for processes of its own;
 * says how the worker ended: its exit code or signal and its peak memory.
 """
 
@@ -156,10 +156,12 @@ class Guardian:
 
 
 def _sweep() -> None:
-    """Remove the groups that a worker with processes of its own may have made for them."""
+    """Remove the control groups and folders that a worker may have made for processes of its own."""
     from autotune.measure.groups.device import sweep_device_groups
+    from autotune.measure.ownership import sweep_scratch
 
     sweep_device_groups()
+    sweep_scratch()
 
 
 def _become_worker(guardian: int, output: int, work: Callable[[], None], close: tuple[int, ...]) -> None:

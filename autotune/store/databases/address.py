@@ -35,9 +35,18 @@ class Address:
         """As it may be printed and recorded: a password is masked, a file's path is absolute."""
         if self.file is not None:
             return f"sqlite:///{self.file}"
-        passwords = [name for name in self.url.query if "password" in name.lower()]
-        shown = self.url.update_query_dict(dict.fromkeys(passwords, "***"))
+        shown = self.url.update_query_dict(dict.fromkeys(self._passwords, "***"))
         return shown.render_as_string(hide_password=True).replace(quote_plus("***"), "***")
+
+    @property
+    def without_password(self) -> str:
+        """As it can be typed again: a password then comes from ``PGPASSWORD`` or ``~/.pgpass``."""
+        bare = self.url.difference_update_query(self._passwords)._replace(password=None)
+        return bare.render_as_string()
+
+    @property
+    def _passwords(self) -> list[str]:
+        return [name for name in self.url.query if "password" in name.lower()]
 
     @property
     def where(self) -> str:

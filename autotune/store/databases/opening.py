@@ -20,7 +20,7 @@ SMALLEST = 512
 
 
 class EmptyStoreError(InputError):
-    """A store is to be read in which nothing was ever written."""
+    """A store is to be read that is not there yet, or in which nothing was ever written."""
 
 
 def open_engine(address: Address, *, readonly: bool) -> sa.Engine:
@@ -68,7 +68,7 @@ def _require_place(address: Address, file: Path, *, readonly: bool) -> None:
         if not readonly and not all(os.access(place, os.W_OK) for place in (file, file.parent)):
             raise READ_ONLY.error(address)
     elif readonly:
-        raise InputError(f"there is no store at {file} yet; one is made by: autotune search SPACE")
+        raise EmptyStoreError(f"there is no store at {file} yet; one is made by: autotune search SPACE")
     else:
         file.parent.mkdir(parents=True, exist_ok=True)
 

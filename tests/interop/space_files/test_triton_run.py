@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -124,3 +126,15 @@ def test_what_fails_on_import_is_said(tmp_path: Path, text: str, says: str) -> N
     file.write_text(text)
     with pytest.raises(InputError, match=says):
         convert(file)
+
+
+@pytest.mark.torch
+@needs_triton
+def test_what_a_source_leaves_running_is_not_waited_for(source: Path) -> None:
+    left = source.parent / "left"
+    started = (
+        f"import subprocess\nopen({str(left)!r}, 'w').write(str(subprocess.Popen(['sleep', '600']).pid))\n"
+    )
+    source.write_text(started + source.read_text())
+    convert(source, kernel="outside")
+    os.kill(int(left.read_text()), signal.SIGKILL)  # it is still there

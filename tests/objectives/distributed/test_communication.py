@@ -72,11 +72,13 @@ def training(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DataParallel]
 @pytest.mark.torch
 @needs_torch
 def test_every_reduction_is_the_sum(reducing: Allreduce) -> None:
+    names = {metric.name for metric in read_spec(SPACES / "comm-allreduce.yaml").metrics}
     for plan in REDUCTIONS:
         error = reducing.check(plan, np.random.default_rng(1))["error"]
         assert error < (1e-6 if plan.compression == "none" else 2e-3), plan
         sample = reducing.measure(plan, np.random.default_rng(2))
         assert sample.values["time"] == sample.values["exposed"] > 0
+        assert set(sample.values) <= names, "a metric without a unit"
     assert sample.facts["network"] == "loopback"
 
 

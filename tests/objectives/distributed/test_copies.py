@@ -34,6 +34,7 @@ def test_every_staging_brings_all_back() -> None:
             assert objective.check(plan, np.random.default_rng(0))["error"] < 1e-5
             values = objective.measure(plan, np.random.default_rng(1))
             assert values["time"] > 0 and values["exposed"] <= values["time"]
+            assert set(values) <= {metric.name for metric in SPEC.metrics}, "a metric without a unit"
 
 
 def test_what_does_not_come_back_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:

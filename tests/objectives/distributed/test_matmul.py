@@ -17,6 +17,7 @@ from tests.objectives.training import needs_torch
 
 importable()
 
+from matmul_count import Count, OnTheWay  # noqa: E402
 from matmul_plan import LAYOUTS, WORLD, Plan, blocks, needs  # noqa: E402
 
 SPACE = Path(__file__).parents[3] / "searchspaces" / "distributed-matmul.yaml"
@@ -46,6 +47,28 @@ def test_in_cannons_layout_no_two_ask_one_process_for_the_same_at_once() -> None
     first = [needs(Plan("cannon", panel=12), rank, 24)[0] for rank in range(WORLD)]
     assert sorted(need.owner_a for need in first) == list(range(WORLD))
     assert sorted(need.owner_b for need in first) == list(range(WORLD))
+
+
+def test_a_copy_that_was_followed_by_the_next_request_is_held_no_longer() -> None:
+    """Or a product is over its limit only because the thread that sends had to wait for a core."""
+    count = Count(100)
+    copies = OnTheWay(count, ahead=0)
+    copies.send(1, 0, 10)
+    copies.send(2, 0, 10)
+    assert count.now == 120
+    copies.send(1, 1, 10)
+    assert (count.now, count.most) == (120, 120)
+    for to, number in ((1, 0), (1, 1), (2, 0), (2, 0)):
+        copies.arrived(to, number)
+    assert (count.now, count.most) == (100, 120)
+
+
+def test_panels_that_are_asked_for_ahead_are_all_held() -> None:
+    count = Count(100)
+    copies = OnTheWay(count, ahead=2)
+    for number in range(4):
+        copies.send(1, number, 10)
+    assert (count.now, count.most) == (130, 130)
 
 
 @pytest.fixture(scope="module")
