@@ -163,6 +163,11 @@ def test_nan_is_passed_on(tmp_path: Path) -> None:
     [
         ("nothing of use", r'no line with a JSON object like {"time": 0.5} \(set .*\): nothing of use'),
         (
+            str({"time": 1, "error": 0}),
+            "; one in braces is no JSON: expecting property name enclosed in double quotes: {'time': 1",
+        ),
+        ('{"time": .5, "error": 0}', '; one in braces is no JSON: expecting value: {"time": .5'),
+        (
             '{"tim": 1, "error": 0}',
             "no metric 'time' in the JSON object it printed last; there is tim, error",
         ),
