@@ -142,7 +142,8 @@ def _from_file(file: Path) -> Mapping[str, object]:
     except OSError as error:
         raise CommandCrashed(f"{missing}: {error.strerror}", mistake=missing) from error
     except (ValueError, RecursionError) as error:
-        raise CommandCrashed(f"{file} is no JSON: {error}") from error
+        other = "what has another form is printed, and read by a pattern"
+        raise CommandCrashed(f"{file} is no JSON: {error}; {other}", mistake=f"{file} is no JSON") from error
     if not isinstance(found, dict):
         raise CommandCrashed(f"{file} holds no JSON object")
     return found
