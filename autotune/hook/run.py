@@ -61,6 +61,8 @@ class Run:
         """Of the command line that may have set them."""
         self._asked: dict[str, tuple[object, object, str]] = {}
         """By knob: value, default, and where the value is from."""
+        self._of_two_defaults: set[str] = set()
+        """Knobs that were asked for with several, which was said."""
         self._searched: Mapping[str, Any] = {}
         self._link: Link | None = None
         self._place = _place(rank, ranks)
@@ -124,6 +126,10 @@ class Run:
         :class:`~autotune.InputError`: the search would believe in another value than the one that ran.
         """
         value, source = self._choose(name, default)
+        if name in self._asked:
+            from autotune.hook.runs.defaults import say_that_they_differ
+
+            say_that_they_differ(name, self._asked[name][1], default, self._of_two_defaults)
         self._asked[name] = value, default, source
         return value
 

@@ -103,8 +103,9 @@ def kept(message: str) -> str:
         return message
     room = MOST_MESSAGE - len(_CUT)
     telling = telling_line(message)
-    if message.find(telling) + len(telling) > room:
-        message = f"{_CUT.strip()} {message[message.find(telling) :]}"
+    begins = message.find(telling)
+    if begins > 0 and begins + len(telling) > room:
+        message = f"{_CUT.strip()} {message[begins:]}"
     return message if len(message) <= MOST_MESSAGE else f"{message[:room]}{_CUT}"
 
 

@@ -98,10 +98,10 @@ def _trace(error: BaseException) -> str:
     while trace is not None and trace.tb_frame.f_globals.get("__name__") in _OURS:
         trace = trace.tb_next
     lines = traceback.format_exception(type(error), error, trace or error.__traceback__)
-    return writable(_bounded("".join(lines)))
+    return writable(both_ends("".join(lines)))
 
 
-def _bounded(text: str) -> str:
+def both_ends(text: str) -> str:
     """Both ends of a text without bounds: a traceback begins with the place, and a compiler ends with why."""
     if len(text) <= MOST_TEXT:
         return text

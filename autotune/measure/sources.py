@@ -27,6 +27,8 @@ SOURCES = frozenset((*_C, *_OTHERS))
 """How the names of files end that programs are built from."""
 _GOES_TO = frozenset(("-C", "--directory", "--chdir", "cd", "pushd", "-S"))
 """What stands before the folder that make, ninja, env, a shell or CMake works in."""
+_WRITES_TO = frozenset((">", ">>", ">|", ">&", "&>", "&>>", "tee", "-o", "--out", "--output"))
+"""What stands before the file that a command writes."""
 BUILDS = frozenset(("Makefile", "makefile", "GNUmakefile", "CMakeLists.txt", "meson.build", "Cargo.toml"))
 
 
@@ -113,7 +115,12 @@ def _of_command(objective: CommandObjective) -> list[Path]:
         gone_to = [path for folder in _built_in(objective) for path in _sources_in(folder)]
         prepare = [*prepare, *gone_to] or _sources_in(objective.base)
     files = [*named, *prepare]
-    written = {objective.config_file, objective.metrics_file}
+    lines = (objective.prepare, objective.check, objective.arguments)
+    written = {
+        objective.config_file,
+        objective.metrics_file,
+        *(n for line in lines for n in _written_by(line)),
+    }
     files = [file for file in files if file.name not in written]
     return [*files, *(found for file in files if file.suffix == ".py" for found in local_imports(file))]
 
@@ -132,6 +139,12 @@ def _named(objective: CommandObjective, line: Iterable[str]) -> list[Path]:
     names = [name for name in names if "{" not in name and not name.startswith("-")]
     paths = [folder / name for folder in folders for name in names]
     return [path for path in paths if is_file(path) and path.resolve().is_relative_to(inside)]
+
+
+def _written_by(line: Iterable[str]) -> set[str]:
+    """The names of files that a command line says it writes: each run has other ones, and none is source."""
+    words = [word for argument in line for word in _words(argument)]
+    return {Path(name).name for sign, name in pairwise(words) if sign in _WRITES_TO}
 
 
 def _words(argument: str) -> list[str]:

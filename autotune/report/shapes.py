@@ -18,7 +18,7 @@ def summarize_many(result: ManyResult, *, program: str = "autotune", store_optio
     """The lines that ``autotune search`` ends with for a file with several ``workloads``."""
     labels = _labels(result.matrix)
     width = max(map(len, labels))
-    lines = ["", f"{result.name}: {len(labels)} workloads", ""]
+    lines = ["", f"{result.name}: {say_count(len(labels), 'workload')}", ""]
     for label, one, held_out in zip(labels, result.results, result.matrix.held_out, strict=True):
         lines.append(f"  {label:{width}}  {_line(one, held_out)}")
         lines += [f"  {'':{width}}  {text}" for text in _why_nothing_works(one)]

@@ -261,7 +261,8 @@ def _form(study: StudyRecord) -> tuple[str, str]:
     if command is None or command.config_file:
         return "yaml", "YAML (or json, env, flags, set)"
     if len(unwritten(command, knobs)) == len(knobs):  # the program asks for all by autotune.run
-        return "set", "options of the script (or yaml, json, env, flags)"
+        # Which takes no options unless its script says so: others would pass over --set without a word.
+        return "yaml", "YAML (or json, env, flags; set, for a script with run.add_arguments)"
     return "flags", "flags (or yaml, json, env, set)"
 
 

@@ -61,6 +61,12 @@ def _may_be_better(tried: Sequence[Reading]) -> bool:
     return waited(tried) > TOLERATED and seconds < SHORT
 
 
+def scattered(readings: Sequence[Reading], metric: str) -> tuple[Reading, ...]:
+    """The readings of ``metric``; none where all that count are one number, which no wait has changed."""
+    own = tuple(reading for reading in readings if reading.metric == metric)
+    return own if len({reading.value for reading in own if not reading.discarded}) > 1 else ()
+
+
 def usual_wait(readings: Iterable[Reading]) -> float:
     """The part for which the middle one of the readings that count has waited; 0 where there are none."""
     shares = sorted(waited([reading]) for reading in readings if not reading.discarded)

@@ -15,7 +15,7 @@ from typing import Any
 
 from autotune.measure.outcome import Outcome
 from autotune.session.contender import DEFAULT, Contender
-from autotune.session.disturbed import usual_wait
+from autotune.session.disturbed import scattered, usual_wait
 from autotune.session.drift import drift
 from autotune.session.execution.executor import Executor
 from autotune.session.fresh_processes import FreshRuns, Plan, read_in_fresh_processes
@@ -122,7 +122,7 @@ def remeasure(
     progress.defended(rounds)
     document = verdict | {
         "rounds": rounds,
-        "waited": usual_wait(r for c in contenders for r in c.readings),
+        "waited": usual_wait(r for c in contenders for r in scattered(c.readings, spec.goals[0].name)),
         "drift": _drift(ledger, contenders, outcomes),
         **said,
         "told": knew,

@@ -23,6 +23,7 @@ class Remarks:
     _silent: bool = False
     """Whether it was said that nothing is reported, or not all."""
     _no_time: bool = False
+    _read_for_long: bool = False
 
     def on(self, number: int, outcome: Outcome, spec: StudySpec) -> Iterator[str]:
         """What the outcome of trial ``number`` shows that was not said yet."""
@@ -36,6 +37,9 @@ class Remarks:
             yield text
         if not self._no_time and (text := _no_time(number, outcome, spec)):
             self._no_time = True
+            yield text
+        if not self._read_for_long and (text := _read_for_long(number, outcome, spec)):
+            self._read_for_long = True
             yield text
 
     def _unreached_knobs(self, outcome: Outcome, space: Space) -> str:
@@ -97,4 +101,23 @@ def _silent_run(outcome: Outcome, spec: StudySpec) -> str:
         f"a trial ended by itself before it reported step {early.max}, and its value counts as that of a"
         f" complete one: a trial has {early.max} {early.resource}, counted from 1 (run.steps, report.steps or"
         " AUTOTUNE_STEPS says how many)"
+    )
+
+
+LONG = 20.0
+"""Seconds of reading one configuration after which somebody wonders what the search is at."""
+
+MANY = 20
+"""Readings. That fewer take long is the program's own time, and no surprise."""
+
+
+def _read_for_long(number: int, outcome: Outcome, spec: StudySpec) -> str:
+    """Why one trial took so long, where a limit of time would have ended it sooner."""
+    readings = max((estimate.n for estimate in outcome.metrics.values()), default=0)
+    seconds = outcome.phases.get("measure", 0.0)
+    if spec.budget.time is not None or readings < MANY or seconds < LONG:
+        return ""
+    return (
+        f"trial {number} was read {readings} times, in {seconds:.0f} s, since its readings differ: with a"
+        " limit of time (--time, or budget: {time: 10m}) none is read for longer than its share of that"
     )

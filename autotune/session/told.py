@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from autotune.arguments import is_whole
 from autotune.errors import InputError, Problem, nearest
+from autotune.measure.diagnostics import kept, writable
 from autotune.measure.outcome import Outcome, Reading
+from autotune.measure.raised import both_ends
 from autotune.measure.rules.bounds import beyond_bounds
 from autotune.measure.rules.statistics import estimate
 from autotune.space.spec import MetricSpec, StudySpec
@@ -55,7 +57,7 @@ def outcome_of(
             problems.append(Problem(f"{name} is {value!r:.60}", expected=expected))
     if problems:
         raise InputError(problems)
-    status = Status(status)
+    status, message = Status(status), writable(message)
     estimates = {
         name: estimate([r.value for r in readings if r.metric == name], spec.measure.confidence)
         for name in given
@@ -70,7 +72,8 @@ def outcome_of(
         metrics=estimates,
         readings=tuple(readings),
         phases={"measure": float(seconds)},
-        message=message,
+        message=kept(message),
+        stderr="" if kept(message) == message else both_ends(message),
         peak_memory=None if peak_memory is None else int(peak_memory),
     )
 

@@ -39,10 +39,22 @@ def fill_arguments(texts: Sequence[str], values: Mapping[str, str]) -> list[str]
     """The arguments that ``texts`` become.
 
     One that is placeholders alone, of which nothing remains, is left out: a flag that is not given is no
-    argument, and programs take an empty one for the name of a file. The program itself stays.
+    argument, and programs take an empty one for the name of a file. So is an option such as
+    ``--depth={depth}`` of which no knob exists: to programs ``--depth=`` is a mistake. The program itself
+    stays.
     """
     program, *arguments = [(text, fill(text, values)) for text in texts]
-    return [program[1], *(filled for text, filled in arguments if filled or not _ALL.fullmatch(text))]
+    kept = [filled for text, filled in arguments if not _is_left_out(text, filled, values)]
+    return [program[1], *kept]
+
+
+def _is_left_out(text: str, filled: str, values: Mapping[str, str]) -> bool:
+    if not filled and _ALL.fullmatch(text):
+        return True
+    asked = [name for name, _ in names(text)]
+    # A text with blanks is a script for a shell, or a sentence.
+    is_option = text.startswith("-") and not any(map(str.isspace, text))
+    return is_option and bool(asked) and not any(name in values for name in asked)
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from autotune.cli.show import KNOBS_WIDTH, say_study
+from autotune.report.text import MOST_OF_A_NAME
 
 
 def listed(*configurations: dict[str, object]) -> list[str]:
@@ -46,3 +47,8 @@ def test_of_many_knobs_what_all_have_is_said_once() -> None:
 def test_one_trial_alone_has_nothing_in_common() -> None:
     (line,) = listed({f"knob{i}": i for i in range(40)})
     assert "knob0=0" in line and "knob39=39" in line
+
+
+def test_of_a_value_without_bounds_the_beginning_is_shown() -> None:
+    for line in listed({"code": "x" * 100_000, "a": 1}, {"code": ["y" * 100_000], "a": 2}):
+        assert len(line) < MOST_OF_A_NAME + 50 and "... a=" in line

@@ -40,6 +40,18 @@ def test_without_a_search_knobs_are_their_defaults_and_nothing_happens(
     assert run.describe() == "lr = 0.001  (default)\nwidth = 16  (default)"
 
 
+def test_that_a_knob_has_two_defaults_is_said_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    with autotune.run("train") as run:
+        assert [run.knob("lr", 0.1), run.knob("lr", 0.2), run.knob("lr", 0.3)] == [0.1, 0.2, 0.3]
+        run.knob("width", 16), run.knob("width", 16.0)
+        run.knob("weights", numpy.zeros(2)), run.knob("weights", numpy.ones(2))
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "the knob 'lr' is asked for with the defaults 0.1 and 0.2" in said
+
+
 @pytest.mark.parametrize(
     ("rank", "ranks", "says"),
     [

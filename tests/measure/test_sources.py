@@ -116,6 +116,20 @@ def test_what_is_written_for_each_configuration_is_no_source(tmp_path: Path) -> 
     assert sources(tmp_path, *run, config_file="config.py", metrics_file="out.json") == ["run.sh"]
 
 
+@pytest.mark.parametrize(
+    "run",
+    [
+        ("sh", "-c", "sh run.sh > out.csv && cat out.csv"),
+        ("sh", "-c", "sh run.sh 2>>out.csv; tail -1 out.csv"),
+        ("sh", "-c", "sh run.sh | tee out.csv"),
+        ("sh", "run.sh", "-o", "out.csv"),
+    ],
+)
+def test_what_a_command_line_writes_is_no_source(tmp_path: Path, run: tuple[str, ...]) -> None:
+    made(tmp_path, "run.sh", "out.csv")
+    assert sources(tmp_path, *run) == ["run.sh"]
+
+
 def test_a_module_beside_the_space_file_is_found_as_it_is_loaded(tmp_path: Path) -> None:
     made(tmp_path, "mine/kernel.py", "mine/__init__.py")
     (tmp_path / "kernel.py").write_text("import helper\n")

@@ -11,6 +11,7 @@ from autotune.session.disturbed import (
     SHORT,
     TOLERATED,
     say_busy,
+    scattered,
     undisturbed,
     usual_wait,
     waited,
@@ -75,3 +76,10 @@ def test_a_busy_machine_is_said_where_half_of_the_readings_have_waited() -> None
     assert usual_wait([*readings, WARM_UP]) == 0.4 and usual_wait([]) == 0.0
     assert say_busy(0.4).startswith("other programs had the core for 40% of a reading")
     assert say_busy(0.01) == ""
+
+
+def test_readings_that_are_all_the_same_were_not_disturbed() -> None:
+    same, other = [reading(1.0, 0.4), reading(1.0, 0.5)], [reading(1.0, 0.4), reading(1.1, 0.5)]
+    assert scattered([*same, WARM_UP], "time") == ()
+    assert scattered([*other, WARM_UP], "time") == (*other, WARM_UP)
+    assert scattered(other, "loss") == ()

@@ -73,6 +73,20 @@ def test_a_time_below_zero_is_said_once() -> None:
     assert list(Remarks().on(0, Outcome(Status.OK, metrics={"loss": Estimate.of_one(-1)}), loss)) == []
 
 
+def test_that_a_trial_is_read_for_long_without_a_limit_of_time_is_said_once() -> None:
+    def read(times: int, seconds: float) -> Outcome:
+        return Outcome(
+            Status.OK, metrics={"time": Estimate(0.5, 0.3, 0.8, times)}, phases={"measure": seconds}
+        )
+
+    remarks = Remarks()
+    assert [*remarks.on(0, read(5, 60.0), SPEC), *remarks.on(1, read(100, 2.0), SPEC)] == []
+    assert "trial 2 was read 100 times, in 52 s" in next(remarks.on(2, read(100, 52.0), SPEC))
+    assert list(remarks.on(3, read(100, 52.0), SPEC)) == []
+    limited = replace(SPEC, budget=replace(SPEC.budget, time=600.0))
+    assert list(Remarks().on(0, read(100, 52.0), limited)) == []
+
+
 class Crowded(autotune.Objective):
     def measure(self, loaded: Any, rng: np.random.Generator) -> Sample:
         return Sample({"time": float(loaded["x"])}, facts={READY_THREADS: 2, "cores": [0]})

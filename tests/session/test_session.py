@@ -268,7 +268,7 @@ def test_a_result_without_an_answer_has_the_commonest_failure_in_its_words(tmp_p
     ("script", "form"),
     [
         (f"[{sys.executable}, bench.py, '{{tile}}']", "flags"),
-        (f"[{sys.executable}, bench.py]", "set"),
+        (f"[{sys.executable}, bench.py]", "yaml"),
         (f"{{run: [{sys.executable}, bench.py, '{{config}}'], config: {{file: tuned.json}}}}", "yaml"),
     ],
 )

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import autotune
+from autotune.measure.diagnostics import MOST_MESSAGE
 from autotune.session.told import count_of, outcome_of
 from autotune.space.reading.reader import parse_spec
 from autotune.space.spec import StudySpec
@@ -67,6 +68,16 @@ def test_what_cannot_be_recorded_is_said(
 ) -> None:
     with pytest.raises(autotune.InputError, match=said):
         outcome_of(spec(tmp_path), metrics, **{"status": "ok", **words})
+
+
+def test_of_a_long_message_a_part_is_shown_and_both_ends_are_kept(tmp_path: Path) -> None:
+    message = f"first {'x' * 2_000_000} last"
+    outcome = outcome_of(spec(tmp_path), {}, Status.CRASHED, message)
+    assert len(outcome.message) == MOST_MESSAGE and outcome.message.startswith("first x")
+    assert outcome.stderr.startswith("first x") and outcome.stderr.endswith("x last")
+    assert len(outcome.stderr) < 1_100_000
+    short = outcome_of(spec(tmp_path), {}, Status.CRASHED, "half of a pair: \udcff")
+    assert (short.message, short.stderr) == (r"half of a pair: \udcff", "")
 
 
 @pytest.mark.parametrize("n", [1.5, "2", -1, True, None])

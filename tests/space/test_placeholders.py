@@ -41,4 +41,17 @@ def test_a_flag_that_is_not_given_is_no_argument() -> None:
     assert fill_arguments(["{x}", "{x}"], {}) == [""]
     texts = ["java", "{gc}", "{a}{b}", "--size={a}", "", "{{}}", "Main"]
     assert fill_arguments(texts, {"gc": "", "a": ""}) == ["java", "--size=", "", "{}", "Main"]
-    assert fill_arguments(texts, {"gc": "-G", "b": "2"}) == ["java", "-G", "2", "--size=", "", "{}", "Main"]
+    assert fill_arguments(texts, {"gc": "-G", "b": "2"}) == ["java", "-G", "2", "", "{}", "Main"]
+
+
+def test_an_option_of_a_knob_that_does_not_exist_is_no_argument() -> None:
+    texts = ["gcc", "--param=unroll={u}", "-DT={t},{u}", "a={u}", "-c", "run --u={u}"]
+    assert fill_arguments(texts, {"t": "4"}) == ["gcc", "-DT=4,", "a=", "-c", "run --u="]
+    assert fill_arguments(texts, {"t": "", "u": ""}) == [
+        "gcc",
+        "--param=unroll=",
+        "-DT=,",
+        "a=",
+        "-c",
+        "run --u=",
+    ]

@@ -76,9 +76,15 @@ def kernels(module: ModuleType, file: Path) -> Iterator[dict[str, object]]:
             "name": name,
             "line": function.__code__.co_firstlineno,
             "configs": [config(one) for one in tuned.configs],
+            "parameters": parameters(function),
             "keys": [str(one) for one in getattr(tuned, "keys", ())],
             "left_out": list(left_out(tuned)),
         }
+
+
+def parameters(function: FunctionType) -> list[str]:
+    code = function.__code__
+    return list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
 
 
 def inside(value: object) -> Iterator[Any]:

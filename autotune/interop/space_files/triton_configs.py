@@ -16,7 +16,7 @@ from autotune.errors import InputError, Location, Problem
 from autotune.interop.space_files.python_frame import Closure, Known
 from autotune.interop.space_files.python_text import Module, parsed
 from autotune.interop.space_files.space_text import Converted
-from autotune.interop.space_files.triton_kernels import autotuned, names_of
+from autotune.interop.space_files.triton_kernels import Autotuned, autotuned, names_of
 from autotune.interop.space_files.triton_space import (
     OPTIONS,
     Config,
@@ -91,7 +91,7 @@ class _Reader:
             configs = self.configs(arguments["configs"], self.module.value(arguments["configs"], found.call))
         else:
             raise self.module.not_understood(found.call, "it has no configs")
-        keys = self.keys(arguments["key"], found.call) if "key" in arguments else ()
+        keys = self.keys(arguments["key"], found) if "key" in arguments else ()
         for word in LEFT_OUT:
             given = arguments.get(word)
             if given is not None and not (isinstance(given, ast.Constant) and given.value is None):
@@ -110,17 +110,20 @@ class _Reader:
     def configs(self, node: ast.AST, value: Any) -> list[Config]:
         found = list(value) if isinstance(value, (list, tuple)) else []
         strangers = [one for one in found if not isinstance(one, Config)]
+        if isinstance(node, (ast.List, ast.Tuple)) and not node.elts:  # running it would tell the same
+            hint = "--configs NAME takes those of a list or function of the source"
+            raise InputError(Problem("configs is empty: nothing is chosen from", self.place(node), hint=hint))
         if not found or strangers:
             raise self.module.not_understood(
                 node, "no list of triton.Config" if found or strangers else "it is empty"
             )
         return found
 
-    def keys(self, node: ast.expr, call: ast.Call) -> tuple[str, ...]:
-        value = self.module.value(node, call)
+    def keys(self, node: ast.expr, kernel: Autotuned) -> tuple[str, ...]:
+        value = self.module.value(node, kernel.call)
         if not isinstance(value, (list, tuple)) or not all(isinstance(one, str) for one in value):
             raise self.module.not_understood(node, "key is a list of names")
-        names, notes = names_in(value)
+        names, notes = names_in(value, kernel.parameters)
         self.notes += notes
         return names
 

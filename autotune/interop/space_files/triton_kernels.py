@@ -13,6 +13,8 @@ class Autotuned:
 
     name: str
     call: ast.Call
+    parameters: frozenset[str] | None = None
+    """Their names; ``None`` where the function is not written here."""
 
 
 def autotuned(tree: ast.Module) -> list[Autotuned]:
@@ -21,10 +23,17 @@ def autotuned(tree: ast.Module) -> list[Autotuned]:
     names = names_of(tree, "autotune")
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
-            found += [Autotuned(node.name, call) for call in node.decorator_list if _is_autotune(call, names)]
+            parameters = _parameters(node)
+            calls = [call for call in node.decorator_list if _is_autotune(call, names)]
+            found += [Autotuned(node.name, call, parameters) for call in calls]
         elif isinstance(node, ast.Call) and _is_autotune(node.func, names) and node.args:
             found.append(Autotuned(ast.unparse(node.args[0]), node.func))
     return found
+
+
+def _parameters(function: ast.FunctionDef) -> frozenset[str]:
+    given = function.args
+    return frozenset(one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs))
 
 
 def _is_autotune(node: ast.AST, names: set[str]) -> TypeGuard[ast.Call]:

@@ -56,7 +56,7 @@ def convert(file: Path, kernel: str = "", configs: str = "", output: Path | None
     made = [_config(one, where) for one in document.get("named", found["configs"])]
     if not made:
         raise InputError(Problem("the list of configurations is empty", where))
-    keys, notes = names_in(found["keys"])
+    keys, notes = names_in(found["keys"], found["parameters"])
     notes += map(not_translated, found["left_out"])
     return space_of(Listed(found["name"], found["line"], made, keys, notes), file, output)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -98,11 +98,22 @@ def not_translated(word: str, line: int = 0) -> str:
     return f"{word}{place} is not translated: {advice}."
 
 
-def names_in(keys: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
-    """Those of ``keys`` that can be arguments of a kernel, and notes on the others."""
-    strange = [name for name in keys if not name.isidentifier()]
-    notes = [f"key {name!r} is no name of an argument: it is left out." for name in strange]
-    return tuple(name for name in keys if name not in strange), notes
+def names_in(keys: Sequence[str], parameters: Collection[str] | None) -> tuple[tuple[str, ...], list[str]]:
+    """Those of ``keys`` that are arguments of the kernel, and notes on the others, which Triton passes over.
+
+    ``parameters`` are the kernel's; ``None`` where they are not known.
+    """
+    known, notes = [], []
+    for name in keys:
+        if not name.isidentifier():
+            notes.append(f"key {name!r} is no name of an argument: it is left out.")
+        elif parameters is not None and name not in parameters:
+            meant = nearest(name, parameters)
+            left = f"; {meant}" if meant else "."
+            notes.append(f"key {name!r} is no argument of the kernel: it is left out{left}")
+        else:
+            known.append(name)
+    return tuple(known), notes
 
 
 def space_of(listed: Listed, file: Path, output: Path | None = None) -> Converted:

@@ -74,7 +74,8 @@ def _from_last_line(ended: Finished, opened: bool, goal: str) -> Mapping[str, ob
     found = _last_object(ended)
     if found is None:
         said = f"it printed no line with a JSON object like {json.dumps({goal: 0.5})}"
-        said += " (set 'metrics' of the command to wall, a file or a pattern, if that is meant)"
+        other = " (set 'metrics' of the command to wall, a file or a pattern, if that is meant)"
+        said += _why_no_json(ended.stdout) or other
         if opened:  # who has the hook is not to print, but to report
             said = "its run reported no metric: call run.report(step, ...) or run.result(...) before it ends"
         raise CommandCrashed(f"{said}{ended.last_words}", ended, said)
@@ -92,6 +93,21 @@ def _last_object(ended: Finished) -> Mapping[str, object] | None:
                 continue
             return dict(found)
     return _last_block(ended.stdout)
+
+
+def _why_no_json(text: str) -> str:
+    """What is wrong with the last line in braces: a dictionary as Python prints it, or a number that begins
+    with a point. Nothing of the line itself, since what is said has to be the same in every trial.
+    """
+    for line in reversed(re.split(r"[\r\n]+", text)):
+        if line.lstrip().startswith("{") and line.rstrip().endswith("}"):
+            try:
+                json.loads(line)
+            except json.JSONDecodeError as error:
+                return f"; one in braces is no JSON: {error.msg[0].lower()}{error.msg[1:]}"
+            except (ValueError, RecursionError):
+                continue
+    return ""
 
 
 def _last_block(text: str) -> Mapping[str, object] | None:
@@ -126,7 +142,8 @@ def _from_file(file: Path) -> Mapping[str, object]:
     except OSError as error:
         raise CommandCrashed(f"{missing}: {error.strerror}", mistake=missing) from error
     except (ValueError, RecursionError) as error:
-        raise CommandCrashed(f"{file} is no JSON: {error}") from error
+        other = "what has another form is printed, and read by a pattern"
+        raise CommandCrashed(f"{file} is no JSON: {error}; {other}", mistake=f"{file} is no JSON") from error
     if not isinstance(found, dict):
         raise CommandCrashed(f"{file} holds no JSON object")
     return found

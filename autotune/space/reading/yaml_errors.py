@@ -76,7 +76,7 @@ _MEANINGS = (
     (
         "flow sequence",
         "a list in [ ] that is not written right",
-        "separate items by ', ' and close it with ']'",
+        "separate items by ', ' and close it with ']'; inside it, quote a text that holds any of , [ ] { }",
     ),
     (
         "flow mapping",

@@ -172,6 +172,19 @@ def test_what_is_not_understood_is_said_with_its_place(tmp_path: Path, old: str,
     assert says in str(raised.value)
 
 
+def test_a_key_that_the_kernel_lacks_is_no_fact_of_the_workload(tmp_path: Path) -> None:
+    converted = convert(write(tmp_path, LISTED.replace('["M", "N"]', '["M", "BLOKC_M"]')))
+    assert dict(converted.workload) == {"M": 1024}
+    note = "key 'BLOKC_M' is no argument of the kernel: it is left out; did you mean 'BLOCK_M'?"
+    assert note in converted.notes
+
+
+def test_nothing_is_to_be_run_for_a_list_that_is_written_empty(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="configs is empty") as raised:
+        convert(write(tmp_path, LISTED.replace("configs=configs()", "configs=[]")))
+    assert "kernels.py:20:26: " in str(raised.value) and "--run" not in str(raised.value)
+
+
 def test_one_of_several_kernels_must_be_named(tmp_path: Path) -> None:
     file = write(tmp_path, LISTED + PRODUCT)
     with pytest.raises(InputError, match="there are 2 kernels"):

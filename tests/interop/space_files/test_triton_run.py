@@ -26,7 +26,7 @@ print("a source may print what it likes")
 def fewer():
     return few()[:1]
 
-@triton.autotune(few(), key=["n", "n.shape[0]"], prune_configs_by=prune, reset_to_zero=["x"])
+@triton.autotune(few(), key=["n", "n.shape[0]", "m"], prune_configs_by=prune, reset_to_zero=["x"])
 @triton.heuristics({"EVEN": lambda values: True})
 @triton.jit
 def outside(x, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
@@ -87,6 +87,7 @@ def test_a_source_of_a_package_gives_what_it_makes(source: Path) -> None:
     assert dict(space.default()) == {"BLOCK": 64, "num_warps": 2, "num_stages": 3, "maxnreg": 0}
     assert convert(source, "outside").notes == (
         "key 'n.shape[0]' is no name of an argument: it is left out.",
+        "key 'm' is no argument of the kernel: it is left out.",
         "prune_configs_by is not translated: write what it prunes as constraints.",
         "reset_to_zero is not translated: it is left out.",
     )

@@ -153,6 +153,16 @@ def test_a_metrics_file_of_this_run(tmp_path: Path) -> None:
         measure(objective, write=0)
 
 
+def test_a_metrics_file_that_is_no_json_is_a_mistake_of_the_program(tmp_path: Path) -> None:
+    code = "import sys; open('out.csv', 'w').write(f'{sys.argv[1]},0.5')"
+    objective = runner(tmp_path, *python(code), "{size}", metrics_from="file", metrics_file="out.csv")
+    with pytest.raises(CommandCrashed, match=r"out.csv is no JSON: .*, and read by a pattern") as one:
+        measure(objective, size=1)
+    with pytest.raises(CommandCrashed) as other:
+        measure(objective, size=20)
+    assert one.value.mistake == other.value.mistake != ""
+
+
 def test_nan_is_passed_on(tmp_path: Path) -> None:
     for written in ("NaN", '"nan"'):  # the second from programs that keep to JSON, which has no such number
         assert np.isnan(measure(runner(tmp_path, *printing(f'{{"time": {written}}}')))["time"])
@@ -162,6 +172,11 @@ def test_nan_is_passed_on(tmp_path: Path) -> None:
     ("output", "message"),
     [
         ("nothing of use", r'no line with a JSON object like {"time": 0.5} \(set .*\): nothing of use'),
+        (
+            str({"time": 1, "error": 0}),
+            "; one in braces is no JSON: expecting property name enclosed in double quotes: {'time': 1",
+        ),
+        ('{"time": .5, "error": 0}', '; one in braces is no JSON: expecting value: {"time": .5'),
         (
             '{"tim": 1, "error": 0}',
             "no metric 'time' in the JSON object it printed last; there is tim, error",

@@ -123,6 +123,7 @@ def test_where_nothing_works_it_is_said_why(tmp_path: Path) -> None:
     assert "ninety-six" not in said, "there something works"
     assert "best --study planted#2" in said
     failed = summarize_many(search(tmp_path, "[{m: 13}]", trials=5))
+    assert ": 1 workload\n" in failed
     assert (
         "infeasible, as trial 0" in failed and "autotune best" not in failed and "autotune rule" not in failed
     )
