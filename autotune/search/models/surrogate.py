@@ -76,7 +76,7 @@ class _Fit:
 
 def _fitted(history: History, features: Features, at_a_limit: bool) -> _Fit:
     """The process that explains a history best; only ``at_a_limit`` it may be a law of the knobs."""
-    process = GaussianProcess(features.columns, Prior(wide=True))
+    process = GaussianProcess(features.columns, Prior(wide=True, linear=True))
     targets = history.targets()
     if targets is None:  # nothing has a number yet
         rows = np.arange(len(history))
