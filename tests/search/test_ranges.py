@@ -34,8 +34,25 @@ def test_long_ranges_are_not_compared_value_by_value() -> None:
     )
     columns = Features(Space(knobs)).columns
     assert columns.compared.tolist() == [False, True, True]
-    # Beside the position of integers stands whether they are powers of two, which is no place in a range.
-    assert columns.ranges.tolist() == [True, False, False, False, False, False, True]
+    # Beside the position of a written integer stands whether it is a power of two, which is no place.
+    assert columns.ranges.tolist() == [True, False, False, False, True]
+
+
+def test_tiles_that_leave_no_rest_are_found_to_be_fast() -> None:
+    """A vector of eight numbers: all but multiples of it are done twice, once with vectors, once alone."""
+    space = Space([IntegerRange("tile", 1, 256, default=1), Choice("way", ("rows", "columns"))])
+    round_tries = []
+    for seed in range(6):
+        search = make_strategy("auto", Problem(space, LOSS, 30), seed)
+        tried = []
+        for _ in range(30):
+            c = search.ask()[0].configuration
+            tried.append(c["tile"])
+            seconds = (1.0 + 8.0 / c["tile"]) * (1.0 if c["tile"] % 8 == 0 else 1.6)
+            loss = seconds * (1.0 if c["way"] == "rows" else 1.2)
+            search.tell([Observation(c, Status.OK, {"loss": loss})])
+        round_tries.append(sum(tile % 8 == 0 for tile in tried))
+    assert statistics.mean(round_tries) > 15  # of random tiles, one in eight
 
 
 def test_failures_at_both_ends_are_foreseen() -> None:

@@ -11,6 +11,7 @@ from typing import Self
 import numpy as np
 
 from autotune.search.models.gaussian_process import Columns, Floats, Inputs, Integers
+from autotune.search.models.roundness import round_ranges
 from autotune.space.configuration import Value
 from autotune.space.knobs import FloatRange, IntegerRange
 from autotune.space.knobs.knob import Knob
@@ -36,8 +37,8 @@ class Features:
     knob           smooth features                                      codes
     ============== ==================================================== =======================
     ordered list   its position: half its rank, half its value's place  its index
-    range          its position on its scale                            its index
     of integers    beside its position: whether it is a power of two
+    range          its position on its scale                            its index
     continuous     its position on its scale                            none
     choice, flag   one-hot, scaled so that two choices are 1 apart      its index
     assignment     as a choice for each item                            an index an item
@@ -51,7 +52,8 @@ class Features:
 
     Powers of two are told apart since so much of a machine and of its workloads comes in them: 64 divides
     what 48 and 80 leave a rest of, and behaves like 32 and 128 rather than like its neighbours. Where that
-    does not matter the weight of the feature is learned to be small.
+    does not matter the weight of the feature is learned to be small. In a range it is how round a number is
+    (:mod:`~autotune.search.models.roundness`), which a value may depend on linearly.
     """
 
     def __init__(self, space: Space) -> None:
@@ -70,9 +72,10 @@ class Features:
         self._regular = {
             int(end) - 1: np.append(_is_power_of_two(knob, np.arange(len(knob.cells[0].values))), 1.0)
             for knob, end in zip(self.discrete, ends, strict=True)
-            if _is_mixed(knob)
+            if _has_powers_of_two(knob)
         }
         """By column: 1 where a value is a power of two; what does not exist, at the end, counts as one."""
+        self._round = round_ranges(self.discrete)
         self.columns = self._described()
         self._prior: Callable[[Inputs], Floats] | None = None
 
@@ -91,6 +94,7 @@ class Features:
             np.array(ranges, dtype=bool),
             np.array([not is_long_range(k) for k in self.discrete for _ in k.cells], dtype=bool),
             self.knobs_at_once,
+            len(self._round),
         )
 
     @property
@@ -147,14 +151,14 @@ class Features:
         if floats is not None:
             parts.append(floats)
         smooth = np.hstack(parts) if parts else np.zeros((len(cells), 0))
-        inputs = Inputs(smooth, cells, IRREGULAR * self.irregular(cells))
+        linear = np.zeros((len(cells), len(self._round)))
+        for term, knob_range in enumerate(self._round):
+            linear[:, term] = knob_range.roundness(cells)
+        inputs = Inputs(smooth, cells, linear, IRREGULAR * self.irregular(cells))
         return inputs if self._prior is None else replace(inputs, expected=self._prior(inputs))
 
     def irregular(self, cells: Integers) -> Floats:
-        """In how many knobs each row has a number that is no power of two, where it might; shape (n,).
-
-        Of a list that mixes them, and of a range on a ``log2`` scale.
-        """
+        """In how many lists that have both each row has a number that is no power of two; shape (n,)."""
         counts = np.zeros(len(cells))
         for column, regular in self._regular.items():
             counts += 1.0 - regular[cells[:, column]]
@@ -177,12 +181,6 @@ def _sizes(knob: Knob) -> list[int]:
     if _has_powers_of_two(knob):
         return [1, 1]
     return [1 if knob.ordered or len(cell.values) == 2 else len(cell.values) for cell in knob.cells]
-
-
-def _is_mixed(knob: Knob) -> bool:
-    """Whether powers of two are to be expected to do better: they and others are offered on equal terms."""
-    offered = not isinstance(knob, IntegerRange) or knob.scale == "log2"
-    return offered and _has_powers_of_two(knob)
 
 
 def _there(knob: Knob, cells: Integers) -> Integers:
@@ -232,8 +230,8 @@ def _position(knob: Knob, cells: Integers) -> Floats:
 
 
 def _has_powers_of_two(knob: Knob) -> bool:
-    """Whether an ordered knob has integers of which some, but not all, are powers of two."""
-    if not knob.ordered or len(knob.cells) != 1:
+    """Whether a list has integers of which some, but not all, are powers of two."""
+    if not knob.ordered or len(knob.cells) != 1 or isinstance(knob, IntegerRange):
         return False
     values = knob.cells[0].values[:SMALL_TABLE]
     whole = [

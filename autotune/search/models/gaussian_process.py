@@ -5,9 +5,10 @@ knobs behave alike, and a part that only counts which knobs differ::
 
     k(a, b) = s * matern52(r) + t * exp(-sum_c v_c [a_c != b_c]),   r^2 = sum_f w_f (a_f - b_f)^2
 
+To these comes a linear part ``u * sum_h a_h b_h`` where the inputs have columns for it.
 Kernels of real programs need both: time is smooth in some knobs, and in others 32 is simply another
-program than 48. Which knob is which is learned: every weight ``w`` and ``v``, the two variances and the
-noise maximise the posterior (marginal likelihood times independent log-normal priors), by L-BFGS-B with
+program than 48. Which knob is which is learned: every weight ``w`` and ``v``, the variances and the noise
+maximise the posterior (marginal likelihood times independent log-normal priors), by L-BFGS-B with
 analytic gradients. See Rasmussen and Williams, Gaussian Processes for Machine Learning (2006), sections
 2.2, 4.2 and 5.4.1. Several feature columns may share a weight (the one-hot code of a choice, say).
 """
@@ -55,6 +56,8 @@ class Columns:
     """Which of the codes are compared: those of a long range would differ between any two configurations."""
     knobs: int = 0
     """How many of them a configuration has that may differ."""
+    linear: int = 0
+    """How many columns the linear part has."""
 
     @property
     def weights(self) -> int:
@@ -71,24 +74,27 @@ class Inputs:
     """Configurations as a process sees them: ``n`` rows.
 
     ``smooth`` of shape (n, features) in [0, 1]; ``codes`` of shape (n, categories), from -1 on, compared for
-    equality only; ``expected`` of shape (n,): how much worse than others each is thought to be before
-    anything is measured, in standard deviations of the targets.
+    equality only; ``linear`` of shape (n, terms): what a value may be a weighted sum of, beside the rest;
+    ``expected`` of shape (n,): how much worse than others each is thought to be before anything is measured,
+    in standard deviations of the targets.
     """
 
     smooth: Floats
     codes: Integers
+    linear: Floats
     expected: Floats
 
     def __len__(self) -> int:
         return len(self.smooth)
 
     def taken(self, rows: Integers) -> Inputs:
-        return Inputs(self.smooth[rows], self.codes[rows], self.expected[rows])
+        return Inputs(self.smooth[rows], self.codes[rows], self.linear[rows], self.expected[rows])
 
     def joined(self, other: Inputs) -> Inputs:
         return Inputs(
             np.vstack([self.smooth, other.smooth]),
             np.vstack([self.codes, other.codes]),
+            np.vstack([self.linear, other.linear]),
             np.concatenate([self.expected, other.expected]),
         )
 
@@ -102,7 +108,7 @@ class View:
     """Inputs under given weights: ``n`` rows of scaled features, their squared norms, and codes.
 
     ``hot`` holds the codes of few values (those ``listed``) in one-hot form, times the root of their weight,
-    and ``trend`` the terms of the trend.
+    and ``terms`` those of the linear part and of the trend, times the roots of their variances.
     """
 
     scaled: Floats
@@ -111,7 +117,7 @@ class View:
     hot: Floats
     code_weights: Floats
     listed: Flags
-    trend: Floats
+    terms: Floats
 
     def __len__(self) -> int:
         return len(self.norms)
@@ -123,16 +129,16 @@ class View:
             np.concatenate([self.norms, other.norms]),
             np.vstack([self.codes, other.codes]),
             np.vstack([self.hot, other.hot]),
-            np.vstack([self.trend, other.trend]),
+            np.vstack([self.terms, other.terms]),
         )
 
     def first(self, count: int) -> View:
         return self._with(
-            self.scaled[:count], self.norms[:count], self.codes[:count], self.hot[:count], self.trend[:count]
+            self.scaled[:count], self.norms[:count], self.codes[:count], self.hot[:count], self.terms[:count]
         )
 
-    def _with(self, scaled: Floats, norms: Floats, codes: Integers, hot: Floats, trend: Floats) -> View:
-        return View(scaled, norms, codes, hot, self.code_weights, self.listed, trend)
+    def _with(self, scaled: Floats, norms: Floats, codes: Integers, hot: Floats, terms: Floats) -> View:
+        return View(scaled, norms, codes, hot, self.code_weights, self.listed, terms)
 
 
 @dataclass(frozen=True)
@@ -144,7 +150,8 @@ class Prior:
     Targets are standardised, so the variances are parts of 1. Weights are for features in [0, 1]: 1 lets
     the ends of a range differ by about one length scale. Where ranges are ``wide``, their weights have a
     prior of their own, since less is known of them beforehand than of the lists that people write: a learning
-    rate may do for a tenth of its range, or for all of it.
+    rate may do for a tenth of its range, or for all of it. Only what is ``linear`` too has a linear part,
+    of which hardly anything is known: it may be most of what there is, or nothing.
     """
 
     smooth_weight: float = 1.0
@@ -158,6 +165,9 @@ class Prior:
     wide: bool = False
     range_weight: float = 4.0
     range_spread: float = 2.0
+    linear: bool = False
+    linear_variance: float = 0.01
+    linear_spread: float = 3.0
 
 
 class GaussianProcess:
@@ -188,8 +198,13 @@ class GaussianProcess:
             self._centre[ranges] = math.log(prior.range_weight)
             self._spread[ranges] = prior.range_spread
         self._centre[: sum(shape)] -= math.log(max(1.0, columns.knobs / MANY))
+        self._linear = prior.linear and columns.linear > 0
+        if self._linear:
+            self._centre = np.append(self._centre, math.log(prior.linear_variance))
+            self._spread = np.append(self._spread, prior.linear_spread)
         self.parameters: Floats = self._centre.copy()
-        """Logarithms of: the weights of features, those of codes, the two variances, the noise."""
+        """Logarithms of: the weights of features, those of codes, the two variances, the noise; and of the
+        variance of the linear part, where there is one."""
 
     # -- hyper-parameters
 
@@ -232,7 +247,8 @@ class GaussianProcess:
         listed = self.sizes <= LARGEST_CODE
         hot = _one_hot(codes[:, listed], np.sqrt(code_weights[listed]), self.sizes[listed])
         norms = np.einsum("ij,ij->i", scaled, scaled)
-        return View(scaled, norms, codes, hot, code_weights, listed, self.trended(inputs))
+        terms = np.hstack([math.sqrt(self.linear_variance) * inputs.linear, self.trended(inputs)])
+        return View(scaled, norms, codes, hot, code_weights, listed, terms)
 
     def trended(self, inputs: Inputs) -> Floats:
         """The terms of the trend, shape (n, terms); without a trend there are none."""
@@ -248,17 +264,17 @@ class GaussianProcess:
         differing = _differing(one, other)
         np.negative(differing, out=differing)
         covariance += code_variance * np.exp(differing, out=differing)
-        if self.trend is not None:
-            covariance += one.trend @ other.trend.T
+        if one.terms.shape[1]:
+            covariance += one.terms @ other.terms.T
         return covariance
 
     def variances(self, view: View) -> Floats:
         """The prior variance of each noiseless value, shape (n,)."""
-        return np.asarray(self.variance + np.einsum("ij,ij->i", view.trend, view.trend))
+        return np.asarray(self.variance + np.einsum("ij,ij->i", view.terms, view.terms))
 
     @property
     def variance(self) -> float:
-        """The prior variance of a noiseless value, its trend aside."""
+        """The prior variance of a noiseless value, what is linear aside."""
         return float(self.split(self.parameters)[2].sum())
 
     @property
@@ -266,11 +282,21 @@ class GaussianProcess:
         """The variance of what the inputs do not explain."""
         return self.split(self.parameters)[3]
 
+    @property
+    def linear_variance(self) -> float:
+        """The variance of each weight of the linear part, as it is now."""
+        return self.linear_part(self.parameters)
+
     def split(self, parameters: Floats) -> tuple[Floats, Floats, Floats, float]:
         """Feature weights, code weights, the two variances and the noise variance."""
         natural = np.exp(parameters)
         first, second = self.weights, self.weights + self.categories
-        return natural[:first], natural[first:second], natural[second : second + 2], float(natural[-1])
+        last = second + 2
+        return natural[:first], natural[first:second], natural[second:last], float(natural[last])
+
+    def linear_part(self, parameters: Floats) -> float:
+        """The variance of the weights of the linear part; 0 without one."""
+        return math.exp(parameters[-1]) if self._linear else 0.0
 
 
 class _Pairs:
@@ -287,21 +313,28 @@ class _Pairs:
             self.squares[group] += np.square(inputs.smooth[i, feature] - inputs.smooth[j, feature])
         codes = inputs.codes[:, process.compared]
         self.differs = np.ascontiguousarray((codes[i] != codes[j]).T, dtype=float)
-        terms = process.trended(inputs)
-        trend = terms @ terms.T
-        self.trend, self.own_trend = trend[self.upper], np.diag(trend)
+        self.trend, self.own_trend = self._products(process.trended(inputs))
+        self.linear, self.own_linear = self._products(inputs.linear)
+
+    def _products(self, terms: Floats) -> tuple[Floats, Floats]:
+        """Of the terms (n, ...) of each pair, and of each row with itself."""
+        products = terms @ terms.T
+        return products[self.upper], np.diag(products)
 
     def likelihood(self, parameters: Floats, targets: Floats) -> tuple[float, Floats]:
         """Log marginal likelihood of ``targets`` (n,), without its constant, and its gradient."""
         weights, code_weights, (smooth_variance, code_variance), noise = self.process.split(parameters)
+        linear_variance = self.process.linear_part(parameters)
         distance = np.sqrt(weights @ self.squares)
         decay = np.exp(-SQRT5 * distance)
         smooth = (1.0 + SQRT5 * distance + (5.0 / 3.0) * distance**2) * decay
         same = np.exp(-(code_weights @ self.differs))
         covariance = np.zeros((self.count, self.count), order="F")
-        covariance[self.upper] = smooth_variance * smooth + code_variance * same + self.trend
+        added = self.trend + linear_variance * self.linear
+        covariance[self.upper] = smooth_variance * smooth + code_variance * same + added
         diagonal = np.diag_indices(self.count)
-        covariance[diagonal] = smooth_variance + code_variance + noise + self.known + self.own_trend + JITTER
+        added = self.own_trend + linear_variance * self.own_linear
+        covariance[diagonal] = smooth_variance + code_variance + noise + self.known + added + JITTER
         factor, failed = lapack.dpotrf(covariance, lower=0, overwrite_a=1)
         if failed:
             return -1e10, np.zeros_like(parameters)
@@ -319,6 +352,8 @@ class _Pairs:
             [smooth_variance * (pull @ smooth + own.sum()), code_variance * (pull @ same + own.sum())],
             [noise * own.sum()],
         ]
+        if linear_variance:
+            slope.append([linear_variance * (pull @ self.linear + own @ self.own_linear)])
         return fit, np.concatenate(slope)
 
 

@@ -26,6 +26,8 @@ class Targets:
 
     values: Floats
     """Shape (rows,): standardised losses, the slow side cut; failures stand at the worst that is known."""
+    uncut: Floats
+    """The same with nothing cut: for a law that holds on the slow side too."""
     failed: Floats
     """Shape (rows,): 1 where the configuration failed (or had no number), else 0."""
     known: Floats
@@ -158,12 +160,14 @@ class History:
         cut = self._cut(losses)
         if spared is not None and spared.size:
             cut = max(cut, float(values[spared].max()))
-        flat = np.minimum(np.where(failed, self._beyond_by_row(values, logarithmic), values), cut)
+        whole = np.where(failed, self._beyond_by_row(values, logarithmic), values)
+        flat = np.minimum(whole, cut)
         middle, scale = float(np.nanmean(flat)), float(np.nanstd(flat))
         if scale <= 1e-12 * max(1.0, abs(middle)):
             scale = 1.0
         return Targets(
             values=(failures_as_worst(flat) - middle) / scale,
+            uncut=(failures_as_worst(whole) - middle) / scale,
             failed=failed.astype(float),
             known=np.nan_to_num(self._by_row(variances)) / scale**2,
             instructive=np.flatnonzero(~np.isnan(flat)),

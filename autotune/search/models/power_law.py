@@ -11,7 +11,7 @@ import numpy as np
 
 from autotune.search.models.demand import CLOSE, log_densities
 from autotune.search.models.features import Features
-from autotune.search.models.gaussian_process import Floats, GaussianProcess, Inputs, Integers
+from autotune.search.models.gaussian_process import Floats, GaussianProcess, Inputs
 from autotune.search.models.trend import Trend
 
 FEWEST = 3
@@ -22,16 +22,15 @@ and of modelled kernels never came to 1 under it, those that are a product of kn
 
 
 def law_of(
-    usual: GaussianProcess, features: Features, inputs: Inputs, targets: Floats, known: Floats
-) -> tuple[GaussianProcess, Integers] | None:
-    """A process that follows the law, and the rows to condition it on; ``None`` where it does not hold.
+    usual: GaussianProcess, features: Features, inputs: Inputs, targets: Floats, uncut: Floats, known: Floats
+) -> GaussianProcess | None:
+    """A process that follows the law; ``None`` where it does not hold.
 
-    ``usual`` is fitted to the ``targets`` (n,), which have the variances ``known`` (n,). Those at the highest
-    are left aside where there are several: the slow side is cut there.
+    ``usual`` is fitted to the ``targets`` (n,), which have the variances ``known`` (n,). The law has to
+    explain them ``uncut``: where the slow side is cut a default that is far behind would seem to be near, and
+    the law would be of that.
     """
-    worst = targets >= targets.max() - 1e-9
-    rows = np.flatnonzero(~worst) if worst.sum() > 1 else np.arange(len(targets))
-    if len(rows) < FEWEST:
+    if len(targets) < FEWEST:
         return None
     powers = Trend(features)
 
@@ -39,8 +38,7 @@ def law_of(
         return np.hstack([np.ones((len(inputs), 1)), powers(inputs)])
 
     process = GaussianProcess(features.columns, CLOSE, law)
-    part = inputs.taken(rows)
-    process.fit(part, targets[rows], known[rows])
-    lawful = log_densities(process, part, targets[rows], known[rows])
-    gain = lawful - log_densities(usual, inputs, targets, known)[rows]
-    return (process, rows) if gain.mean() > PLAIN else None
+    process.fit(inputs, uncut, known)
+    lawful = log_densities(process, inputs, uncut, known)
+    gain = lawful - log_densities(usual, inputs, targets, known)
+    return process if gain.mean() > PLAIN else None

@@ -6,7 +6,14 @@ import numpy as np
 
 from autotune.search.contract import Problem, Source
 from autotune.search.models.features import Features
-from autotune.search.models.gaussian_process import JITTER, Floats, GaussianProcess, Inputs, Integers
+from autotune.search.models.gaussian_process import (
+    JITTER,
+    Floats,
+    GaussianProcess,
+    Inputs,
+    Integers,
+    Prior,
+)
 from autotune.search.models.history import History, Targets, chosen
 
 FITTED = 120
@@ -31,7 +38,7 @@ class SourceModel:
         configurations = history.configurations
         self.successes = [configurations[i] for i in targets.best_first if not targets.failed[i]]
         """From the best to the worst."""
-        self._process = GaussianProcess(features.columns)
+        self._process = GaussianProcess(features.columns, Prior(linear=True))
         few = chosen(targets, FITTED)
         inputs = features.of([configurations[i] for i in few])
         losses = targets.values[few] - targets.values[few].mean()

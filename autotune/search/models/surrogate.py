@@ -71,27 +71,29 @@ class _Fit:
     known: Floats
     """Shape (rows,): the variances of their targets."""
     lawful: bool
+    """Whether it is a law of the knobs, which holds for what is cut too."""
 
 
 def _fitted(history: History, features: Features, at_a_limit: bool) -> _Fit:
     """The process that explains a history best; only ``at_a_limit`` it may be a law of the knobs."""
-    process = GaussianProcess(features.columns, Prior(wide=True))
+    process = GaussianProcess(features.columns, Prior(wide=True, linear=True))
     targets = history.targets()
     if targets is None:  # nothing has a number yet
         rows = np.arange(len(history))
-        inputs, values, known = features.of(history.configurations), np.zeros(len(rows)), np.zeros(len(rows))
-    else:
-        rows = np.intersect1d(chosen(targets), targets.instructive)
-        inputs = features.of([history.configurations[i] for i in rows])
-        known = targets.known[rows]
-        values = targets.values[rows]
-        values = (values - values.mean()) / (values.std() or 1.0) - _centred(inputs.expected)
-        process.fit(inputs, values, known)
-    law = law_of(process, features, inputs, values, known) if at_a_limit else None
-    if law is None:
-        return _Fit(process, rows, inputs, known, lawful=False)
-    process, kept = law
-    return _Fit(process, rows[kept], inputs.taken(kept), known[kept], lawful=True)
+        inputs = features.of(history.configurations)
+        return _Fit(process, rows, inputs, np.zeros(len(rows)), lawful=False)
+    rows = np.intersect1d(chosen(targets), targets.instructive)
+    inputs = features.of([history.configurations[i] for i in rows])
+    known, values = targets.known[rows], targets.values[rows]
+    middle, scale, beforehand = values.mean(), values.std() or 1.0, _centred(inputs.expected)
+    values = (values - middle) / scale - beforehand
+    process.fit(inputs, values, known)
+    if at_a_limit:
+        uncut = (targets.uncut[rows] - middle) / scale - beforehand
+        law = law_of(process, features, inputs, values, uncut, known)
+        if law is not None:
+            return _Fit(law, rows, inputs, known, lawful=True)
+    return _Fit(process, rows, inputs, known, lawful=False)
 
 
 class Surrogate:
@@ -145,7 +147,8 @@ class Surrogate:
             since = history.told[self._feasibility.seen :]
             self._feasibility.learn(as_run(self._problem, since))
             self._bounds.learn(history.told)
-        values = targets.values[self._rows] - _centred(self._inputs.expected)
+        told = targets.uncut if self.lawful else targets.values
+        values = told[self._rows] - _centred(self._inputs.expected)
         middle = (
             0.0 if shares is None else float(np.average(values, weights=shares[self._rows]) - values.mean())
         )

@@ -20,7 +20,7 @@ from autotune.search.candidates.pool import Pool, Pools
 from autotune.search.candidates.untried import untried
 from autotune.search.contract import Observation, Option, Problem, Proposal, Reason, Strategy
 from autotune.search.models.cost import Cost, emphasis
-from autotune.search.models.features import Features
+from autotune.search.models.features import IRREGULAR, Features
 from autotune.search.models.gaussian_process import Floats, Inputs, Integers
 from autotune.search.models.history import History, Targets
 from autotune.search.models.surrogate import Leader, Prediction, Surrogate, fit_due
@@ -182,7 +182,7 @@ class Bayes(Strategy):
             return None
         inputs = self.features.of(left)
         doubt = -likely(inputs) if likely else np.zeros(len(left))
-        best = int(np.lexsort((inputs.expected, doubt))[0])
+        best = int(np.lexsort((inputs.expected - IRREGULAR * inputs.linear.sum(axis=1), doubt))[0])
         return Proposal(left[best], {"strategy": self.name, "kind": kind})
 
     # -- with a model

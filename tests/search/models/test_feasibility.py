@@ -197,7 +197,7 @@ def test_what_is_measured_has_its_own_part_in_success() -> None:
 
 def line(count: int) -> Inputs:
     places = np.linspace(0.0, 1.0, count)[:, None]
-    return Inputs(places, np.zeros((count, 0), dtype=int), np.zeros(count))
+    return Inputs(places, np.zeros((count, 0), dtype=int), np.zeros((count, 0)), np.zeros(count))
 
 
 def process(noise: float = 1e-3) -> GaussianProcess:
@@ -253,7 +253,7 @@ def test_numbers_alone_make_an_ordinary_process() -> None:
 def test_far_from_all_that_is_known_a_value_is_as_expected() -> None:
     inputs = line(3)
     known = Known(np.array([5.0, 4.0, 6.0]), np.zeros(3, dtype=int))
-    far = Inputs(np.array([[1e4]]), np.zeros((1, 0), dtype=int), np.zeros(1))
+    far = Inputs(np.array([[1e4]]), np.zeros((1, 0), dtype=int), np.zeros((1, 0)), np.zeros(1))
     censored = CensoredProcess(process(), inputs, known, lambda rows: 5.0 + 0.0 * rows.smooth[:, 0])
     censored.add(line(5).taken(np.array([1])), Known(np.array([4.5]), np.zeros(1, dtype=int)))
     censored.watch(far)

@@ -107,11 +107,11 @@ def test_a_product_of_powers_is_known_from_few_values() -> None:
 
 
 def test_the_likelihood_has_the_slope_that_it_says() -> None:
-    space = Space([OrderedValues("a", (1, 2, 4, 8)), Flag("b")])
+    space = Space([OrderedValues("a", (1, 2, 4, 8)), Flag("b"), IntegerRange("c", 1, 4)])
     features = Features(space)
     inputs = features.of([space.configuration(values) for values in space.feasible])
     targets = np.sin(np.arange(len(inputs)))
-    process = GaussianProcess(features.columns, trend=Trend(features))
+    process = GaussianProcess(features.columns, Prior(linear=True), Trend(features))
     process.fit(inputs, targets)
     best = _evidence(process, inputs, targets)
     for i in range(len(process.parameters)):
