@@ -60,12 +60,13 @@ class Aim:
 class Bayes(Strategy):
     """Expected improvement under a Gaussian process, over a sample of the feasible set and around the best.
 
-    The first tries are random among the configurations whose numbers are powers of two
-    (:data:`~autotune.search.models.features.IRREGULAR` says why), where the space offers both. Then each
-    proposal maximises the expected improvement (Jones et al., 1998) over ``candidates`` random configurations
-    and all that differ from one of the best in one or two knobs. Where bounds are measured it climbs on
-    from there, along ranges (:mod:`~autotune.search.candidates.climb`); where there are many knobs every
-    other try does, in all of them (:mod:`~autotune.search.candidates.mutants`).
+    The first tries are random among the configurations whose numbers are powers of two, where lists offer
+    both (:data:`~autotune.search.models.features.IRREGULAR` says why), or round, where ranges do
+    (:mod:`~autotune.search.models.roundness`). Then each proposal maximises the expected improvement (Jones
+    et al., 1998) over ``candidates`` random configurations and all that differ from one of the best in one or
+    two knobs. Where bounds are measured it climbs on from there, along ranges
+    (:mod:`~autotune.search.candidates.climb`); where there are many knobs every other try does, in all of
+    them (:mod:`~autotune.search.candidates.mutants`).
 
     To be improved on is the lowest value that the process expects of what was tried: where results are noisy
     the lowest of them was luck, and who asks for more than luck is sent to wherever little is known (Picheny,
