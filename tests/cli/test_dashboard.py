@@ -16,6 +16,11 @@ from autotune.errors import AutotuneError
 from tests.cli.calling import call
 
 
+def hears_ctrl_c() -> None:
+    """What runs in a shell's background, as tests may, is started with that signal ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def served(folder: Path, store: str) -> tuple[str, int, str]:
     """The address that is printed, then the exit code after Ctrl-C, and what stands on stderr."""
     arguments = [sys.executable, "-m", "autotune", "dashboard", "--no-open", "--port", "0", "--json"]
@@ -26,6 +31,7 @@ def served(folder: Path, store: str) -> tuple[str, int, str]:
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        preexec_fn=hears_ctrl_c,
     )
     assert process.stdout is not None
     document = "".join(process.stdout.readline() for _ in range(3))
@@ -70,6 +76,7 @@ def test_ctrl_c_is_left_to_the_notebooks(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=hears_ctrl_c,
     )
     assert process.stdout is not None and process.stdout.readline() == "began\n"
     os.killpg(process.pid, signal.SIGINT)
