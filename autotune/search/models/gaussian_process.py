@@ -5,12 +5,12 @@ knobs behave alike, and a part that only counts which knobs differ::
 
     k(a, b) = s * matern52(r) + t * exp(-sum_c v_c [a_c != b_c]),   r^2 = sum_f w_f (a_f - b_f)^2
 
-To these comes a linear part ``u * sum_h a_h b_h`` where the inputs have columns for it.
 Kernels of real programs need both: time is smooth in some knobs, and in others 32 is simply another
-program than 48. Which knob is which is learned: every weight ``w`` and ``v``, the variances and the noise
-maximise the posterior (marginal likelihood times independent log-normal priors), by L-BFGS-B with
-analytic gradients. See Rasmussen and Williams, Gaussian Processes for Machine Learning (2006), sections
-2.2, 4.2 and 5.4.1. Several feature columns may share a weight (the one-hot code of a choice, say).
+program than 48. Where the inputs have columns for it, a linear part ``u * sum_h a_h b_h`` is added. Which
+knob is which is learned: every weight ``w`` and ``v``, the variances and the noise maximise the posterior
+(marginal likelihood times independent log-normal priors), by L-BFGS-B with analytic gradients. See Rasmussen
+and Williams, Gaussian Processes for Machine Learning (2006), sections 2.2, 2.7, 4.2 and 5.4.1. Several
+feature columns may share a weight (the one-hot code of a choice, say).
 """
 
 from __future__ import annotations
@@ -247,7 +247,8 @@ class GaussianProcess:
         listed = self.sizes <= LARGEST_CODE
         hot = _one_hot(codes[:, listed], np.sqrt(code_weights[listed]), self.sizes[listed])
         norms = np.einsum("ij,ij->i", scaled, scaled)
-        terms = np.hstack([math.sqrt(self.linear_variance) * inputs.linear, self.trended(inputs)])
+        linear = math.sqrt(self.linear_part(self.parameters)) * inputs.linear
+        terms = np.hstack([linear, self.trended(inputs)])
         return View(scaled, norms, codes, hot, code_weights, listed, terms)
 
     def trended(self, inputs: Inputs) -> Floats:
@@ -282,11 +283,6 @@ class GaussianProcess:
         """The variance of what the inputs do not explain."""
         return self.split(self.parameters)[3]
 
-    @property
-    def linear_variance(self) -> float:
-        """The variance of each weight of the linear part, as it is now."""
-        return self.linear_part(self.parameters)
-
     def split(self, parameters: Floats) -> tuple[Floats, Floats, Floats, float]:
         """Feature weights, code weights, the two variances and the noise variance."""
         natural = np.exp(parameters)
@@ -295,7 +291,7 @@ class GaussianProcess:
         return natural[:first], natural[first:second], natural[second:last], float(natural[last])
 
     def linear_part(self, parameters: Floats) -> float:
-        """The variance of the weights of the linear part; 0 without one."""
+        """The variance of each weight of the linear part; 0 without one."""
         return math.exp(parameters[-1]) if self._linear else 0.0
 
 

@@ -1,11 +1,11 @@
-"""How round the integers of a range are: how often two divides them.
+"""How round the integers of a range are: how often two divides them (their 2-adic valuation).
 
 Who writes a list of sizes leaves out what never does well. A range has all of its numbers, and of those
 vectors, warps, cache lines and banks prefer the ones that they divide: 40 behaves like 32 and 48 rather than
-like 39 and 41, which leave rests. How wide these are is not known beforehand. Were
-each power of two up to :data:`WIDEST` as probable as any other, a loss would fall by the same amount with
-each factor of two that a number has. That is what is learned: one number for each range, of either sign,
-and next to nothing where roundness does not matter.
+like 39 and 41, which leave rests. How wide these are is not known beforehand. Were each power of two up to
+:data:`WIDEST` as probable as any other, a loss would fall by the same amount with each factor of two that a
+number has. That is what is learned: one number for each range, of either sign, and next to nothing where
+roundness does not matter.
 """
 
 from __future__ import annotations
