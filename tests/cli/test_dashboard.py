@@ -66,8 +66,8 @@ def test_notebooks_of_a_store_that_is_not_there_are_not_opened(tmp_path: Path) -
 def test_ctrl_c_is_left_to_the_notebooks(tmp_path: Path) -> None:
     """JupyterLab asks whether to end, and saves what its kernels hold."""
     (tmp_path / "jupyterlab.py").write_text(
-        "import signal\nsignal.signal(signal.SIGINT, lambda *_: print('End it?', input(), flush=True))\n"
-        "print('began', flush=True)\nsignal.pause()\n"
+        "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])\n"
+        "print('began', flush=True)\nsignal.sigwait([signal.SIGINT])\nprint('End it?', input(), flush=True)\n"
     )
     process = subprocess.Popen(
         [sys.executable, "-m", "autotune", "dashboard", "--notebooks", "--no-open"],
