@@ -29,7 +29,7 @@ def command(
     if notebooks:
         from autotune.report.notebooks import open_notebooks
 
-        return open_notebooks(store, open_browser)
+        open_notebooks(store, host, port, open_browser)
     from autotune.report.pages.live import LiveView
     from autotune.report.pages.live_server import LOOPBACK, LiveServer, new_token
 

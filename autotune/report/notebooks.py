@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 from autotune.errors import InputError, Problem
 from autotune.ready import ready_root
@@ -24,8 +24,12 @@ def notebooks_in(folder: Path) -> list[Path]:
     return [Path(shutil.copy(path, folder)) for path in sorted((ready_root() / "results").glob("*.ipynb"))]
 
 
-def open_notebooks(store: str | None, open_browser: bool, folder: Path = Path("results")) -> int:
-    """Run JupyterLab in ``folder`` until it ends; the notebooks read ``store``. Returns its exit code.
+def open_notebooks(
+    store: str | None, host: str, port: int, open_browser: bool, folder: Path = Path("results")
+) -> NoReturn:
+    """Become JupyterLab in ``folder``, whose notebooks read ``store``.
+
+    It listens at ``host`` and ``port``, or at a later port where that is taken, and asks for its token.
 
     Raises :class:`~autotune.errors.InputError` where JupyterLab is not installed, or where a store that was
     named is not there: every cell would fail.
@@ -43,11 +47,12 @@ def open_notebooks(store: str | None, open_browser: bool, folder: Path = Path("r
     if named or (address.file is not None and address.file.exists()):
         # Absolute, since their folder is another. Where nothing was searched yet they show what is recorded.
         environment[VARIABLE] = address.url.render_as_string(hide_password=False)
-    quiet = [] if open_browser else ["--no-browser"]
-    command = [sys.executable, "-m", "jupyterlab", *quiet, str(folder)]
-    with subprocess.Popen(command, env=environment) as jupyter:
-        while True:
-            try:
-                return jupyter.wait()
-            except KeyboardInterrupt:  # it has heard that as well, and asks whether to end
-                continue
+    options = [f"--ip={host}", f"--port={port}"]
+    if not open_browser:
+        options.append("--no-browser")
+    if os.geteuid() == 0:
+        options.append("--allow-root")  # else it would not start in most containers
+    command = [sys.executable, "-m", "jupyterlab", *options, str(folder)]
+    sys.stdout.flush()
+    # In this process's place, so that it hears what is sent to it: it asks whether an interrupt is to end it.
+    os.execve(sys.executable, command, environment)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import signal
@@ -61,6 +62,16 @@ def test_a_store_that_cannot_be_read_is_not_served(tmp_path: Path) -> None:
 def test_notebooks_of_a_store_that_is_not_there_are_not_opened(tmp_path: Path) -> None:
     done = call(command, "--notebooks", "--no-open", "--store", tmp_path / "studdy.db")
     assert isinstance(done.exception, AutotuneError) and "there is no store at" in str(done.exception)
+
+
+def test_the_notebooks_listen_where_they_are_told_to(tmp_path: Path) -> None:
+    (tmp_path / "jupyterlab.py").write_text("import sys\nprint(sys.argv[1:])\n")
+    told_to = ["--notebooks", "--host", "0.0.0.0", "--port", "9123"]
+    run = [sys.executable, "-m", "autotune", "dashboard", *told_to]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=True)
+    told = ast.literal_eval(done.stdout)
+    assert {"--ip=0.0.0.0", "--port=9123", "results"} <= set(told) and "--no-browser" not in told
+    assert ("--allow-root" in told) == (os.geteuid() == 0)
 
 
 def test_ctrl_c_is_left_to_the_notebooks(tmp_path: Path) -> None:
