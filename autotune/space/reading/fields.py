@@ -66,7 +66,7 @@ class Fields:
         problems: Problems,
         habits: Mapping[str, str] | None = None,
     ) -> None:
-        """``habits``: what to write instead of keys that other tools have."""
+        """``habits``: what to do about keys that other tools have, or other sections."""
         self.where = node.where
         self.title = title
         self.entries: dict[str, YamlEntry] = {entry.key: entry for entry in node}

@@ -24,7 +24,7 @@ from autotune.space.reading.metrics import read_metrics
 from autotune.space.reading.objective import KINDS as OBJECTIVE_KINDS
 from autotune.space.reading.objective import read_objective
 from autotune.space.reading.rules import Facts, read_space
-from autotune.space.reading.settings import read_budget, read_measure, read_search
+from autotune.space.reading.settings import BELONGS, read_budget, read_measure, read_search
 from autotune.space.reading.space_file import load_text
 from autotune.space.reading.workloads import Member, read_workloads
 from autotune.space.reading.yaml_nodes import YamlMap, YamlNode, YamlScalar, compose
@@ -144,7 +144,7 @@ class _Reader:
         self.members: tuple[Member, ...] = ()
         strays = [entry.key for entry in root if _looks_like_a_knob(entry.value)]
         habits = dict.fromkeys(strays, "a knob stands below knobs:, indented")
-        self.top = Fields(root, "", KEYS, problems, habits)
+        self.top = Fields(root, "", KEYS, problems, BELONGS | habits)
 
     def read(self, source: str) -> StudySpec:
         """The whole study; raises whatever was found once all of it has been looked at."""

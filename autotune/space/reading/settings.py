@@ -78,6 +78,12 @@ BUDGET: dict[str, Converter[Any]] = {
     "time": optional(duration),
     "patience": optional(integer(1)),
 }
+BELONGS = {
+    key: f"it belongs in the section {section!r}"
+    for section, table in (("search", SEARCH), ("measure", MEASURE), ("budget", BUDGET))
+    for key in table
+}
+"""Where to write one of these keys that stands elsewhere."""
 
 
 def read_search(
@@ -124,6 +130,6 @@ def _read(
     entries = problems.attempt(lambda: as_map(node, title, f"a mapping of {', '.join(table)}"))
     if entries is None:
         return defaults, {}
-    section = Fields(entries, title, [*table], problems)
+    section = Fields(entries, title, [*table], problems, BELONGS)
     given = {key: section.get(key, table[key], getattr(defaults, key)) for key in table if key in section}
     return replace(defaults, **given), section.entries
