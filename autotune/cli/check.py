@@ -40,21 +40,21 @@ def command(space: str, device: str | None, store: str | None, as_json: bool) ->
 
     with said_if_long(READING_A_SPACE, quiet=as_json):
         family = load_family(find_space(space), device=device)
-    missing = None
+    unfit = None
     if device is None:  # what is here says nothing of another machine
         try_strategy(family.specs[0])
-        missing = _missing_objective(family.specs[0])
-    if missing and as_json:
-        raise missing
+        unfit = _unfit_objective(family.specs[0])
+    if unfit and as_json:
+        raise unfit
     with said_if_long(COUNTING, quiet=as_json):
         if family.several:
             feasible = _check_many(family, as_json)
         else:
             # What trials took on this machine says nothing of another device.
-            elsewhere = bool(device or missing)
+            elsewhere = bool(device or unfit)
             feasible = _check_one(family.specs[0], store, as_json, elsewhere)
-    if missing:  # the space can be counted all the same, before its objective is written
-        raise missing
+    if unfit:  # the space can be counted all the same, before its objective is written
+        raise unfit
     return 0 if feasible else 3
 
 
@@ -69,12 +69,13 @@ def _is_feasible(document: dict[str, Any]) -> bool:
     return document["feasible"] != 0 and not document["too_rare"]
 
 
-def _missing_objective(spec: StudySpec) -> InputError | None:
-    """What is wrong where what is tuned is not there. None of it is run."""
+def _unfit_objective(spec: StudySpec) -> InputError | None:
+    """What is wrong where what is tuned is not there, or does not take the knobs. None of it is run."""
     from autotune.errors import InputError
     from autotune.measure.commands.problems import problems
     from autotune.measure.sources import require_sources
     from autotune.measure.target_name import require_target
+    from autotune.measure.written_parameters import require_parameters
     from autotune.space.spec import CommandObjective, PythonObjective
 
     match spec.objective:
@@ -82,6 +83,7 @@ def _missing_objective(spec: StudySpec) -> InputError | None:
             try:
                 require_target(spec.objective)
                 require_sources(spec.objective)
+                require_parameters(spec.objective, spec.workload, [knob.name for knob in spec.space.knobs])
             except InputError as error:
                 return error
         case CommandObjective() if found := problems(spec.objective, spec.metrics):
