@@ -40,27 +40,29 @@ def command(space: str, device: str | None, store: str | None, as_json: bool) ->
 
     with said_if_long(READING_A_SPACE, quiet=as_json):
         family = load_family(find_space(space), device=device)
-    missing = None
+    unfit = None
     if device is None:  # what is here says nothing of another machine
         try_strategy(family.specs[0])
-        missing = _missing_objective(family.specs[0])
-    if missing and as_json:
-        raise missing
+        unfit = _unfit_objective(family.specs[0])
+    if unfit and as_json:
+        raise unfit
     with said_if_long(COUNTING, quiet=as_json):
         if family.several:
             feasible = _check_many(family, as_json)
         else:
             # What trials took on this machine says nothing of another device.
-            elsewhere = bool(device or missing)
-            feasible = _check_one(family.specs[0], store, as_json, elsewhere)
-    if missing:  # the space can be counted all the same, before its objective is written
-        raise missing
+            elsewhere = bool(device or unfit)
+            feasible = _check_one(family, store, as_json, elsewhere)
+    if unfit:  # the space can be counted all the same, before its objective is written
+        raise unfit
     return 0 if feasible else 3
 
 
-def _check_one(spec: StudySpec, store: str | None, as_json: bool, elsewhere: bool) -> bool:
+def _check_one(family: Family, store: str | None, as_json: bool, elsewhere: bool) -> bool:
     """Say what is there, with a forecast unless it is ``elsewhere``; whether anything is feasible."""
-    document = describe(spec, None if elsewhere else _forecast(spec, store))
+    [spec] = family.specs
+    forecast = None if elsewhere else _forecast(spec, store)
+    document = describe(spec) | {"time": _time(family, forecast)}
     print_json(document) if as_json else echo(say(document))
     return _is_feasible(document)
 
@@ -69,12 +71,13 @@ def _is_feasible(document: dict[str, Any]) -> bool:
     return document["feasible"] != 0 and not document["too_rare"]
 
 
-def _missing_objective(spec: StudySpec) -> InputError | None:
-    """What is wrong where what is tuned is not there. None of it is run."""
+def _unfit_objective(spec: StudySpec) -> InputError | None:
+    """What is wrong where what is tuned is not there, or does not take the knobs. None of it is run."""
     from autotune.errors import InputError
     from autotune.measure.commands.problems import problems
     from autotune.measure.sources import require_sources
     from autotune.measure.target_name import require_target
+    from autotune.measure.written_parameters import require_parameters
     from autotune.space.spec import CommandObjective, PythonObjective
 
     match spec.objective:
@@ -82,6 +85,7 @@ def _missing_objective(spec: StudySpec) -> InputError | None:
             try:
                 require_target(spec.objective)
                 require_sources(spec.objective)
+                require_parameters(spec.objective, spec.workload, [knob.name for knob in spec.space.knobs])
             except InputError as error:
                 return error
         case CommandObjective() if found := problems(spec.objective, spec.metrics):
@@ -92,16 +96,19 @@ def _missing_objective(spec: StudySpec) -> InputError | None:
 def _check_many(family: Family, as_json: bool) -> bool:
     """Each workload by itself, and whether all are feasible.
 
-    How long it takes is not said: the budget is shared as the search goes.
+    How long the trials take is not said: the budget is shared as the search goes.
     """
+    given = _given(family)
     documents = [{"workload": family.label(n), **describe(spec)} for n, spec in enumerate(family.specs)]
     if as_json:
-        shown = [{k: v for k, v in document.items() if k != "time"} for document in documents]
-        print_json({"space": family.name, "workloads": shown})
+        print_json({"space": family.name, "workloads": documents, "time": given})
     else:
         for document, held_out in zip(documents, family.held_out, strict=True):
             echo(f"{document['workload']}{' (held out)' if held_out else ''}")
             echo("\n".join(f"  {line}" for line in say_space(document)))
+        if given["budget"] is not None:
+            again = "the finalists of each are measured again and all winners on each"
+            echo(_say_given(given, again, "over all workloads"))
     return all(map(_is_feasible, documents))
 
 
@@ -122,8 +129,8 @@ def _forecast(spec: StudySpec, url: str | None) -> Forecast | None:
         return None
 
 
-def describe(spec: StudySpec, forecast: Forecast | None = None) -> dict[str, Any]:
-    """Counts, what each constraint removes, the default's standing and an estimate of the time, as JSON."""
+def describe(spec: StudySpec) -> dict[str, Any]:
+    """Counts, what each constraint removes and the default's standing, as JSON."""
     from autotune.errors import InputError
     from autotune.search.registry import strategy_class
     from autotune.space.configuration import plain
@@ -168,7 +175,6 @@ def describe(spec: StudySpec, forecast: Forecast | None = None) -> dict[str, Any
         ],
         "absent": [{"knob": knob.name, "when": str(knob.when)} for knob in absent_knobs(spec.space)],
         "default": default,
-        "time": _time(spec, forecast),
     }
 
 
@@ -195,23 +201,31 @@ def _between(count: Estimate | None) -> list[int] | None:
     return None if count is None else [math.floor(count.low), math.ceil(count.high)]
 
 
-def _time(spec: StudySpec, forecast: Forecast | None) -> dict[str, Any]:
-    """Seconds: the budget's, the forecast, and the most that the limits allow.
+def _time(family: Family, forecast: Forecast | None) -> dict[str, Any]:
+    """Seconds: the budget's, what comes after it, the forecast, and the most that the limits allow.
 
     A replay costs next to nothing, and a forecast says more than the limits: then ``worst`` is ``None``.
     """
     from autotune.session.forecast import trials_to_go
     from autotune.space.spec import ReplayObjective
 
+    spec = family.specs[0]
     worst = None
     if forecast is None and not isinstance(spec.objective, ReplayObjective):
         trials = trials_to_go(spec)
         worst = trials * (spec.measure.prepare_timeout + spec.measure.timeout) if trials else None
     return {
-        "budget": spec.budget.time,
+        **_given(family),
         "forecast": None if forecast is None else forecast.to_document(),
         "worst": worst,
     }
+
+
+def _given(family: Family) -> dict[str, float | None]:
+    """Seconds for the search, and what it takes to measure again behind it."""
+    from autotune.session.forecast import seconds_of_finale
+
+    return {"budget": family.specs[0].budget.time, "finale": seconds_of_finale(family)}
 
 
 def say(document: dict[str, Any]) -> str:
@@ -265,7 +279,7 @@ def _say_time(time: dict[str, Any]) -> Iterator[str]:
 
     given, worst = time["budget"], time["worst"]
     if given is not None:
-        yield f"  the search is given {say_seconds(given)}, then the finalists are measured again"
+        yield f"  {_say_given(time, 'the finalists are measured again')}"
     if time["forecast"] is not None:
         yield from _say_forecast(time["forecast"], given)
     elif worst is not None and (given is None or worst < given):
@@ -273,6 +287,18 @@ def _say_time(time: dict[str, Any]) -> Iterator[str]:
             f"  no earlier trial to judge the time by: at worst it takes {say_seconds(worst)},"
             " if each trial runs to its limits"
         )
+
+
+def _say_given(time: dict[str, Any], again: str, over: str = "") -> str:
+    """How long it searches, and what comes ``again`` after that."""
+    from autotune.report.numbers import say_seconds
+
+    given = " ".join(filter(None, ["the search is given", say_seconds(time["budget"]), over]))
+    if not time["finale"]:
+        return given
+    return (
+        f"{given}; then {again}, which takes about {say_seconds(time['finale'])}, or more where runs are slow"
+    )
 
 
 def _say_forecast(forecast: dict[str, Any], given: float | None) -> Iterator[str]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from autotune.cli.options import echo, json_option, print_json
+from autotune.cli.options import as_argument, echo, json_option, print_json
 from autotune.cli.silence import said_if_long
 from autotune.cli.writing import refuse_existing, write_text
 from autotune.errors import InputError, Problem
@@ -65,7 +64,7 @@ def command(
     echo(f"{space}: {say_count(len(converted.knobs), 'knob')}, {found} of {of}")
     for note in converted.notes:
         echo(f"note: {note}")
-    echo(f"next:  autotune check {shlex.quote(str(space))}")
+    echo(f"next:  autotune check {as_argument(space)}")
     return 0
 
 

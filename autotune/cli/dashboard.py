@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import socket
+
 import click
 
 from autotune.cli.options import json_option, print_json, store_option
@@ -38,16 +41,15 @@ def command(
         server = LiveServer(LiveView(store), host, port, "" if host in LOOPBACK else new_token())
     except OSError as error:
         raise InputError(
-            Problem(
-                f"{host}:{port} cannot be listened on: {error.strerror or error}",
-                hint="choose another --port, or --port 0 for any that is free",
-            )
+            Problem(f"{host}:{port} cannot be listened on: {error.strerror or error}", hint=_hint(error))
         ) from error
     try:
         if as_json:
-            print_json({"address": server.address})
+            print_json({"address": server.address, "elsewhere": server.elsewhere or None})
         else:
             click.echo(f"{server.address}   (Ctrl-C ends it)")
+            if server.elsewhere:
+                click.echo(f"{server.elsewhere}   (from other machines)")
         if open_browser:
             import webbrowser
 
@@ -56,6 +58,13 @@ def command(
     except KeyboardInterrupt:
         click.echo(err=True)
     return 0
+
+
+def _hint(error: OSError) -> str:
+    """What to choose instead of what cannot be listened on."""
+    if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+        return "--host is a name or an address of this machine: 127.0.0.1, or 0.0.0.0 for all it has"
+    return "choose another --port, or --port 0 for any that is free"
 
 
 def _require_readable(store: str | None) -> None:

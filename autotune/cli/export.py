@@ -185,13 +185,13 @@ def _onto_stdout() -> Iterator[Path]:
 def _frame(store: Store, study: StudyRecord) -> pd.DataFrame:
     from autotune.store.frames import trials_frame
 
-    return trials_frame(study, store.trials(study.id, purpose="search"))
+    return trials_frame(study, (t for t in store.brief_trials(study.id) if t.purpose == "search"))
 
 
 def _readings_frame(store: Store, study: StudyRecord) -> pd.DataFrame:
     from autotune.store.frames import readings_frame
 
-    return readings_frame(study, store.trials(study.id), store.readings_of(study.id))
+    return readings_frame(study, store.brief_trials(study.id), store.readings_of(study.id))
 
 
 def _write_csv(frame: pd.DataFrame, file: Path) -> None:

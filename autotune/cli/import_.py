@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 import zipfile
 from pathlib import Path
 
 import click
 
-from autotune.cli.options import echo, json_option, print_json, same_store, store_option
+from autotune.cli.options import as_argument, echo, json_option, print_json, same_store, store_option
 from autotune.cli.silence import said_if_long
 from autotune.cli.writing import refuse_existing, write_text
 from autotune.errors import InputError, Problem
@@ -111,5 +110,5 @@ def _recording(recording: Path, output: Path | None, force: bool, as_json: bool)
                 f"{recorded.replaced:,} more entries repeat a configuration with another time: the later one"
                 " counts. Is a knob missing among those that the recording names?"
             )
-        echo(f"next:  autotune search {shlex.quote(str(file))}")
+        echo(f"next:  autotune search {as_argument(file)}")
     return 0

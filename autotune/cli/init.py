@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from importlib import resources
 from pathlib import Path
 
 import click
 
-from autotune.cli.options import echo, json_option, print_json
+from autotune.cli.options import as_argument, echo, json_option, print_json
 from autotune.errors import InputError, Problem
 
 KINDS = {
@@ -47,7 +46,7 @@ def command(folder: Path, kind: str, force: bool, as_json: bool) -> int:
         print_json({"files": [str(file) for file in files], "kind": kind})
     else:
         echo("written: " + ", ".join(str(file) for file in files))
-        space = shlex.quote(str(files[0]))
+        space = as_argument(files[0])
         echo(f"next:    autotune check {space}")
         echo(f"         autotune search {space} --trials 30")
     return 0

@@ -7,6 +7,7 @@ cannot be read or written.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -21,6 +22,10 @@ from autotune.errors import AutotuneError, InputError, NothingFeasibleError, nea
 
 MOST_OF_AN_ERROR = 20_000
 """Characters."""
+
+OBJECTS_BETWEEN_COLLECTIONS = 10_000
+"""Python's usual 700 are those of a few trials. Of a long study, of which all is kept, a fifth of the time in
+which it is read would go into the search for what is not."""
 
 DONE, STORE_FAILED, BAD_INPUT, NOTHING_SUCCEEDED, DOES_NOT_HOLD, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
@@ -128,6 +133,7 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with the code that says how it ended."""
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     try:
         code = cli.main(arguments, prog_name="autotune", standalone_mode=False)
     except NothingFeasibleError as error:

@@ -45,6 +45,13 @@ def same_store(store: str | None) -> str:
     return f" --store {shlex.quote(written if '://' in written else str(expanded(written)))}"
 
 
+def as_argument(path: str | Path) -> str:
+    """``path`` as an argument of a command that is shown, ready to be pasted: no option, where it begins with
+    a dash."""
+    written = str(path)
+    return shlex.quote(f"./{written}" if written.startswith("-") else written)
+
+
 def study_option(command: Command) -> Command:
     return click.option("--study", metavar="NAME", help=STUDY_HELP.format("the latest"))(command)
 

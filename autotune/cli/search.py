@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING
 import click
 
 from autotune.cli.main import DONE, INTERRUPTED, NOTHING_SUCCEEDED
-from autotune.cli.options import Duration, echo, find_space, json_option, print_json, same_store, store_option
+from autotune.cli.options import (
+    Duration,
+    as_argument,
+    echo,
+    find_space,
+    json_option,
+    print_json,
+    same_store,
+    store_option,
+)
 from autotune.cli.silence import READING_A_SPACE, said_if_long
 
 if TYPE_CHECKING:
@@ -83,7 +92,7 @@ def command(
     else:
         from autotune.report.summary import summarize
 
-        options = {"space": shlex.quote(space), "program": _program(), "store_option": same_store(store)}
+        options = {"space": as_argument(space), "program": _program(), "store_option": same_store(store)}
         echo(summarize(result, **options, budget=spec.budget))
     return exit_code(result, session.stopped)
 

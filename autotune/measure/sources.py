@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -29,6 +29,8 @@ _GOES_TO = frozenset(("-C", "--directory", "--chdir", "cd", "pushd", "-S"))
 """What stands before the folder that make, ninja, env, a shell or CMake works in."""
 _WRITES_TO = frozenset((">", ">>", ">|", ">&", "&>", "&>>", "tee", "-o", "--out", "--output"))
 """What stands before the file that a command writes."""
+_SHOWS = frozenset(("cat", "head", "tail"))
+"""What does nothing with a file but to print it."""
 BUILDS = frozenset(("Makefile", "makefile", "GNUmakefile", "CMakeLists.txt", "meson.build", "Cargo.toml"))
 
 
@@ -116,10 +118,12 @@ def _of_command(objective: CommandObjective) -> list[Path]:
         prepare = [*prepare, *gone_to] or _sources_in(objective.base)
     files = [*named, *prepare]
     lines = (objective.prepare, objective.check, objective.arguments)
+    scripts = [_lines(file) for file in files if file.suffix in (".sh", ".bash")]
     written = {
         objective.config_file,
         objective.metrics_file,
-        *(n for line in lines for n in _written_by(line)),
+        *(n for line in (*lines, *scripts) for n in _written_by(line)),
+        *(n for line in lines for argument in line for n in _shown_at_the_end(argument)),
     }
     files = [file for file in files if file.name not in written]
     return [*files, *(found for file in files if file.suffix == ".py" for found in local_imports(file))]
@@ -145,6 +149,27 @@ def _written_by(line: Iterable[str]) -> set[str]:
     """The names of files that a command line says it writes: each run has other ones, and none is source."""
     words = [word for argument in line for word in _words(argument)]
     return {Path(name).name for sign, name in pairwise(words) if sign in _WRITES_TO}
+
+
+def _shown_at_the_end(text: str) -> Iterator[str]:
+    """The names of files that the last of several commands for a shell only shows.
+
+    Those before it have written them: of what is always the same nothing can be measured.
+    """
+    try:
+        words = list(_shell_words(text)) if " " in text else []
+    except ValueError:  # a quotation that does not end
+        return
+    after = max((place for place, word in enumerate(words) if word in ("&&", ";")), default=len(words)) + 1
+    if words[after : after + 1] and words[after] in _SHOWS and "|" not in words[after:]:
+        yield from (Path(name).name for name in words[after + 1 :])
+
+
+def _lines(script: Path) -> list[str]:
+    try:
+        return script.read_text(errors="replace").splitlines()
+    except OSError:
+        return []  # whoever runs it says what is wrong with it
 
 
 def _words(argument: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Whether a Python file defines what ``objective:`` names, as far as that can be told without running it."""
+"""What a Python file defines by the name in ``objective:``, as far as that can be told without running it."""
 
 from __future__ import annotations
 
@@ -27,6 +27,16 @@ def require_target(spec: PythonObjective) -> None:
     raise InputError(
         Problem(f"{file.name} has no {name!r}", spec.where, expected, nearest(name, list(bound)))
     )
+
+
+def written_function(spec: PythonObjective) -> ast.FunctionDef | None:
+    """The function that is surely meant: defined at the top of the file, nowhere else, with no decorator."""
+    name = split_target(spec)[1]
+    tree = _parsed(target_file(spec))
+    if _may_bind_more(tree) or list(_bound(tree)).count(name) != 1:
+        return None
+    found = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name)
+    return next((node for node in found if not node.decorator_list), None)
 
 
 def _parsed(file: Path) -> ast.Module:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from autotune.measure.pinning import this_machine
@@ -13,8 +13,10 @@ from autotune.measure.sources import source_files
 from autotune.provenance.code.frozen import snapshot
 from autotune.provenance.environment import capture
 from autotune.session.execution.crew import MOST_PREPARERS
+from autotune.session.fresh_processes import seconds_for
 from autotune.session.identity import describe_objective, identify
-from autotune.space.spec import StudySpec
+from autotune.session.rounds import Rounds
+from autotune.space.spec import Budget, CommandObjective, Family, ReplayObjective, StudySpec
 from autotune.store.records import StudyRecord, TrialRecord
 from autotune.store.store import Store
 
@@ -81,6 +83,25 @@ def foresee(spec: StudySpec, store: Store) -> Forecast | None:
             differs = identity.differences(study.document.get("identity", {}))
             return Forecast(trials, lasts, mean_cost(costs), len(costs), study.label, tuple(differs))
     return None
+
+
+def seconds_of_finale(family: Family) -> float | None:
+    """About how long it takes to measure again behind a budget of time, where readings are quick.
+
+    Of several workloads each has a finale in its share of the time, and all their winners are measured on
+    each. ``None`` without such a budget: then it depends on how long the search takes.
+    """
+    spec = family.specs[0]
+    if not spec.measure.finalists or isinstance(spec.objective, ReplayObjective):
+        return 0.0
+    if spec.budget.time is None:
+        return None
+    searched = family.held_out.count(False)
+    rounds = Rounds.of(replace(spec, budget=Budget(time=spec.budget.time / searched))).seconds
+    fresh = 0.0 if isinstance(spec.objective, CommandObjective) else seconds_for(rounds)
+    if not family.several:
+        return rounds + fresh
+    return searched * rounds + len(family.specs) * (rounds + fresh)
 
 
 def trials_to_go(spec: StudySpec, tried: int = 0) -> int | None:

@@ -68,9 +68,9 @@ class Plan:
     def of(cls, contenders: Sequence[Contender], seconds: ReadingSeconds, allowed: float) -> Plan:
         """As many runs of ``contenders`` as fit; those after the first two are left out rather than none.
 
-        ``allowed``: the seconds that the rounds before had; these have as many, or :data:`LEAST_SECONDS`.
+        ``allowed``: the seconds that the rounds before had.
         """
-        asked, allowed = list(contenders), max(allowed, LEAST_SECONDS)
+        asked, allowed = list(contenders), seconds_for(allowed)
         while (runs := _affordable(asked, seconds, allowed)) < FEWEST and len(asked) > 2:
             asked.pop()
         runs = runs if runs >= FEWEST else 0
@@ -80,6 +80,11 @@ class Plan:
     def labels(self) -> tuple[str, ...]:
         """Of its contenders."""
         return tuple(contender.label for contender in self.contenders)
+
+
+def seconds_for(before: float) -> float:
+    """What the runs are given after rounds that had ``before`` seconds."""
+    return max(before, LEAST_SECONDS)
 
 
 def read_in_fresh_processes(

@@ -122,13 +122,13 @@ def say_difference(part: str, before: str, after: str) -> str:
     if before.startswith(COMMAND) and after.startswith(COMMAND):
         was, now = (json.loads(text.removeprefix(COMMAND)) for text in (before, after))
         return "; ".join(
-            f"the command's {name} were {_words(was.get(name))} and are {_words(now.get(name))}"
+            f"the command's {name} changed from {_words(was.get(name))} to {_words(now.get(name))}"
             for name in now
             if was.get(name) != now[name]
         )
     if part == "metrics":
-        return f"the metrics were {_say_metrics(before)} and are {_say_metrics(after)}"
-    return f"{part} was {before or 'nothing'} and is {after or 'nothing'}"
+        return f"the metrics changed from {_say_metrics(before)} to {_say_metrics(after)}"
+    return f"the {part} changed from {before or 'nothing'} to {after or 'nothing'}"
 
 
 def _say_metrics(text: str) -> str:

@@ -3,11 +3,12 @@
 Hidden limits can make the first dozens of tries fail, all of them with the same words. So a search ends only
 where each trial of its study has failed by one and the same *mistake* (:mod:`autotune.measure.mistakes`), the
 default included, in configurations that differ in every knob. One that for sure lies in no configuration, as
-where no knob gets to the program, ends it sooner. Of other failures it only says so.
+where no knob gets to the program, ends it sooner. Of other failures, also of several kinds, it only says so.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from autotune.measure.outcome import MISTAKE, SURE
@@ -34,56 +35,56 @@ class SameFailure:
     """Hears of every result of a study. ``default``: what has to be among them, where it is feasible."""
 
     default: Configuration | None
-    _tried: int = 0
     _with_default: bool = False
     _unvaried: dict[str, Value] | None = None
     """The knobs that had one value only so far; one that does not always exist has had several."""
     _mistakes: set[str] = field(default_factory=set)
-    _statuses: set[Status] = field(default_factory=set)
+    _statuses: Counter[Status] = field(default_factory=Counter)
     _sure: bool = True
     """So far as there are mistakes at all."""
 
     def hear(self, trial: Finished) -> None:
         """A trial has ended; one that was lost is none."""
-        if len(self._statuses) > 1 or Status.OK in self._statuses:
+        if not self._all_failed:
             return  # nothing more can come of it
         tried = trial.configuration
-        self._tried += 1
         self._with_default = self._with_default or tried == self.default
         before = tried if self._unvaried is None else self._unvaried
         self._unvaried = {name: value for name, value in before.items() if tried.get(name) == value}
-        self._statuses.add(trial.status)
+        self._statuses[trial.status] += 1
         self._mistakes.add(str(trial.facts.get(MISTAKE, "")))
         self._sure = self._sure and trial.facts.get(SURE) is True
 
     @property
     def mistake(self) -> str:
         """What has failed them all, once that is sure; else empty."""
-        if len(self._mistakes) != 1 or not self._alike:
+        if len(self._mistakes) != 1 or not self._all_failed or len(self._statuses) != 1:
             return ""
-        shown = self._tried >= ENOUGH_SURE if self._sure else self._all_failed and self._differ
+        shown = self._tried >= ENOUGH_SURE if self._sure else self._tried >= ENOUGH and self._differ
         return next(iter(self._mistakes)) if shown else ""
 
     @property
     def doubt(self) -> str:
-        """What to tell the user where all have failed alike, for whatever reason; else empty."""
-        if not self._all_failed:
+        """What to tell the user where all have failed, for whatever reasons; else empty."""
+        if not self._all_failed or self._tried < ENOUGH:
             return ""
         among = ", the default among them," if self._with_default else ""
+        counted = [f"{count} as {status}" for status, count in self._statuses.most_common()]
+        how = f"all ended as {next(iter(self._statuses))}"
+        if len(counted) > 1:
+            how = f"all failed: {', '.join(counted[:-1])} and {counted[-1]}"
         return (
-            f"the first {self._tried} trials{among} all ended as {next(iter(self._statuses))}. "
+            f"the first {self._tried} trials{among} {how}. "
             "If no configuration can mend that, end the search with Ctrl-C"
         )
 
     @property
-    def _alike(self) -> bool:
-        """Whether all failed with the same status."""
-        return len(self._statuses) == 1 and next(iter(self._statuses)).failed
+    def _tried(self) -> int:
+        return self._statuses.total()
 
     @property
     def _all_failed(self) -> bool:
-        """Whether there are enough trials, and all failed with the same status."""
-        return self._alike and self._tried >= ENOUGH
+        return all(status.failed for status in self._statuses)
 
     @property
     def _differ(self) -> bool:

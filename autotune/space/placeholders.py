@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 
 FOLDER = "folder"
 CONFIG = "config"
@@ -40,12 +41,24 @@ def fill_arguments(texts: Sequence[str], values: Mapping[str, str]) -> list[str]
 
     One that is placeholders alone, of which nothing remains, is left out: a flag that is not given is no
     argument, and programs take an empty one for the name of a file. So is an option such as
-    ``--depth={depth}`` of which no knob exists: to programs ``--depth=`` is a mistake. The program itself
-    stays.
+    ``--depth={depth}`` of which no knob exists: to programs ``--depth=`` is a mistake. In two arguments,
+    ``--depth {depth}``, both are where the option is called as the knob: before a placeholder of another
+    name it may be a switch, which means something by itself. The program itself stays.
     """
-    program, *arguments = [(text, fill(text, values)) for text in texts]
-    kept = [filled for text, filled in arguments if not _is_left_out(text, filled, values)]
-    return [program[1], *kept]
+    program, *arguments = [fill(text, values) for text in texts]
+    following = zip_longest(texts[1:], texts[2:], fillvalue="")
+    kept = [
+        filled
+        for filled, (text, after) in zip(arguments, following, strict=True)
+        if not (_is_left_out(text, filled, values) or _is_option_of_none(text, after, values))
+    ]
+    return [program, *kept]
+
+
+def _is_option_of_none(text: str, after: str, values: Mapping[str, str]) -> bool:
+    """Whether it is the ``--depth`` of ``--depth {depth}``, of which nothing remains."""
+    name = text.lstrip("-").replace("-", "_")
+    return text.startswith("-") and after == f"{{{name}}}" and not values.get(name)
 
 
 def _is_left_out(text: str, filled: str, values: Mapping[str, str]) -> bool:

@@ -1,21 +1,50 @@
-"""Trials and readings as tidy pandas DataFrames."""
+"""Trials and readings as tidy pandas DataFrames.
+
+A study may have a hundred thousand trials. So frames are made column by column, of trials that may come one
+at a time: a dictionary a row takes ten times the memory of its values.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from autotune.measure.outcome import Reading
-from autotune.space.configuration import FrozenMap, Value, plain
+from autotune.space.configuration import freeze, plain
+from autotune.store.brief import BriefTrial
 from autotune.store.records import StudyRecord, TrialRecord
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def trials_frame(study: StudyRecord, trials: Sequence[TrialRecord]) -> pd.DataFrame:
+class _Columns:
+    """Columns that grow by rows; ``None`` stands where a row has nothing for one."""
+
+    def __init__(self, *names: str) -> None:
+        self.values: dict[str, list[Any]] = {name: [] for name in names}
+        self.rows = 0
+
+    def add(self, row: Mapping[str, object]) -> None:
+        for name, value in row.items():
+            self._filled(name).append(value)
+        self.rows += 1
+
+    def done(self) -> dict[str, list[Any]]:
+        """All of the same length."""
+        return {name: self._filled(name) for name in self.values}
+
+    def _filled(self, name: str) -> list[Any]:
+        values = self.values.setdefault(name, [])
+        values.extend([None] * (self.rows - len(values)))
+        return values
+
+
+def trials_frame(study: StudyRecord, trials: Iterable[TrialRecord | BriefTrial]) -> pd.DataFrame:
     """One row a trial.
 
     Columns: ``study``, ``trial`` (its number), ``status``, ``strategy``, ``started`` (ISO 8601, UTC),
@@ -25,22 +54,26 @@ def trials_frame(study: StudyRecord, trials: Sequence[TrialRecord]) -> pd.DataFr
     """
     import pandas as pd
 
-    rows = [_row(study, trial) for trial in trials]
-    knobs = dict.fromkeys(f"knob.{name}" for trial in trials for name in trial.configuration)
-    metrics = [metric["name"] for metric in study.metrics]
-    columns = ["study", "trial", "status", "strategy", "started", "seconds", *knobs]
-    columns += [f"metric.{name}{part}" for name in metrics for part in ("", ".low", ".high")]
-    frame = pd.DataFrame(rows, columns=[*columns, "readings"])
+    said = ["study", "trial", "status", "strategy", "started", "seconds"]
+    numbers = [f"metric.{metric['name']}{part}" for metric in study.metrics for part in ("", ".low", ".high")]
+    columns = _Columns(*said, *numbers, "readings")
+    for trial in trials:
+        columns.add(_row(study, trial))
+    values: dict[str, Any] = columns.done()
+    for name in numbers:
+        values[name] = np.array(values[name], dtype=np.float64)
+    knobs = [name for name in values if name.startswith("knob.")]
     for name in knobs:
-        values: list[Any] = [row.get(name) for row in rows]
-        if None in values and _are_integers(values):
+        if None in values[name] and _are_integers(values[name]):
             # pandas would make floats of them, to which 2 is 2.0, and a large seed another one.
-            frame[name] = pd.array(values, dtype="Int64")
-    return frame
+            values[name] = pd.array(values[name], dtype="Int64")
+    return pd.DataFrame(values, columns=[*said, *knobs, *numbers, "readings"])
 
 
 def readings_frame(
-    study: StudyRecord, trials: Sequence[TrialRecord], readings: Iterable[tuple[int, Sequence[Reading]]]
+    study: StudyRecord,
+    trials: Iterable[TrialRecord | BriefTrial],
+    readings: Iterable[tuple[int, Sequence[Reading]]],
 ) -> pd.DataFrame:
     """One row a reading, of all trials: those of finales and replays as well.
 
@@ -51,21 +84,18 @@ def readings_frame(
     """
     import pandas as pd
 
-    by_id = {trial.id: trial for trial in trials}
-    columns = ["study", "trial", "purpose", "status", "seq", "metric", "value", "at", "discarded"]
-    rows: list[dict[str, object]] = []
+    said = {trial.id: (trial.number, trial.purpose, str(trial.status)) for trial in trials}
+    columns = _Columns("study", "trial", "purpose", "status", "seq", "metric", "value", "at", "discarded")
     for trial_id, own in readings:
-        trial = by_id[trial_id]
-        said: dict[str, object] = {"study": study.name, "trial": trial.number, "purpose": trial.purpose}
-        said["status"] = str(trial.status)
+        number, purpose, status = said[trial_id]
+        of_trial = {"study": study.name, "trial": number, "purpose": purpose, "status": status}
         for seq, r in enumerate(own):
             taken = {"seq": seq, "metric": r.metric, "value": r.value, "at": r.at, "discarded": r.discarded}
-            rows.append(said | taken | {f"context.{name}": value for name, value in r.context.items()})
-    names = dict.fromkeys(name for row in rows for name in row)
-    return pd.DataFrame(rows, columns=list(dict.fromkeys([*columns, *names])))
+            columns.add(of_trial | taken | {f"context.{name}": value for name, value in r.context.items()})
+    return pd.DataFrame(columns.done())
 
 
-def _row(study: StudyRecord, trial: TrialRecord) -> dict[str, object]:
+def _row(study: StudyRecord, trial: TrialRecord | BriefTrial) -> dict[str, object]:
     started = trial.started_at
     row: dict[str, object] = {
         "study": study.name,
@@ -92,6 +122,6 @@ def _are_integers(values: Iterable[object]) -> bool:
     return all(type(value) is int and -(2**63) <= value < 2**63 for value in there)
 
 
-def _cell(value: Value) -> object:
+def _cell(value: object) -> object:
     """Permutations and assignments as JSON text, so that every format can hold them."""
-    return json.dumps(plain(value)) if isinstance(value, (tuple, FrozenMap)) else value
+    return json.dumps(plain(freeze(value))) if isinstance(value, (tuple, list, Mapping)) else value

@@ -151,12 +151,15 @@ def test_a_knob_that_the_facts_rule_out_is_named(tmp_path: Path) -> None:
         ("replay: nothere.json", "space.yaml:3:9: there is no recording"),
         ("objective: objective.py:runn", "space.yaml:3:12: objective.py has no 'runn'"),
         ("objective: broken.py:run", "broken.py:1:"),
+        ("objective: objective.py:other", "objective.py:3: other() has no parameter for the knob 'a'"),
         ("command: [./bench, '{a}']", "space.yaml:3:10: there is no program './bench'"),
         ("command: [python3, objectiv.py]", "space.yaml:3:10: there is no file 'objectiv.py'"),
     ],
 )
-def test_what_is_tuned_has_to_be_there(tmp_path: Path, what: str, said: str) -> None:
-    (tmp_path / "objective.py").write_text("def run(a): return float(a)\nclass Run: sources = ('gone.c',)\n")
+def test_what_is_tuned_has_to_be_there_and_to_take_the_knobs(tmp_path: Path, what: str, said: str) -> None:
+    (tmp_path / "objective.py").write_text(
+        "def run(a): return float(a)\nclass Run: sources = ('gone.c',)\ndef other(b=1): return float(b)\n"
+    )
     (tmp_path / "broken.py").write_text("def run(a b): pass\n")
     space = tmp_path / "space.yaml"
     knobs = "metrics: {time: {goal: minimize}}\nknobs: {a: {values: [1, 2]}}\n"
@@ -240,3 +243,14 @@ def test_a_knob_whose_condition_nothing_meets_is_named(tmp_path: Path) -> None:
     )
     assert "b exists in no configuration: nothing feasible has a == 3" in check(tmp_path)
     assert [row["knob"] for row in json.loads(check(tmp_path, "--json"))["absent"]] == ["b"]
+
+
+def test_what_comes_after_the_time_of_the_search_is_said(tmp_path: Path) -> None:
+    """Ten seconds of searching four workloads take a minute and a half in all."""
+    (tmp_path / "objective.py").write_text("def f(a, m): return float(a * m)\n")
+    text = "autotune: 1\nname: timed\nobjective: objective.py:f\nknobs: {a: {values: [1, 2]}}\n"
+    (tmp_path / "space.yaml").write_text(f"{text}workload: {{m: 1}}\nbudget: {{time: 10s}}\n")
+    assert "given 10 s; then the finalists are measured again, which takes about 15 s" in check(tmp_path)
+    (tmp_path / "space.yaml").write_text(f"{text}workloads: {{m: [1, 2, 3, 4]}}\nbudget: {{time: 10s}}\n")
+    assert "given 10 s over all workloads; then the finalists of each" in check(tmp_path)
+    assert times(tmp_path) == {"budget": 10.0, "finale": 80.0}

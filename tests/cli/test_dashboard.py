@@ -6,9 +6,11 @@ import ast
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -22,9 +24,19 @@ def hears_ctrl_c() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def served(folder: Path, store: str) -> tuple[str, int, str]:
-    """The address that is printed, then the exit code after Ctrl-C, and what stands on stderr."""
-    arguments = [sys.executable, "-m", "autotune", "dashboard", "--no-open", "--port", "0", "--json"]
+def served(folder: Path, store: str, *options: str) -> tuple[dict[str, str | None], int, str]:
+    """The document that is printed, then the exit code after Ctrl-C, and what stands on stderr."""
+    arguments = [
+        sys.executable,
+        "-m",
+        "autotune",
+        "dashboard",
+        "--no-open",
+        "--port",
+        "0",
+        "--json",
+        *options,
+    ]
     process = subprocess.Popen(
         [*arguments, "--store", store],
         cwd=folder,
@@ -35,22 +47,38 @@ def served(folder: Path, store: str) -> tuple[str, int, str]:
         preexec_fn=hears_ctrl_c,
     )
     assert process.stdout is not None
-    document = "".join(process.stdout.readline() for _ in range(3))
+    document = "".join(iter(process.stdout.readline, "}\n")) + "}"
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate()
-    return json.loads(document)["address"], process.returncode, errors
+    return json.loads(document), process.returncode, errors
 
 
 def test_a_store_that_is_not_there_yet_is_said_and_served(tmp_path: Path) -> None:
     """It may be opened before the first search; a name that is misspelt is seen at once."""
-    address, code, said = served(tmp_path, "studdy.db")
-    assert address.startswith("http://127.0.0.1:") and code == 0
+    printed, code, said = served(tmp_path, "studdy.db")
+    assert (
+        str(printed["address"]).startswith("http://127.0.0.1:") and printed["elsewhere"] is None and code == 0
+    )
     assert f"note: there is no store at {tmp_path / 'studdy.db'} yet" in said
     assert not (tmp_path / "studdy.db").exists()
 
 
 def test_of_a_store_that_is_there_nothing_is_said(folder: Path) -> None:
     assert "note" not in served(folder, "study.db")[2]
+
+
+def test_what_is_printed_can_be_opened_where_it_listens_on_all_addresses(folder: Path) -> None:
+    printed, _, _ = served(folder, "study.db", "--host", "0.0.0.0")
+    here, there = (urlsplit(str(printed[name])) for name in ("address", "elsewhere"))
+    assert here.hostname == "127.0.0.1" and there.hostname == socket.gethostname().lower()
+    assert here.query == there.query != "" and here.port == there.port
+
+
+@pytest.mark.parametrize("host", ["nowhere.invalid", "192.0.2.1"])
+def test_a_host_that_is_none_of_this_machine_is_not_blamed_on_the_port(folder: Path, host: str) -> None:
+    done = call(command, "--no-open", "--port", "0", "--host", host, "--store", folder / "study.db")
+    assert f"{host}:0 cannot be listened on" in str(done.exception)
+    assert "--host is a name or an address of this machine" in str(done.exception)
 
 
 def test_a_store_that_cannot_be_read_is_not_served(tmp_path: Path) -> None:

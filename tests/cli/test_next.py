@@ -68,3 +68,12 @@ def test_the_python_that_is_meant_is_named(folder: Path) -> None:
     best = next(line for line in done.stdout.splitlines() if " best --format yaml" in line)
     python = Path(shutil.which(shlex.split(best)[0]) or "")
     assert python == Path(sys.executable)
+
+
+def test_the_commands_for_a_folder_whose_name_begins_with_a_dash(tmp_path: Path) -> None:
+    done = autotune(tmp_path, "init", "--", "-x")
+    check, search = (
+        line.removeprefix("next:").split() for line in done.stdout.splitlines() if " ./-x" in line
+    )
+    assert check[:2] == ["autotune", "check"] and search[:3] == ["autotune", "search", check[2]]
+    assert autotune(tmp_path, *check[1:]).returncode == 0

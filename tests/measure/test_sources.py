@@ -130,6 +130,30 @@ def test_what_a_command_line_writes_is_no_source(tmp_path: Path, run: tuple[str,
     assert sources(tmp_path, *run) == ["run.sh"]
 
 
+@pytest.mark.parametrize(
+    "run",
+    [
+        ("sh", "-c", "sh run.sh && cat out.csv"),
+        ("sh", "-c", "sh run.sh {a}; tail -n 1 out.csv"),
+        ("sh", "-c", "sh run.sh && sh run.sh 2 && cat in.csv out.csv"),
+        ("bash", "-c", "sh write.sh && python3 run.sh out.csv"),
+    ],
+)
+def test_what_is_written_before_it_is_shown_is_no_source(tmp_path: Path, run: tuple[str, ...]) -> None:
+    """It is there after the first run, and another one after each."""
+    made(tmp_path, "run.sh", "out.csv")
+    (tmp_path / "write.sh").write_text("# as the program says\n./bench $1 | grep -v '#' >out.csv\n")
+    assert [name for name in sources(tmp_path, *run) if name != "write.sh"] == ["run.sh"]
+
+
+@pytest.mark.parametrize(
+    "run", ["cat in.csv | sh run.sh", "make -s && cat in.csv | sh run.sh", "cat in.csv && sh run.sh"]
+)
+def test_what_is_shown_to_a_program_is_a_source(tmp_path: Path, run: str) -> None:
+    made(tmp_path, "run.sh", "in.csv")
+    assert sorted(sources(tmp_path, "sh", "-c", run)) == ["in.csv", "run.sh"]
+
+
 def test_a_module_beside_the_space_file_is_found_as_it_is_loaded(tmp_path: Path) -> None:
     made(tmp_path, "mine/kernel.py", "mine/__init__.py")
     (tmp_path / "kernel.py").write_text("import helper\n")

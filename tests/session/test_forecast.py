@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from statistics import mean
 
 import pytest
 
-from autotune.session.forecast import Cost, duration, mean_cost
+from autotune.session.forecast import Cost, duration, mean_cost, seconds_of_finale
+from autotune.space.reading.reader import read_family
 
 
 def test_measuring_sets_the_pace_where_preparing_is_quick() -> None:
@@ -49,3 +51,24 @@ def test_the_range_covers_what_comes_as_often_as_it_says() -> None:
         assert lasts.low is not None and lasts.high is not None
         covered.append(lasts.low <= sum(c.measure for c in trials(20)) <= lasts.high)
     assert 0.91 <= mean(covered) <= 0.99
+
+
+@pytest.mark.parametrize(
+    ("says", "seconds"),
+    [
+        ("objective: o.py:f\nbudget: {time: 10s}", 5.0 + 10.0),
+        ("objective: o.py:f\nbudget: {time: 100s}", 20.0 + 20.0),
+        ("command: [./bench]\nbudget: {time: 100s}", 20.0),
+        ("objective: o.py:f\nbudget: {time: 100s}\nmeasure: {finalists: 0}", 0.0),
+        ("objective: o.py:f\nbudget: {trials: 100}", None),
+        (
+            "objective: o.py:f\nbudget: {time: 10s}\nworkloads: [{m: 1}, {m: 2}, {m: 3, held_out: true}]",
+            2 * 5.0 + 3 * (5.0 + 10.0),
+        ),
+        ("command: [./bench]\nbudget: {time: 100s}\nworkloads: [{m: 1}, {m: 2}]", 4 * 10.0),
+    ],
+)
+def test_what_comes_after_the_time_of_the_search(tmp_path: Path, says: str, seconds: float | None) -> None:
+    space = tmp_path / "space.yaml"
+    space.write_text(f"autotune: 1\nname: given\n{says}\nknobs: {{a: {{values: [1, 2]}}}}\n")
+    assert seconds_of_finale(read_family(space, device={})) == seconds

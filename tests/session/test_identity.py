@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import autotune
-from autotune.session.identity import Identity, describe_objective
+from autotune.session.identity import Identity, describe_objective, say_difference
 from autotune.space.reading.reader import parse_spec
 from autotune.space.spec import StudySpec
 from autotune.store.records import StudyRecord
@@ -67,3 +67,12 @@ def test_a_command_that_moved_within_its_file_is_the_same() -> None:
     said = describe_objective(one.objective)
     assert said == describe_objective(other.objective)
     assert "where" not in said, "studies that are stored are not found any more"
+
+
+def test_what_changed_of_a_command_is_said_part_by_part() -> None:
+    text = "autotune: 1\nname: t\ncommand: {run: [echo], prepare: %s}\nknobs: {a: {values: [1, 2]}}\n"
+    was, now = (
+        describe_objective(parse_spec(text % prepare, Path("s.yaml"), {}).objective)
+        for prepare in ("[make]", "[make, -j]")
+    )
+    assert say_difference("objective", was, now) == "the command's prepare changed from make to make -j"

@@ -95,10 +95,19 @@ def test_failures_that_may_be_limits_only_raise_doubt(status: Status) -> None:
     assert heard(*results[: ENOUGH - 1]).doubt == ""
 
 
-def test_some_that_are_wrong_and_some_that_run_out_of_memory_raise_none() -> None:
+def test_failures_of_several_kinds_raise_it_as_well() -> None:
+    results = [result(n, (Status.WRONG, Status.WRONG, Status.INFEASIBLE)[n % 3], "") for n in range(ENOUGH)]
+    assert "all failed: 7 as wrong and 3 as infeasible. If" in heard(*results).doubt
+    assert heard(*results[:-1]).doubt == ""
+    assert heard(*results, result(99, Status.OUT_OF_MEMORY, "")).doubt != ""
+
+
+@pytest.mark.parametrize("status", [Status.OK, Status.PRUNED])
+def test_one_that_works_raises_none(status: Status) -> None:
     results = [result(n, Status.WRONG, "") for n in range(2 * ENOUGH)]
-    assert heard(*results, result(99, Status.OUT_OF_MEMORY, "")).doubt == ""
-    assert heard(*results, result(99, Status.OK, "")).doubt == ""
+    assert (
+        heard(*results, result(99, status, "")).doubt == heard(result(99, status, ""), *results).doubt == ""
+    )
 
 
 # -- searches -------------------------------------------------------------------------------------

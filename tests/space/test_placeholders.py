@@ -55,3 +55,21 @@ def test_an_option_of_a_knob_that_does_not_exist_is_no_argument() -> None:
         "-c",
         "run --u=",
     ]
+
+
+def test_an_option_called_as_the_knob_goes_with_it() -> None:
+    texts = [
+        "bench",
+        "--depth",
+        "{depth}",
+        "-v",
+        "{depth}",
+        "--max-depth",
+        "{max_depth}",
+        "--depth",
+        "{u}{depth}",
+    ]
+    assert fill_arguments(texts, {}) == ["bench", "-v", "--depth"]
+    given = {"depth": "", "max_depth": "2", "u": "1"}
+    assert fill_arguments(texts, given) == ["bench", "-v", "--max-depth", "2", "--depth", "1"]
+    assert fill_arguments(["--depth", "{depth}"], {}) == ["--depth"]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 
+from autotune.measure.outcome import Reading
 from autotune.space.configuration import Configuration
 from autotune.status import Status
-from autotune.store.frames import trials_frame
+from autotune.store.frames import readings_frame, trials_frame
 from autotune.store.records import TrialRecord
 from autotune.store.store import Store
-from tests.store.build import bench
+from tests.store.build import bench, outcome
 
 
 def trial(number: int, **knobs: int | float | bool) -> TrialRecord:
@@ -30,3 +32,29 @@ def test_a_knob_that_is_missing_in_a_trial_keeps_its_values(
     written = io.StringIO()
     frame[["knob.a", "knob.b"]].to_csv(written, index=False)
     assert written.getvalue().splitlines()[1:] == [f"1,{text}", "2,"]
+
+
+def test_trials_come_one_at_a_time_and_without_what_only_a_look_at_one_needs(store: Store) -> None:
+    """An order, an assignment and a metric that some have not are as in the records of whole trials."""
+    made = bench(store)
+    for tile in (1, 2):
+        trial = made.trial(tile)
+        if tile == 2:
+            store.finish(trial.id, outcome())
+    whole = trials_frame(made.study, store.trials(made.study.id))
+    assert trials_frame(made.study, iter(store.brief_trials(made.study.id))).equals(whole)
+    assert whole["knob.order"].tolist() == ['["i", "j"]'] * 2
+    assert whole["metric.time"].isna().tolist() == [True, False]
+
+
+def test_what_only_some_readings_know_is_missing_in_the_others(store: Store) -> None:
+    made = bench(store)
+    trial = made.trial(1)
+    first = Reading("time", 1.0, 0.0)
+    readings = [
+        (trial.id, [first, replace(first, context={"clock": 2.5}), replace(first, discarded="throttled")])
+    ]
+    frame = readings_frame(made.study, [trial], readings)
+    assert frame["seq"].tolist() == [0, 1, 2] and frame["discarded"].tolist() == ["", "", "throttled"]
+    assert frame["context.clock"].isna().tolist() == [True, False, True]
+    assert readings_frame(made.study, [trial], []).columns[:3].tolist() == ["study", "trial", "purpose"]

@@ -9,6 +9,7 @@ nothing may embed or script the pages.
 from __future__ import annotations
 
 import secrets
+import socket
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -20,6 +21,8 @@ from urllib.parse import parse_qs, urlsplit
 
 COOKIE = "autotune-token"
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+_OWN = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+"""An address of the machine itself for each that stands for all of its addresses, which no browser opens."""
 SLOWEST_CLIENT_SECONDS = 10.0
 
 HEADERS: Mapping[str, str] = {
@@ -49,7 +52,7 @@ class LiveServer:
     """Serves ``pages`` on ``host`` and ``port`` (0: any that is free) until :meth:`stop`.
 
     ``token``: what a request has to bring; empty: nothing, which is right only where nobody but the
-    user reaches ``host``. Raises ``OSError`` where the port is taken.
+    user reaches ``host``. Raises ``OSError`` where the port is taken, or ``host`` is none of this machine.
     """
 
     pages: Pages
@@ -66,8 +69,21 @@ class LiveServer:
 
     @property
     def address(self) -> str:
-        """What to open in a browser."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
+        """What to open in a browser of this machine; where it listens on all addresses, one of them."""
+        return self._address(_OWN.get(self._bound, self.host))
+
+    @property
+    def elsewhere(self) -> str:
+        """What to open on another machine, by this one's name; empty where it is :attr:`address`."""
+        return self._address(socket.gethostname()) if self._bound in _OWN else ""
+
+    @property
+    def _bound(self) -> str:
+        """The address that it listens on, as numbers."""
+        return str(self._server.server_address[0])
+
+    def _address(self, host: str) -> str:
+        host = f"[{host}]" if ":" in host else host
         return f"http://{host}:{self.port}/" + (f"?token={self.token}" if self.token else "")
 
     def run(self) -> None:
@@ -100,8 +116,6 @@ def new_token() -> str:
 
 
 def _family(host: str) -> int:
-    import socket
-
     return int(socket.AF_INET6 if ":" in host else socket.AF_INET)
 
 

@@ -13,8 +13,9 @@ from textwrap import fill, wrap
 from typing import Any
 
 from autotune.errors import InputError, Problem
-from autotune.hook.rule import Branch, Condition, Equals, Leaf, Rule, Tree, leaves
-from autotune.report.rules.guards import FALSE, TRUE, Surroundings, guard
+from autotune.hook.rule import Branch, Condition, Equals, Leaf, Rule, Tree
+from autotune.report.rules.guards import TRUE, Surroundings, guard
+from autotune.report.rules.implied import Known, question
 from autotune.space.configuration import plain
 from autotune.space.language.rule import python_of
 from autotune.space.language.syntax import Call, Node, walk
@@ -39,7 +40,7 @@ class _Writer:
     def __init__(self, rule: Rule, guards: Sequence[Node]) -> None:
         self.rule = rule
         self.guards = guards
-        reached = {place for leaf in leaves(rule.tree) for place in self._chain(leaf)}
+        reached = {place for chain in self._chains(rule.tree, Known()) for place, _ in chain}
         labels = iter(_labels())
         self.names = {place: next(labels) for place in range(len(guards)) if place in reached}
 
@@ -56,34 +57,45 @@ class _Writer:
         yield ""
         yield f"def choose({', '.join(rule.names)}):"
         yield f'{_STEP}"""The configuration for a workload, as a dictionary of its own."""'
-        yield from self._tree(rule.tree, _STEP)
+        yield from self._tree(rule.tree, _STEP, Known())
 
-    def _chain(self, leaf: Leaf) -> list[int]:
-        """What a leaf may come to: up to the first that is allowed whatever the workload.
+    def _chains(self, tree: Tree, known: Known) -> Iterator[list[tuple[int, Node]]]:
+        """Those of all leaves."""
+        if isinstance(tree, Leaf):
+            yield self._chain(tree, known)
+            return
+        asked = question(tree.condition)
+        yield from self._chains(tree.then, known.after(asked, holds=True))
+        yield from self._chains(tree.otherwise, known.after(asked, holds=False))
 
-        Of configurations that are allowed for the same workloads only the first can be taken.
+    def _chain(self, leaf: Leaf, known: Known) -> list[tuple[int, Node]]:
+        """What a leaf may come to, each with what is asked first: up to one that is always allowed.
+
+        Left out is what cannot be allowed, by what was asked before and since no earlier one was.
         """
-        chain: list[int] = []
-        seen: list[Node] = [FALSE]
+        chain: list[tuple[int, Node]] = []
         for place in leaf.take:
-            if self.guards[place] not in seen:
-                chain.append(place)
-                seen.append(self.guards[place])
-            if self.guards[place] == TRUE:
+            asked = self.guards[place]
+            allowed = known.decides(asked)
+            if allowed is not False:
+                chain.append((place, TRUE if allowed else asked))
+            if allowed:
                 break
+            known = known.after(asked, holds=False)
         return chain
 
-    def _tree(self, tree: Tree, margin: str) -> Iterator[str]:
+    def _tree(self, tree: Tree, margin: str, known: Known) -> Iterator[str]:
         if isinstance(tree, Branch):
+            asked = question(tree.condition)
             yield f"{margin}if {_condition(tree.condition)}:"
-            yield from self._tree(tree.then, margin + _STEP)
-            yield from self._tree(tree.otherwise, margin)
+            yield from self._tree(tree.then, margin + _STEP, known.after(asked, holds=True))
+            yield from self._tree(tree.otherwise, margin, known.after(asked, holds=False))
             return
-        for place in self._chain(tree):
-            if self.guards[place] == TRUE:
+        for place, asked in self._chain(tree, known):
+            if asked == TRUE:
                 yield f"{margin}return dict({self.names[place]})"
                 return
-            yield f"{margin}if {_python(self.guards[place])}:  # the constraints"
+            yield f"{margin}if {_python(asked)}:  # the constraints"
             yield f"{margin}{_STEP}return dict({self.names[place]})"
         named = ", ".join(f"{name} {{{name}!r}}" for name in self.rule.names)
         yield f'{margin}raise ValueError(f"no configuration that was measured is allowed for {named}")'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -32,6 +33,9 @@ knobs:
 
 
 BASE = parse_spec(TEXT, device={"l1_bytes": 4096}).space.to_document()
+
+
+KNOBS = {name: knob for name, knob in BASE["knobs"].items() if name != "late"}
 
 
 def document(*rules: str) -> dict[str, Any]:
@@ -106,6 +110,24 @@ def rule_for(rules: list[str], configurations: list[dict[str, Any]]) -> Rule:
         ),
         space={name: value for name, value in document(*rules).items() if name != "workload"},
         workloads=({"m": 64, "n": 64, "causal": True, "kind": "half"},),
+    )
+
+
+def test_no_branch_stands_there_that_cannot_be_reached() -> None:
+    """Of ascending tiles that have to fit into ``m`` only the first is ever taken, up to its size."""
+    listed = [{"tile": tile, "depth": 1, "pack": False, "order": ["i", "j"]} for tile in (32, 4, 8, 16)]
+    rule = rule_for(["tile <= m", "m % tile == 0"], listed)
+    text = python_text(replace(rule, space={**rule.space, "knobs": KNOBS}))
+    assert text.partition('own."""\n')[2] == (
+        "    if m <= 20:\n"
+        "        if 4 <= m and m % 4 == 0:  # the constraints\n"
+        "            return dict(A)\n"
+        '        raise ValueError(f"no configuration that was measured is allowed for m {m!r}, n {n!r},'
+        ' causal {causal!r}, kind {kind!r}")\n'
+        "    if 16 <= m and m % 16 == 0:  # the constraints\n"
+        "        return dict(B)\n"
+        '    raise ValueError(f"no configuration that was measured is allowed for m {m!r}, n {n!r},'
+        ' causal {causal!r}, kind {kind!r}")\n'
     )
 
 
