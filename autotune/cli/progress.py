@@ -104,8 +104,8 @@ class LineProgress(Progress):
         Those in flight are not among the 42, and the rate is of those that this session has ended.
         """
         budget = self.opening.budget if self.opening else None
-        total = f"/{budget.trials}" if budget and budget.trials else ""
-        parts = [f"{spent.finished}{total} trials"]
+        of = budget.trials if budget else None
+        parts = [f"{spent.finished}/{of} trials" if of else say_count(spent.finished, "trial")]
         if running:
             parts.append(f"{running} in flight")
         if self.best:

@@ -97,3 +97,7 @@ def test_what_is_in_flight_does_not_count_as_tried() -> None:
     progress.opened(Opening("s", MetricSpec("time", "minimize", "s"), "auto", budget, None, 0, False))
     assert progress.status(Spent(2, 23.0), 2) == "0/20 trials, 2 in flight, 37 s left"
     assert progress.status(Spent(20, 50.0, finished=20), 0) == "20/20 trials, 10 s left"
+
+
+def test_a_single_trial_is_one() -> None:
+    assert LineProgress().status(Spent(1, finished=1), 0) == "1 trial"
