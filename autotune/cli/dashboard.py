@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import socket
+
 import click
 
 from autotune.cli.options import json_option, print_json, store_option
@@ -40,7 +43,7 @@ def command(
         raise InputError(
             Problem(
                 f"{host}:{port} cannot be listened on: {error.strerror or error}",
-                hint="choose another --port, or --port 0 for any that is free",
+                hint=_what_to_change(error),
             )
         ) from error
     try:
@@ -56,6 +59,12 @@ def command(
     except KeyboardInterrupt:
         click.echo(err=True)
     return 0
+
+
+def _what_to_change(error: OSError) -> str:
+    if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+        return "--host is an address of this machine: 127.0.0.1, or 0.0.0.0 for all it has"
+    return "choose another --port, or --port 0 for any that is free"
 
 
 def _require_readable(store: str | None) -> None:

@@ -83,3 +83,11 @@ def test_ctrl_c_is_left_to_the_notebooks(tmp_path: Path) -> None:
     with pytest.raises(subprocess.TimeoutExpired):
         process.wait(1)
     assert process.communicate("yes\n")[0] == "End it? yes\n" and process.returncode == 0
+
+
+def test_an_address_that_is_not_of_this_machine_is_no_matter_of_the_port(tmp_path: Path) -> None:
+    done = call(command, "--no-open", "--host", "192.0.2.1", "--port", "0", "--store", tmp_path / "some.db")
+    assert isinstance(done.exception, AutotuneError)
+    said = str(done.exception)
+    assert "192.0.2.1:0 cannot be listened on" in said and "--host is an address of" in said
+    assert "--port" not in said
