@@ -57,6 +57,8 @@ class Session:
     """What is left of a budget that other studies take from as well, where there are any."""
     progress: Progress = field(default_factory=Progress)
     remarks: Remarks = field(default_factory=Remarks)
+    measuring_again: bool = field(default=False, init=False)
+    """Whether the search is over and the finalists are being measured: an interrupt ends that at once."""
     _stopped: str = ""
     _giving_up: bool = False
     """What is in flight is not waited for: the next session will try it again."""
@@ -82,6 +84,7 @@ class Session:
                 if self._stopped:
                     self.executor.cancel()
                 if self._worth_defending(ledger):
+                    self.measuring_again = True
                     defend(self.spec, self.executor, ledger, self.progress, reason)
             except KeyboardInterrupt:
                 reason = INTERRUPTED
