@@ -114,7 +114,8 @@ def interruptible(session: Session | ManySession) -> Iterator[None]:
     """The first Ctrl-C (or SIGTERM) asks the session to end; the next one ends it at once.
 
     So does the first one while finalists are measured again, which may go on for minutes: what was read is
-    kept, and the search itself is over. A strategy that is choosing is not waited for: in a tight space that takes half a minute.
+    kept, and the search itself is over. A strategy that is choosing is not waited for: in a tight space
+    that takes half a minute.
     """
     from autotune.session.session import AskInterrupted
 

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from autotune.errors import InputError
-from autotune.measure.outcome import READY_THREADS, Estimate
+from autotune.measure.outcome import NETWORK, READY_THREADS, Estimate
 from autotune.session.caveats import commonest_failure, fallen, nothing_found, unchecked
 from autotune.session.disturbed import say_busy
 from autotune.session.drift import say_drift
 from autotune.session.front import front_numbers, front_of
 from autotune.session.oversubscribed import say_oversubscribed
 from autotune.session.result import Comparison, Result, better
+from autotune.session.substituted import say_substituted
 from autotune.space.configuration import Configuration
 from autotune.space.from_document import space_from_document
 from autotune.space.space import Space
@@ -29,12 +30,11 @@ def load_result(store: Store, study: StudyRecord, reason: str = "") -> Result:
     outside = 0 if space is None else sum(trial.configuration not in space for trial in trials)
     answer = load_answer(store, study, reason)
     whole = replace(answer, trials=trials, outside=outside)
-    oversubscribed = say_oversubscribed({t.number: t.facts for t in trials})
+    facts = {trial.number: trial.facts for trial in trials}
+    surroundings = say_oversubscribed(facts), say_substituted(facts)
     if answer.best is None:
-        return replace(
-            whole, why_nothing="; ".join(filter(None, (commonest_failure(trials), oversubscribed)))
-        )
-    return replace(whole, remark="; ".join(filter(None, (answer.remark, oversubscribed))))
+        return replace(whole, why_nothing="; ".join(filter(None, (commonest_failure(trials), *surroundings))))
+    return replace(whole, remark="; ".join(filter(None, (answer.remark, *surroundings))))
 
 
 def load_best(store: Store, study: StudyRecord, *, front: bool) -> Result:
@@ -46,9 +46,10 @@ def load_best(store: Store, study: StudyRecord, *, front: bool) -> Result:
     if answer.best is None:
         return load_result(store, study)
     oversubscribed = say_oversubscribed(dict(store.facts_with(study.id, READY_THREADS)))
+    substituted = say_substituted(dict(store.facts_with(study.id, NETWORK)))
     return replace(
         answer,
-        remark="; ".join(filter(None, (answer.remark, oversubscribed))),
+        remark="; ".join(filter(None, (answer.remark, oversubscribed, substituted))),
         trials=load_front(store, study) if front else (),
     )
 
