@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from autotune.errors import InputError
 from autotune.measure.outcome import NETWORK, READY_THREADS, Estimate
-from autotune.session.caveats import commonest_failure, fallen, nothing_found, unchecked
+from autotune.session.caveats import commonest_failure, doubtful, fallen, nothing_found, unchecked
 from autotune.session.disturbed import say_busy
 from autotune.session.drift import say_drift
 from autotune.session.front import front_numbers, front_of
@@ -83,7 +83,9 @@ def load_answer(store: Store, study: StudyRecord, reason: str = "") -> Result:
         statuses=statuses,
         confidence=study.confidence,
         reason=reason,
-        remark="; ".join(filter(None, (unchecked(study, found.metrics), why_fallen)))
+        remark="; ".join(
+            filter(None, (unchecked(study, found.metrics), doubtful(study, found.metrics), why_fallen))
+        )
         if found
         else nothing_found(statuses, reason, bool(store.space_revisions(study.id))),
         nobody_stood=bool(why_fallen) and not read_once,
@@ -211,6 +213,7 @@ def _defended(
                     say_busy(verdict.get("waited", 0.0)),
                     say_drift(verdict.get("drift", 1.0)),
                     unchecked(study, metrics),
+                    doubtful(study, metrics),
                     _since(store, study, metric, record),
                 ),
             )
