@@ -27,8 +27,15 @@ class Remarks:
     _no_time: bool = False
     _read_for_long: bool = False
 
-    def on(self, number: int, outcome: Outcome, spec: StudySpec) -> Iterator[str]:
+    def on(
+        self, number: int, outcome: Outcome, spec: StudySpec, *, is_default: bool = False
+    ) -> Iterator[str]:
         """What the outcome of trial ``number`` shows that was not said yet."""
+        if is_default and outcome.status.failed:
+            yield (
+                f"trial {number} is the default, and it failed ({outcome.status}): without it there is no"
+                " speed-up to state, so mend it first, or give the knobs other defaults"
+            )
         if not self._silent and (text := _silent_run(outcome, spec)):
             self._silent = True
             yield text
