@@ -201,10 +201,10 @@ class Session:
     def _record(self, ledger: Ledger, trial_id: int, outcome: Outcome) -> None:
         doubted = bool(ledger.failure.doubt)
         trial = ledger.finish(trial_id, outcome)
+        self.progress.finished(trial.number, trial.configuration, outcome, ledger.best)
         is_default = trial.configuration == self.spec.space.feasible_default()
         for text in self.remarks.on(trial.number, outcome, self.spec, is_default=is_default):
             self.progress.note(text)
-        self.progress.finished(trial.number, trial.configuration, outcome, ledger.best)
         if ledger.failure.doubt and not doubted and not ledger.failure.mistake:
             self.progress.note(ledger.failure.doubt)
         if outcome.status is Status.LOST and not self._giving_up and trial.attempt < MAX_ATTEMPTS:
