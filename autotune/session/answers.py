@@ -187,6 +187,8 @@ def _defended(
     found = None if number is None else store.numbered(study.id, [number])[0]
     own = {name: Estimate(**e) for name, e in (verdict.get("metrics") or {}).items()}
     metrics = {**(found.metrics if found else {}), **own}
+    # What the check of a finale reports is not kept: where the search lost the trial, nobody can tell.
+    checked = found is None or found.status is Status.OK
     return Result(
         study=study,
         store=store.url,
@@ -212,7 +214,7 @@ def _defended(
                     verdict.get("remark", ""),
                     say_busy(verdict.get("waited", 0.0)),
                     say_drift(verdict.get("drift", 1.0)),
-                    unchecked(study, metrics),
+                    unchecked(study, metrics) if checked else "",
                     doubtful(study, metrics),
                     _since(store, study, metric, record),
                 ),
