@@ -99,7 +99,7 @@ def test_best_and_prune_read_no_search_in_full(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize(("status", "said"), [(Status.OK, True), (Status.LOST, False)])
-def test_of_a_winner_that_the_search_lost_no_check_is_missed(store: Store, status: Status, said: bool) -> None:
+def test_no_check_is_missed_of_a_winner_that_was_lost(store: Store, status: Status, said: bool) -> None:
     """Its metrics are those of the finale, which has checked it: a bound had been called unchecked."""
     metrics = [GOALS[0], {"name": "error", "goal": None, "unit": "", "at_most": 1.0}]
     study = store.create_study(new_study(metrics=metrics))
