@@ -72,6 +72,10 @@ def main() -> None:
     parser.add_argument("--store", help="where trials are kept [default: results/autotune.db]")
     asked = parser.parse_args()
     code = Code(asked.file)
+    try:
+        code.size()
+    except autotune.Infeasible as error:
+        raise SystemExit(f"gcc -O2 does not compile {asked.file}:\n{error}") from None
     study = autotune.StudySpec(
         f"gcc-{asked.file.stem}",
         Space([Flag(knob, default=on) for knob, on in code.usual.items()]),

@@ -98,6 +98,8 @@ def command(
                 written = FOREIGN[form](opened, record, where)
             else:
                 written = _rows(opened, record, form, where, readings)
+        except BrokenPipeError:
+            raise  # who reads has seen enough, as of any verb
         except OSError as error:
             raise InputError(Problem(f"cannot write {where}: {error.strerror or error}")) from error
     what = {"study": record.name, "study_id": record.id, "format": form, "file": where}
@@ -177,6 +179,8 @@ def _onto_stdout() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         draft = Path(folder) / "rows"
         yield draft
+        if sys.stdout is None:  # closed, as by `>&-`: every verb writes nothing there
+            return
         with draft.open("rb") as rows:
             shutil.copyfileobj(rows, sys.stdout.buffer)
         sys.stdout.flush()

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 WORKING_OUT = "working out what the constraints leave: that may take minutes, and Ctrl-C ends it"
 
+ENDS_CLEANLY = "this ends the search cleanly; once more to end it at once"
+CUT_SHORT = "what was measured again is kept, and the same command goes on with it"
+
 
 @click.command("search")
 @click.argument("space")
@@ -62,7 +65,7 @@ def command(
     """Search SPACE, a space.yaml or the name of a ready space, and defend the winner.
 
     An interrupted search goes on where it stood; nothing is measured twice. Ctrl-C ends the search
-    and measures the finalists again, a second Ctrl-C ends at once.
+    and measures the finalists again, a second Ctrl-C (or one while they are measured) ends at once.
     """
     from autotune.cli.progress import make_progress
     from autotune.session.api import open_many, open_session
@@ -119,7 +122,9 @@ def exit_code(result: Result, stopped: bool) -> int:
 def interruptible(session: Session | ManySession) -> Iterator[None]:
     """The first Ctrl-C (or SIGTERM) asks the session to end; the next one ends it at once.
 
-    A strategy that is choosing is not waited for: in a tight space that takes half a minute.
+    So does the first one while finalists are measured again, which may go on for minutes: what was read is
+    kept, and the search itself is over. A strategy that is choosing is not waited for: in a tight space
+    that takes half a minute.
     """
     from autotune.session.session import AskInterrupted
 
@@ -128,8 +133,11 @@ def interruptible(session: Session | ManySession) -> Iterator[None]:
         session.stop()
         if again:
             raise KeyboardInterrupt
+        said = CUT_SHORT if session.measuring_again else ENDS_CLEANLY
         with suppress(OSError, RuntimeError):  # RuntimeError: it came while stderr was being written to
-            click.echo("\ninterrupted: this ends the search cleanly; once more to end it at once", err=True)
+            click.echo(f"\ninterrupted: {said}", err=True)
+        if session.measuring_again:
+            raise KeyboardInterrupt
         if session.asking:
             raise AskInterrupted
 

@@ -14,6 +14,9 @@ from autotune.cli.references import find_trial
 MOST_SHOWN = 40
 """Readings of a metric."""
 
+MOST_OF_A_FACT = 160
+"""Characters; ``--json`` has all."""
+
 if TYPE_CHECKING:
     from autotune.store.records import StudyRecord, TrialRecord
     from autotune.store.store import Store
@@ -84,6 +87,7 @@ def say(document: dict[str, Any], study: StudyRecord) -> str:
     lines += _knobs(document["configuration"], study) + _metrics(document)
     lines += [f"  phase    {name} {seconds:.3f} s" for name, seconds in document["phases"].items()]
     lines += _readings(document["readings"], document["units"]) + _curve(document["reports"])
+    lines += _facts(document["facts"])
     lines.append(f"  where    worker {document['worker'] or '?'}, environment {document['environment_hash']}")
     lines += _machine(document["environment"] or {}) + _device(document["readings"])
     segment = document["segment"]["document"]
@@ -186,4 +190,14 @@ def _reason(document: dict[str, Any]) -> list[str]:
 
 def _commit(segment: dict[str, Any]) -> str:
     head = (segment.get("repository") or {}).get("head") or {}
-    return str(head.get("commit") or "none")
+    problem = segment.get("problem")
+    return str(head.get("commit") or (f"none ({problem})" if problem else "none"))
+
+
+def _facts(facts: dict[str, Any]) -> list[str]:
+    """What it told of itself beside its metrics; not how its lane was used, nor what its curve shows."""
+    from autotune.measure.outcome import TIMELINE
+    from autotune.report.text import one_line, shown
+
+    said = {name: value for name, value in facts.items() if name not in (TIMELINE, "curve", "shared_error")}
+    return [f"  fact     {_one(name)} = {one_line(shown(v), MOST_OF_A_FACT)}" for name, v in said.items()]

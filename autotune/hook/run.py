@@ -163,7 +163,7 @@ class Run:
     def _known(self) -> Mapping[str, Any]:
         """The recipe's configuration, looked up once; nothing where there is none, which is said."""
         if self._recipe is None:
-            from autotune.errors import AutotuneError
+            from autotune.errors import AutotuneError, InputError
             from autotune.hook.recipe import recipe
             from autotune.hook.runs.link import warn
 
@@ -174,7 +174,8 @@ class Run:
                     warn(str(best))
             except (AutotuneError, OSError) as error:  # OSError: the current folder was deleted
                 first, *_ = str(error).splitlines()
-                warn(f"the run {self.name!r} has its defaults: {first}")
+                hint = error.problems[0].hint if isinstance(error, InputError) else None
+                warn(f"the run {self.name!r} has its defaults: {first}{f' ({hint})' if hint else ''}")
                 self._recipe = {}, ""
         return self._recipe[0]
 

@@ -26,6 +26,10 @@ READY_THREADS = "ready_threads"
 """In the facts of a trial: how many threads of its program were ready to run at once, where that was more
 than the cores it was pinned to, and the machine has others (:mod:`autotune.measure.oversubscription`)."""
 
+NETWORK, NOT_SHAPED, MISSING = "network", "not_shaped", "missing"
+"""In the facts of a trial of several processes: what connected them, why these are not the links that were
+asked for, and what else could not be had (:mod:`autotune.measure.groups.group`)."""
+
 MISTAKE = "mistake"
 """In the facts of a failed trial: what was raised and where, if that is a mistake in the code that was run
 or something missing on the machine (:mod:`autotune.measure.mistakes`)."""

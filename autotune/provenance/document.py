@@ -55,9 +55,13 @@ def digest(document: Json, length: int = 16) -> str:
 
 
 def differences(before: Json, after: Json, path: str = "") -> Iterator[Difference]:
-    """Every leaf that differs, in the order of its path; lists are compared place by place."""
+    """Every leaf that differs, in the order of its path; lists are compared place by place.
+
+    But a list of plain values that has grown or shrunk is one leaf: which cores there are now says more than
+    that there is no second one.
+    """
     left, right = _children(before), _children(after)
-    if left is None or right is None:
+    if left is None or right is None or _resized(before, after):
         if left is right is None and type(before) is type(after) and before == after:
             return
         yield Difference(path, before, after)
@@ -76,6 +80,12 @@ def _children(value: Json) -> Mapping[str, Json] | None:
     if isinstance(value, list):
         return {str(index): item for index, item in enumerate(value)}
     return None
+
+
+def _resized(before: Json, after: Json) -> bool:
+    if not (isinstance(before, list) and isinstance(after, list)) or len(before) == len(after):
+        return False
+    return not any(isinstance(item, (dict, list)) for item in (*before, *after))
 
 
 def _say(value: Json) -> str:

@@ -6,25 +6,35 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from autotune.measure.rules.bounds import beyond_bounds
+from autotune.space.spec import MetricSpec
 from autotune.status import Status
 from autotune.store.records import TrialRecord
 
 
 def nearest_to_bounds(
     trials: Sequence[TrialRecord], metrics: Sequence[Mapping[str, Any]]
-) -> list[TrialRecord]:
-    """For each metric past whose bound several trials were the nearest; ``metrics`` as a study keeps them."""
+) -> list[tuple[TrialRecord, str]]:
+    """For each metric past whose bound several trials were the nearest, and by how much it is past it.
+
+    ``metrics`` as a study keeps them. The message of a trial tells of the first of its bounds alone.
+    """
     wrong = [trial for trial in trials if trial.status is Status.WRONG]
-    found = (_nearest(wrong, metric) for metric in metrics)
-    return [trial for trial in found if trial is not None]
+    said = []
+    for metric in (MetricSpec(**metric) for metric in metrics):
+        trial = _nearest(wrong, metric)
+        past = None if trial is None else beyond_bounds([metric], trial.metrics)
+        if trial is not None and past is not None:
+            said.append((trial, past[1]))
+    return said
 
 
-def _nearest(wrong: Sequence[TrialRecord], metric: Mapping[str, Any]) -> TrialRecord | None:
-    name = metric["name"]
-    for bound, sign in ((metric.get("at_most"), 1), (metric.get("at_least"), -1)):
+def _nearest(wrong: Sequence[TrialRecord], metric: MetricSpec) -> TrialRecord | None:
+    for bound, sign in ((metric.at_most, 1), (metric.at_least, -1)):
         if bound is None:
             continue
-        excess = {t.number: sign * (t.metrics[name].value - bound) for t in wrong if name in t.metrics}
+        values = {t.number: t.metrics[metric.name].value for t in wrong if metric.name in t.metrics}
+        excess = {number: sign * (value - bound) for number, value in values.items()}
         past = [trial for trial in wrong if 0 < excess.get(trial.number, 0.0) < math.inf]
         if len(past) > 1:
             return min(past, key=lambda trial: (excess[trial.number], trial.number))

@@ -203,7 +203,11 @@ def _nearest_to_bounds(result: Result) -> list[str]:
         return []
     said = next((trial for trial in result.trials if trial.status is Status.WRONG), None)
     nearest = nearest_to_bounds(result.trials, result.study.metrics)
-    return [f"{'':14} the nearest is trial {t.number}: {t.message}" for t in nearest if t is not said]
+    return [
+        f"{'':14} the nearest is trial {trial.number}: {past}"
+        for trial, past in nearest
+        if said is None or (trial.number, past) != (said.number, said.message)
+    ]
 
 
 def _oversubscribed(result: Result) -> list[str]:

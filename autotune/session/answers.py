@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from autotune.errors import InputError
-from autotune.measure.outcome import READY_THREADS, Estimate
-from autotune.session.caveats import commonest_failure, fallen, nothing_found, unchecked
+from autotune.measure.outcome import NETWORK, READY_THREADS, Estimate
+from autotune.session.caveats import commonest_failure, doubtful, fallen, nothing_found, unchecked
 from autotune.session.disturbed import say_busy
 from autotune.session.drift import say_drift
 from autotune.session.front import front_numbers, front_of
 from autotune.session.oversubscribed import say_oversubscribed
 from autotune.session.result import Comparison, Result, better
+from autotune.session.substituted import say_substituted
 from autotune.space.configuration import Configuration
 from autotune.space.from_document import space_from_document
 from autotune.space.space import Space
@@ -29,12 +30,11 @@ def load_result(store: Store, study: StudyRecord, reason: str = "") -> Result:
     outside = 0 if space is None else sum(trial.configuration not in space for trial in trials)
     answer = load_answer(store, study, reason)
     whole = replace(answer, trials=trials, outside=outside)
-    oversubscribed = say_oversubscribed({t.number: t.facts for t in trials})
+    facts = {trial.number: trial.facts for trial in trials}
+    surroundings = say_oversubscribed(facts), say_substituted(facts)
     if answer.best is None:
-        return replace(
-            whole, why_nothing="; ".join(filter(None, (commonest_failure(trials), oversubscribed)))
-        )
-    return replace(whole, remark="; ".join(filter(None, (answer.remark, oversubscribed))))
+        return replace(whole, why_nothing="; ".join(filter(None, (commonest_failure(trials), *surroundings))))
+    return replace(whole, remark="; ".join(filter(None, (answer.remark, *surroundings))))
 
 
 def load_best(store: Store, study: StudyRecord, *, front: bool) -> Result:
@@ -46,9 +46,10 @@ def load_best(store: Store, study: StudyRecord, *, front: bool) -> Result:
     if answer.best is None:
         return load_result(store, study)
     oversubscribed = say_oversubscribed(dict(store.facts_with(study.id, READY_THREADS)))
+    substituted = say_substituted(dict(store.facts_with(study.id, NETWORK)))
     return replace(
         answer,
-        remark="; ".join(filter(None, (answer.remark, oversubscribed))),
+        remark="; ".join(filter(None, (answer.remark, oversubscribed, substituted))),
         trials=load_front(store, study) if front else (),
     )
 
@@ -82,7 +83,9 @@ def load_answer(store: Store, study: StudyRecord, reason: str = "") -> Result:
         statuses=statuses,
         confidence=study.confidence,
         reason=reason,
-        remark="; ".join(filter(None, (unchecked(study, found.metrics), why_fallen)))
+        remark="; ".join(
+            filter(None, (unchecked(study, found.metrics), doubtful(study, found.metrics), why_fallen))
+        )
         if found
         else nothing_found(statuses, reason, bool(store.space_revisions(study.id))),
         nobody_stood=bool(why_fallen) and not read_once,
@@ -184,6 +187,8 @@ def _defended(
     found = None if number is None else store.numbered(study.id, [number])[0]
     own = {name: Estimate(**e) for name, e in (verdict.get("metrics") or {}).items()}
     metrics = {**(found.metrics if found else {}), **own}
+    # What the check of a finale reports is not kept: where the search lost the trial, nobody can tell.
+    checked = found is None or found.status is Status.OK
     return Result(
         study=study,
         store=store.url,
@@ -209,7 +214,8 @@ def _defended(
                     verdict.get("remark", ""),
                     say_busy(verdict.get("waited", 0.0)),
                     say_drift(verdict.get("drift", 1.0)),
-                    unchecked(study, metrics),
+                    unchecked(study, metrics) if checked else "",
+                    doubtful(study, metrics),
                     _since(store, study, metric, record),
                 ),
             )

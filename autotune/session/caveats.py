@@ -66,3 +66,18 @@ def unchecked(study: StudyRecord, measured: Mapping[str, Estimate]) -> str:
     ]
     missing = [name for name in bounded if name not in measured]
     return f"nothing reported {', '.join(missing)}, so its bound was not checked" if missing else ""
+
+
+def doubtful(study: StudyRecord, measured: Mapping[str, Estimate]) -> str:
+    """Which bounds may not be kept: they lie within the interval of what was read."""
+    said = []
+    for metric in study.metrics:
+        found, at_most, at_least = measured.get(metric["name"]), metric.get("at_most"), metric.get("at_least")
+        within_most = found is not None and at_most is not None and found.value <= at_most < found.high
+        within_least = found is not None and at_least is not None and found.low < at_least <= found.value
+        if found is not None and (within_most or within_least):
+            said.append(
+                f"{metric['name']} may be past its bound of {at_most if within_most else at_least:g}:"
+                f" {found.n} readings place it between {found.low:.4g} and {found.high:.4g}"
+            )
+    return "; ".join(said)

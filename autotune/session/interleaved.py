@@ -126,12 +126,13 @@ def _known(spec: StudySpec, contenders: Sequence[Contender], within: float | Non
 def _without_noise(spec: StudySpec, contenders: Sequence[Contender]) -> bool:
     """Whether all readings of each contender are the same, as of sizes and counts: more would say no more.
 
-    Not where the space file asks for readings.
+    Not where the space file asks for readings, nor where something with a bound has noise: of a size under a
+    limit of time three readings say the size, and not whether the limit is kept.
     """
-    goals = [goal.name for goal in spec.goals]
+    decisive = [m.name for m in spec.metrics if m.goal or m.at_most is not None or m.at_least is not None]
     standing = [c for c in contenders if c.failure is None]
     return spec.measure.min_readings is None and all(
-        len(set(c.values(goal))) == 1 for c in standing for goal in goals
+        len(set(c.values(name))) <= 1 for c in standing for name in decisive
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from autotune.measure.outcome import UNREACHED, Outcome
 from autotune.session.oversubscribed import say_oversubscribed
+from autotune.session.substituted import say_substituted
 from autotune.space.space import Space
 from autotune.space.spec import StudySpec, is_speed
 from autotune.status import Status
@@ -20,13 +21,21 @@ class Remarks:
     _unreached: set[str] = field(default_factory=set)
     """The knobs that were named already."""
     _oversubscribed: bool = False
+    _substituted: bool = False
     _silent: bool = False
     """Whether it was said that nothing is reported, or not all."""
     _no_time: bool = False
     _read_for_long: bool = False
 
-    def on(self, number: int, outcome: Outcome, spec: StudySpec) -> Iterator[str]:
+    def on(
+        self, number: int, outcome: Outcome, spec: StudySpec, *, is_default: bool = False
+    ) -> Iterator[str]:
         """What the outcome of trial ``number`` shows that was not said yet."""
+        if is_default and outcome.status.failed:
+            yield (
+                f"trial {number} is the default, and it failed ({outcome.status}): without it there is no"
+                " speed-up to state, so mend it first, or give the knobs other defaults"
+            )
         if not self._silent and (text := _silent_run(outcome, spec)):
             self._silent = True
             yield text
@@ -34,6 +43,9 @@ class Remarks:
             yield text
         if not self._oversubscribed and (text := say_oversubscribed({number: outcome.facts})):
             self._oversubscribed = True
+            yield text
+        if not self._substituted and (text := say_substituted({number: outcome.facts})):
+            self._substituted = True
             yield text
         if not self._no_time and (text := _no_time(number, outcome, spec)):
             self._no_time = True

@@ -57,6 +57,8 @@ class Session:
     """What is left of a budget that other studies take from as well, where there are any."""
     progress: Progress = field(default_factory=Progress)
     remarks: Remarks = field(default_factory=Remarks)
+    measuring_again: bool = field(default=False, init=False)
+    """Whether the search is over and the finalists are being measured: an interrupt ends that at once."""
     _stopped: str = ""
     _giving_up: bool = False
     """What is in flight is not waited for: the next session will try it again."""
@@ -82,6 +84,7 @@ class Session:
                 if self._stopped:
                     self.executor.cancel()
                 if self._worth_defending(ledger):
+                    self.measuring_again = True
                     defend(self.spec, self.executor, ledger, self.progress, reason)
             except KeyboardInterrupt:
                 reason = INTERRUPTED
@@ -198,9 +201,10 @@ class Session:
     def _record(self, ledger: Ledger, trial_id: int, outcome: Outcome) -> None:
         doubted = bool(ledger.failure.doubt)
         trial = ledger.finish(trial_id, outcome)
-        for text in self.remarks.on(trial.number, outcome, self.spec):
-            self.progress.note(text)
         self.progress.finished(trial.number, trial.configuration, outcome, ledger.best)
+        is_default = trial.configuration == self.spec.space.feasible_default()
+        for text in self.remarks.on(trial.number, outcome, self.spec, is_default=is_default):
+            self.progress.note(text)
         if ledger.failure.doubt and not doubted and not ledger.failure.mistake:
             self.progress.note(ledger.failure.doubt)
         if outcome.status is Status.LOST and not self._giving_up and trial.attempt < MAX_ATTEMPTS:

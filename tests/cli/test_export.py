@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -62,6 +63,18 @@ def test_rows_of_a_named_study_go_through_a_pipe(tmp_path: Path) -> None:
         [*verb, "--to", "-", "--format", "json"], capture_output=True, text=True, check=True
     )
     assert {row["study"] for row in json.loads(done.stdout)} == {"mixed"}
+
+
+def test_a_reader_that_leaves_and_a_stdout_that_is_closed_are_no_failure(tmp_path: Path) -> None:
+    """As of any verb; here the one was an error and the other a traceback."""
+    make_mixed(tmp_path / "mixed.db").close()
+    verb = f"{sys.executable} -m autotune export mixed --store {tmp_path}/mixed.db --format csv --to -"
+    gone, reader = os.pipe()
+    os.close(gone)
+    left = subprocess.run(verb.split(), stdout=reader, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(reader)
+    closed = subprocess.run(f"{verb} >&-", shell=True, stderr=subprocess.PIPE, text=True, check=False)
+    assert (left.returncode, left.stderr) == (closed.returncode, closed.stderr) == (0, "")
 
 
 def test_rows_go_behind_what_stdout_has_already(tmp_path: Path) -> None:

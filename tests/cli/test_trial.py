@@ -7,7 +7,7 @@ from typing import Any
 
 import autotune
 from autotune.cli import trial
-from autotune.cli.trial import MOST_SHOWN, _curve, _device, _machine, _metrics, _readings
+from autotune.cli.trial import MOST_SHOWN, _curve, _device, _facts, _machine, _metrics, _readings
 from autotune.report.summary import MOST_KNOBS
 from autotune.space import Flag, Space
 from tests.cli.calling import call, document
@@ -110,3 +110,11 @@ def test_that_a_number_was_taken_for_an_id_is_said(tmp_path: Path) -> None:
     assert said.startswith("trial 1 of ") and said.endswith("#1:2\n")
     assert "\nnote: 2 is its id in the store. Of a study's trial 2 say " in said
     assert "note:" not in call(trial.command, said.splitlines()[-1].split()[-1], *where).stdout
+
+
+def test_facts_are_shown_but_not_how_the_lane_was_used() -> None:
+    """The documentation sends people to the facts of a trial, which ``--json`` alone had."""
+    facts = {"network": "loopback", "cores": [0, 1], "timeline": {"measure": [1.0, 2.0, 0]}, "log": "x" * 999}
+    said = _facts(facts)
+    assert said[:2] == ["  fact     network = loopback", "  fact     cores = 0, 1"]
+    assert len(said) == 3 and len(said[2]) < 200

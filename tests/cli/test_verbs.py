@@ -355,7 +355,7 @@ def test_a_first_interrupt_promises_no_finale(capsys: pytest.CaptureFixture[str]
 
     from autotune.cli.search import interruptible
 
-    session = SimpleNamespace(stopped=False, asking=False, stop=lambda: None)
+    session = SimpleNamespace(stopped=False, measuring_again=False, asking=False, stop=lambda: None)
     with interruptible(session):  # type: ignore[arg-type]
         os.kill(os.getpid(), signal.SIGINT)
     said = capsys.readouterr().err
@@ -378,7 +378,9 @@ def test_an_interrupt_while_stderr_is_written_to_is_one_all_the_same(monkeypatch
             return len(data)
 
     stops: list[bool] = []
-    session = SimpleNamespace(stopped=False, asking=False, stop=lambda: stops.append(True))
+    session = SimpleNamespace(
+        stopped=False, measuring_again=False, asking=False, stop=lambda: stops.append(True)
+    )
     with io.TextIOWrapper(io.BufferedWriter(Interrupted()), write_through=True) as stderr:
         monkeypatch.setattr("sys.stderr", stderr)
         with interruptible(session):  # type: ignore[arg-type]

@@ -422,13 +422,17 @@ def test_a_recipe_that_nobody_knows_is_said_and_the_default_taken(
     said = capsys.readouterr().err.splitlines()
     assert len(said) == 1
     assert said[0].startswith("autotune: the run 'unheard-of' has its defaults: there is no recipe")
+    assert f"looked in the store at {tmp_path}/none.db, which is not there" in said[0]
+
+
+KNOWN = "autotune recipes lists those that are known"
 
 
 @pytest.mark.parametrize(
     ("name", "workload", "says"),
     [
-        (None, None, "the name of a study or kernel is expected, not None"),
-        (3, None, "the name of a study or kernel is expected, not 3"),
+        (None, None, f"the name of a study or kernel is expected, not None ({KNOWN})"),
+        (3, None, f"the name of a study or kernel is expected, not 3 ({KNOWN})"),
         ("train", {"n": None}, "'n' of the workload is None"),
         ("train", ["n"], "the workload is of the type list"),
     ],

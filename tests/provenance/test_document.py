@@ -8,3 +8,8 @@ from autotune.provenance.document import differences
 def test_a_text_that_is_empty_is_seen() -> None:
     said = [str(one) for one in differences({"a": "", "b": "x", "c": 1}, {"b": " ", "c": None})]
     assert said == ['a: "" -> nothing', 'b: x -> " "', "c: 1 -> nothing"]
+
+
+def test_a_list_that_has_grown_is_told_of_as_a_whole() -> None:
+    said = [str(one) for one in differences({"cores": [0], "x": [1, 2]}, {"cores": [0, 1], "x": [1, 3]})]
+    assert said == ["cores: [0] -> [0, 1]", "x.1: 2 -> 3"]

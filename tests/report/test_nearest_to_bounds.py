@@ -33,4 +33,13 @@ def trial(number: int, status: Status = Status.WRONG, **values: float) -> TrialR
     ],
 )
 def test_the_nearest_of_several(trials: list[TrialRecord], numbers: list[int]) -> None:
-    assert [found.number for found in nearest_to_bounds(trials, [RATIO, ERROR])] == numbers
+    assert [found.number for found, _ in nearest_to_bounds(trials, [RATIO, ERROR])] == numbers
+
+
+def test_of_a_trial_past_two_bounds_each_is_said_for_itself() -> None:
+    """The message of a trial names the first of them: two lines had told of the same one."""
+    trials = [trial(0, ratio=3.0, error=0.9), trial(1, ratio=2.0, error=0.2)]
+    assert [(found.number, said) for found, said in nearest_to_bounds(trials, [RATIO, ERROR])] == [
+        (0, "ratio is 3, allowed is at least 3.2"),
+        (1, "error is 0.2, allowed is at most 0.1"),
+    ]

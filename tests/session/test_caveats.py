@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from autotune.session.caveats import fallen
+from autotune.measure.outcome import Estimate
+from autotune.session.caveats import doubtful, fallen
 from autotune.store.records import VerdictRecord
 
 
@@ -23,3 +27,19 @@ def test_why_nobody_stood_the_finale(failed: dict[str, list[str]], why: str) -> 
     """The default may have been the only one that was to be read again beside baselines."""
     document = {"configuration": None, "remark": "no finalist was read", "outcomes": failed}
     assert fallen([VerdictRecord(1, 1, 1, document, 0.0)]) == f"no finalist was read{why}"
+
+
+def test_a_bound_that_may_not_be_kept_is_said() -> None:
+    study: Any = SimpleNamespace(
+        metrics=[
+            {"name": "seconds", "at_most": 0.5},
+            {"name": "rate", "at_least": 10.0},
+            {"name": "bytes", "goal": "minimize"},
+        ]
+    )
+    kept = {"seconds": Estimate(0.4, 0.3, 0.5, 12), "rate": Estimate(12.0, 10.0, 14.0, 12)}
+    assert doubtful(study, {}) == doubtful(study, kept) == ""
+    assert doubtful(study, {"seconds": Estimate(0.4834, 0.31, 0.73, 3)}) == (
+        "seconds may be past its bound of 0.5: 3 readings place it between 0.31 and 0.73"
+    )
+    assert "rate may be past its bound of 10" in doubtful(study, {"rate": Estimate(12.0, 9.0, 14.0, 4)})

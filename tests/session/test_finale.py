@@ -258,6 +258,21 @@ def test_what_has_no_noise_is_read_three_times(tmp_path: Path, measure: str, rou
         assert store.verdicts(result.study.id)[-1].document["rounds"] == rounds
 
 
+def test_a_noisy_bound_is_read_on_where_the_goal_has_no_noise(tmp_path: Path) -> None:
+    """Of the best size under a limit of time three readings had said that it keeps the limit."""
+    file = "autotune: 1\nname: limit\nobjective: size.py:size\nknobs: {x: {range: [1, 4], default: 1}}\n"
+    metrics = "metrics: {size: {goal: minimize}, seconds: {at_most: 1.0}}\n"
+    spec = parse_spec(file + metrics, tmp_path / "s.yaml", {})
+    seconds = itertools.cycle([0.7, 0.75, 0.8, 0.85, 1.15])
+
+    def size(x: int) -> dict[str, float]:
+        return {"size": 8.0 / x, "seconds": next(seconds)}
+
+    result = autotune.search(spec, objective=size, store=tmp_path / "s.db", trials=4)
+    assert result.best == {"x": 4} and result.metrics["seconds"].n >= MIN_ROUNDS
+    assert "past its bound" not in result.remark
+
+
 class Timed(Entrant):
     """Takes about so long, and ten seconds of the clock in any case."""
 

@@ -106,3 +106,12 @@ budget: {trials: 40}
     family = parse_family(text, tmp_path / "space.yaml")
     autotune.search_many(family, objective=given, store=tmp_path / "s.db", strategy="random", progress=notes)
     assert len([note for note in notes.notes if "threads ready to run" in note]) == 1
+
+
+def test_a_default_that_fails_is_said_at_once() -> None:
+    """That there is nothing to compare the winner with had been said when all was over."""
+    failed, fine = Outcome(Status.CRASHED), Outcome(Status.OK)
+    remarks = Remarks()
+    (text,) = remarks.on(0, failed, SPEC, is_default=True)
+    assert "trial 0 is the default, and it failed (crashed)" in text
+    assert not [*remarks.on(1, failed, SPEC), *remarks.on(0, fine, SPEC, is_default=True)]

@@ -480,6 +480,25 @@ def test_an_interrupt_while_the_strategy_chooses_ends_the_search_and_defends_wha
         assert sum(result.statuses.values()) == 3
 
 
+def test_an_interrupt_while_finalists_are_measured_ends_that_and_is_gone_on_with(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It had been taken for one that ends the search, which was over: nothing ended for minutes."""
+    given = replace(spec(tmp_path), budget=Budget(trials=6))
+
+    class Impatient(Progress):
+        def defending(self, entrants: tuple[str, ...], seconds: float) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with Store.open(tmp_path / "study.db") as store:
+        searching = open_session(given, store, objective=bowl, progress=Impatient())
+        with interruptible(searching):
+            cut = searching.run()
+        assert cut.reason == "interrupted" and not cut.defended
+        assert "the same command goes on with it" in capsys.readouterr().err
+        assert open_session(given, store, objective=bowl).run().defended
+
+
 def test_measuring_the_finalists_again_is_no_time_of_searching(
     tmp_path: Path, search: Callable[..., autotune.Result]
 ) -> None:

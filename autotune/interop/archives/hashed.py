@@ -18,7 +18,8 @@ class HashedZip:
     """Writes ``file``. Use it in a ``with`` block; a member of lines lies between ``begin`` and ``end``."""
 
     def __init__(self, file: Path) -> None:
-        self._zip = zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=6)
+        self._file = file.open("wb")
+        self._zip = zipfile.ZipFile(self._file, "w", zipfile.ZIP_DEFLATED, compresslevel=6)
         self.members: dict[str, tuple[int, str]] = {}
         """Bytes and SHA-256 of each, but for the manifest, which tells of them."""
         self.lines: dict[str, list[str]] = {}
@@ -34,9 +35,9 @@ class HashedZip:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._stream is not None:
-            self._stream.close()
-        self._zip.close()
+        with self._file, self._zip:  # on a full disk each of them fails to close, and is closed then
+            if self._stream is not None:
+                self._stream.close()
 
     def begin(self, name: str) -> None:
         self.end()

@@ -12,9 +12,12 @@ from __future__ import annotations
 
 import json
 import math
+import signal
+import threading
 import warnings
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -76,13 +79,34 @@ def export_study(store: Store, study: StudyRecord, where: str) -> tuple[str, int
         _describe(made, goals, _about(store, study))
         for trial in trials:
             template = frozen(trial, goals, distributions, curves.get(trial.id, {}))
-            storage.create_new_trial(made._study_id, template_trial=template)
+            with _interrupted_afterwards():
+                storage.create_new_trial(made._study_id, template_trial=template)
     except BaseException as error:
         storage.delete_study(made._study_id)  # or else half of it would be in the way of the next try
         if isinstance(error, (SQLAlchemyError, StorageInternalError)):
             raise _unwritable(where, error) from error
         raise
     return study.label, len(trials)
+
+
+@contextmanager
+def _interrupted_afterwards() -> Iterator[None]:
+    """Ctrl-C in the block is heard as it ends.
+
+    One in the midst of a commit leaves the connection with a lock on the database: then what was written
+    could not be deleted, and half a study was in the way of the next try.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # where no signal is heard
+        return
+    heard: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if heard:
+        raise KeyboardInterrupt
 
 
 def _unwritable(where: str, error: Exception) -> InputError:

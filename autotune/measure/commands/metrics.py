@@ -104,6 +104,8 @@ def _why_no_json(text: str) -> str:
             try:
                 json.loads(line)
             except json.JSONDecodeError as error:
+                if re.match(r"-?\.[0-9]", line[error.pos :]):
+                    return "; one in braces is no JSON: a number begins with a point, as bc writes it"
                 return f"; one in braces is no JSON: {error.msg[0].lower()}{error.msg[1:]}"
             except (ValueError, RecursionError):
                 continue

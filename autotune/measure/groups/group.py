@@ -17,6 +17,7 @@ from autotune.measure.groups.failures import slow_ranks, waits
 from autotune.measure.groups.life import GroupLife
 from autotune.measure.groups.messages import Call, Work
 from autotune.measure.groups.network import Loopback, Network
+from autotune.measure.outcome import MISSING
 
 STALL_SECONDS = 7.0
 """Without a sign of life for so long, a rank hangs."""
@@ -87,7 +88,7 @@ class ProcessGroup:
         if self._life is not None:
             missing = {why for rank in self._life.ranks for why in rank.limits.missing}
             if missing:
-                facts["missing"] = sorted(missing)
+                facts[MISSING] = sorted(missing)
             if self._life.awake.cores:
                 facts["kept_awake"] = list(self._life.awake.cores)
         return facts

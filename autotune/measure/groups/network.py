@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from autotune.measure.outcome import NETWORK, NOT_SHAPED
+
 
 @dataclass(frozen=True)
 class Joined:
@@ -76,7 +78,7 @@ class Loopback:
 
     @property
     def facts(self) -> Mapping[str, object]:
-        return {"network": "loopback", **({"not_shaped": self.reason} if self.reason else {})}
+        return {NETWORK: "loopback", **({NOT_SHAPED: self.reason} if self.reason else {})}
 
     @property
     def processes(self) -> frozenset[int]:

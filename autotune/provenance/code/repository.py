@@ -101,7 +101,7 @@ def read_repository(files: Sequence[Path], seconds: float = 5.0) -> tuple[Reposi
     folder = next((file.parent for file in files if file.parent.is_dir()), None)
     top = git.ask(folder, "rev-parse", "--show-toplevel", seconds=seconds) if folder else None
     if not top:
-        return None, "not in a git repository that git can read"
+        return None, _unreadable(folder)
     root = Path(top.rstrip("\n"))
     # Files that git ignores (an installed package in a project's .venv) are no part of the repository.
     known = git.ask(
@@ -140,6 +140,20 @@ def read_repository(files: Sequence[Path], seconds: float = 5.0) -> tuple[Reposi
         artifacts=artifacts,
     )
     return repository, ""
+
+
+def _unreadable(folder: Path | None) -> str:
+    """Why git names no repository around ``folder``. It refuses one that another user owns."""
+    around = [folder, *folder.parents] if folder else []
+    root = next((one for one in around if (one / ".git").exists()), None)
+    if root is None:
+        return "not in a git repository"
+    if root.stat().st_uid != os.getuid():
+        return (
+            f"git refuses the repository {root.name}, which another user owns, until it is trusted:"
+            f" git config --global --add safe.directory {root}"
+        )
+    return f"git cannot read the repository {root.name}"
 
 
 def _diff(root: Path, head: Commit, seconds: float) -> git.Output | None:

@@ -76,7 +76,7 @@ class Crew:
             for lane in self._lanes:
                 self._closing.callback(lane.close)
             self.cores = cores_of(self._lanes)
-            self.remark = remark_on(self._lanes, spec.measure.gpus)
+            self.remark = remark_on(self._lanes, spec.measure)
             self._factory = WorkerFactory(_setup(spec, device, compiled), self.cores)
             self._closing.callback(self._factory.close)
             self.measurers += [

@@ -71,11 +71,18 @@ def cores_of(lanes: Sequence[Lane]) -> Cores:
     return Cores(tuple(sorted(measuring)), tuple(preparing), shared)
 
 
-def remark_on(lanes: Sequence[Lane], wanted_gpus: int) -> str:
+def remark_on(lanes: Sequence[Lane], settings: MeasureSettings) -> str:
     """What the user should know of the cores and GPUs; empty where all are as asked for."""
-    remarks = [lane.place.remark for lane in lanes[:1] if lane.place.remark]
+    remarks = []
+    if len(cores := lanes[0].place.cores.measuring) < settings.cores:
+        usable = f"{len(cores)} {'core' if len(cores) == 1 else 'cores'}"
+        remarks.append(
+            f"measure.cores is {settings.cores}, and no more than {usable} can be used here: what is measured"
+            " holds for that"
+        )
+    remarks += [lane.place.remark for lane in lanes[:1] if lane.place.remark]
     claims = [lane.gpu for lane in lanes if lane.gpu is not None]
-    if wanted_gpus and not claims:
+    if settings.gpus and not claims:
         remarks.append("there is no GPU here: the objective measures without one, if it can")
     if any(claim.shared for claim in claims):
         remarks.append("other searches measure on every GPU: this one takes turns with them")

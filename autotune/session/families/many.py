@@ -57,6 +57,8 @@ class ManySession:
     fresh: bool = False
     progress: Progress = field(default_factory=Progress)
     _stops: int = 0
+    measuring_again: bool = field(default=False, init=False)
+    """As of a :class:`Session`."""
     _session: Session | None = None
     _members: list[Member] = field(init=False)
     _remarks: Remarks = field(default_factory=Remarks)
@@ -75,6 +77,7 @@ class ManySession:
         self._open()
         try:
             reason = self._search()
+            self.measuring_again = True
             for member in self._searched:
                 self._defend(member)
             wanted = candidates(self.store, [member.study for member in self._searched])

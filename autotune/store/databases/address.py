@@ -75,6 +75,13 @@ def read_address(text: str | os.PathLike[str] | None) -> Address:
         if not url.database or url.database == ":memory:":
             return Address("memory", sa.make_url(IN_MEMORY))
         return _file(Path(url.database))
+    if "@" in (url.host or ""):  # the rest of the password, which would be printed as part of the host
+        raise InputError(
+            Problem(
+                "the store's address has two '@', so that it is not clear where the password ends",
+                hint="write an '@' of a password as %40, or give the password by PGPASSWORD or ~/.pgpass",
+            )
+        )
     if backend in ("postgresql", "postgres"):
         return Address("postgresql", url.set(drivername="postgresql+psycopg"))
     raise InputError(Problem(f"a store cannot be kept in {backend!r}", expected=_EXPECTED))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import json
+import os
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 
 from autotune.errors import InputError
 from autotune.interop.archives.format import MANIFEST, decode, digest_of, encode
+from autotune.interop.archives.hashed import HashedZip
 from autotune.interop.archives.importing import import_archive
 from autotune.interop.archives.known import known_digest
 from autotune.interop.archives.verifying import verify_archive
@@ -296,3 +299,12 @@ def test_bytes_alone_do_not_make_an_archive() -> None:
     with pytest.raises(InputError):
         Archive(Path("/dev/null"))
     assert zipfile.is_zipfile(io.BytesIO(b"")) is False
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_a_full_disk_is_one_error(tmp_path: Path) -> None:
+    """A traceback had followed it, of the ZIP file that was closed once more as it went."""
+    with pytest.raises(OSError, match="No space left"), HashedZip(Path("/dev/full")) as writer:
+        writer.begin("lines")
+        writer.line(os.urandom(1 << 20))
+    gc.collect()

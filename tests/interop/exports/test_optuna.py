@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import os
+import signal
 from dataclasses import replace
 from pathlib import Path
 
 import optuna
 import pytest
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.storages import RDBStorage
 from optuna.trial import TrialState
 
 from autotune.errors import InputError
@@ -51,6 +54,25 @@ def opened(address: str) -> object:
 
         return JournalStorage(JournalFileBackend(address))
     return address if "://" in address else f"sqlite:///{address}"
+
+
+def test_an_interrupt_in_the_midst_of_a_trial_leaves_nothing_behind(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the midst of a commit it left the database locked, with half a study that nobody could replace."""
+    write, ended = RDBStorage.create_new_trial, []
+
+    def interrupted(*given: object, **named: object) -> int:
+        os.kill(os.getpid(), signal.SIGINT)
+        ended.append(write(*given, **named))  # type: ignore[arg-type]
+        return ended[-1]
+
+    monkeypatch.setattr(RDBStorage, "create_new_trial", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        export_study(store, store.study(), str(tmp_path / "optuna.db"))
+    assert len(ended) == 1, "the trial had been torn"
+    monkeypatch.undo()
+    assert export_study(store, store.study(), str(tmp_path / "optuna.db")) == ("odd <name>#1", 8)
 
 
 def test_its_knobs_are_what_they_are(store: Store, tmp_path: Path) -> None:

@@ -366,3 +366,15 @@ def test_a_file_that_is_replaced_has_another_signature(tmp_path: Path) -> None:
 )
 def test_names_of_secrets(name: str, secret: bool) -> None:
     assert named_like_secret(name) is secret
+
+
+def test_a_repository_that_git_refuses_since_another_user_owns_it_is_named(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It had been called no repository, and nobody knew why a trial has no commit."""
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    owner = os.getuid()
+    monkeypatch.setattr(os, "getuid", lambda: owner + 1)
+    repository, problem = read_repository(own(project))
+    assert repository is None
+    assert f"git config --global --add safe.directory {project}" in problem

@@ -74,8 +74,18 @@ def test_without_gpus_there_is_one_lane(monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.setenv("AUTOTUNE_LOCKS", str(tmp_path))
     lanes = find_lanes(MeasureSettings(cores=0))
     assert len(lanes) == 1 and lanes[0].gpu is None and lanes[0].environment == {} and lanes[0].facts == {}
-    assert cores_of(lanes) == lanes[0].place.cores and remark_on(lanes, 0) == ""
-    assert "there is no GPU here" in remark_on(lanes, 1)
+    assert cores_of(lanes) == lanes[0].place.cores and remark_on(lanes, MeasureSettings(cores=0)) == ""
+    assert "there is no GPU here" in remark_on(lanes, MeasureSettings(cores=0, gpus=1))
+
+
+def test_fewer_cores_than_a_measurement_wants_are_told_of(tmp_path: Path) -> None:
+    lanes = (Lane(find_place(1, tmp_path)),)
+    assert remark_on(lanes, MeasureSettings(cores=1)) == ""
+    assert "measure.cores is 2, and no more than 1 core can be used" in remark_on(
+        lanes, MeasureSettings(cores=2)
+    )
+    for lane in lanes:
+        lane.close()
 
 
 def test_where_one_lane_cannot_be_had_nothing_stays_claimed(

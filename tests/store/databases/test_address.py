@@ -133,3 +133,11 @@ def test_a_server_that_is_not_there(tmp_path: Path) -> None:
     pytest.importorskip("psycopg")
     with pytest.raises(StoreError, match="cannot be reached"):
         Store.open(f"postgresql://me:secret@/team?host={tmp_path}")
+
+
+def test_a_password_with_an_at_sign_is_not_taken_for_the_host() -> None:
+    """Its second half had been printed: the host is shown, and the password is not."""
+    with pytest.raises(InputError, match="two '@'") as refused:
+        read_address("postgresql://tuner:se@cret@server/studies")
+    assert "cret" not in str(refused.value) and "%40" in str(refused.value)
+    assert "cret" not in str(read_address("postgresql://tuner:se%40cret@server/studies"))
