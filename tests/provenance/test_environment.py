@@ -184,7 +184,9 @@ def test_differences_are_exactly_those(before: dict[str, int], after: dict[str, 
 
 
 def test_kinds_are_told_apart() -> None:
-    assert [str(d) for d in differences({"a": True, "b": [1, 2]}, {"a": 1, "b": [1]})] == [
+    before, after = {"a": True, "b": [1, 2], "c": [{}, {"d": 2}]}, {"a": 1, "b": [1], "c": [{}]}
+    assert [str(d) for d in differences(before, after)] == [
         "a: true -> 1",
-        "b.1: 2 -> nothing",
+        "b: [1, 2] -> [1]",
+        'c.1: {"d": 2} -> nothing',
     ]
