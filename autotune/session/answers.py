@@ -33,8 +33,8 @@ def load_result(store: Store, study: StudyRecord, reason: str = "") -> Result:
     facts = {trial.number: trial.facts for trial in trials}
     surroundings = say_oversubscribed(facts), say_substituted(facts)
     if answer.best is None:
-        return replace(whole, why_nothing="; ".join(filter(None, (commonest_failure(trials), *surroundings))))
-    return replace(whole, remark="; ".join(filter(None, (answer.remark, *surroundings))))
+        return replace(whole, why_nothing=_joined(commonest_failure(trials), *surroundings))
+    return replace(whole, remark=_joined(answer.remark, *surroundings))
 
 
 def load_best(store: Store, study: StudyRecord, *, front: bool) -> Result:
@@ -49,7 +49,7 @@ def load_best(store: Store, study: StudyRecord, *, front: bool) -> Result:
     substituted = say_substituted(dict(store.facts_with(study.id, NETWORK)))
     return replace(
         answer,
-        remark="; ".join(filter(None, (answer.remark, oversubscribed, substituted))),
+        remark=_joined(answer.remark, oversubscribed, substituted),
         trials=load_front(store, study) if front else (),
     )
 
@@ -83,9 +83,7 @@ def load_answer(store: Store, study: StudyRecord, reason: str = "") -> Result:
         statuses=statuses,
         confidence=study.confidence,
         reason=reason,
-        remark="; ".join(
-            filter(None, (unchecked(study, found.metrics), doubtful(study, found.metrics), why_fallen))
-        )
+        remark=_joined(unchecked(study, found.metrics), doubtful(study, found.metrics), why_fallen)
         if found
         else nothing_found(statuses, reason, bool(store.space_revisions(study.id))),
         nobody_stood=bool(why_fallen) and not read_once,
@@ -207,18 +205,13 @@ def _defended(
         confidence=float(verdict.get("confidence", study.confidence)),
         processes=int(verdict.get("processes", 1)),
         reason=reason or verdict.get("reason", ""),
-        remark="; ".join(
-            filter(
-                None,
-                (
-                    verdict.get("remark", ""),
-                    say_busy(verdict.get("waited", 0.0)),
-                    say_drift(verdict.get("drift", 1.0)),
-                    unchecked(study, metrics) if checked else "",
-                    doubtful(study, metrics),
-                    _since(store, study, metric, record),
-                ),
-            )
+        remark=_joined(
+            verdict.get("remark", ""),
+            say_busy(verdict.get("waited", 0.0)),
+            say_drift(verdict.get("drift", 1.0)),
+            unchecked(study, metrics) if checked else "",
+            doubtful(study, metrics),
+            _since(store, study, metric, record),
         ),
     )
 
@@ -235,3 +228,8 @@ def _since(store: Store, study: StudyRecord, metric: MetricSpec, verdict: Verdic
             read = f"{value:.4g} {metric.unit}".rstrip()
             return f"trial {trial.number} was read at {read} since, but not measured again: search on"
     return ""
+
+
+def _joined(*remarks: str) -> str:
+    """Those of them that say something."""
+    return "; ".join(filter(None, remarks))
