@@ -110,7 +110,7 @@ def take(tries: Iterator[Tried]) -> list[Tried]:
 
 def spec_of(case: Case, seed: int = 0) -> StudySpec:
     """The ready space with the cap of a case, as a limit of the worker and as a bound of the metric."""
-    from autotune.session.loading import load_spec
+    from autotune.session.opening.loading import load_spec
     from autotune.space.configuration import FrozenMap
 
     spec = load_spec(SPACE, trials=MOST_TRIALS, seed=seed)

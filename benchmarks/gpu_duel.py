@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from autotune.session.contender import DEFAULT, Contender
 from autotune.session.execution.executor import Executor
-from autotune.session.interleaved import read_again
-from autotune.session.kept_readings import KeptReadings, Place
+from autotune.session.finale.contender import DEFAULT, Contender
+from autotune.session.finale.interleaved import read_again
+from autotune.session.finale.kept_readings import KeptReadings, Place
+from autotune.session.finale.rounds import MAX_ROUNDS, Rounds
 from autotune.session.ledger import Ledger
-from autotune.session.rounds import MAX_ROUNDS, Rounds
 from autotune.space.configuration import Configuration
 from autotune.space.spec import StudySpec
 

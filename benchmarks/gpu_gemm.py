@@ -26,9 +26,9 @@ import numpy as np
 from autotune.measure.rules.significance import speedup
 from autotune.measure.rules.statistics import estimate
 from autotune.session.execution.workers import WorkerExecutor
-from autotune.session.finale import best_trials, defend
+from autotune.session.finale.finale import best_trials, defend
 from autotune.session.ledger import Ledger
-from autotune.session.opening import open_study
+from autotune.session.opening.opening import open_study
 from autotune.session.progress import Progress
 from autotune.space.configuration import Configuration, Value, plain
 from autotune.space.spec import Budget, StudySpec

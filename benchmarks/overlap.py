@@ -38,7 +38,7 @@ from autotune.provenance.environment import Environment
 from autotune.report.timeline import Spans, busy, spans_of, timeline_svg
 from autotune.session.api import capture_environment
 from autotune.session.execution.workers import WorkerExecutor
-from autotune.session.loading import load_spec
+from autotune.session.opening.loading import load_spec
 from autotune.session.session import Session
 from autotune.space.spec import StudySpec
 from autotune.status import Status

@@ -12,11 +12,11 @@ from autotune.measure.outcome import Estimate, Reading
 from autotune.measure.recordings.recording import Entry, Recording
 from autotune.measure.rules.repetition import RepetitionRule, Verdict
 from autotune.measure.rules.statistics import estimate
-from autotune.session.contender import DEFAULT, Contender
 from autotune.session.execution.executor import Entrant
-from autotune.session.interleaved import read_in_rounds
-from autotune.session.rounds import Rounds
-from autotune.session.verdict import Standing, judge
+from autotune.session.finale.contender import DEFAULT, Contender
+from autotune.session.finale.interleaved import read_in_rounds
+from autotune.session.finale.rounds import Rounds
+from autotune.session.finale.verdict import Standing, judge
 from autotune.space.configuration import Configuration
 from autotune.space.space import Space
 from autotune.space.spec import MeasureSettings, MetricSpec, ReplayObjective, SearchSettings, StudySpec

@@ -42,8 +42,8 @@ from autotune.session.execution.choosing import make_executor
 from autotune.session.families.budget import order_of
 from autotune.session.families.cross import Candidate, measure_across
 from autotune.session.ledger import Ledger
-from autotune.session.loading import load_family
-from autotune.session.opening import open_study
+from autotune.session.opening.loading import load_family
+from autotune.session.opening.opening import open_study
 from autotune.session.progress import Progress
 from autotune.session.result import Result
 from autotune.space.configuration import Configuration

@@ -36,7 +36,7 @@ from autotune.measure.rules.statistics import estimate
 from autotune.measure.rules.worth import Worth
 from autotune.search.contract import Observation, Problem
 from autotune.search.registry import make_strategy
-from autotune.session.rounds import SHARE, Rounds
+from autotune.session.finale.rounds import SHARE, Rounds
 from autotune.space.configuration import Configuration
 from autotune.space.spec import Budget, MeasureSettings, MetricSpec, StudySpec
 from autotune.status import Status

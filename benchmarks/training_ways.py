@@ -69,7 +69,7 @@ def elapsed() -> float:
 
 
 def read_space(task: Task) -> StudySpec:
-    from autotune.session.loading import load_spec
+    from autotune.session.opening.loading import load_spec
 
     return load_spec(SPACES / f"{task.space}.yaml", trials=100_000, seed=task.seed)
 

@@ -35,8 +35,8 @@ def command(space: str, device: str | None, store: str | None, as_json: bool) ->
     Nothing is compiled or measured: the time is judged by earlier trials in the store, if there are any.
     Exit code 2 where the file is wrong, 3 where nothing is feasible, or next to nothing of continuous knobs.
     """
-    from autotune.session.loading import load_family
-    from autotune.session.opening import try_strategy
+    from autotune.session.opening.loading import load_family
+    from autotune.session.opening.opening import try_strategy
 
     with said_if_long(READING_A_SPACE, quiet=as_json):
         family = load_family(find_space(space), device=device)

@@ -69,7 +69,7 @@ def command(
     """
     from autotune.cli.progress import make_progress
     from autotune.session.api import open_many, open_session
-    from autotune.session.loading import load_family
+    from autotune.session.opening.loading import load_family
     from autotune.store.store import Store
 
     with said_if_long(READING_A_SPACE, quiet=as_json):

@@ -15,7 +15,7 @@ from autotune.hook.staleness import versions_of
 from autotune.hook.this_device import device_of
 from autotune.measure.outcome import Reading
 from autotune.session.answers import best_trials, stands
-from autotune.session.frozen import SOURCE
+from autotune.session.opening.frozen import SOURCE
 from autotune.session.reproduction.causes import state_of
 from autotune.session.reproduction.replaying import own_results
 from autotune.space.configuration import Configuration, plain

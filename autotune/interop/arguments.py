@@ -14,7 +14,7 @@ import numpy as np
 from autotune.errors import InputError, Problem
 from autotune.search.contract import Option
 from autotune.search.registry import strategy_class
-from autotune.session.loading import checked_seed, load_spec
+from autotune.session.opening.loading import checked_seed, load_spec
 from autotune.space.language.rule import Rule
 from autotune.space.spec import StudySpec
 

@@ -12,9 +12,9 @@ from autotune.hook.recipes import Recipe
 from autotune.hook.stored_recipes import recipe_of
 from autotune.measure.outcome import Estimate
 from autotune.report.numbers import say_count, say_estimate, say_ratio
-from autotune.session.identity import are_kin
+from autotune.session.opening.identity import are_kin
+from autotune.session.opening.sources import SETTING
 from autotune.session.searches import repeats_of
-from autotune.session.sources import SETTING
 from autotune.space.configuration import Configuration
 from autotune.space.spec import say_workload
 from autotune.store.records import StudyRecord, TrialRecord, VerdictRecord

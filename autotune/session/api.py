@@ -15,7 +15,7 @@ from autotune.session.execution.choosing import Measurable, make_executor
 from autotune.session.execution.executor import Executor
 from autotune.session.families.many import ManySession
 from autotune.session.families.result import ManyResult
-from autotune.session.loading import load_family, load_spec, spec_of
+from autotune.session.opening.loading import load_family, load_spec, spec_of
 from autotune.session.progress import Progress
 from autotune.session.result import Result
 from autotune.session.session import Session

@@ -33,7 +33,7 @@ from autotune.provenance.environment import Environment
 from autotune.session.answers import load_result
 from autotune.session.early_stopping.stopping import make_stopping
 from autotune.session.ledger import Ledger
-from autotune.session.opening import check_feasible, open_study
+from autotune.session.opening.opening import check_feasible, open_study
 from autotune.session.result import Result
 from autotune.session.told import Measured, count_of, outcome_of
 from autotune.space.configuration import Configuration

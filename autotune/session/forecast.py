@@ -13,9 +13,9 @@ from autotune.measure.sources import source_files
 from autotune.provenance.code.frozen import snapshot
 from autotune.provenance.environment import capture
 from autotune.session.execution.crew import MOST_PREPARERS
-from autotune.session.fresh_processes import seconds_for
-from autotune.session.identity import describe_objective, identify
-from autotune.session.rounds import Rounds
+from autotune.session.finale.fresh_processes import seconds_for
+from autotune.session.finale.rounds import Rounds
+from autotune.session.opening.identity import describe_objective, identify
 from autotune.space.spec import Budget, CommandObjective, Family, ReplayObjective, StudySpec
 from autotune.store.records import StudyRecord, TrialRecord
 from autotune.store.store import Store

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from autotune.session.opening.sources import SETTING
 from autotune.session.searches import VERIFIED
-from autotune.session.sources import SETTING
 from autotune.status import Status
 from autotune.store.records import StudyRecord
 from autotune.store.statements.pruning import Loose

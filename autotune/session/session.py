@@ -17,13 +17,13 @@ from autotune.session.answers import load_result, space_of
 from autotune.session.budget import limit_reached, out_of_time, overdue
 from autotune.session.early_stopping.stopping import Stopping, make_stopping
 from autotune.session.execution.executor import Executor, Finished, Started, Ticket
-from autotune.session.finale import defend
+from autotune.session.finale.finale import defend
 from autotune.session.ledger import MAX_ATTEMPTS, Ledger
-from autotune.session.opening import check_feasible, next_segment, open_study
+from autotune.session.opening.opening import check_feasible, next_segment, open_study
 from autotune.session.progress import Opening, Progress
-from autotune.session.remarks import Remarks
+from autotune.session.remarks.remarks import Remarks
+from autotune.session.remarks.same_failure import MISTAKEN
 from autotune.session.result import EXHAUSTED, INTERRUPTED, Result
-from autotune.session.same_failure import MISTAKEN
 from autotune.space.spec import StudySpec
 from autotune.status import Status
 from autotune.store.records import TrialRecord

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from autotune.hook.rule import read_rule
-from autotune.session.finale import IN_ONE_PROCESS
-from autotune.session.fresh_processes import FEWEST
+from autotune.session.finale.finale import IN_ONE_PROCESS
+from autotune.session.finale.fresh_processes import FEWEST
 from autotune.space.configuration import Configuration
 from autotune.store.store import Store
 from tests.cli.conftest import autotune

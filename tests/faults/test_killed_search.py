@@ -99,7 +99,7 @@ def test_a_configuration_that_kills_the_search_is_left_alone_in_the_end(tmp_path
 DEADLY_FINALE = """
 import itertools, os, random, signal
 import autotune
-from autotune.session import kept_readings
+from autotune.session.finale import kept_readings
 from autotune.session.progress import Progress
 from autotune.space import OrderedValues, Space
 

@@ -20,7 +20,7 @@ from autotune.session import session
 from autotune.session.api import capture_environment
 from autotune.session.budget import Spent
 from autotune.session.ledger import Ledger
-from autotune.session.opening import open_study
+from autotune.session.opening.opening import open_study
 from autotune.session.progress import Opening, Progress
 from autotune.session.result import EXHAUSTED
 from autotune.session.searches import seconds_searched

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import autotune
-from autotune.session.sources import lessons
+from autotune.session.opening.sources import lessons
 from autotune.space import IntegerRange
 from autotune.space.configuration import FrozenMap
 from autotune.space.reading.reader import parse_spec

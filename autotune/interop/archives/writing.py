@@ -212,7 +212,7 @@ def _write_study(
 
 def _write_environments(store: Store, digests: list[str], writer: HashedZip) -> dict[str, str]:
     """What each machine is called, by the hash of its environment."""
-    from autotune.session.sources import device_of
+    from autotune.session.opening.sources import device_of
 
     machines = {}
     writer.begin(ENVIRONMENTS)

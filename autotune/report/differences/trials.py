@@ -19,8 +19,8 @@ from autotune.report.differences.difference import (
     pairs_of,
 )
 from autotune.report.story import differing
-from autotune.session.fresh_processes import FEWEST
-from autotune.session.frozen import SOURCE
+from autotune.session.finale.fresh_processes import FEWEST
+from autotune.session.opening.frozen import SOURCE
 from autotune.session.reproduction.replaying import environment_of, own_results, replicates
 from autotune.session.reproduction.replicates import Interval, spread_of
 from autotune.space.spec import MetricSpec

@@ -12,7 +12,7 @@ from autotune.report.numbers import say_seconds, say_value
 from autotune.report.pages.page import Commands, Paragraph, Part, Section, Table, Text
 from autotune.report.pages.subject import Subject, say_time
 from autotune.report.rows import rows_of
-from autotune.session.identity import CALLABLE
+from autotune.session.opening.identity import CALLABLE
 from autotune.session.reproduction.replaying import from_python
 
 MOST_TRIALS = 20

@@ -27,7 +27,7 @@ from autotune.report.rules.regret import (
     tree_policy,
 )
 from autotune.session.families.matrix import NOT_ALLOWED, NOT_MEASURED, Matrix, family_of, load_matrix
-from autotune.session.sources import device_of
+from autotune.session.opening.sources import device_of
 from autotune.space.configuration import FrozenMap, plain
 from autotune.space.from_document import space_from_document
 from autotune.space.spec import say_workload

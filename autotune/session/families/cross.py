@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from autotune.session.answers import stands
-from autotune.session.contender import DEFAULT, Contender
 from autotune.session.execution.executor import Executor
-from autotune.session.finale import remeasure, succeeded
+from autotune.session.finale.contender import DEFAULT, Contender
+from autotune.session.finale.finale import remeasure, succeeded
+from autotune.session.finale.rounds import ReadingSeconds
 from autotune.session.ledger import Ledger
 from autotune.session.progress import Progress
-from autotune.session.rounds import ReadingSeconds
 from autotune.space.configuration import Configuration, plain
 from autotune.space.spec import StudySpec
 from autotune.store.records import StudyRecord, VerdictRecord

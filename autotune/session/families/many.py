@@ -5,8 +5,8 @@
     open a study a workload ─▶ slices of tries, by `budget` ─▶ a finale each ─▶ all winners on all
 
 Each slice is an ordinary session of its workload's study: it resumes, learns from the studies of the other
-workloads (:mod:`autotune.session.sources`) and writes down all it does. What comes next follows from the
-store alone, so a family that was interrupted goes on where it stood.
+workloads (:mod:`autotune.session.opening.sources`) and writes down all it does. What comes next follows from
+the store alone, so a family that was interrupted goes on where it stood.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from autotune.session.families.matrix import load_matrix
 from autotune.session.families.member import Member
 from autotune.session.families.progress import SharedProgress
 from autotune.session.families.result import ManyResult
-from autotune.session.finale import defend
+from autotune.session.finale.finale import defend
 from autotune.session.ledger import Ledger
-from autotune.session.opening import check_feasible, is_begun, open_study
+from autotune.session.opening.opening import check_feasible, is_begun, open_study
 from autotune.session.progress import Progress
-from autotune.session.remarks import Remarks
+from autotune.session.remarks.remarks import Remarks
+from autotune.session.remarks.same_failure import MISTAKEN
 from autotune.session.result import INTERRUPTED
-from autotune.session.same_failure import MISTAKEN
 from autotune.session.session import Session
 from autotune.space.spec import Budget, Family, SearchSettings, StudySpec
 from autotune.status import Status

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.errors import InputError, Problem
-from autotune.session.contender import DEFAULT
 from autotune.session.families.cross import columns_of, own_winner
-from autotune.session.identity import are_kin
+from autotune.session.finale.contender import DEFAULT
+from autotune.session.opening.identity import are_kin
 from autotune.space.configuration import Configuration, FrozenMap
 from autotune.space.from_document import space_from_document
 from autotune.space.spec import MetricSpec, say_workload

@@ -8,7 +8,7 @@ from autotune.errors import AutotuneError
 from autotune.provenance.environment import Environment
 from autotune.session.families.budget import Standing
 from autotune.session.families.standing import Follower
-from autotune.session.opening import open_study
+from autotune.session.opening.opening import open_study
 from autotune.space.spec import Family, StudySpec
 from autotune.store.records import StudyRecord, TrialRecord
 from autotune.store.statements.room import Counted

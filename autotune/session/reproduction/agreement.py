@@ -17,7 +17,7 @@ from autotune.measure.outcome import Outcome, Reading
 from autotune.measure.rules.repetition import Goal
 from autotune.measure.rules.significance import Ratio, over_runs, speedup
 from autotune.measure.rules.statistics import estimate
-from autotune.session.contender import DEFAULT, Contender
+from autotune.session.finale.contender import DEFAULT, Contender
 from autotune.session.reproduction.causes import State, busier, state_of
 from autotune.session.reproduction.paced import Past, SamePace, Series, at_same_pace, series_of
 from autotune.session.reproduction.replicates import (

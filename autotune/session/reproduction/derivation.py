@@ -23,9 +23,9 @@ from autotune.errors import Problem as Fault
 from autotune.search.contract import Problem, Proposal, Strategy
 from autotune.search.registry import make_strategy
 from autotune.session.observing import observe_record
-from autotune.session.recorded_space import recorded_space
+from autotune.session.opening.recorded_space import recorded_space
+from autotune.session.opening.sources import recorded_sources
 from autotune.session.reproduction.doubts import doubts
-from autotune.session.sources import recorded_sources
 from autotune.space.configuration import Configuration, plain
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec

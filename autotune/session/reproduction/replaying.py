@@ -19,8 +19,8 @@ from autotune.measure.outcome import SAME_CODE_AS, Reading
 from autotune.measure.sources import source_files
 from autotune.provenance.code.frozen import snapshot
 from autotune.provenance.environment import capture
-from autotune.session.frozen import laid_out
-from autotune.session.identity import CALLABLE
+from autotune.session.opening.frozen import laid_out
+from autotune.session.opening.identity import CALLABLE
 from autotune.session.reproduction.agreement import UNMEASURABLE, Claim, Verification
 from autotune.session.reproduction.causes import common_shift, environments, pressures, state_of
 from autotune.session.reproduction.paced import Past, series_of

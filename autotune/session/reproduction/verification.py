@@ -18,13 +18,13 @@ from autotune.errors import AutotuneError, InputError
 from autotune.measure.kernels.compile_cache import cache_folder
 from autotune.provenance.device import device_facts
 from autotune.provenance.environment import Environment
-from autotune.session.contender import DEFAULT, Contender
 from autotune.session.execution.choosing import make_executor
 from autotune.session.execution.executor import Executor
-from autotune.session.interleaved import read_again
-from autotune.session.kept_readings import KeptReadings, Place
+from autotune.session.finale.contender import DEFAULT, Contender
+from autotune.session.finale.interleaved import read_again
+from autotune.session.finale.kept_readings import KeptReadings, Place
+from autotune.session.finale.rounds import MAX_ROUNDS, Rounds
 from autotune.session.reproduction.agreement import UNMEASURABLE, Claim, Run, Verification, compared
-from autotune.session.rounds import MAX_ROUNDS, Rounds
 from autotune.session.searches import VERIFIED
 from autotune.space.configuration import FrozenMap, plain
 from autotune.space.reading.reader import parse_family, parse_spec

@@ -12,8 +12,8 @@ import pytest
 from autotune.search.contract import Proposal
 from autotune.session.api import capture_environment, open_many, open_session
 from autotune.session.ledger import Ledger
-from autotune.session.loading import load_spec
-from autotune.session.opening import open_study
+from autotune.session.opening.loading import load_spec
+from autotune.session.opening.opening import open_study
 from autotune.session.reproduction.derivation import derive
 from autotune.space.spec import StudySpec
 from autotune.store.records import NewTrial, TrialRecord

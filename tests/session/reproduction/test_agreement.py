@@ -11,7 +11,7 @@ import pytest
 from autotune.measure.outcome import Estimate, Outcome, Reading
 from autotune.measure.rules.statistics import estimate
 from autotune.report.verdicts import say_intervals
-from autotune.session.contender import DEFAULT, Contender
+from autotune.session.finale.contender import DEFAULT, Contender
 from autotune.session.reproduction.agreement import Claim, Run, Verification, compared, judge_again
 from autotune.session.reproduction.causes import state_of
 from autotune.session.reproduction.paced import Past, series_of

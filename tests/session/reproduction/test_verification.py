@@ -16,13 +16,13 @@ from autotune.errors import InputError
 from autotune.measure.objective import Infeasible, Objective
 from autotune.measure.outcome import Outcome
 from autotune.measure.readings import Sample
-from autotune.session.contender import Contender
 from autotune.session.execution.choosing import make_executor
-from autotune.session.interleaved import read_again
+from autotune.session.finale.contender import Contender
+from autotune.session.finale.interleaved import read_again
+from autotune.session.finale.rounds import Rounds
 from autotune.session.reproduction.agreement import Claim, Verification
 from autotune.session.reproduction.paced import Past, Series
 from autotune.session.reproduction.verification import RUNS, measure_again, spec_for
-from autotune.session.rounds import Rounds
 from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_spec
 from autotune.space.spec import StudySpec

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autotune.measure.outcome import Reading
-from autotune.session.disturbed import (
+from autotune.session.finale.disturbed import (
     DISTURBED,
     MOST_TRIES,
     SHORT,

@@ -8,7 +8,7 @@ from pathlib import Path
 from autotune.errors import InputError
 from autotune.errors import Problem as Fault
 from autotune.measure.recordings.replay import limit_to_recording
-from autotune.session.frozen import SOURCE
+from autotune.session.opening.frozen import SOURCE
 from autotune.space.from_document import space_from_document
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec, ReplayObjective, StudySpec

@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 
 from autotune.measure.clocks import monotonic
 from autotune.measure.rules.significance import Ratio, over_runs
-from autotune.session.contender import Contender
 from autotune.session.execution.executor import Executor
-from autotune.session.interleaved import read_again
-from autotune.session.rounds import ReadingSeconds, Rounds
+from autotune.session.finale.contender import Contender
+from autotune.session.finale.interleaved import read_again
+from autotune.session.finale.rounds import ReadingSeconds, Rounds
 from autotune.space.spec import StudySpec
 
 RUNS, FEWEST = 12, 4

@@ -14,8 +14,8 @@ from typing import Any
 from autotune.likeness import distance
 from autotune.search.contract import Source
 from autotune.search.registry import strategy_class
-from autotune.session.identity import CALLABLE, are_kin
 from autotune.session.observing import observe_record
+from autotune.session.opening.identity import CALLABLE, are_kin
 from autotune.space.spec import MetricSpec, StudySpec
 from autotune.status import Status
 from autotune.store.records import StudyRecord

@@ -14,13 +14,13 @@ import autotune
 from autotune.measure.objective import Baseline
 from autotune.measure.outcome import Outcome, Reading
 from autotune.report.summary import headline, summarize
-from autotune.session import interleaved
-from autotune.session.contender import Contender
 from autotune.session.execution.executor import Entrant
-from autotune.session.finale import _with_guests, in_turn
-from autotune.session.kept_readings import KeptReadings, Place, take_up
+from autotune.session.finale import interleaved
+from autotune.session.finale.contender import Contender
+from autotune.session.finale.finale import _with_guests, in_turn
+from autotune.session.finale.kept_readings import KeptReadings, Place, take_up
+from autotune.session.finale.rounds import FEWEST_ROUNDS, FEWEST_RUNS, MIN_ROUNDS, Rounds
 from autotune.session.progress import Progress
-from autotune.session.rounds import FEWEST_ROUNDS, FEWEST_RUNS, MIN_ROUNDS, Rounds
 from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_spec
 from autotune.status import Status

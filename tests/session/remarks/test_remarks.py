@@ -12,7 +12,7 @@ import autotune
 from autotune.measure.objective import Context
 from autotune.measure.outcome import READY_THREADS, UNREACHED, Estimate, Outcome
 from autotune.measure.readings import Sample
-from autotune.session.remarks import Remarks
+from autotune.session.remarks.remarks import Remarks
 from autotune.space.reading.reader import parse_family, parse_spec
 from autotune.space.spec import MetricSpec
 from autotune.status import Status

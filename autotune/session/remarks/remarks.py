@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from autotune.measure.outcome import UNREACHED, Outcome
-from autotune.session.oversubscribed import say_oversubscribed
-from autotune.session.substituted import say_substituted
+from autotune.session.remarks.oversubscribed import say_oversubscribed
+from autotune.session.remarks.substituted import say_substituted
 from autotune.space.space import Space
 from autotune.space.spec import StudySpec, is_speed
 from autotune.status import Status

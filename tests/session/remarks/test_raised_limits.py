@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import autotune
-from autotune.session.raised_limits import say_raised
+from autotune.session.remarks.raised_limits import say_raised
 from autotune.space.reading.reader import parse_spec
 from autotune.space.spec import MeasureSettings, StudySpec
 from autotune.store.store import Store

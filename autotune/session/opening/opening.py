@@ -17,8 +17,14 @@ from autotune.provenance.code.frozen import SourceSnapshot, snapshot
 from autotune.provenance.environment import Environment
 from autotune.search.contract import Problem
 from autotune.search.registry import strategy_class
-from autotune.session.identity import Identity, describe_objective, identify, say_cores, say_difference
-from autotune.session.same_failure import only_mistake
+from autotune.session.opening.identity import (
+    Identity,
+    describe_objective,
+    identify,
+    say_cores,
+    say_difference,
+)
+from autotune.session.remarks.same_failure import only_mistake
 from autotune.space.reading.places import place_of
 from autotune.space.spec import CallableObjective, ReplayObjective, StudySpec
 from autotune.store.records import NewStudy, SegmentRecord, StudyRecord

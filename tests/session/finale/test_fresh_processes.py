@@ -11,15 +11,22 @@ import pytest
 import autotune
 from autotune.measure.objective import Baseline
 from autotune.measure.outcome import Estimate, Outcome, Reading
-from autotune.session import fresh_processes
-from autotune.session.contender import DEFAULT, Contender
 from autotune.session.execution.executor import Entrant
 from autotune.session.execution.inline import InlineExecutor
-from autotune.session.finale import IN_ONE_PROCESS
-from autotune.session.fresh_processes import EARLIEST, FEWEST, RUNS, FreshRuns, Plan, read_in_fresh_processes
+from autotune.session.finale import fresh_processes
+from autotune.session.finale.contender import DEFAULT, Contender
+from autotune.session.finale.finale import IN_ONE_PROCESS
+from autotune.session.finale.fresh_processes import (
+    EARLIEST,
+    FEWEST,
+    RUNS,
+    FreshRuns,
+    Plan,
+    read_in_fresh_processes,
+)
+from autotune.session.finale.rounds import ReadingSeconds
+from autotune.session.finale.verdict import Standing, after_fresh_runs, judge
 from autotune.session.result import Comparison
-from autotune.session.rounds import ReadingSeconds
-from autotune.session.verdict import Standing, after_fresh_runs, judge
 from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_spec
 from autotune.status import Status

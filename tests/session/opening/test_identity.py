@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import autotune
-from autotune.session.identity import Identity, describe_objective, say_difference
+from autotune.session.opening.identity import Identity, describe_objective, say_difference
 from autotune.space.reading.reader import parse_spec
 from autotune.space.spec import StudySpec
 from autotune.store.records import StudyRecord

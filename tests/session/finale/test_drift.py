@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from autotune.session.drift import drift, say_drift
+from autotune.session.finale.drift import drift, say_drift
 
 
 @pytest.mark.parametrize(

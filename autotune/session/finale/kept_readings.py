@@ -9,7 +9,7 @@ from types import MappingProxyType
 from autotune.measure.clocks import monotonic
 from autotune.measure.objective import Baseline
 from autotune.measure.outcome import Outcome
-from autotune.session.contender import Contender
+from autotune.session.finale.contender import Contender
 from autotune.space.configuration import Configuration
 from autotune.status import Status
 from autotune.store.records import NewTrial, Purpose

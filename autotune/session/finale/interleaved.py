@@ -12,10 +12,10 @@ from autotune.measure.clocks import monotonic
 from autotune.measure.outcome import Estimate, Outcome
 from autotune.measure.rules.bounds import beyond_bounds
 from autotune.measure.rules.statistics import estimate
-from autotune.session.contender import Contender
-from autotune.session.disturbed import undisturbed
 from autotune.session.execution.executor import Executor
-from autotune.session.rounds import FEWEST_RUNS, MAX_ROUNDS, Rounds
+from autotune.session.finale.contender import Contender
+from autotune.session.finale.disturbed import undisturbed
+from autotune.session.finale.rounds import FEWEST_RUNS, MAX_ROUNDS, Rounds
 from autotune.space.spec import StudySpec
 from autotune.status import Status
 

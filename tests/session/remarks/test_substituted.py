@@ -9,7 +9,7 @@ from autotune.measure.groups.network import Loopback
 from autotune.measure.objective import Context
 from autotune.measure.outcome import MISSING
 from autotune.measure.readings import Sample
-from autotune.session.substituted import say_substituted
+from autotune.session.remarks.substituted import say_substituted
 from autotune.space.reading.reader import parse_spec
 from tests.session.heard import Heard
 

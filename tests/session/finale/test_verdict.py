@@ -9,7 +9,7 @@ import pytest
 
 import autotune
 from autotune.report.summary import headline
-from autotune.session.verdict import Standing, judge
+from autotune.session.finale.verdict import Standing, judge
 from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_spec
 

@@ -14,18 +14,18 @@ from types import MappingProxyType
 from typing import Any
 
 from autotune.measure.outcome import Outcome
-from autotune.session.contender import DEFAULT, Contender
-from autotune.session.disturbed import scattered, usual_wait
-from autotune.session.drift import drift
 from autotune.session.execution.executor import Executor
-from autotune.session.fresh_processes import FreshRuns, Plan, read_in_fresh_processes
-from autotune.session.interleaved import failed, outcome_of, read_again
-from autotune.session.kept_readings import KeptReadings, Place, take_up
+from autotune.session.finale.contender import DEFAULT, Contender
+from autotune.session.finale.disturbed import scattered, usual_wait
+from autotune.session.finale.drift import drift
+from autotune.session.finale.fresh_processes import FreshRuns, Plan, read_in_fresh_processes
+from autotune.session.finale.interleaved import failed, outcome_of, read_again
+from autotune.session.finale.kept_readings import KeptReadings, Place, take_up
+from autotune.session.finale.rounds import ReadingSeconds, Rounds
+from autotune.session.finale.verdict import Standing, after_fresh_runs, default_stays, judge
 from autotune.session.ledger import Ledger
 from autotune.session.progress import Progress
-from autotune.session.rounds import ReadingSeconds, Rounds
 from autotune.session.same_code import code_of
-from autotune.session.verdict import Standing, after_fresh_runs, default_stays, judge
 from autotune.space.configuration import Configuration
 from autotune.space.spec import StudySpec
 from autotune.status import Status

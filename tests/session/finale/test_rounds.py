@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autotune.measure.outcome import Estimate
-from autotune.session.contender import Contender
-from autotune.session.finale import affordable
-from autotune.session.rounds import FEWEST_ROUNDS, MIN_ROUNDS, ReadingSeconds, Rounds
+from autotune.session.finale.contender import Contender
+from autotune.session.finale.finale import affordable
+from autotune.session.finale.rounds import FEWEST_ROUNDS, MIN_ROUNDS, ReadingSeconds, Rounds
 from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_spec
 from autotune.status import Status
