@@ -23,7 +23,7 @@ import numpy as np
 import autotune
 from autotune.measure.kernels.compiled_c import c_function, compile_c
 from autotune.measure.kernels.roofline import Peaks, Work, roofline
-from autotune.measure.load import load_objective
+from autotune.measure.loading.load import load_objective
 from autotune.measure.objective import Context
 from autotune.provenance.device import device_facts
 from autotune.session.result import Comparison, Result

@@ -18,7 +18,7 @@ FINALISTS = 3
 
 def make_objective(spec: StudySpec, folder: Path) -> Any:
     """The objective of a space, in this process."""
-    from autotune.measure.load import load_objective
+    from autotune.measure.loading.load import load_objective
     from autotune.measure.objective import Context
     from autotune.provenance.device import device_facts
 

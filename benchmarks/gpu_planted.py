@@ -247,7 +247,7 @@ def check(fault: Fault, dry: bool) -> dict[str, Any]:
     """
     import numpy as np
 
-    from autotune.measure.load import load_objective
+    from autotune.measure.loading.load import load_objective
     from autotune.measure.objective import Context, WrongAnswer
     from autotune.space.reading.reader import read_spec
 

@@ -25,10 +25,10 @@ import numpy as np
 
 from autotune.measure.gpu import power_limit
 from autotune.measure.gpu.prospects import REQUIRED, prospects
-from autotune.measure.load import load_objective
+from autotune.measure.loading.load import load_objective
 from autotune.measure.objective import Context
 from autotune.measure.outcome import Estimate
-from autotune.measure.runner import Runner
+from autotune.measure.phases.runner import Runner
 from autotune.space.configuration import Value
 from autotune.space.reading.reader import read_spec
 from benchmarks.gpu_search import SPACES, facts, seconds_text

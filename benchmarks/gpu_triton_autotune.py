@@ -101,7 +101,7 @@ def _problem(workload: Mapping[str, Any]) -> tuple[Any, Any, Any]:
     import numpy as np
     import torch
 
-    from autotune.measure.load import load_objective
+    from autotune.measure.loading.load import load_objective
     from autotune.measure.objective import Context
     from autotune.provenance.device import device_facts
     from autotune.space.reading.reader import read_spec

@@ -204,7 +204,7 @@ def random_effects(groups: Mapping[Place, list[float]]) -> dict[Place, float]:
 @contextmanager
 def measuring(case: Case) -> Iterator[Any]:
     """The objective of a case, in this process."""
-    from autotune.measure.load import load_objective
+    from autotune.measure.loading.load import load_objective
     from autotune.measure.objective import Context
 
     with tempfile.TemporaryDirectory() as folder:

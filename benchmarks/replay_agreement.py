@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import autotune
-from autotune.measure.turns import find_place
+from autotune.measure.cores.turns import find_place
 from autotune.session.reproduction.replaying import replay
 from autotune.session.reproduction.replicates import apart
 from autotune.status import Status

@@ -30,7 +30,7 @@ from pathlib import Path
 import numpy as np
 
 from autotune.measure.outcome import Estimate
-from autotune.measure.repeating import OVERLONG
+from autotune.measure.phases.repeating import OVERLONG
 from autotune.measure.rules.repetition import RepetitionRule, Verdict
 from autotune.measure.rules.statistics import estimate
 from autotune.measure.rules.worth import Worth

@@ -140,7 +140,7 @@ class Trainings:
 
     def __init__(self, task: Task, watch: Watch) -> None:
         from autotune.measure.kernels.compile_cache import cache_folder
-        from autotune.measure.load import load_objective
+        from autotune.measure.loading.load import load_objective
         from autotune.measure.objective import Context
 
         self.spec = read_space(task)

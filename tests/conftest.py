@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from autotune.measure import turns
+from autotune.measure.cores import turns
 from autotune.measure.kernels import compile_cache
 
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])

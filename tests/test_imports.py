@@ -38,6 +38,6 @@ def test_what_is_imported_is_there(file: Path) -> None:
 
 
 def test_what_is_not_there_is_noticed() -> None:
-    assert is_there("autotune.measure.pinning", "allowed_here") and is_there("autotune", "measure")
-    assert not is_there("autotune.measure.pinning", "cores_here")
+    assert is_there("autotune.measure.cores.pinning", "allowed_here") and is_there("autotune", "measure")
+    assert not is_there("autotune.measure.cores.pinning", "cores_here")
     assert not is_there("autotune.measure", "nowhere")

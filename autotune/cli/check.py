@@ -75,9 +75,9 @@ def _unfit_objective(spec: StudySpec) -> InputError | None:
     """What is wrong where what is tuned is not there, or does not take the knobs. None of it is run."""
     from autotune.errors import InputError
     from autotune.measure.commands.problems import problems
-    from autotune.measure.sources import require_sources
-    from autotune.measure.target_name import require_target
-    from autotune.measure.written_parameters import require_parameters
+    from autotune.measure.loading.sources import require_sources
+    from autotune.measure.loading.target_name import require_target
+    from autotune.measure.loading.written_parameters import require_parameters
     from autotune.space.spec import CommandObjective, PythonObjective
 
     match spec.objective:

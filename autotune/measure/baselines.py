@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from autotune.errors import InputError, Problem
 from autotune.measure.objective import Baseline, Objective
-from autotune.measure.raised import describe
+from autotune.measure.phases.raised import describe
 
 _OURS = re.compile(r"the default|trial \d+")
 """What the contenders of a finale are called that are configurations."""

@@ -184,7 +184,7 @@ class Objective:
 
     workload_facts: ClassVar[tuple[str, ...] | None] = None
     """The facts that a workload may have; ``None``: any. Others are an error before the first trial, unless a
-    rule of the space uses them: see :mod:`autotune.measure.facts`."""
+    rule of the space uses them: see :mod:`autotune.measure.loading.facts`."""
 
     checks_ahead: ClassVar[bool] = False
     """Whether :meth:`load` and :meth:`check` also work in a preparing process, as code does that needs no

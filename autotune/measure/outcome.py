@@ -24,7 +24,8 @@ SAME_CODE_AS = "same_code_as"
 
 READY_THREADS = "ready_threads"
 """In the facts of a trial: how many threads of its program were ready to run at once, where that was more
-than the cores it was pinned to, and the machine has others (:mod:`autotune.measure.oversubscription`)."""
+than the cores it was pinned to, and the machine has others
+(:mod:`autotune.measure.cores.oversubscription`)."""
 
 NETWORK, NOT_SHAPED, MISSING = "network", "not_shaped", "missing"
 """In the facts of a trial of several processes: what connected them, why these are not the links that were
@@ -32,7 +33,7 @@ asked for, and what else could not be had (:mod:`autotune.measure.groups.group`)
 
 MISTAKE = "mistake"
 """In the facts of a failed trial: what was raised and where, if that is a mistake in the code that was run
-or something missing on the machine (:mod:`autotune.measure.mistakes`)."""
+or something missing on the machine (:mod:`autotune.measure.phases.mistakes`)."""
 
 TIMELINE = "timeline"
 """In the facts of a trial: ``{stage: [began, ended, lane]}`` in seconds since the epoch, the stages being

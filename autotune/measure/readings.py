@@ -12,7 +12,7 @@ from numbers import Real
 from types import TracebackType
 
 from autotune.measure.clocks import perf_counter, process_time
-from autotune.measure.pace import Pace
+from autotune.measure.cores.pace import Pace
 from autotune.provenance.host.pressure import pressure
 
 _GROWING = ("cpu_stall", "memory_stall", "io_stall", "steal", "own_switches", "own_wait")
@@ -53,7 +53,7 @@ class Clock:
     ``steal`` (taken by the hypervisor); ``own_switches`` counts how often the process was interrupted,
     and ``own_wait`` for how long this thread was ready to run and had no core;
     ``runnable`` and ``frequency_mhz`` are as at its end; ``pace_us`` is the mean of the
-    :class:`~autotune.measure.pace.Pace` before it and after it, in microseconds.
+    :class:`~autotune.measure.cores.pace.Pace` before it and after it, in microseconds.
     """
 
     def __init__(self, pace: Pace) -> None:

@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from autotune.measure.callables import describe_callable
 from autotune.measure.kernels.compile_cache import cache_folder
+from autotune.measure.loading.callables import describe_callable
 from autotune.provenance.environment import Environment, capture
 from autotune.search.registry import strategy_class
 from autotune.session.asktell import AskTell

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from autotune.measure.pinning import this_machine
+from autotune.measure.cores.pinning import this_machine
+from autotune.measure.loading.sources import source_files
 from autotune.measure.rules.statistics import student_quantile
-from autotune.measure.sources import source_files
 from autotune.provenance.code.frozen import snapshot
 from autotune.provenance.environment import capture
 from autotune.session.execution.crew import MOST_PREPARERS

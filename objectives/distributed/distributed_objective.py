@@ -17,11 +17,11 @@ from typing import Any, ClassVar
 from testbed import ShapedNetwork, links_of, network_for
 from testbed.wire import Traffic
 
-from autotune.measure.facts import require_known
 from autotune.measure.groups.device import Device, Link
 from autotune.measure.groups.group import STALL_SECONDS, ProcessGroup
 from autotune.measure.groups.network import Loopback, Network
 from autotune.measure.groups.objective import GroupObjective
+from autotune.measure.loading.facts import require_known
 from autotune.measure.objective import Context, Infeasible, size_in
 
 MOST_RANKS = 64

@@ -20,11 +20,11 @@ import numpy as np
 import testbed
 from matmul_plan import LAYOUTS, WORLD, Plan, blocks
 
+from autotune.measure.cores.pinning import allowed_here
 from autotune.measure.groups.device import Device, Link
 from autotune.measure.groups.network import Network
 from autotune.measure.groups.objective import GroupObjective
 from autotune.measure.objective import Baseline, Context, OutOfMemory, WrongAnswer
-from autotune.measure.pinning import allowed_here
 from autotune.measure.readings import Sample
 
 MOST_SEED = 2**31

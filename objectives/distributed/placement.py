@@ -31,12 +31,12 @@ from placement_oracle import truth
 from placement_partition import Profile, equal_split, pipedream
 from placement_plan import Plan
 
-from autotune.measure.facts import require_known
+from autotune.measure.cores.pinning import allowed_here
 from autotune.measure.groups.device import Device, Link
 from autotune.measure.groups.network import Network
 from autotune.measure.groups.objective import GroupObjective
+from autotune.measure.loading.facts import require_known
 from autotune.measure.objective import Baseline, Context, Infeasible, OutOfMemory, WrongAnswer
-from autotune.measure.pinning import allowed_here
 from autotune.measure.readings import Sample
 
 MOST_SEED = 2**31

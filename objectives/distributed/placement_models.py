@@ -20,7 +20,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - as everybody calls it
 from torch import nn
 
-from autotune.measure.facts import require_known
+from autotune.measure.loading.facts import require_known
 from autotune.measure.objective import Infeasible, size_in
 
 MIXED = 7919

@@ -22,8 +22,8 @@ from training_loop import Training
 from training_objective import MOST_SEED, refusals
 from training_plan import Plan
 
-from autotune.measure.facts import require_known
 from autotune.measure.libc import map_large_blocks
+from autotune.measure.loading.facts import require_known
 from autotune.measure.objective import Baseline, Context, Infeasible
 
 UPDATES = 2

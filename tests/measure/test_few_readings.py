@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from autotune.measure.outcome import Estimate
+from autotune.measure.phases.runner import Runner
 from autotune.measure.readings import Sample
-from autotune.measure.runner import Runner
 from autotune.space.spec import Budget, MeasureSettings, Share
 from autotune.status import Status
-from tests.measure.test_runner import CONFIGURATION, METRICS, SETTINGS, Tape, measure, noisy
+from tests.measure.phases.test_runner import CONFIGURATION, METRICS, SETTINGS, Tape, measure, noisy
 
 
 def test_a_trial_that_has_had_its_share_of_the_time_ends_with_the_fewest_readings() -> None:

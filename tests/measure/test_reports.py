@@ -13,11 +13,11 @@ import pytest
 
 from autotune.measure import reports
 from autotune.measure.commands.command import CommandRunner
-from autotune.measure.function import FunctionObjective
+from autotune.measure.loading.function import FunctionObjective
 from autotune.measure.objective import Context, Objective
 from autotune.measure.outcome import Outcome, Report
+from autotune.measure.phases.runner import Runner
 from autotune.measure.reports import ALL_HEARD, SILENT, Curve, Reporter, Stopped
-from autotune.measure.runner import Runner
 from autotune.space.configuration import Configuration
 from autotune.space.spec import CommandObjective, MeasureSettings, MetricSpec
 from autotune.status import Status

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from autotune.measure.gpu.cuda_compiler import find_compiler
-from autotune.measure.importing import load_target
 from autotune.measure.kernels.cuda_objective import CudaObjective, Program
+from autotune.measure.loading.importing import load_target
 from autotune.measure.objective import Context, WrongAnswer
 from autotune.provenance.device import device_facts
 from autotune.space.configuration import Configuration

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from autotune.measure.kernels.array_objective import ArrayObjective
-from autotune.measure.load import load_objective
+from autotune.measure.loading.load import load_objective
 from autotune.measure.objective import Context
 from autotune.provenance.device import device_facts
 from autotune.space.configuration import Configuration

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from autotune.measure.load import load_objective
+from autotune.measure.loading.load import load_objective
 from autotune.measure.objective import Context, Infeasible
 from tests.objectives.ready import Ready, ready
 
@@ -86,7 +86,7 @@ def test_the_default_is_feasible(space: Ready) -> None:
 
 
 def test_its_source_is_frozen(space: Ready) -> None:
-    from autotune.measure.sources import source_files
+    from autotune.measure.loading.sources import source_files
 
     names = {path.name for path in source_files(space.spec.objective)}
     assert names == {"convolution_c.py", "convolution_c.c", "plain.c"}

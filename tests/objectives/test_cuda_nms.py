@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from autotune.errors import InputError
-from autotune.measure.load import load_objective
+from autotune.measure.loading.load import load_objective
 from autotune.measure.objective import Context
 from autotune.space.spec import StudySpec
 from tests.objectives.cuda import (

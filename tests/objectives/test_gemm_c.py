@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from autotune.measure.load import load_objective
+from autotune.measure.loading.load import load_objective
 from autotune.measure.objective import Context, Infeasible
 from autotune.provenance.device import device_facts
 from autotune.space.configuration import Configuration, FrozenMap

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from autotune.errors import InputError
-from autotune.measure.importing import load_target
-from autotune.measure.load import load_objective
+from autotune.measure.loading.importing import load_target
+from autotune.measure.loading.load import load_objective
 from autotune.measure.objective import Context
 from autotune.provenance.device import device_facts
 from autotune.space.reading.reader import read_spec

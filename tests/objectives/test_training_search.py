@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from autotune.errors import InputError
-from autotune.measure.load import load_objective
+from autotune.measure.loading.load import load_objective
 from autotune.measure.objective import Context, WrongAnswer
 from autotune.measure.outcome import Report
+from autotune.measure.phases.runner import Runner
 from autotune.measure.reports import Curve, Reporter
-from autotune.measure.runner import Runner
 from autotune.session.api import open_session
 from autotune.session.result import Result
 from autotune.space.configuration import Configuration

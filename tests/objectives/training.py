@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from autotune.measure.load import load_objective
+from autotune.measure.loading.load import load_objective
 from autotune.measure.objective import Context
 from autotune.space.configuration import FrozenMap
 from autotune.space.reading.reader import read_spec

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autotune.measure.load import load_objective
+from autotune.measure.loading.load import load_objective
 from autotune.measure.objective import Context
 from autotune.provenance.device import device_facts
 from autotune.space.configuration import Configuration

@@ -126,7 +126,7 @@ def test_a_resumed_search_knows_what_it_has_measured(tmp_path: Path, inline: boo
     spec = spec_in(tmp_path, OBJECTIVE.replace("os._exit(3)", "pass"), SPACE)
     options = {"store": tmp_path / "study.db", "strategy": "random"}
     if inline:
-        from autotune.measure.importing import load_target
+        from autotune.measure.loading.importing import load_target
 
         options["objective"] = load_target(spec.objective)  # type: ignore[arg-type]
     autotune.search(spec, trials=30, **options)  # type: ignore[arg-type]

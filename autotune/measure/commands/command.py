@@ -52,8 +52,8 @@ from autotune.measure.commands.problems import problems
 from autotune.measure.commands.run import FOLDER_VARIABLE, CommandRun
 from autotune.measure.commands.run_listener import Overlong, RunListener
 from autotune.measure.commands.shared_folder import BuildStamp, alone_at
-from autotune.measure.mistakes import mistake_of_program
 from autotune.measure.objective import Context, Infeasible, Objective, WrongAnswer
+from autotune.measure.phases.mistakes import mistake_of_program
 from autotune.measure.readings import Sample
 from autotune.measure.rules.worth import SHORT_SECONDS
 from autotune.measure.stopped import Stopped

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autotune.measure.commands.run_listener import RunListener
+from autotune.measure.loading.sources import source_files
 from autotune.measure.outcome import UNREACHED
-from autotune.measure.sources import source_files
 from autotune.provenance.code.files import is_file
 from autotune.space.configuration import Configuration
 from autotune.space.placeholders import CONFIG, FOLDER, names

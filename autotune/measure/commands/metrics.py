@@ -13,7 +13,7 @@ from pathlib import Path
 from autotune.measure.commands.crashed import CommandCrashed
 from autotune.measure.commands.heard import Heard
 from autotune.measure.commands.problems import is_needed
-from autotune.measure.mistakes import missing_metric
+from autotune.measure.phases.mistakes import missing_metric
 from autotune.measure.program import Finished
 from autotune.space.spec import CommandObjective, MetricSpec
 

@@ -1,8 +1,8 @@
 """A folder in which several searches build and run a program: one at a time, each knowing whose build it is.
 
-Locks and stamps lie where all searches of a machine look (:func:`autotune.measure.turns.locks_folder`), by
-the path of the folder. A stamp is the user's own: another user's search is kept out while it lasts, but what
-it has built is not noticed.
+Locks and stamps lie where all searches of a machine look
+(:func:`autotune.measure.cores.turns.locks_folder`), by the path of the folder. A stamp is the user's own:
+another user's search is kept out while it lasts, but what it has built is not noticed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 
-from autotune.measure.turns import FileLock, locks_folder
+from autotune.measure.cores.turns import FileLock, locks_folder
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from autotune.measure.turns import FileLock, locks_folder
+from autotune.measure.cores.turns import FileLock, locks_folder
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 

@@ -17,8 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
 
+from autotune.measure.cores.pinning import pin
 from autotune.measure.libc import die_with_parent
-from autotune.measure.pinning import pin
 from autotune.measure.workers.bootstrap import python_command
 
 _DYING_SECONDS = 10.0

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from autotune.measure.clocks import monotonic
+from autotune.measure.cores.pinning import allowed_here
 from autotune.measure.groups.awake import KeptAwake
 from autotune.measure.groups.board import Board
 from autotune.measure.groups.device import Device, make_limits, spread, sweep_device_groups
@@ -18,7 +19,6 @@ from autotune.measure.groups.network import Network
 from autotune.measure.groups.process import RankProcess
 from autotune.measure.groups.rank import CALLED, RankBirth
 from autotune.measure.ownership import make_scratch
-from autotune.measure.pinning import allowed_here
 
 START_SECONDS = 60.0
 """How long all ranks may take to join the network."""

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autotune.measure.clocks import monotonic
+from autotune.measure.cores.pinning import pin
 from autotune.measure.groups.board import Board
 from autotune.measure.libc import die_with_parent
-from autotune.measure.pinning import pin
 from autotune.measure.workers.channel import BlockingChannel, BrokenChannel, frame
 from autotune.measure.workers.forked import forks_end_here
 from autotune.measure.workers.streams import Streams
@@ -102,7 +102,7 @@ def main(birth: RankBirth) -> None:
     if not die_with_parent(birth.parent):
         return
     pin(birth.cores)
-    sys.dont_write_bytecode = True  # of code that may be edited meanwhile; see autotune.measure.importing
+    sys.dont_write_bytecode = True  # of code that may be edited meanwhile, as in `measure.loading.importing`
     board = Board(birth.board, birth.world)
     board.write(birth.rank, 0, "start")
     connection = socket.socket(fileno=birth.channel)
@@ -172,7 +172,7 @@ def _answer(rank: Rank, call: Call) -> Done | Raised:
 
 def _raised(error: BaseException) -> Raised:
     from autotune.measure.groups.messages import Raised
-    from autotune.measure.raised import failed
+    from autotune.measure.phases.raised import failed
 
     at = monotonic()
     found = failed(error)

@@ -13,8 +13,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from autotune.measure.cores.oversubscription import ready_threads
 from autotune.measure.libc import trim_heap
-from autotune.measure.oversubscription import ready_threads
 from autotune.measure.workers.descendants import descendants, reap, signal_all
 from autotune.measure.workers.memory import resident
 

@@ -8,12 +8,12 @@ from functools import partial
 
 from autotune.errors import InputError
 from autotune.measure.baselines import baselines_of
-from autotune.measure.importing import keep_importable
-from autotune.measure.load import load_objective
+from autotune.measure.loading.importing import keep_importable
+from autotune.measure.loading.load import load_objective
 from autotune.measure.objective import Baseline, Objective
 from autotune.measure.outcome import Report
+from autotune.measure.phases.runner import Runner
 from autotune.measure.reports import FOLDER, Curve, Reporter
-from autotune.measure.runner import Runner
 from autotune.measure.workers import messages as m
 from autotune.measure.workers.channel import BlockingChannel, BrokenChannel
 from autotune.measure.workers.forked import forks_end_here

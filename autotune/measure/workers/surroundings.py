@@ -9,8 +9,8 @@ import signal
 import sys
 from contextlib import suppress
 
+from autotune.measure.cores.pinning import pin
 from autotune.measure.libc import flush_c_output
-from autotune.measure.pinning import pin
 from autotune.measure.workers.streams import Streams
 
 _LIMITS = tuple(number for name, number in vars(resource).items() if name.startswith("RLIMIT_"))

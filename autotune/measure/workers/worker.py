@@ -13,7 +13,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from autotune.measure.pinning import pin
+from autotune.measure.cores.pinning import pin
 from autotune.measure.workers.channel import BlockingChannel
 from autotune.measure.workers.guardian import Guardian
 from autotune.measure.workers.streams import line_buffered

@@ -52,7 +52,7 @@ def _inline(spec: StudySpec, context: Context, objective: Measurable | None) -> 
 
         return ReplayExecutor(spec, ReplayedObjective.of(spec, context), context.cache)
 
-    from autotune.measure.load import make_objective
+    from autotune.measure.loading.load import make_objective
 
     made = make_objective(objective, context, tuple(knob.name for knob in spec.space.knobs))
     return InlineExecutor(spec, made, context.cache)

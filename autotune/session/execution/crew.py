@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from autotune.measure.cores.turns import LOOK_AGAIN_SECONDS
 from autotune.measure.objective import Baseline, Context
 from autotune.measure.ownership import make_scratch
 from autotune.measure.reports import whole_run
-from autotune.measure.turns import LOOK_AGAIN_SECONDS
 from autotune.measure.workers.limits import sweep_groups
 from autotune.measure.workers.messages import Setup
 from autotune.session.execution.entrant import WorkerEntrant, enter_together

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
+from autotune.measure.cores.turns import Turn
 from autotune.measure.objective import Baseline
 from autotune.measure.outcome import Outcome, Reading
-from autotune.measure.turns import Turn
 from autotune.measure.workers.messages import Enter, Measured, Prepare, Prepared, Read, Ready
 from autotune.measure.workers.postmortem import Death, after_memory_kill, outcome_of, start_failure
 from autotune.measure.workers.process import Worker, wait_for_any

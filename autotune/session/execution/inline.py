@@ -18,9 +18,9 @@ from typing import Any
 from autotune.measure.baselines import baselines_of
 from autotune.measure.objective import Baseline, Objective
 from autotune.measure.outcome import Outcome, Reading
+from autotune.measure.phases.runner import Runner
 from autotune.measure.recordings.replay import ReplayedObjective
 from autotune.measure.reports import FOLDER, Reporter, whole_run
-from autotune.measure.runner import Runner
 from autotune.session.execution.executor import Entrant, Event, Executor, Finished, Started, Ticket
 from autotune.session.same_code import Known, SameCode
 from autotune.space.configuration import Configuration

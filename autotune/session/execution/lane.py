@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+from autotune.measure.cores.pinning import Cores
+from autotune.measure.cores.turns import Place, Turn, find_place
 from autotune.measure.gpu.claims import VISIBLE, GpuClaim, find_gpus
-from autotune.measure.pinning import Cores
-from autotune.measure.turns import Place, Turn, find_place
 from autotune.provenance.device import query_gpus
 from autotune.provenance.host.gpus import GpuState, read_gpus
 from autotune.space.spec import MeasureSettings

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from autotune.errors import AutotuneError
-from autotune.measure.oversubscription import ReadyThreads
-from autotune.measure.pinning import Cores
+from autotune.measure.cores.oversubscription import ReadyThreads
+from autotune.measure.cores.pinning import Cores
 from autotune.measure.workers.limits import make_cap
 from autotune.measure.workers.messages import Answer, Ready, Request, Setup, StoodBy
 from autotune.measure.workers.postmortem import Death, start_failure

@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from autotune.measure.cores.pinning import Cores, pin
 from autotune.measure.objective import Baseline
 from autotune.measure.outcome import Estimate, Report
-from autotune.measure.pinning import Cores, pin
 from autotune.session.execution.crew import Crew
 from autotune.session.execution.executor import Entrant, Event, Executor, Ticket, nothing
 from autotune.session.execution.flight import Flight
@@ -42,7 +42,7 @@ class WorkerExecutor(Executor):
 
     A worker that dies, hangs or leaves processes behind costs its own trial and is replaced. One that
     cannot even start ends the search with an error that shows what it printed. Where other searches leave
-    no core, each measurement waits for its turn (:mod:`autotune.measure.turns`). ``prepare_workers`` is
+    no core, each measurement waits for its turn (:mod:`autotune.measure.cores.turns`). ``prepare_workers`` is
     by default as many as there are cores beside the measuring ones, up to eight; none are used where
     the objective has nothing to prepare. ``lanes``: where to measure; ``None``: as the settings say.
     ``meanwhile`` is called while the first worker starts, which with a large library takes seconds.

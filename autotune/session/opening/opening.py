@@ -12,7 +12,7 @@ from pathlib import Path
 
 from autotune.errors import InputError, Location, NothingFeasibleError
 from autotune.errors import Problem as Fault
-from autotune.measure.sources import require_sources, source_files, unread_sources
+from autotune.measure.loading.sources import require_sources, source_files, unread_sources
 from autotune.provenance.code.frozen import SourceSnapshot, snapshot
 from autotune.provenance.environment import Environment
 from autotune.search.contract import Problem

@@ -1,9 +1,10 @@
 """Whether trials fail for a reason that no configuration can mend, so that trying on is of no use.
 
 Hidden limits can make the first dozens of tries fail, all of them with the same words. So a search ends only
-where each trial of its study has failed by one and the same *mistake* (:mod:`autotune.measure.mistakes`), the
-default included, in configurations that differ in every knob. One that for sure lies in no configuration, as
-where no knob gets to the program, ends it sooner. Of other failures, also of several kinds, it only says so.
+where each trial of its study has failed by one and the same *mistake*
+(:mod:`autotune.measure.phases.mistakes`), the default included, in configurations that differ in every knob.
+One that for sure lies in no configuration, as where no knob gets to the program, ends it sooner. Of other
+failures, also of several kinds, it only says so.
 """
 
 from __future__ import annotations

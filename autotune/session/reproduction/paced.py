@@ -1,6 +1,6 @@
 """Results at the same pace of the machine: what differs beyond how fast the core was. Pure.
 
-Beside each reading stands the time of a fixed piece of work (:mod:`autotune.measure.pace`). How far the
+Beside each reading stands the time of a fixed piece of work (:mod:`autotune.measure.cores.pace`). How far the
 metric follows it is the slope of a straight line through logarithms, fitted by least squares with a level of
 its own for each group of readings of the same thing: an analysis of covariance (R. A. Fisher, *Statistical
 Methods for Research Workers*, 4th ed., 1932, section 49.1). Arithmetic follows with a slope near 1, a kernel

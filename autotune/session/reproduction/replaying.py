@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from autotune.errors import InputError, Problem
+from autotune.measure.loading.sources import source_files
 from autotune.measure.outcome import SAME_CODE_AS, Reading
-from autotune.measure.sources import source_files
 from autotune.provenance.code.frozen import snapshot
 from autotune.provenance.environment import capture
 from autotune.session.opening.frozen import laid_out

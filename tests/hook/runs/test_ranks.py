@@ -24,8 +24,8 @@ from autotune.measure.commands.run_listener import RunListener
 from autotune.measure.commands.run_protocol import BOARD_BYTES, ORDER, VARIABLE
 from autotune.measure.objective import Context
 from autotune.measure.outcome import Report
+from autotune.measure.phases.runner import Runner
 from autotune.measure.reports import Curve, Reporter
-from autotune.measure.runner import Runner
 from autotune.space.configuration import Configuration
 from autotune.space.spec import CommandObjective, MeasureSettings, MetricSpec
 from autotune.status import Status

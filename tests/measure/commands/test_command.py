@@ -20,10 +20,10 @@ from autotune.measure import program
 from autotune.measure.commands.command import CommandRunner
 from autotune.measure.commands.crashed import CommandCrashed
 from autotune.measure.commands.shared_folder import _beside_the_locks
+from autotune.measure.cores.turns import FileLock
 from autotune.measure.objective import Context, Infeasible, WrongAnswer
 from autotune.measure.program import Bounded, run_program
 from autotune.measure.readings import Sample
-from autotune.measure.turns import FileLock
 from autotune.space.configuration import Configuration
 from autotune.space.spec import CommandObjective, MetricSpec
 from autotune.status import Status
@@ -391,7 +391,7 @@ def test_two_searches_in_one_folder_never_run_each_others_build(tmp_path: Path) 
 
 def test_no_other_search_is_at_a_metrics_file_while_the_command_runs(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from autotune.measure.turns import FileLock\n"
+        "import sys; from pathlib import Path; from autotune.measure.cores.turns import FileLock\n"
         "free = FileLock(Path(sys.argv[1])).take()\n"
         "open('out.json', 'w').write('{\"time\": %s}' % int(free))"
     )

@@ -24,9 +24,9 @@ from autotune.measure.commands.run_listener import RunListener
 from autotune.measure.commands.run_protocol import READ
 from autotune.measure.objective import Context
 from autotune.measure.outcome import MISTAKE, SURE, UNREACHED, Outcome
+from autotune.measure.phases.runner import Runner
 from autotune.measure.readings import Sample
 from autotune.measure.reports import SILENT, Curve, Reporter
-from autotune.measure.runner import Runner
 from autotune.space.configuration import Configuration
 from autotune.space.spec import CommandObjective, MeasureSettings, MetricSpec
 from autotune.status import Status

@@ -14,8 +14,8 @@ from autotune.measure.commands.command import CommandRunner
 from autotune.measure.commands.crashed import CommandCrashed
 from autotune.measure.objective import Context, OutOfMemory
 from autotune.measure.outcome import Outcome, Report
+from autotune.measure.phases.runner import Runner
 from autotune.measure.reports import Curve, Reporter
-from autotune.measure.runner import Runner
 from autotune.space.configuration import Configuration
 from autotune.space.spec import CommandObjective, MeasureSettings, MetricSpec
 from autotune.status import Status

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from autotune.measure.commands.shared_folder import BuildStamp, alone_at
-from autotune.measure.turns import VARIABLE
+from autotune.measure.cores.turns import VARIABLE
 
 
 def test_a_stamp_says_what_was_built_last_and_by_whom(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from autotune.measure.groups.device import Device, Link
 from autotune.measure.groups.objective import GroupObjective
-from autotune.measure.load import load_objective
+from autotune.measure.loading.load import load_objective
 from autotune.measure.objective import Context
 from autotune.space.spec import PythonObjective
 

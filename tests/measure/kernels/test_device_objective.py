@@ -20,7 +20,7 @@ from autotune.measure.kernels.library_call import LibraryCall
 from autotune.measure.kernels.roofline import Peaks, Work
 from autotune.measure.objective import Context, Infeasible, WrongAnswer
 from autotune.measure.outcome import Estimate
-from autotune.measure.runner import Runner
+from autotune.measure.phases.runner import Runner
 from autotune.space.spec import MeasureSettings, MetricSpec
 from autotune.status import Status
 from tests.measure.gpu.fakes import FakeDevice

@@ -21,8 +21,8 @@ from autotune.measure.kernels import device_objective
 from autotune.measure.kernels.device_objective import DeviceObjective
 from autotune.measure.objective import Context
 from autotune.measure.outcome import Estimate, Outcome
+from autotune.measure.phases.runner import Runner
 from autotune.measure.readings import Sample
-from autotune.measure.runner import Runner
 from autotune.space.configuration import Configuration
 from autotune.space.spec import MeasureSettings, MetricSpec
 from autotune.status import Status

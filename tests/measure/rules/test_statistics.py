@@ -167,7 +167,7 @@ def test_student_quantile_that_does_not_exist(probability: float, freedom: int) 
 
 def test_measuring_does_not_wait_for_scipy() -> None:
     code = (
-        "import sys; from autotune.measure import runner; "
+        "import sys; from autotune.measure.phases import runner; "
         "from autotune.measure.rules import significance; from autotune.measure.workers import worker; "
         "from autotune.measure.rules.statistics import estimate; estimate([1.0, 2.0, 4.0]); "
         "sys.exit('scipy' in sys.modules)"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from autotune.errors import InputError
-from autotune.measure.load import load_objective
+from autotune.measure.loading.load import load_objective
 from autotune.measure.objective import Context, WrongAnswer
 from autotune.space.reading.reader import read_spec
 from tests.objectives.distributed.importing import FOLDER

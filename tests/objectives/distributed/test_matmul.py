@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autotune.measure.load import load_objective
+from autotune.measure.loading.load import load_objective
 from autotune.measure.objective import Context, OutOfMemory
 from autotune.space.reading.reader import read_spec
 from tests.objectives.distributed.importing import importable

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from autotune.measure.cores.turns import FileLock, find_place
 from autotune.measure.gpu.claims import GpuClaim
 from autotune.measure.objective import Baseline
-from autotune.measure.turns import FileLock, find_place
 from autotune.measure.workers import process
 from autotune.session.execution.executor import Entrant
 from autotune.session.execution.lane import Lane

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from autotune.errors import AutotuneError, InputError
-from autotune.measure.load import load_objective
+from autotune.measure.cores.turns import VARIABLE
+from autotune.measure.loading.load import load_objective
 from autotune.measure.objective import Baseline, Context
 from autotune.measure.outcome import TIMELINE, Estimate, Outcome
 from autotune.measure.ownership import owned_name
-from autotune.measure.turns import VARIABLE
 from autotune.session.execution.choosing import make_executor
 from autotune.session.execution.crew import SPARE
 from autotune.session.execution.executor import Executor, Finished, Started, Ticket

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from autotune.measure.cores.turns import Place, find_place
 from autotune.measure.gpu.claims import GpuClaim
-from autotune.measure.turns import Place, find_place
 from autotune.provenance.host.gpus import GpuState
 from autotune.session.execution import lane as executor_lane
 from autotune.session.execution.lane import Lane, cores_of, find_lanes, remark_on, strangers
@@ -122,7 +122,7 @@ def test_a_gpu_that_others_use_is_said() -> None:
 
 
 def test_strangers_are_counted(tmp_path: Path) -> None:
-    from autotune.measure.turns import FileLock
+    from autotune.measure.cores.turns import FileLock
 
     lock = FileLock(tmp_path / "claim")
     claim = GpuClaim("GPU-1", "0", "H200", lock)

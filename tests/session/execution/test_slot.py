@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from autotune.measure.cores.pinning import Cores
 from autotune.measure.objective import Context
-from autotune.measure.pinning import Cores
 from autotune.measure.workers.messages import Setup
 from autotune.session.execution import slot
 from autotune.space.reading.reader import parse_spec

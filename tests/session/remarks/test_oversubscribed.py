@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 import autotune
+from autotune.measure.cores.oversubscription import FEWEST_LOOKS, ReadyThreads
 from autotune.measure.objective import Context
 from autotune.measure.outcome import READY_THREADS
-from autotune.measure.oversubscription import FEWEST_LOOKS, ReadyThreads
 from autotune.measure.readings import Sample
 from autotune.report.summary import headline, summarize
 from autotune.session.execution import slot as executor_slot
 from autotune.session.remarks.oversubscribed import say_oversubscribed
 from autotune.space.reading.reader import parse_spec
-from tests.measure.test_oversubscription import SPIN, settle
+from tests.measure.cores.test_oversubscription import SPIN, settle
 from tests.session.heard import Heard
 
 SPACE = """

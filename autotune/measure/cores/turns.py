@@ -1,0 +1,211 @@
+"""Several searches on one machine: each measures on cores of its own or, where none are left, in turns.
+
+A measurement beside another on the same core says nothing, so there is one at a time a core (and one a
+GPU: :mod:`autotune.measure.gpu.claims`). A search
+*claims* the physical cores that it measures on for as long as it runs, and others choose among the
+rest. One that finds too few shares cores with others, and every measurement waits for its *turn*.
+
+Both are locks on files (``flock``), which the kernel lets go of with the process, however it ends. They say
+nothing about machines that are cut up otherwise: containers count as apart unless they are given one
+``AUTOTUNE_LOCKS`` in common.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from autotune.measure.cores.pinning import Cores, allowed_here, choose_cores, siblings_here
+
+VARIABLE = "AUTOTUNE_LOCKS"
+"""The folder of the locks; all searches on a machine are to have the same."""
+
+_USUAL = (Path("/run/lock"), Path("/dev/shm"), Path("/tmp"))
+"""The same for all users. The first two are gone after a reboot."""
+
+LOOK_AGAIN_SECONDS = 0.01
+"""How often one who waits for a turn looks whether it has come."""
+
+
+def locks_folder() -> Path:
+    """Where the locks are: as the variable says, else the first of the usual places that all users share.
+
+    What only root may write to is left aside by root as well: the others would lock somewhere else.
+    """
+    if given := os.environ.get(VARIABLE, "").strip():
+        return Path(given)
+    return shared_folder(_USUAL) or Path(tempfile.gettempdir())
+
+
+def shared_folder(places: Sequence[Path]) -> Path | None:
+    """The first folder in which everybody may make files, and nobody may remove those of others."""
+    return next((place for place in places if _is_shared(place)), None)
+
+
+def _is_shared(place: Path) -> bool:
+    try:
+        mode = place.stat().st_mode
+    except OSError:
+        return False
+    open_to_all = stat.S_ISVTX | stat.S_IWOTH | stat.S_IXOTH
+    # The second is no tautology: a file system may be read only.
+    return mode & open_to_all == open_to_all and os.access(place, os.W_OK | os.X_OK)
+
+
+class FileLock:
+    """A lock on a file that is made where it is missing, and stays. Where that cannot be, all may pass."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = _open(path)
+
+    def take(self, *, wait: bool = False) -> bool:
+        """Whether it is now ours."""
+        if self._file is None:
+            return True
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True  # this file system has no locks
+        return True
+
+    def release(self) -> None:
+        if self._file is not None:
+            with suppress(OSError):  # this file system has no locks
+                fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        """Release it for good. May be called again."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+class Turn:
+    """One measurement at a time on some cores, and on a GPU, in the order in which the searches came.
+
+    To wait for the turn one holds the gate; who has just measured finds it shut, and comes after. All take
+    the locks in one order, so that no two wait for each other.
+    """
+
+    def __init__(self, folder: Path, physical: Sequence[int], gpu: str = "") -> None:
+        names = [*(f"core-{core}" for core in sorted(physical)), *([f"gpu-{gpu}"] if gpu else [])]
+        self._gates = [FileLock(folder / f"autotune-{name}.gate") for name in names]
+        self._turns = [FileLock(folder / f"autotune-{name}.turn") for name in names]
+        self._had = 0
+        """How many of the locks are ours, gates first."""
+        self.held = not names
+        """Whether it is our turn."""
+
+    def begin(self) -> bool:
+        """Whether it is our turn; if not, we have queued for it, and this is to be asked again."""
+        order = [*self._gates, *self._turns]
+        while self._had < len(order):
+            if not order[self._had].take():
+                return False
+            self._had += 1
+        for gate in self._gates:
+            gate.release()
+        self.held = True
+        return True
+
+    def end(self) -> None:
+        """Let the next one have its turn, or leave the queue."""
+        if self._had:
+            for lock in (*self._gates, *self._turns):
+                lock.release()
+            self._had, self.held = 0, False
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """Wait for the turn, and end it after the block."""
+        while not self.begin():
+            time.sleep(LOOK_AGAIN_SECONDS)
+        try:
+            yield
+        finally:
+            self.end()
+
+    def close(self) -> None:
+        self.end()
+        for lock in (*self._gates, *self._turns):
+            lock.close()
+
+
+@dataclass(frozen=True)
+class Place:
+    """The cores that a search works on. Close it in the end."""
+
+    cores: Cores
+    turn: Turn
+    claims: tuple[FileLock, ...] = ()
+
+    @property
+    def remark(self) -> str:
+        """What the user should know of it; empty where the cores are its own."""
+        if not self.cores.shared:
+            return ""
+        which = ", ".join(map(str, self.cores.measuring))
+        return (
+            f"other searches measure on this machine and leave no core: this one takes turns with them on"
+            f" {'core' if len(self.cores.measuring) == 1 else 'cores'} {which}, which takes longer"
+        )
+
+    def close(self) -> None:
+        self.turn.close()
+        for claim in self.claims:
+            claim.close()
+
+
+def find_place(wanted: int, folder: Path | None = None, gpu: str = "") -> Place:
+    """Claim ``wanted`` cores to measure on; where others leave too few, share theirs. 0: not pinned.
+
+    Its turn is one on these cores and, where one is named, on a GPU.
+    """
+    folder = folder or locks_folder()
+    allowed = allowed_here()
+    siblings = {cpu: siblings_here(cpu) for cpu in allowed}
+    if wanted <= 0:
+        return Place(choose_cores(wanted, allowed, siblings), Turn(folder, (), gpu))
+    choosing = FileLock(folder / "autotune-cores.choosing")
+    choosing.take(wait=True)  # others for as long as it takes to look at all cores
+    try:
+        every = sorted(set(map(min, siblings.values())))
+        claims = {core: FileLock(folder / f"autotune-core-{core}.claim") for core in every}
+        free = {core for core, claim in claims.items() if claim.take()}
+        taken = frozenset(cpu for cpu in allowed if min(siblings[cpu]) not in free)
+        cores = choose_cores(wanted, allowed, siblings, taken)
+        physical = {min(siblings[cpu]) for cpu in cores.measuring}
+        ours = set() if cores.shared else physical
+        for core in claims.keys() - ours:
+            claims[core].close()
+        return Place(cores, Turn(folder, sorted(physical), gpu), tuple(claims[core] for core in ours))
+    finally:
+        choosing.close()
+
+
+def _open(path: Path) -> int | None:
+    """Read only, which a lock does not mind: the file may be another user's. Nothing is read from it.
+
+    No link is followed, and a pipe that somebody has put there is not waited for.
+    """
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    for more in (0, os.O_CREAT | os.O_EXCL, 0):
+        try:
+            file = os.open(path, flags | more, 0o644)
+        except (FileNotFoundError, FileExistsError):
+            continue
+        except OSError:
+            return None
+        if more:
+            os.fchmod(file, 0o644)  # whatever the umask says
+        return file
+    return None

@@ -1,0 +1,224 @@
+"""Which files an objective is made of, so that its source can be frozen. Found without running it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from pathlib import Path
+
+from autotune.errors import InputError, Location, Problem, nearest, shorten
+from autotune.measure.loading.declared_sources import declared_sources
+from autotune.measure.loading.included_sources import with_included
+from autotune.measure.loading.target import split_target, target_file
+from autotune.provenance.code.files import is_file, is_folder
+from autotune.provenance.code.frozen import local_imports
+from autotune.space.spec import (
+    CallableObjective,
+    CommandObjective,
+    ObjectiveSpec,
+    PythonObjective,
+    ReplayObjective,
+)
+
+_C = (".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".cu", ".cuh", ".cl", ".s", ".S", ".asm")
+_OTHERS = (".f", ".f90", ".rs", ".go", ".zig", ".jl", ".java", ".py", ".mk")
+SOURCES = frozenset((*_C, *_OTHERS))
+"""How the names of files end that programs are built from."""
+_GOES_TO = frozenset(("-C", "--directory", "--chdir", "cd", "pushd", "-S"))
+"""What stands before the folder that make, ninja, env, a shell or CMake works in."""
+_WRITES_TO = frozenset((">", ">>", ">|", ">&", "&>", "&>>", "tee", "-o", "--out", "--output"))
+"""What stands before the file that a command writes."""
+_SHOWS = frozenset(("cat", "head", "tail"))
+"""What does nothing with a file but to print it."""
+BUILDS = frozenset(("Makefile", "makefile", "GNUmakefile", "CMakeLists.txt", "meson.build", "Cargo.toml"))
+
+
+def source_files(objective: ObjectiveSpec) -> tuple[Path, ...]:
+    """The objective's own files, without repeats: what it is written in, and what that brings in."""
+    match objective:
+        case PythonObjective():
+            found = _of_python(objective)
+        case CommandObjective():
+            found = _of_command(objective)
+        case ReplayObjective():
+            found = [objective.file]
+        case CallableObjective():
+            found = [] if objective.file is None else [objective.file]
+    return tuple(dict.fromkeys(path.resolve() for path in with_included(found)))
+
+
+def python_file(objective: PythonObjective) -> Path | None:
+    """The file that the target is defined in; ``None`` where there is none."""
+    try:
+        return target_file(objective)  # the very file that will be loaded
+    except InputError:
+        return None  # whoever loads the objective says what is wrong with it
+
+
+def unread_sources(objective: ObjectiveSpec) -> str:
+    """What to tell the user where only running its class could tell all of its ``sources``; else empty."""
+    file = python_file(objective) if isinstance(objective, PythonObjective) else None
+    if file is None or not isinstance(objective, PythonObjective):
+        return ""
+    _, name = split_target(objective)
+    unread = declared_sources(file, name).unread
+    if not unread:
+        return ""
+    return (
+        f"not all files that {name} names by `sources = {shorten(unread)}` can be read from its text. An edit"
+        " of one that is not goes unnoticed, and its earlier results count: name each as a text"
+    )
+
+
+def require_sources(objective: ObjectiveSpec) -> None:
+    """Raises :class:`InputError` where its class surely names a source that is not there.
+
+    The file that was meant would be none of them, and what was measured before an edit of it would count.
+    """
+    file = python_file(objective) if isinstance(objective, PythonObjective) else None
+    if file is None or not isinstance(objective, PythonObjective):
+        return
+    _, name = split_target(objective)
+    declared = declared_sources(file, name)
+    missing = [] if declared.unread else [one for one in declared.files if not one.exists()]
+    if missing:
+        raise InputError([_missing_source(name, one, Location(str(file))) for one in missing])
+
+
+def _missing_source(class_name: str, file: Path, where: Location) -> Problem:
+    beside = sorted(one.name for one in file.parent.iterdir()) if is_folder(file.parent) else []
+    return Problem(
+        f"{class_name} names {file.name!r} among its `sources`, and there is no {file}",
+        where,
+        "the path of a file, from the folder of the class's own",
+        nearest(file.name, beside),
+    )
+
+
+def _of_python(objective: PythonObjective) -> list[Path]:
+    file = python_file(objective)
+    if file is None:
+        return []
+    _, name = split_target(objective)
+    return [file, *declared_sources(file, name).files, *local_imports(file)]
+
+
+def _of_command(objective: CommandObjective) -> list[Path]:
+    """What the command lines name in their folder, and what Python files of those import nearby.
+
+    A program that a ``prepare`` builds is no source: each configuration has another one. Its source is what
+    that names, or all in the folder where it names nothing, as ``make`` does, or in the one that it goes to.
+    """
+    prepare = _named(objective, objective.prepare)
+    named = [path for line in (objective.arguments, objective.check) for path in _named(objective, line)]
+    if objective.prepare:
+        named, prepare = ([path for path in paths if not _is_compiled(path)] for paths in (named, prepare))
+        gone_to = [path for folder in _built_in(objective) for path in _sources_in(folder)]
+        prepare = [*prepare, *gone_to] or _sources_in(objective.base)
+    files = [*named, *prepare]
+    lines = (objective.prepare, objective.check, objective.arguments)
+    scripts = [_lines(file) for file in files if file.suffix in (".sh", ".bash")]
+    written = {
+        objective.config_file,
+        objective.metrics_file,
+        *(n for line in (*lines, *scripts) for n in _written_by(line)),
+        *(n for line in lines for argument in line for n in _shown_at_the_end(argument)),
+    }
+    files = [file for file in files if file.name not in written]
+    return [*files, *(found for file in files if file.suffix == ".py" for found in local_imports(file))]
+
+
+def _named(objective: CommandObjective, line: Iterable[str]) -> list[Path]:
+    """The files of the folder that a command line names, also inside a text for a shell.
+
+    They may be named from where the line goes first, as in ``cd train && python run.py``.
+    """
+    inside = objective.base.resolve()
+    line = list(line)
+    folders = [objective.base, *_gone_to(objective.base, line)]
+    words = [word for argument in line for word in _words(argument)]
+    modules = [word.replace(".", "/") for flag, word in pairwise(words) if flag == "-m"]
+    names = [*words, *(f"{m}{end}" for m in modules for end in (".py", "/__main__.py"))]
+    names = [name for name in names if "{" not in name and not name.startswith("-")]
+    paths = [folder / name for folder in folders for name in names]
+    return [path for path in paths if is_file(path) and path.resolve().is_relative_to(inside)]
+
+
+def _written_by(line: Iterable[str]) -> set[str]:
+    """The names of files that a command line says it writes: each run has other ones, and none is source."""
+    words = [word for argument in line for word in _words(argument)]
+    return {Path(name).name for sign, name in pairwise(words) if sign in _WRITES_TO}
+
+
+def _shown_at_the_end(text: str) -> Iterator[str]:
+    """The names of files that the last of several commands for a shell only shows.
+
+    Those before it have written them: of what is always the same nothing can be measured.
+    """
+    try:
+        words = list(_shell_words(text)) if " " in text else []
+    except ValueError:  # a quotation that does not end
+        return
+    after = max((place for place, word in enumerate(words) if word in ("&&", ";")), default=len(words)) + 1
+    if words[after : after + 1] and words[after] in _SHOWS and "|" not in words[after:]:
+        yield from (Path(name).name for name in words[after + 1 :])
+
+
+def _lines(script: Path) -> list[str]:
+    try:
+        return script.read_text(errors="replace").splitlines()
+    except OSError:
+        return []  # whoever runs it says what is wrong with it
+
+
+def _words(argument: str) -> list[str]:
+    """An argument as it is, and what a shell would make of it where it has several words."""
+    try:
+        split = list(_shell_words(argument)) if " " in argument else []
+    except ValueError:  # a quotation that does not end
+        split = argument.split()
+    return [argument, *(word.strip(";&|()") for word in split)]
+
+
+def _shell_words(text: str) -> Iterable[str]:
+    """Its words, also where only ``&&`` or ``;`` stands between two. ``ValueError``: an open quotation."""
+    words = shlex.shlex(text, posix=True, punctuation_chars=True)
+    words.whitespace_split = True
+    words.commenters = ""
+    return words
+
+
+def _is_compiled(path: Path) -> bool:
+    """Whether it is a program for the processor, which nobody has written by hand."""
+    with path.open("rb") as file:
+        return b"\0" in file.read(1024)
+
+
+def _gone_to(base: Path, line: Iterable[str]) -> list[Path]:
+    """The folders that a command line goes to, each from ``base`` or from the one before."""
+    words = [part for argument in line for word in _words(argument) for part in _parted(word)]
+    found: list[Path] = []
+    for flag, name in pairwise(words):
+        if flag in _GOES_TO and "{" not in name:
+            here = [start / name for start in (base, *found[-1:])]
+            found += [folder for folder in here if is_folder(folder)]
+    return list(dict.fromkeys(found))
+
+
+def _parted(word: str) -> list[str]:
+    """``--directory=src`` as the two words that it stands for."""
+    flag, sign, name = word.partition("=")
+    return [flag, name] if sign and flag in _GOES_TO else [word]
+
+
+def _built_in(objective: CommandObjective) -> list[Path]:
+    """Where ``prepare`` goes to build, as in ``make -C src``; none that CMake has written."""
+    folders = _gone_to(objective.base, objective.prepare)
+    return [folder for folder in folders if not (folder / "CMakeCache.txt").exists()]
+
+
+def _sources_in(folder: Path) -> list[Path]:
+    """What a build tool may read in the folder."""
+    files = sorted(path for path in folder.iterdir() if path.is_file())
+    return [path for path in files if path.suffix in SOURCES or path.name in BUILDS]

@@ -1,0 +1,46 @@
+"""Whether a function takes the knobs of a space, read from its text: nothing of its file is run."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+from autotune.errors import InputError, Location
+from autotune.measure.loading.function import FunctionObjective
+from autotune.measure.loading.target import target_file
+from autotune.measure.loading.target_name import written_function
+from autotune.measure.objective import Context
+from autotune.space.spec import PythonObjective
+
+
+def require_parameters(spec: PythonObjective, workload: Mapping[str, Any], knobs: Collection[str]) -> None:
+    """Raises :class:`InputError` where the target surely is a function that does not fit the knobs.
+
+    The problems are those of :meth:`FunctionObjective.problems`, which a search finds once it has loaded it.
+    """
+    written = written_function(spec)
+    if written is None:
+        return
+    objective = FunctionObjective(Context(workload, {}, Path()), _stand_in(written), knobs)
+    where = Location(str(target_file(spec)), written.lineno)
+    if problems := objective.problems(knobs):
+        raise InputError([replace(problem, where=where) for problem in problems])
+
+
+def _stand_in(written: ast.FunctionDef) -> FunctionType:
+    """What has the name and the parameters of a function, and does nothing. No default of it is evaluated."""
+    takes = copy.deepcopy(written.args)
+    for parameter in (*takes.posonlyargs, *takes.args, *takes.kwonlyargs, takes.vararg, takes.kwarg):
+        if parameter is not None:
+            parameter.annotation = None
+    takes.defaults = [ast.Constant(None) for _ in takes.defaults]
+    takes.kw_defaults = [default and ast.Constant(None) for default in takes.kw_defaults]
+    nothing = ast.fix_missing_locations(ast.Expression(ast.Lambda(takes, ast.Constant(None))))
+    made: FunctionType = eval(compile(nothing, written.name, "eval"))
+    made.__name__ = written.name
+    return made

@@ -1,0 +1,155 @@
+"""What is gathered of one configuration while it goes through its phases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from autotune.measure.clocks import perf_counter
+from autotune.measure.outcome import MISTAKE, SURE, Estimate, Outcome, Reading
+from autotune.measure.phases.raised import Failed, failed
+from autotune.measure.readings import MOST_DISCARDED, Sample
+from autotune.measure.rules.statistics import estimate
+from autotune.measure.workers.forked import forks_end_here
+from autotune.status import Status
+
+
+class Notes(Protocol):
+    """Where it is written down how far a trial has come, in case its process dies."""
+
+    def phase(self, name: str) -> None: ...
+
+    def reading(self, reading: Reading) -> None: ...
+
+    def waiting(self) -> AbstractContextManager[None]: ...
+
+
+class NoNotes:
+    """For a runner whose process is not expected to die."""
+
+    def phase(self, name: str) -> None:
+        return
+
+    def reading(self, reading: Reading) -> None:
+        return
+
+    def waiting(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+
+@dataclass
+class Trial:
+    """What is gathered while one configuration goes through its phases."""
+
+    notes: Notes
+    own_process: bool
+    phases: dict[str, float] = field(default_factory=dict)
+    readings: list[Reading] = field(default_factory=list)
+    checked: dict[str, Estimate] = field(default_factory=dict)
+    facts: dict[str, object] = field(default_factory=dict)
+    discarded: dict[str, int] = field(default_factory=dict)
+    """How many readings the objective said not to count, and why."""
+    phase: str = ""
+
+    @contextmanager
+    def during(self, phase: str) -> Iterator[None]:
+        """Times a phase; an exception of the objective in it becomes :class:`Failed`."""
+        self.phase = phase
+        self.notes.phase(phase)
+        start = perf_counter()
+        try:
+            with forks_end_here():
+                yield
+        except Failed:
+            raise
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt) and not self.own_process:
+                raise  # the user's
+            raise failed(error) from error
+        finally:
+            self.phases[phase] = self.phases.get(phase, 0.0) + perf_counter() - start
+
+    def add(self, reading: Reading) -> None:
+        self.readings.append(reading)
+        self.notes.reading(reading)
+
+    def stand_by(self, checked: Iterable[Reading]) -> None:
+        """Count what a check has read, here or elsewhere."""
+        for reading in checked:
+            self.add(reading)
+            self.checked[reading.metric] = Estimate.of_one(reading.value)
+
+    def keep(self, sample: Sample, at: float, discarded: str = "") -> bool:
+        """Keep a reading of each metric; whether it counts.
+
+        ``discarded``: why it does not in any case; else it is as the objective says.
+        """
+        if sample.discarded and not discarded:
+            self.discarded[sample.discarded] = self.discarded.get(sample.discarded, 0) + 1
+            self.facts |= {"discarded": dict(self.discarded)}
+        self.facts |= sample.facts
+        why = discarded or sample.discarded
+        for name, value in sample.values.items():
+            self.add(Reading(name, value, at, why, sample.context))
+        return not why
+
+    def set_aside(self, first: int, why: str, until: int | None = None) -> None:
+        """Discard the readings from the ``first`` on (and before ``until``), which were kept as they came."""
+        aside = slice(first, until)
+        self.readings[aside] = [replace(r, discarded=r.discarded or why) for r in self.readings[aside]]
+
+    @property
+    def spoilt(self) -> str:
+        """How many readings were discarded, and as what; empty where none was."""
+        count = sum(self.discarded.values())
+        which = "1 reading was" if count == 1 else f"{count} readings were"
+        return f"{which} discarded as {' and '.join(self.discarded)}" if count else ""
+
+    @property
+    def stays_spoilt(self) -> str:
+        """Why there is no use in reading on; empty where there is."""
+        return self.spoilt if sum(self.discarded.values()) >= MOST_DISCARDED else ""
+
+    def must_go_on(self, late: bool = False) -> None:
+        """A device that lets nothing count is no fault of the configuration, which is tried again later."""
+        if spoilt := self.stays_spoilt:
+            raise Failed(Status.LOST, f"nothing of it counts: {spoilt}")
+        if late and (spoilt := self.spoilt):
+            raise Failed(Status.LOST, f"nothing of it counts: {spoilt}; the time limit allows no more")
+
+    def values(self, metric: str) -> list[float]:
+        return [r.value for r in self.readings if r.metric == metric and not r.discarded]
+
+    def estimates(self, confidence: float) -> dict[str, Estimate]:
+        names = dict.fromkeys(r.metric for r in self.readings if not r.discarded)
+        return {name: estimate(self.values(name), confidence) for name in names}
+
+    def typed(self, run: Callable[[], Outcome]) -> Outcome:
+        """What ``run`` gives, or how the trial ends where a phase of it has failed."""
+        try:
+            return run()
+        except Failed as failure:
+            stood = {name: Estimate.of_one(value) for name, value in failure.metrics.items()}
+            if failure.mistake:
+                self.facts |= {MISTAKE: failure.mistake, **({SURE: True} if failure.sure else {})}
+            return self.outcome(
+                failure.status,
+                failure.message,
+                metrics=self.checked | stood if failure.status is Status.WRONG else {},
+                stderr=failure.stderr,
+                exit_code=failure.exit_code,
+                signal=failure.signal,
+            )
+
+    def outcome(self, status: Status, message: str = "", **more: Any) -> Outcome:
+        return Outcome(
+            status,
+            readings=tuple(self.readings),
+            phases=dict(self.phases),
+            message=message,
+            phase=self.phase if status.failed else "",
+            facts=dict(self.facts),
+            **more,
+        )

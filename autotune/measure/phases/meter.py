@@ -1,0 +1,91 @@
+"""One call of an objective's ``measure``: what it returned, in plain numbers, and what went on meanwhile."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from autotune.measure.clocks import monotonic
+from autotune.measure.objective import Objective
+from autotune.measure.phases.mistakes import MissingMetricError
+from autotune.measure.readings import Clock, Sample, named_values, plain_context, plain_facts
+from autotune.measure.reports import FOLDER, SILENT, Curve, Reporter, Stopped
+from autotune.measure.workers.forked import forks_end_here
+
+
+class Meter:
+    """Takes readings of what an objective has loaded, on one clock.
+
+    With a ``curve`` each reading is a whole run, which begins from nothing and reports while it goes.
+    """
+
+    def __init__(self, objective: Objective, goals: Sequence[str], clock: Clock, curve: Curve | None) -> None:
+        """``goals``: the metrics that are judged; a bare number is of the first."""
+        self.clock = clock
+        self._objective = objective
+        self._goals = goals
+        self._curve = curve
+
+    def take(self, loaded: Any, rng: np.random.Generator) -> Sample:
+        """One reading; raises ``TypeError`` for one that cannot be used, and what the objective raises."""
+        if self._curve is None:
+            return self._plain(self._call(loaded, rng))
+        with self._empty_folder() as folder:
+            return self.follow(loaded, rng, Reporter(self._curve, folder=folder))
+
+    def is_late(self, deadline: float) -> bool:
+        """Whether another reading, as long as the last one and half as long again, would not end in time."""
+        return monotonic() + 1.5 * self.clock.last_seconds > deadline
+
+    def follow(self, loaded: Any, rng: np.random.Generator, reporter: Reporter) -> Sample:
+        """The values at the end of one run, or where it was stopped (``reporter.ended``).
+
+        What it does not return is as in its last report.
+        """
+        returned: object = None
+        self._objective.report = reporter
+        try:
+            returned = self._call(loaded, rng)
+        except Stopped:
+            pass  # the reporter knows why
+        finally:
+            self._objective.report = SILENT
+            reporter.close()
+        reported = dict(reporter.last.metrics) if reporter.last is not None else {}
+        if reporter.ended is not None or (returned is None and reported):
+            return Sample(reported, self.clock.context)
+        sample = self._plain(returned)
+        return replace(sample, values={**reported, **sample.values}, discarded="")
+
+    def _call(self, loaded: Any, rng: np.random.Generator) -> object:
+        with forks_end_here(), self.clock:
+            return self._objective.measure(loaded, rng)
+
+    def _plain(self, returned: object) -> Sample:
+        """What ``measure`` returned, as it can be sent and stored, and the context of the clock."""
+        given = returned if isinstance(returned, Sample) else Sample({})
+        goal, *_ = self._goals
+        values = named_values(given.values if given is returned else returned, goal, self._goals)
+        if goal not in values:
+            known = ", ".join(values) or "nothing"
+            message = f"measure() must return the metric {goal!r}; it returned {known}"
+            raise MissingMetricError(message) if values else TypeError(message)
+        context = {**self.clock.context, **plain_context(given.context)}
+        facts = plain_facts(given.facts)
+        return Sample(values, context, str(given.discarded or ""), facts, given.cut_off)
+
+    @contextmanager
+    def _empty_folder(self) -> Iterator[Path]:
+        """For the checkpoints of one run that is to go on from none; removed when it is over."""
+        folder = self._objective.context.cache / FOLDER / f"{os.getpid()}-{id(self)}"
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)

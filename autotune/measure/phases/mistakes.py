@@ -1,0 +1,89 @@
+"""What shows that a failure is a mistake in the code that was run, or something missing on the machine.
+
+A hidden limit of a configuration shows itself as any other exception, exit code or signal. Exceptions are
+told apart by their type. That of a program in Python stands only in the traceback that it leaves.
+"""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+
+from autotune.measure.objective import Objective
+from autotune.measure.phases.diagnostics import text_of
+from autotune.measure.program import Finished
+from autotune.space.configuration import Configuration
+
+_KINDS = (NameError, ImportError, SyntaxError, KeyError, FileNotFoundError, PermissionError)
+"""A name, module, key or file that is not there, or is misspelt. Beside these, what is called or combined
+in a way that it cannot be: a TypeError."""
+
+_OF_NONE = "NoneType"
+"""How Python calls the type of ``None`` in its messages."""
+
+_NAMES = ("TypeError", "UnboundLocalError", "ModuleNotFoundError", "IndentationError", "TabError")
+_OF_A_MODULE = r"AttributeError: (?:partially initialized )?module '"
+"""Of another object it may follow from a limit that it has no such attribute."""
+
+_LAST_LINE = re.compile(rf"(?:{'|'.join((*(kind.__name__ for kind in _KINDS), *_NAMES))}): |{_OF_A_MODULE}")
+_PLACE = re.compile(r'  File "(.+)", line \d+')
+
+_SHELL_EXITS = (126, 127)
+"""A shell found no such program, or may not run it (POSIX, Shell Command Language, 2.8.2)."""
+
+
+class MissingMetricError(TypeError):
+    """An objective has measured, but not what the space file asks for."""
+
+
+def mistake_in(error: BaseException) -> str:
+    """What was raised and where, in words that are the same wherever it is the same mistake; else empty."""
+    if not _is_mistake(error):
+        return ""
+    said = traceback.format_exception_only(error)[-1].strip()
+    frames = traceback.extract_tb(error.__traceback__)
+    if isinstance(error, MissingMetricError) or not frames:
+        return said
+    return f"{said} ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
+
+
+def _is_mistake(error: BaseException) -> bool:
+    if isinstance(error, MissingMetricError):
+        return True
+    if type(error).__module__ != "builtins":  # one that somebody has made for a purpose
+        return False
+    if isinstance(error, AttributeError):  # that ``None`` has no such attribute may follow from a limit
+        return isinstance(error.obj, (ModuleType, Objective, Configuration))
+    if isinstance(error, TypeError):  # so may one about ``None``, or that a result is not of our liking
+        return _OF_NONE not in text_of(error) and not _raised_by_us(error)
+    return isinstance(error, _KINDS)
+
+
+def _raised_by_us(error: BaseException) -> bool:
+    frames = list(traceback.walk_tb(error.__traceback__))
+    return bool(frames) and str(frames[-1][0].f_globals.get("__name__", "")).startswith("autotune.")
+
+
+def mistake_of_program(ended: Finished, command: Sequence[str]) -> str:
+    """The same of a program that has ended."""
+    lines = ended.stderr.rstrip().splitlines()
+    if ended.exit_code in _SHELL_EXITS:
+        return f"{command[0]}: {ended.how}: {lines[-1].strip()}" if lines else f"{command[0]}: {ended.how}"
+    places = [line for line in lines if _PLACE.match(line)]
+    if ended.exit_code != 1 or not places or not _LAST_LINE.match(lines[-1]) or _is_of_none(lines[-1]):
+        return ""
+    file, _, line = places[-1].strip().removeprefix("File ").partition(", ")
+    return f"{lines[-1]} ({Path(file.strip(chr(34))).name}, {line.partition(',')[0]})"
+
+
+def _is_of_none(line: str) -> bool:
+    return line.startswith("TypeError") and _OF_NONE in line
+
+
+def missing_metric(found: Mapping[str, object], message: str) -> str:
+    """``message`` where there are numbers, but under other names: a text may be how a limit is told."""
+    numbers = [value for value in found.values() if isinstance(value, (int, float))]
+    return message if numbers else ""

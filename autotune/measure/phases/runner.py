@@ -1,0 +1,344 @@
+"""The phases of one configuration: prepare, load, check, warm up, read. In whatever process it is called.
+
+Everything that an objective can raise ends in an :class:`Outcome`. What it can do beyond raising (die,
+hang, eat memory) is the business of :mod:`autotune.measure.workers.process`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from autotune.measure.clocks import monotonic
+from autotune.measure.cores.pace import Pace
+from autotune.measure.objective import Baseline, Code, Objective
+from autotune.measure.outcome import CODE, RESOURCES, Estimate, Outcome, Reading
+from autotune.measure.phases.gathering import NoNotes, Notes, Trial
+from autotune.measure.phases.meter import Meter
+from autotune.measure.phases.mistakes import MissingMetricError
+from autotune.measure.phases.raised import Failed
+from autotune.measure.phases.repeating import Repetition
+from autotune.measure.readings import Clock, named_values, plain_facts
+from autotune.measure.reports import Curve, Reporter
+from autotune.measure.rules.bounds import beyond_bounds
+from autotune.measure.rules.repetition import Decision, Verdict
+from autotune.measure.rules.statistics import less_sure, suspicions
+from autotune.measure.rules.worth import SHORT_SECONDS
+from autotune.measure.workers.forked import forks_end_here
+from autotune.measure.workers.memory import PeakMemory
+from autotune.space.configuration import Configuration
+from autotune.space.spec import MeasureSettings, MetricSpec, Share
+from autotune.status import Status
+
+WARM_UP = "warm-up"
+"""Why a reading does not count that only warms caches up."""
+
+Unseal = Callable[[], Any]
+"""Gives what was prepared. Part of loading: it may fail as well."""
+
+
+class Runner:
+    """Takes configurations of one objective through their phases.
+
+    ``metrics`` and ``settings`` are the space file's; readings stop by the
+    :class:`~autotune.measure.rules.repetition.RepetitionRule` of these settings. A ``KeyboardInterrupt`` is
+    the user's and goes to the caller, but in a process of the objective's ``own`` that no user can reach.
+    With a ``curve`` each reading is a whole run, which reports while it goes. ``share`` is how much of the
+    search's time a trial may have.
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        metrics: tuple[MetricSpec, ...],
+        settings: MeasureSettings,
+        notes: Notes | None = None,
+        *,
+        own_process: bool = False,
+        curve: Curve | None = None,
+        share: Share | None = None,
+    ) -> None:
+        self.objective = objective
+        self._metrics = metrics
+        self._goal = next(metric for metric in metrics if metric.goal)
+        self._goals = [metric.name for metric in metrics if metric.goal]
+        self._settings = settings
+        self._repetition = Repetition(objective, metrics, settings, share or Share())
+        self._notes = notes or NoNotes()
+        objective.waiting = self._notes.waiting
+        self._own_process = own_process
+        self._curve = curve
+        self._pace = Pace()
+        self._entered: tuple[Any, Meter] | None = None
+
+    @property
+    def stands_by(self) -> bool:
+        """Whether the objective has anything to do ahead of its first trial."""
+        return type(self.objective).stand_by is not Objective.stand_by
+
+    def stand_by(self, *, final: bool) -> None:
+        """Let the objective do it. What fails now the first trial meets again, and says so."""
+        self.objective.final = final
+        with suppress(BaseException), forks_end_here():
+            self.objective.stand_by()
+
+    def rehearse(self) -> None:
+        """Decide once on made-up readings: the first time takes longer, and is to be in no trial's time."""
+        self._repetition.rehearse()
+
+    # -- the phases ----------------------------------------------------------------------------
+
+    def prepare(
+        self, configuration: Configuration, seal: Callable[[Any], Any] = lambda made: made
+    ) -> tuple[Outcome, Any]:
+        """``(outcome, prepared)``; ``seal`` (pickling, say) is part of the phase and may fail as well.
+
+        The outcome is ``ok``, ``pruned`` where the objective says that running it is hopeless, or a failure.
+        """
+        trial = self._trial()
+        prepared: Any = None
+
+        def prepare() -> Outcome:
+            nonlocal prepared
+            with trial.during("prepare"):
+                made = self.objective.prepare(configuration)
+                code = self.objective.code(made)
+                trial.facts |= _facts_of(code)
+                hopeless = str(code.hopeless or "")
+                prepared = seal(made)
+            return trial.outcome(Status.PRUNED if hopeless else Status.OK, hopeless)
+
+        return trial.typed(prepare), prepared
+
+    def check(self, unseal: Unseal, seed: int) -> Outcome:
+        """Load what ``unseal`` gives and check it, ahead of :meth:`measure`, which is handed what it read."""
+        self.objective.final = False
+        trial = self._trial()
+
+        def check() -> Outcome:
+            self._check(trial, self._load(trial, unseal), seed)
+            return trial.outcome(Status.OK)
+
+        return trial.typed(check)
+
+    def measure(
+        self,
+        unseal: Unseal,
+        seed: int,
+        incumbent: Estimate | None = None,
+        seconds: float = math.inf,
+        reporter: Reporter | None = None,
+        checked: Sequence[Reading] | None = None,
+        paid: float = 0.0,
+    ) -> Outcome:
+        """Load what ``unseal`` gives, check it, warm it up and read it, in about ``seconds`` at most.
+
+        With a counted reading in hand, no other is begun that would not end in time. With a ``reporter``
+        it is read once and not warmed up: that one run is followed by its reports, and may be ended by them.
+        ``checked``: what :meth:`check` has read of it already, elsewhere. ``paid``: seconds that it has cost
+        the search to prepare it.
+        """
+        self.objective.final = False
+        trial = self._trial()
+        trial.stand_by(checked or ())
+        memory = self.objective.memory = PeakMemory()
+        deadline = monotonic() + seconds
+
+        def measure() -> Outcome:
+            loaded = self._load(trial, unseal)
+            if checked is None:
+                self._check(trial, loaded, seed)
+            if reporter is not None:
+                return self._follow(trial, loaded, self._rng(seed, 1), reporter)
+            return self._repeat(trial, loaded, self._rng(seed, 1), incumbent, deadline, paid)
+
+        return replace(trial.typed(measure), peak_memory=memory.read())
+
+    def enter(
+        self, what: Configuration | Baseline, unseal: Unseal, seed: int, *, warm_up: bool = True
+    ) -> Outcome:
+        """Load (a baseline: as the objective says), check and warm up, and keep it for :meth:`read`."""
+        self.objective.final = True
+        trial = self._trial()
+
+        def enter() -> Outcome:
+            load = self.objective.load_baseline if isinstance(what, Baseline) else self.objective.load
+            with trial.during("load"):
+                loaded = load(what if isinstance(what, Baseline) else unseal())
+            self._check(trial, loaded, seed)
+            if self._curve is None and warm_up:
+                self._warm_up(trial, loaded, self._rng(seed, 1), self._meter())
+            self._entered = loaded, self._meter()
+            return trial.outcome(Status.OK, metrics=dict(trial.checked))
+
+        return trial.typed(enter)
+
+    def read(self, seed: int) -> Outcome:
+        """One counted reading of what was entered, on fresh inputs, after one that warms the caches again.
+
+        Whether it keeps its bounds is for all its readings to say: of a noisy metric one may be past them.
+        """
+        assert self._entered is not None, "it was not entered"
+        loaded, meter = self._entered
+        trial = self._trial()
+
+        def read() -> Outcome:
+            rng = self._rng(seed, 2)
+            with trial.during("measure"):
+                if self._wants_warm_caches(meter.clock.last_seconds):
+                    trial.keep(meter.take(loaded, rng), meter.clock.at, WARM_UP)
+                while not trial.keep(meter.take(loaded, rng), meter.clock.at):
+                    trial.must_go_on()
+            metrics = trial.estimates(self._settings.confidence)
+            without_bounds = [replace(spec, at_most=None, at_least=None) for spec in self._metrics]
+            status, message = beyond_bounds(without_bounds, metrics) or (Status.OK, "")
+            return trial.outcome(status, message, metrics=metrics)
+
+        return trial.typed(read)
+
+    # -- their parts ---------------------------------------------------------------------------
+
+    def _load(self, trial: Trial, unseal: Unseal) -> Any:
+        with trial.during("load"):
+            return self.objective.load(unseal())
+
+    def _check(self, trial: Trial, loaded: Any, seed: int) -> None:
+        with trial.during("check"):
+            returned = self.objective.check(loaded, self._rng(seed, 0))
+            if returned is not None and not isinstance(returned, Mapping):
+                raise TypeError(
+                    f"check() must return metrics by name, or nothing, not {returned!r:.80}:"
+                    " where the answer is wrong it raises WrongAnswer"
+                )
+            values = named_values(returned or {}, self._goal.name, self._goals)
+            trial.stand_by([Reading(name, value) for name, value in values.items()])
+            if unacceptable := beyond_bounds(self._metrics, trial.checked):
+                raise Failed(*unacceptable)
+
+    def _follow(self, trial: Trial, loaded: Any, rng: np.random.Generator, reporter: Reporter) -> Outcome:
+        """One run, as far as its reports let it come."""
+        meter = self._meter()
+        with trial.during("measure"):
+            sample = meter.follow(loaded, rng, reporter)
+        trial.facts |= {**sample.facts, "reports": reporter.count}
+        if reporter.last is not None:
+            trial.facts |= {"step": reporter.last.step}
+        ended = reporter.ended
+        if ended is not None and ended.status is not Status.OK:
+            stood = {name: Estimate.of_one(value) for name, value in sample.values.items()}
+            return trial.outcome(ended.status, ended.message, metrics=trial.checked | stood)
+        trial.keep(sample, meter.clock.at)
+        return self._whole(trial, self._judged(trial))
+
+    def _repeat(
+        self,
+        trial: Trial,
+        loaded: Any,
+        rng: np.random.Generator,
+        incumbent: Estimate | None,
+        deadline: float,
+        paid: float,
+    ) -> Outcome:
+        """Reading after reading, until it is enough."""
+        meter = self._meter()
+        self._warm_up(trial, loaded, rng, meter, deadline)
+        paid += sum(seconds for phase, seconds in trial.phases.items() if phase != "measure")
+        with trial.during("measure"):
+            decision = self._repetition.read(trial, meter, loaded, rng, incumbent, deadline, paid)
+        trial.facts |= {"stopped": f"{decision.verdict}: {decision.reason}"}
+        if suspicious := suspicions(trial.values(self._goal.name)):
+            trial.facts["suspicions"] = list(suspicious)
+        return self._whole(trial, self._judged(trial, _ends_as(decision)))
+
+    def _warm_up(
+        self, trial: Trial, loaded: Any, rng: np.random.Generator, meter: Meter, deadline: float = math.inf
+    ) -> None:
+        """Readings that do not count; but for one that is worth more than what being warm is worth to it."""
+        asked = self._settings.warmup
+        counts = False
+        with trial.during("warmup"):
+            for _ in range(self._needs_warming() if asked is None else asked):
+                sample = meter.take(loaded, rng)
+                counts = asked is None and self._is_dear(trial, meter, deadline)
+                trial.keep(sample, meter.clock.at, "" if counts else WARM_UP)
+        if counts:
+            trial.phases["measure"] = trial.phases.pop("warmup")
+
+    def _is_dear(self, trial: Trial, meter: Meter, deadline: float) -> bool:
+        """Whether no other reading would end by the ``deadline`` after the last one, or it is so slow that it
+        would be the only one, and of a process of its own, to which little is warm in any case.
+        """
+        last, paid = meter.clock.last_seconds, sum(trial.phases.values())
+        return meter.is_late(deadline) or (self.objective.is_warm and self._repetition.is_slow(last, paid))
+
+    def _wants_warm_caches(self, last: float) -> bool:
+        """Whether a reading of a finale follows one that does not count; the one before took ``last``."""
+        if self._settings.warmup == 0 or self._curve is not None or self.objective.warms_up:
+            return False
+        is_first = not last
+        if is_first and self._settings.warmup is None and not self._needs_warming():
+            return False
+        return last < SHORT_SECONDS
+
+    def _needs_warming(self) -> bool:
+        """Whether a first reading may be another than those that follow."""
+        return not (self.objective.is_warm or self._repetition.noiseless)
+
+    def _judged(self, trial: Trial, otherwise: tuple[Status, str] = (Status.OK, "")) -> Outcome:
+        """The outcome by what was read: past a bound, or as ``otherwise`` says."""
+        metrics = trial.estimates(self._settings.confidence)
+        goal = self._goal.name
+        if (shared := self.objective.shared_error) and goal in metrics:
+            trial.facts |= {"shared_error": {goal: shared}}
+            averaged = self.objective.averaged
+            metrics[goal] = less_sure(metrics[goal], shared, self._settings.confidence, alone=averaged)
+        status, message = beyond_bounds(self._metrics, metrics) or otherwise
+        return trial.outcome(status, message, metrics=metrics)
+
+    def _whole(self, trial: Trial, outcome: Outcome) -> Outcome:
+        """``outcome``, unless it is ``ok`` without a number for one of several goals: that is a mistake."""
+        missing = [m.name for m in self._metrics if m.goal and m.name not in outcome.metrics]
+        if outcome.status is Status.OK and missing:
+            names, known = ", ".join(map(repr, missing)), ", ".join(outcome.metrics)
+            with trial.during("measure"):
+                raise MissingMetricError(
+                    f"measure() or check() must return the metric {names}; they returned {known}"
+                )
+        return outcome
+
+    def _trial(self) -> Trial:
+        return Trial(self._notes, self._own_process)
+
+    def _meter(self) -> Meter:
+        return Meter(self.objective, self._goals, Clock(self._pace), self._curve)
+
+    def _rng(self, seed: int, purpose: int) -> np.random.Generator:
+        """Fresh random numbers: others for each trial, and others for its check than for its readings."""
+        return np.random.default_rng((abs(self.objective.context.seed), abs(seed), purpose))
+
+
+def _facts_of(code: Code) -> dict[str, object]:
+    """What a trial keeps of what its compiler said."""
+    if not isinstance(code, Code):
+        raise TypeError(f"code() must return an autotune.Code; it returned a {type(code).__name__}")
+    facts = plain_facts(code.facts)
+    if code.fingerprint:
+        facts[CODE] = str(code.fingerprint)
+    if code.resources:
+        facts[RESOURCES] = {str(name): float(value) for name, value in code.resources.items()}
+    return facts
+
+
+def _ends_as(decision: Decision) -> tuple[Status, str]:
+    match decision.verdict:
+        case Verdict.DIVERGED:
+            return Status.DIVERGED, decision.reason
+        case Verdict.REJECTED:
+            return Status.PRUNED, decision.reason
+        case _:
+            return Status.OK, ""
