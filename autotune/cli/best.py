@@ -51,7 +51,7 @@ def command(form: str, front: bool, study: str | None, store: str | None, as_jso
 
 def say(result: Result, form: str, front: bool) -> str:
     """The best configuration, or each of the front; in YAML with what is known of it as a comment."""
-    from autotune.report.summary import headline, say_goals
+    from autotune.report.words.summary import headline, say_goals
     from autotune.space.spec import say_workload
 
     write, between = FORMS[form]

@@ -75,7 +75,7 @@ def _departure(departure: Departure) -> list[str]:
 
 
 def _knobs(proposal: Mapping[str, Any] | None) -> str:
-    from autotune.report.summary import say_knob
+    from autotune.report.words.summary import say_knob
 
     if proposal is None:
         return "nothing"

@@ -13,7 +13,7 @@ from autotune.cli.silence import said_if_long
 from autotune.errors import InputError, Problem
 
 if TYPE_CHECKING:
-    from autotune.hook.recipes import Recipe
+    from autotune.hook.recipes.recipe import Recipe
     from autotune.report.differences.difference import Contrast, Differences, Pair
 
 MOST = 12
@@ -79,7 +79,7 @@ def _recipes(one: str, other: str, study: str | None, store: str | None) -> list
 
 
 def _recipes_of(word: str, store: str | None) -> tuple[Recipe, ...]:
-    from autotune.hook.recipe_file import read_known
+    from autotune.hook.recipes.file import read_known
 
     if word.startswith(RECIPE):
         return find_recipes(word, store)

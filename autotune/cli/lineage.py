@@ -11,8 +11,8 @@ from autotune.cli.options import echo, json_option, print_json, store_option
 from autotune.cli.references import RECIPE, find_recipes, find_trial, is_trial
 
 if TYPE_CHECKING:
-    from autotune.report.lineage import Lineage
-    from autotune.report.lineage_links import Node
+    from autotune.report.lineage.lineage import Lineage
+    from autotune.report.lineage.links import Node
 
 
 @click.command("lineage")
@@ -28,7 +28,7 @@ def command(what: str, study: str | None, store: str | None, as_json: bool) -> i
     from autotune.store.store import Store
 
     with Store.open(store, readonly=True) as opened:
-        from autotune.report.lineage import of_recipe, of_study, of_trial
+        from autotune.report.lineage.lineage import of_recipe, of_study, of_trial
 
         if what.startswith(RECIPE):
             found = [of_recipe(opened, recipe) for recipe in find_recipes(what, store)]

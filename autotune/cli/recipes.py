@@ -12,9 +12,9 @@ from autotune.cli.options import echo, json_option, print_json, store_option
 from autotune.errors import InputError, Location, Problem
 
 if TYPE_CHECKING:
-    from autotune.hook.recipe_places import Places
-    from autotune.hook.recipes import Known, Recipe
-    from autotune.hook.this_device import Here
+    from autotune.hook.lookup.this_device import Here
+    from autotune.hook.recipes.places import Places
+    from autotune.hook.recipes.recipe import Known, Recipe
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -49,10 +49,10 @@ def command() -> None:
 @json_option
 def listed(file: Path | None, study: str | None, store: str | None, as_json: bool) -> int:
     """List the recipes that `autotune.recipe` finds: of files, then of the store."""
-    from autotune.hook.recipe_document import to_document
-    from autotune.hook.recipe_places import Places
-    from autotune.hook.staleness import changes
-    from autotune.hook.this_device import this_device
+    from autotune.hook.lookup.this_device import this_device
+    from autotune.hook.recipes.document import to_document
+    from autotune.hook.recipes.places import Places
+    from autotune.hook.recipes.staleness import changes
 
     here = this_device()
     places = Places.of(file, store)
@@ -76,12 +76,12 @@ def listed(file: Path | None, study: str | None, store: str | None, as_json: boo
 
 def _known(places: Places, name: str | None) -> Known:
     """What the files know, then what the store knows; of one name, or all."""
-    from autotune.hook.recipe_file import place_in_file
-    from autotune.hook.recipes import Known, best_defended
+    from autotune.hook.recipes.file import place_in_file
+    from autotune.hook.recipes.recipe import Known, best_defended
 
     known = places.filed()
     if places.has_store:
-        from autotune.hook.stored_recipes import known_in
+        from autotune.hook.recipes.stored import known_in
 
         known = known.and_then(known_in(places.store, name))
     if name is not None:
@@ -106,7 +106,7 @@ def _lines(recipes: tuple[Recipe, ...], stale: list[str], here: Here) -> list[st
 
 
 def _standing(recipe: Recipe) -> str:
-    from autotune.hook.say_how import say_won
+    from autotune.hook.lookup.say_how import say_won
     from autotune.report.numbers import say_value
 
     metric = recipe.metric
@@ -120,7 +120,7 @@ def _workload(recipe: Recipe) -> str:
 
 
 def _configuration(recipe: Recipe) -> str:
-    from autotune.report.summary import say_knob
+    from autotune.report.words.summary import say_knob
     from autotune.space.configuration import Configuration
 
     return ", ".join(f"{n}: {say_knob(v)}" for n, v in Configuration(recipe.configuration).items())
@@ -137,9 +137,9 @@ def export(file: Path, study: str | None, store: str | None, as_json: bool) -> i
     There is one for each name, device and workload: of several studies, that of the best defended. What FILE
     has of other names, devices and workloads stays.
     """
-    from autotune.hook.recipe_file import write_known
-    from autotune.hook.recipes import Known, best_defended
-    from autotune.hook.stored_recipes import read_known
+    from autotune.hook.recipes.file import write_known
+    from autotune.hook.recipes.recipe import Known, best_defended
+    from autotune.hook.recipes.stored import read_known
     from autotune.report.numbers import say_count
     from autotune.store.store import Store
 
@@ -176,8 +176,8 @@ def import_(file: Path, store: str | None, as_json: bool) -> int:
     Each takes the place of an imported one of its name, device and workload. Studies of the store are left as
     they are, and count beside what is imported.
     """
-    from autotune.hook.recipe_file import read_known
-    from autotune.hook.stored_recipes import import_known
+    from autotune.hook.recipes.file import read_known
+    from autotune.hook.recipes.stored import import_known
     from autotune.report.numbers import say_count
     from autotune.store.store import Store
 
@@ -197,7 +197,7 @@ def import_(file: Path, store: str | None, as_json: bool) -> int:
 
 def _refuse_unknown(name: str, store: str | None) -> None:
     from autotune.errors import nearest
-    from autotune.hook.stored_recipes import names_in
+    from autotune.hook.recipes.stored import names_in
 
     names, recordings = names_in(store)
     if name in recordings:

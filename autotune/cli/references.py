@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from autotune.errors import InputError, Problem
 
 if TYPE_CHECKING:
-    from autotune.hook.recipes import Recipe
+    from autotune.hook.recipes.recipe import Recipe
     from autotune.store.records import StudyRecord, TrialRecord
     from autotune.store.store import Store
 
@@ -74,8 +74,8 @@ def find_recipes(word: str, store: str | None) -> tuple[Recipe, ...]:
 
     Raises :class:`InputError` where there is none.
     """
-    from autotune.hook.recipes import best_defended
-    from autotune.hook.stored_recipes import known_in
+    from autotune.hook.recipes.recipe import best_defended
+    from autotune.hook.recipes.stored import known_in
 
     name = word.removeprefix(RECIPE)
     found = tuple(best_defended(known_in(store, name).recipes))

@@ -63,7 +63,7 @@ def command(
 
 def say(answer: Replay) -> str:
     """The answer in lines."""
-    from autotune.report.verdicts import say_intervals, say_noticeable, say_rounds
+    from autotune.report.words.verdicts import say_intervals, say_noticeable, say_rounds
 
     result = answer.result
     head = f"trial {answer.trial.number} of {answer.study.label}: {result.verdict}"

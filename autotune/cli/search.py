@@ -93,7 +93,7 @@ def command(
     if as_json:
         print_json(result.to_document())
     else:
-        from autotune.report.summary import summarize
+        from autotune.report.words.summary import summarize
 
         options = {"space": as_argument(space), "program": _program(), "store_option": same_store(store)}
         echo(summarize(result, **options, budget=spec.budget))
@@ -104,7 +104,7 @@ def _tell_many(result: ManyResult, stopped: bool, store: str | None, as_json: bo
     if as_json:
         print_json(result.to_document())
     else:
-        from autotune.report.shapes import summarize_many
+        from autotune.report.words.shapes import summarize_many
 
         echo(summarize_many(result, program=_program(), store_option=same_store(store)))
     if stopped or result.reason == "interrupted":

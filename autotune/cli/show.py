@@ -230,8 +230,8 @@ def _knobs(configuration: Mapping[str, Any]) -> str:
 
 
 def _short(value: Any) -> str:
-    from autotune.report.summary import say_knob
     from autotune.report.text import MOST_OF_A_NAME
+    from autotune.report.words.summary import say_knob
 
     said = ",".join(map(say_knob, value)) if isinstance(value, list) else say_knob(value)
     return shorten(said, MOST_OF_A_NAME)  # autotune best says all of it

@@ -48,7 +48,7 @@ def command(word: str, study: str | None, store: str | None, as_json: bool) -> i
 
 def describe(store: Store, trial: TrialRecord) -> dict[str, Any]:
     """The trial, its readings, its study, segment, session and environment, as JSON."""
-    from autotune.report.story import reasons_of, results_known
+    from autotune.report.words.story import reasons_of, results_known
     from autotune.session.result import estimate_document
     from autotune.space.configuration import plain
 
@@ -105,7 +105,7 @@ def _one(text: object) -> str:
 
 
 def _knobs(configuration: Mapping[str, Any], study: StudyRecord) -> list[str]:
-    from autotune.report.summary import say_knob, worth_saying
+    from autotune.report.words.summary import say_knob, worth_saying
 
     named, more = worth_saying(configuration, study)
     lines = [f"  knob     {_one(name)} = {_one(say_knob(value))}" for name, value in named.items()]

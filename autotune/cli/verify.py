@@ -17,7 +17,7 @@ from autotune.cli.silence import said_if_long
 from autotune.errors import InputError, Location, Problem, nearest
 
 if TYPE_CHECKING:
-    from autotune.hook.verifying import Verified
+    from autotune.hook.recipes.verifying import Verified
 
 MOST_CHANGES = 12
 """Lines of what has changed; all of it is in the JSON document."""
@@ -85,9 +85,9 @@ def command(
 
 
 def _verified(file: Path | None, study: str | None, store: str | None) -> Iterator[Verified]:
-    from autotune.hook.recipe_file import read_known
-    from autotune.hook.this_device import this_device
-    from autotune.hook.verifying import verify_file, verify_study
+    from autotune.hook.lookup.this_device import this_device
+    from autotune.hook.recipes.file import read_known
+    from autotune.hook.recipes.verifying import verify_file, verify_study
 
     if file is None:
         verified = verify_study(store, study)
@@ -124,7 +124,7 @@ def _archive(file: Path, digest: str | None, store: str | None, as_json: bool) -
 
 def document(verified: Verified) -> dict[str, Any]:
     """One recipe as JSON: what it says, what was measured, what has changed."""
-    from autotune.hook.recipe_document import to_document
+    from autotune.hook.recipes.document import to_document
 
     own = verified.result.to_document()
     return {
@@ -137,7 +137,7 @@ def document(verified: Verified) -> dict[str, Any]:
 
 def say(verified: Verified) -> list[str]:
     """A block of lines."""
-    from autotune.report.verdicts import say_intervals, say_noticeable, say_rounds
+    from autotune.report.words.verdicts import say_intervals, say_noticeable, say_rounds
 
     recipe, result = verified.recipe, verified.result
     workload = ", ".join(f"{name} {value}" for name, value in recipe.case.values.items())

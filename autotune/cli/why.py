@@ -13,7 +13,7 @@ from autotune.cli.references import find_trial
 from autotune.cli.silence import said_if_long
 
 if TYPE_CHECKING:
-    from autotune.report.story import Neighbour, Story
+    from autotune.report.words.story import Neighbour, Story
     from autotune.store.records import TrialRecord
 
 
@@ -27,7 +27,7 @@ def command(trial: str, study: str | None, store: str | None, as_json: bool) -> 
 
     TRIAL is the trial's id, STUDY:NUMBER, or its number with --study.
     """
-    from autotune.report.story import tell
+    from autotune.report.words.story import tell
     from autotune.store.store import Store
 
     reading = "reading all that was known and what came of it: Ctrl-C ends it"
@@ -147,7 +147,7 @@ def _outcome(story: Story) -> list[str]:
         ratio = "" if story.gain is None else f", {say_times(story.gain)}"
         said.append(f"{'better' if story.improved else 'no better'} than the best known then{ratio}")
     if story.came_of_it:
-        from autotune.report.story import DESCENDANTS
+        from autotune.report.words.story import DESCENDANTS
 
         shown = ", ".join(map(str, story.came_of_it[:DESCENDANTS]))
         more = " ..." if len(story.came_of_it) > DESCENDANTS else ""

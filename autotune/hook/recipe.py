@@ -18,10 +18,10 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from autotune.hook.best import Best
+from autotune.hook.lookup.best import Best
 
 if TYPE_CHECKING:
-    from autotune.hook.recipe_places import Signature
+    from autotune.hook.recipes.places import Signature
 
 EVERY_SECONDS = 0.01
 MOST_KEPT = 65_536
@@ -41,7 +41,7 @@ def recipe(
     else that of the nearest workload on another device; else the default of the space. A configuration that
     the space's constraints forbid here is passed over, and so is one of which the store knows that it failed
     for this workload on this device. Of several for one workload, the best defended counts
-    (:attr:`autotune.hook.recipes.Recipe.defence`).
+    (:attr:`autotune.hook.recipes.recipe.Recipe.defence`).
 
     ``recipes`` is a file of recipes; default: the files that ``AUTOTUNE_RECIPES`` names, else
     ``recipes.json`` in the current folder and beside the program. Where the files have nothing for this very
@@ -83,9 +83,9 @@ def _answer(
     name: str, workload: Mapping[str, Any] | None, recipes: str | Path | None, store: str | Path | None
 ) -> Best:
     """The answer, kept for the next time."""
-    from autotune.hook.lookup import look_up
-    from autotune.hook.recipe_places import signature
-    from autotune.hook.workload_facts import read_facts
+    from autotune.hook.lookup.lookup import look_up
+    from autotune.hook.lookup.workload_facts import read_facts
+    from autotune.hook.recipes.places import signature
 
     _check(name, recipes, store)
     facts = read_facts(workload)

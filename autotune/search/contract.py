@@ -28,7 +28,7 @@ Option: TypeAlias = float | int | str | bool
 Reason: TypeAlias = Mapping[str, object]
 """Why a configuration was proposed, as JSON: at least ``{"strategy": ..., "kind": ...}``, then what
 the strategy knew (``parent``, ``predicted``, ``spread``, ``arm`` ...). Stored with the trial, and put into
-words by :mod:`autotune.report.reasons`.
+words by :mod:`autotune.report.words.reasons`.
 
 ``predicted`` is in the metric's own unit. ``spread`` is the standard deviation of the prediction: of the
 metric's natural logarithm where ``logarithmic`` is true, else in its unit. With several goals each is a

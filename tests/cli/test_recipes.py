@@ -11,9 +11,9 @@ import pytest
 from autotune.cli.recipes import command as recipes
 from autotune.cli.verify import command as verify
 from autotune.errors import InputError, StoreError
-from autotune.hook.recipe_file import read_known
-from autotune.hook.stored_recipes import readings_behind
-from autotune.hook.verifying import claim_of
+from autotune.hook.recipes.file import read_known
+from autotune.hook.recipes.stored import readings_behind
+from autotune.hook.recipes.verifying import claim_of
 from autotune.session.reproduction.causes import state_of
 from autotune.store.store import Store
 from tests.cli.calling import call

@@ -8,7 +8,7 @@ from typing import Any
 import autotune
 from autotune.cli import trial
 from autotune.cli.trial import MOST_SHOWN, _curve, _device, _facts, _machine, _metrics, _readings
-from autotune.report.summary import MOST_KNOBS
+from autotune.report.words.summary import MOST_KNOBS
 from autotune.space import Flag, Space
 from tests.cli.calling import call, document
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import autotune
 from autotune.hook import recipe as module
-from autotune.hook.recipe_file import write_known
-from autotune.hook.stored_recipes import known_in
+from autotune.hook.recipes.file import write_known
+from autotune.hook.recipes.stored import known_in
 from autotune.store.store import Store
 
 ELSEWHERE = "another processor"

@@ -16,9 +16,9 @@ import pytest
 import autotune
 from autotune.errors import InputError
 from autotune.hook import recipe as module
-from autotune.hook.recipe_places import Places
-from autotune.hook.recipes import Known
-from autotune.hook.stored_recipes import known_in
+from autotune.hook.recipes.places import Places
+from autotune.hook.recipes.recipe import Known
+from autotune.hook.recipes.stored import known_in
 from autotune.store.store import Store
 from tests.hook.asking import ask, filed
 from tests.hook.stores import add_study

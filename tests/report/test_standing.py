@@ -11,10 +11,10 @@ from autotune.measure.gpu.conditions import Conditions
 from autotune.measure.outcome import Estimate, Outcome, Reading
 from autotune.report import steadiness as module
 from autotune.report.evidence import load_evidence
+from autotune.report.lineage.traces import known_then, proposals_behind, readings_behind, winner_number
 from autotune.report.relations import pair, parallel
 from autotune.report.standing import finale, front
 from autotune.report.steadiness import steadiness
-from autotune.report.traces import known_then, proposals_behind, readings_behind, winner_number
 from autotune.status import Status
 from autotune.store.reader import StoreReader
 from tests.report.studies import Written, generated

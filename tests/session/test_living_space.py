@@ -15,7 +15,7 @@ from autotune.report.evidence import load_evidence
 from autotune.report.overview import studies
 from autotune.report.pages.markdown import markdown
 from autotune.report.pages.study_page import answer_of, study_page
-from autotune.report.summary import headline, summarize
+from autotune.report.words.summary import headline, summarize
 from autotune.session.answers import best_trials, load_answer
 from autotune.space.reading.reader import parse_spec
 from autotune.store.records import TrialRecord

@@ -14,7 +14,7 @@ import pytest
 import autotune
 from autotune.cli.progress import LineProgress
 from autotune.errors import InputError, NothingFeasibleError, StoreError
-from autotune.report.summary import summarize
+from autotune.report.words.summary import summarize
 from autotune.search.contract import Proposal
 from autotune.session import session
 from autotune.session.api import capture_environment

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from autotune.errors import AutotuneError
 from autotune.hook.agreement import agree, common_store, once
-from autotune.hook.case import Case, is_tensor
-from autotune.hook.choosing import Choice, choose
 from autotune.hook.kernels.checks import check_knobs
 from autotune.hook.kernels.device import (
     INTERPRETER,
@@ -25,8 +23,10 @@ from autotune.hook.kernels.device import (
 )
 from autotune.hook.kernels.settings import Settings
 from autotune.hook.kernels.space import KernelSpace
-from autotune.hook.recipe_file import read_recipes, write_recipe
-from autotune.hook.recipes import Recipe
+from autotune.hook.lookup.case import Case, is_tensor
+from autotune.hook.lookup.choosing import Choice, choose
+from autotune.hook.recipes.file import read_recipes, write_recipe
+from autotune.hook.recipes.recipe import Recipe
 from autotune.hook.tuning import ASKED, Budget, budget_asked
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ class TunedKernel:
         return choose(case, [*filed, *_matching(self._stored, settings.name, device)], space, settings.source)
 
     def _from_store(self) -> tuple[Recipe, ...]:
-        from autotune.hook.stored_recipes import stored_recipes
+        from autotune.hook.recipes.stored import stored_recipes
 
         try:
             return stored_recipes(self.settings.name, self.settings.key, self.settings.budget.store)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from autotune.hook.recipes import Metric, Recipe, Speedup
+from autotune.hook.recipes.recipe import Metric, Recipe, Speedup
 from autotune.report.differences.difference import Contrast, Differences, by_runs, incomparable, pairs_of
-from autotune.report.story import differing
+from autotune.report.words.story import differing
 from autotune.session.reproduction.replicates import Interval
 from autotune.space.configuration import Configuration
 from autotune.space.spec import ratio_title

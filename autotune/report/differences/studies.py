@@ -9,7 +9,7 @@ from typing import Any
 from autotune.measure.rules.significance import paired_shift
 from autotune.report.differences.difference import Contrast, Differences, by_runs, incomparable, pairs_of
 from autotune.report.differences.trials import code_pairs, environment_pairs
-from autotune.report.story import differing
+from autotune.report.words.story import differing
 from autotune.session.answers import default_in, load_result
 from autotune.session.reproduction.replaying import own_results, replicates
 from autotune.session.reproduction.replicates import Interval, spread_of

@@ -18,7 +18,7 @@ from autotune.report.differences.difference import (
     incomparable,
     pairs_of,
 )
-from autotune.report.story import differing
+from autotune.report.words.story import differing
 from autotune.session.finale.fresh_processes import FEWEST
 from autotune.session.opening.frozen import SOURCE
 from autotune.session.reproduction.replaying import environment_of, own_results, replicates

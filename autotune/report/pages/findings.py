@@ -20,8 +20,8 @@ from autotune.report.relations import pair, parallel
 from autotune.report.rows import rows_of
 from autotune.report.spend import spend
 from autotune.report.steadiness import CONTEXT, steadiness
-from autotune.report.story import reasons_of
 from autotune.report.text import last_lines
+from autotune.report.words.story import reasons_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from autotune.errors import InputError
-from autotune.hook.case import Case
 from autotune.hook.kernels.space import KernelSpace
+from autotune.hook.lookup.case import Case
 from autotune.space.knobs import Flag, OrderedValues
 from autotune.space.space import Space
 

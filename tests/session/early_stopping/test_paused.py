@@ -12,7 +12,7 @@ import pytest
 import autotune
 from autotune.errors import InputError
 from autotune.measure.reports import Reporter
-from autotune.report.story import results_known, tell
+from autotune.report.words.story import results_known, tell
 from autotune.session.observing import observe_record
 from autotune.status import Status
 from autotune.store.store import Store

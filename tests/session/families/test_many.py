@@ -14,7 +14,7 @@ import autotune
 from autotune.errors import InputError, NothingFeasibleError
 from autotune.measure.outcome import Outcome
 from autotune.report.rules.rule import make_rule
-from autotune.report.shapes import summarize_many
+from autotune.report.words.shapes import summarize_many
 from autotune.session.api import open_many
 from autotune.session.families.matrix import NOT_ALLOWED, NOT_MEASURED, family_of, load_matrix
 from autotune.session.families.result import ManyResult

@@ -9,7 +9,7 @@ import pytest
 import autotune
 from autotune.errors import InputError
 from autotune.report.rules.rule import make_rule
-from autotune.report.shapes import summarize_many
+from autotune.report.words.shapes import summarize_many
 from autotune.session.families.result import ManyResult
 from autotune.space.reading.reader import read_family
 from autotune.store.store import Store

@@ -13,7 +13,7 @@ import pytest
 import autotune
 from autotune.measure.objective import Baseline
 from autotune.measure.outcome import Outcome, Reading
-from autotune.report.summary import headline, summarize
+from autotune.report.words.summary import headline, summarize
 from autotune.session.execution.executor import Entrant
 from autotune.session.finale import interleaved
 from autotune.session.finale.contender import Contender

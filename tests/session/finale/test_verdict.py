@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import autotune
-from autotune.report.summary import headline
+from autotune.report.words.summary import headline
 from autotune.session.finale.verdict import Standing, judge
 from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_spec

@@ -15,7 +15,7 @@ from autotune.measure.cores.oversubscription import FEWEST_LOOKS, ReadyThreads
 from autotune.measure.objective import Context
 from autotune.measure.outcome import READY_THREADS
 from autotune.measure.readings import Sample
-from autotune.report.summary import headline, summarize
+from autotune.report.words.summary import headline, summarize
 from autotune.session.execution import slot as executor_slot
 from autotune.session.remarks.oversubscribed import say_oversubscribed
 from autotune.space.reading.reader import parse_spec

@@ -10,7 +10,7 @@ import pytest
 import autotune
 from autotune.errors import InputError
 from autotune.measure.outcome import MISTAKE, SURE
-from autotune.report.summary import summarize
+from autotune.report.words.summary import summarize
 from autotune.session.remarks.same_failure import ENOUGH, ENOUGH_SURE, MISTAKEN, SameFailure
 from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_family, parse_spec

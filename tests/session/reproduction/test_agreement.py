@@ -10,7 +10,7 @@ import pytest
 
 from autotune.measure.outcome import Estimate, Outcome, Reading
 from autotune.measure.rules.statistics import estimate
-from autotune.report.verdicts import say_intervals
+from autotune.report.words.verdicts import say_intervals
 from autotune.session.finale.contender import DEFAULT, Contender
 from autotune.session.reproduction.agreement import Claim, Run, Verification, compared, judge_again
 from autotune.session.reproduction.causes import state_of

@@ -1,0 +1,77 @@
+"""Which configuration a call takes: the recipe of its case, else of the nearest, else the default. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from autotune.errors import InputError
+from autotune.hook.lookup.case import Case, Plain
+from autotune.hook.recipes.recipe import Recipe
+
+if TYPE_CHECKING:
+    from autotune.space.configuration import Configuration
+    from autotune.space.space import Space
+
+_SAMPLES = 256
+"""Configurations that are drawn where the default is refused, to take the one nearest to it."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A configuration and how it was chosen."""
+
+    configuration: Mapping[str, Plain]
+    how: Literal["exact", "nearest", "default"]
+    recipe: Recipe | None = None
+    distance: float = 0.0
+    """From the recipe's case: 1 is a factor of two in one number of the key."""
+    stale: bool = False
+    """Whether the kernel's source has changed since the recipe was made."""
+
+
+def choose(case: Case, recipes: Iterable[Recipe], space: Space, source: str = "") -> Choice:
+    """The choice for ``case`` among recipes of its kernel and device; earlier ones win where they tie.
+
+    A recipe whose configuration the space does not allow for this case is passed over. Raises
+    :class:`InputError` where the space allows nothing at all.
+    """
+    found = nearest_recipe(case, recipes, lambda recipe: recipe.configuration in space)
+    if found is None:
+        return Choice(_plain(default(space)), "default")
+    distance, recipe = found
+    stale = bool(source and recipe.source and recipe.source != source)
+    configuration = _plain(space.configuration(recipe.configuration))
+    return Choice(configuration, "nearest" if distance else "exact", recipe, distance, stale)
+
+
+def nearest_recipe(
+    case: Case, recipes: Iterable[Recipe], allowed: Callable[[Recipe], bool]
+) -> tuple[float, Recipe] | None:
+    """The nearest to ``case`` of those that are allowed, with its distance; where they tie, the first."""
+    apart = [(case.distance(recipe.case), recipe) for recipe in recipes]
+    near = sorted(((d, recipe) for d, recipe in apart if d is not None), key=lambda found: found[0])
+    return next(((distance, recipe) for distance, recipe in near if allowed(recipe)), None)
+
+
+def default(space: Space) -> Configuration:
+    """The space's default; where the constraints refuse it here, what is nearest to it of a sample."""
+    import numpy as np  # seldom needed: most answers are a recipe
+
+    chosen = space.configuration({})
+    if space.violated(chosen):
+        samples = space.sample(np.random.default_rng(0), _SAMPLES)
+        if not samples:
+            raise InputError("the constraints allow no configuration here")
+        chosen = min(samples, key=lambda one: space.distance(one, chosen))
+    return chosen
+
+
+def _plain(configuration: Mapping[str, object]) -> dict[str, Plain]:
+    found: dict[str, Plain] = {}
+    for name, value in configuration.items():
+        if not isinstance(value, (bool, int, float, str)):
+            raise InputError(f"the knob {name!r} of a kernel is a number, a flag or a text, not {value!r}")
+        found[name] = value
+    return found

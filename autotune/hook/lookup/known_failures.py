@@ -1,0 +1,73 @@
+"""Which configurations a store knows to fail for a workload on this device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from autotune.hook.lookup.case import DEVICE, TYPES, Case
+from autotune.hook.lookup.this_device import device_of
+from autotune.space.configuration import Configuration
+from autotune.status import Status
+from autotune.store.databases.opening import EmptyStoreError
+from autotune.store.records import StudyRecord
+from autotune.store.store import Store
+
+
+@dataclass(frozen=True)
+class Failures:
+    """Those of the trials for one workload on this device, by configuration and source."""
+
+    found: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """``crashed in wl#3:12``, by the hashes of the configuration and of the objective's source."""
+
+    def of(self, configuration: Mapping[str, Any], source: str = "") -> str:
+        """How it failed; empty where that is not known, or only of another ``source``.
+
+        What failed with other files may work with those that a recipe is for.
+        """
+        digest = Configuration(configuration).hash
+        known = {own: said for (one, own), said in self.found.items() if one == digest}
+        return known.get(source, "") if source else next(iter(known.values()), "")
+
+
+def failures_in(url: str | None, name: str, case: Case, devices: Sequence[str]) -> Failures:
+    """What failed for ``case`` in the studies of this name on these devices, and never worked there.
+
+    Raises :class:`autotune.errors.AutotuneError` where there is a store that cannot be read.
+    """
+    found: dict[tuple[str, str], str] = {}
+    worked: set[tuple[str, str]] = set()
+    try:
+        with Store.open(url, readonly=True) as store:
+            for study in store.studies(name):
+                if not study.replayed and _is_for(store, study, case, devices):
+                    for key, status, said in _ended(store, study):
+                        if status is Status.OK:
+                            worked.add(key)
+                        elif status.failed:
+                            found[key] = said
+    except EmptyStoreError:
+        return Failures()
+    return Failures({key: said for key, said in found.items() if key not in worked})
+
+
+def _is_for(store: Store, study: StudyRecord, case: Case, devices: Sequence[str]) -> bool:
+    values = {fact: value for fact, value in study.workload.items() if fact not in (DEVICE, TYPES)}
+    if case.distance(Case(values, study.workload.get(TYPES) or {})) != 0.0:
+        return False
+    if named := study.workload.get(DEVICE):
+        return named in devices
+    on_gpu = bool((study.document.get("measure") or {}).get("gpus"))
+    return device_of(store.environment(study.environment_hash), on_gpu) in devices
+
+
+def _ended(store: Store, study: StudyRecord) -> Iterator[tuple[tuple[str, str], Status, str]]:
+    sources: dict[int, str] = {}
+    for trial in store.brief_trials(study.id):
+        if trial.segment_id not in sources:
+            frozen = store.segment(trial.segment_id).document
+            sources[trial.segment_id] = str(frozen.get("source_hash", ""))
+        said = f"{trial.status} in {study.label}:{trial.number}"
+        yield (trial.hash, sources[trial.segment_id]), Status(trial.status), said

@@ -1,0 +1,177 @@
+"""Files of recipes, which people read, review and commit: the same recipes always make the same text."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from autotune.errors import InputError, Location, Problem
+from autotune.hook.recipes.document import FORMAT, MARK, read_document, to_document
+from autotune.hook.recipes.recipe import Known, KnownSpace, Recipe
+from autotune.paths import written_whole
+from autotune.ready import ready_root
+
+MAX_BYTES = 64 << 20
+"""A larger file is none that people commit."""
+
+
+def read_recipes(file: Path) -> tuple[Recipe, ...]:
+    """Those of a file; none where there is no file. Raises :class:`InputError` where it cannot be read."""
+    return read_known(file).recipes
+
+
+def read_known(file: Path) -> Known:
+    """The recipes of a file and their spaces, with absolute paths; nothing where there is no file.
+
+    Raises :class:`InputError`, with line and column, for whatever is wrong with it.
+    """
+    try:
+        if file.stat().st_size > MAX_BYTES:
+            raise InputError(Problem("this file is too large for one of recipes", Location(str(file))))
+        text = file.read_text("utf-8")
+    except FileNotFoundError:
+        return Known()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(Problem(f"the recipes cannot be read: {error}", Location(str(file)))) from None
+    known = read_document(text, str(file))
+    folder = file.absolute().parent
+    return Known(
+        tuple(replace(r, folder=_absolute(folder, r.folder)) for r in known.recipes),
+        {name: replace(s, file=_absolute(folder, s.file)) for name, s in known.spaces.items()},
+    )
+
+
+def write_recipe(file: Path, recipe: Recipe) -> None:
+    """Put ``recipe`` into the file, in the place of an earlier one for the same case.
+
+    Raises :class:`InputError` where the file cannot be written or is none of recipes.
+    """
+    write_known(file, Known((recipe,)), hint="name another file: @autotune.kernel(..., recipes=FILE)")
+
+
+def write_known(file: Path, new: Known, hint: str = "name another file") -> Known:
+    """Put recipes and spaces into the file; what it has of other names, devices and cases stays.
+
+    Returns what the file holds then. Raises :class:`InputError` as :func:`write_recipe`.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(file.parent):
+            there = read_known(file)
+            kept = [one for one in there.recipes if not any(recipe.replaces(one) for recipe in new.recipes)]
+            recipes = tuple(sorted([*kept, *new.recipes], key=place_in_file))
+            result = Known(recipes, {**there.spaces, **new.spaces})
+            _write(file, result)
+    except OSError as error:
+        raise InputError(Problem(f"cannot write {file}: {error.strerror or error}", hint=hint)) from error
+    return result
+
+
+def place_in_file(recipe: Recipe) -> tuple[Any, ...]:
+    """The sort key of a recipe in its file."""
+    values = recipe.case.values
+    said = [f"{v:020}" if isinstance(v, int) else json.dumps(v) for v in values.values()]
+    return recipe.name, recipe.device, said, sorted(recipe.case.types.items())
+
+
+# -- text ----------------------------------------------------------------------------------------------
+
+
+def render(known: Known, folder: Path) -> str:
+    """The text of a file of recipes in ``folder``: an object a recipe, a line a field, a line a knob."""
+    documents = [to_document(replace(r, folder=_relative(folder, r.folder))) for r in known.recipes]
+    parts = [f' "{MARK}": {FORMAT}', f' "recipes": {_listed([_recipe(one) for one in documents])}']
+    if known.spaces:
+        spaces = [_space(name, known.spaces[name], folder) for name in sorted(known.spaces)]
+        parts.append(' "spaces": {\n' + ",\n".join(spaces) + "\n }")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _listed(items: Sequence[str]) -> str:
+    return "[\n" + ",\n".join(items) + "\n ]" if items else "[]"
+
+
+def _recipe(document: dict[str, Any]) -> str:
+    lines = []
+    for name, value in document.items():
+        text = _members(value, 4) if name in ("configuration", "versions") and value else _inline(value)
+        lines.append(f"   {_inline(name)}: {text}")
+    return "  {\n" + ",\n".join(lines) + "\n  }"
+
+
+def _space(name: str, space: KnownSpace, folder: Path) -> str:
+    lines = [f'   "file": {_inline(_relative(folder, space.file))}'] if space.file else []
+    inner = []
+    for part, value in space.document.items():
+        text = _members(value, 5) if isinstance(value, dict) and value else _inline(value)
+        if isinstance(value, (list, tuple)) and value:
+            text = "[\n" + ",\n".join(f"     {_inline(one)}" for one in value) + "\n    ]"
+        inner.append(f"    {_inline(part)}: {text}")
+    lines.append('   "space": {\n' + ",\n".join(inner) + "\n   }")
+    return f"  {_inline(name)}: {{\n" + ",\n".join(lines) + "\n  }"
+
+
+def _members(value: dict[str, Any], indent: int) -> str:
+    space = " " * indent
+    lines = [f"{space}{_inline(name)}: {_inline(inner)}" for name, inner in value.items()]
+    return "{\n" + ",\n".join(lines) + f"\n{space[1:]}}}"
+
+
+def _inline(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain)
+    # Of a path whose bytes are no UTF-8; JSON has an escape for each, and gives it back.
+    return _UNPAIRED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+_UNPAIRED = re.compile("[\ud800-\udfff]")
+
+
+def _plain(value: Any) -> Any:
+    """A frozen map as one that :mod:`json` knows."""
+    return dict(value)
+
+
+def _write(file: Path, known: Known) -> None:
+    with written_whole(file) as draft:
+        draft.write_text(render(known, file.absolute().parent), "utf-8")
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Alone with the recipes of a folder; the folder itself is the lock, so that nothing is left behind."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+# -- paths ---------------------------------------------------------------------------------------------
+
+
+READY = "autotune:"
+"""What the path of something begins with that comes with autotune: it lies elsewhere on every machine."""
+
+
+def _relative(folder: Path, path: str) -> str:
+    """The path relative to the folder of the recipe file, so that it holds in another checkout too."""
+    if not os.path.isabs(path):  # noqa: PTH117
+        return path
+    for part in ("objectives", "searchspaces"):
+        if Path(path).is_relative_to(ready_root() / part):
+            return READY + Path(path).relative_to(ready_root()).as_posix()
+    return os.path.relpath(path, folder)
+
+
+def _absolute(folder: Path, path: str) -> str:
+    if path.startswith(READY):
+        return str(ready_root() / path.removeprefix(READY))
+    return os.path.normpath(folder / path) if path else ""

@@ -1,0 +1,100 @@
+"""Where recipes are looked for: committed files, then the store."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from autotune.errors import InputError, Location, Problem
+from autotune.hook.recipes.file import read_known
+from autotune.hook.recipes.recipe import Known
+from autotune.paths import expanded, may_be_there
+
+FILES = "AUTOTUNE_RECIPES"
+"""Files of recipes, in the place of ``recipes.json``; several are separated as in ``PATH``."""
+STORE = "AUTOTUNE_STORE"
+NAME = "recipes.json"
+
+_SWITCHES = frozenset({"", "0", "1", "false", "true", "no", "yes", "off", "on"})
+"""What the variable may say to switch recipes on or off in a program: no file."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """Which files, and which store (``None``: the default one)."""
+
+    files: tuple[Path, ...]
+    store: str | None = None
+
+    @classmethod
+    def of(cls, recipes: str | Path | None = None, store: str | Path | None = None) -> Places:
+        """``recipes``, else the files of :data:`FILES`, else ``recipes.json`` here and beside the program.
+
+        Raises :class:`InputError` for a file that was named and is not there.
+        """
+        written = os.environ.get(FILES, "").strip()
+        if recipes is not None:
+            named = [expanded(recipes)]
+        elif written.lower() not in _SWITCHES:
+            named = [expanded(part) for part in written.split(os.pathsep) if part]
+        else:
+            found = dict.fromkeys(Path(folder, NAME).absolute() for folder in (".", _program()))
+            return cls(tuple(found), None if store is None else str(store))
+        missing = [file for file in named if not may_be_there(file)]
+        if missing:
+            hint = "make it with: autotune recipes export --to FILE"
+            raise InputError([Problem("there is no such file", Location(str(f)), "", hint) for f in missing])
+        return cls(tuple(file.absolute() for file in named), None if store is None else str(store))
+
+    def filed(self) -> Known:
+        """What the files know. Raises :class:`InputError` for one that is no file of recipes."""
+        known = Known()
+        for file in self.files:
+            known = known.and_then(read_known(file))
+        return known
+
+    @property
+    def store_file(self) -> Path | None:
+        """The store's file; ``None`` for one that is none. Without SQLAlchemy, which is slow to import."""
+        written = self.store or os.environ.get(STORE, "").strip() or "sqlite:///results/autotune.db"
+        scheme, is_url, rest = written.partition("://")
+        if not is_url:
+            return expanded(written).absolute()
+        name = rest.removeprefix("/").partition("?")[0]
+        if not scheme.startswith("sqlite") or name in ("", ":memory:"):
+            return None
+        return Path(name).absolute()  # as read_address has it: in a URL ~ is a name like another
+
+    @property
+    def has_store(self) -> bool:
+        file = self.store_file
+        return file is None or may_be_there(file)
+
+    def __str__(self) -> str:
+        there = [str(file) for file in self.files if may_be_there(file)]
+        store = f"the store at {file}" if (file := self.store_file) else "the store"
+        return ", ".join([*there, store if self.has_store else f"{store}, which is not there"])
+
+
+def _program() -> str:
+    """The folder of the program that runs."""
+    return str(Path(getattr(sys.modules.get("__main__"), "__file__", None) or ".").parent)
+
+
+Signature = tuple[object, ...]
+
+
+def signature(files: Iterable[Path]) -> Signature:
+    """What changes when one of the files is written, made or taken away, or another folder is gone to."""
+    return (os.getcwd(), *(_sign(file) for file in files))  # noqa: PTH109
+
+
+def _sign(file: Path) -> tuple[int, int, int] | None:
+    try:
+        status = os.stat(file)  # noqa: PTH116
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino

@@ -1,0 +1,166 @@
+"""Recipes measured again: what each says, with what it is measured, and what has changed since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from autotune.errors import InputError, Problem
+from autotune.hook.lookup.this_device import Here, this_device
+from autotune.hook.recipes.recipe import Known, Recipe
+from autotune.hook.recipes.staleness import changes, source_changed
+from autotune.hook.recipes.stored import readings_behind, recipe_of
+from autotune.provenance.environment import capture, compare
+from autotune.ready import ready_spaces
+from autotune.session.reproduction.agreement import UNMEASURABLE, Claim, Verification
+from autotune.session.reproduction.causes import State, state_of
+from autotune.session.reproduction.replaying import (
+    causes_of,
+    from_python,
+    own_results,
+    replicates,
+    space_file,
+)
+from autotune.session.reproduction.verification import Keeper, spec_for, verify
+from autotune.space.configuration import Configuration
+from autotune.space.reading.space_file import load_text
+from autotune.space.spec import StudySpec
+from autotune.store.records import StudyRecord
+from autotune.store.store import Store
+
+
+@dataclass(frozen=True)
+class Verified:
+    """A recipe that was measured again, or why not."""
+
+    recipe: Recipe
+    result: Verification
+    changed: tuple[str, ...] = ()
+    """What is not as it was, as far as that is known."""
+    kept: str = ""
+    """Where the readings are, or why they are nowhere."""
+
+
+def verify_study(url: str | None, name: str | None) -> Verified | None:
+    """Measure the winner of a study again; its readings become trials of the study.
+
+    ``None`` where the study has no winner. Raises :class:`autotune.errors.AutotuneError` for a store or study
+    that is not there.
+    """
+    with Store.open(url, readonly=True) as store:
+        study = store.study(name)
+        recipe = recipe_of(store, study)
+        if recipe is None:
+            return None
+        reason = _unmeasurable(recipe, study.replayed)
+        if reason:
+            return Verified(recipe, Verification(UNMEASURABLE, reason))
+        before = _environment(store, study)
+        segment = store.latest_segment(study.id)
+        then = readings_behind(store, study, recipe)
+        digest = Configuration(recipe.configuration).hash
+        others = [trial for trial in own_results(store, study.id) if trial.hash != digest]
+        repeats = replicates(others, recipe.metric.name) if recipe.metric else []
+    try:
+        spec = _spec_of(study)
+    except InputError as error:
+        return Verified(recipe, Verification(UNMEASURABLE, str(error)))
+    now = capture(spec.source.parent if spec.source else None)
+    changed = _changed(recipe, this_device(), before, now.to_document())
+    claim = replace(claim_of(recipe), replicates=repeats, state=state_of(then))
+    if source_changed(recipe) or segment is None:
+        result, kept = verify(spec, claim), "not kept: the study is of another source of its objective"
+    else:
+        with closing(Keeper(url, study, segment, now)) as keeper:
+            result = verify(spec, claim, keeper)
+        kept = keeper.kept
+    return Verified(recipe, result, (*causes_of(then, result, spec), *changed), kept)
+
+
+def verify_file(known: Known, here: Here) -> Iterator[Verified]:
+    """Measure each recipe that is of this device again. Their readings are nowhere but in the answer."""
+    for recipe in known.recipes:
+        reason = _unmeasurable(recipe, False)
+        if not reason and recipe.device not in here.names:
+            reason = f"it is of {recipe.device}, and this is {here}"
+        if reason:
+            yield Verified(recipe, Verification(UNMEASURABLE, reason))
+            continue
+        try:
+            spec = _spec_in(known, recipe)
+        except InputError as error:
+            yield Verified(recipe, Verification(UNMEASURABLE, str(error)))
+            continue
+        kept = "not kept: they are of no study of a store"
+        yield Verified(recipe, verify(spec, claim_of(recipe)), _changed(recipe, here, {}, {}), kept)
+
+
+def _unmeasurable(recipe: Recipe, replayed: bool) -> str:
+    if replayed:
+        return "its readings come from a recording"
+    if recipe.case.types:
+        return f"it is of a kernel, which is measured with the arguments of a launch: {recipe.name}.tune(...)"
+    return ""
+
+
+def claim_of(recipe: Recipe) -> Claim:
+    """What is held against what is measured now."""
+    metric, speedup = recipe.metric, recipe.speedup
+    value = None
+    if metric is not None:
+        low = metric.value if metric.low is None else metric.low
+        value = (metric.value, low, metric.value if metric.high is None else metric.high)
+    said = None if speedup is None or recipe.is_default else (speedup.estimate, speedup.low, speedup.high)
+    state = State(recipe.shares, {}) if recipe.shares else None
+    return Claim(Configuration(recipe.configuration), value, said, state=state)
+
+
+# -- with what it is measured ---------------------------------------------------------------------------
+
+
+def _spec_of(study: StudyRecord) -> StudySpec:
+    if why := from_python(study):
+        raise InputError(Problem(why))
+    return spec_for(study.spec_text, space_file(study), study.workload)
+
+
+def _spec_in(known: Known, recipe: Recipe) -> StudySpec:
+    space = known.spaces.get(recipe.name)
+    written = Path(space.file) if space is not None and space.file else None
+    file = written if written is not None and written.exists() else ready_spaces().get(recipe.name)
+    if file is None:
+        hint = "verify its study in the store that has it: autotune verify --study NAME"
+        what = f"its space file {written} is not there" if written else "its space file is not known"
+        raise InputError(Problem(what, hint=hint))
+    return spec_for(load_text(file), file, recipe.case.values)
+
+
+# -- what has changed -----------------------------------------------------------------------------------
+
+_SAID_ELSEWHERE = ("packages.", "compilers.", "code.", "code")
+"""Packages and compilers that the objective uses are among its versions, its code is its source."""
+
+
+def _environment(store: Store, study: StudyRecord) -> Mapping[str, Any]:
+    """That of the session that made the last verdict; else the one that the study began in."""
+    verdicts = store.verdicts(study.id)
+    made_by = verdicts[-1].session_id if verdicts else -1
+    session = next((s for s in store.sessions(study.id) if s.id == made_by), None)
+    return store.environment(session.environment_hash if session else study.environment_hash)
+
+
+def _changed(
+    recipe: Recipe, here: Here, before: Mapping[str, Any], now: Mapping[str, Any]
+) -> tuple[str, ...]:
+    found = changes(recipe, here)
+    if recipe.device not in here.names:
+        found.append(f"device {recipe.device} -> {here}")
+    elif recipe.machine and recipe.machine != here.machine:
+        found.append("another machine with the same device")
+    if before:
+        different = compare(before, now)
+        found += [str(d) for d in different if not d.path.startswith(_SAID_ELSEWHERE)]
+    return tuple(found)

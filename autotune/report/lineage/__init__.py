@@ -1,0 +1,1 @@
+"""Where a result comes from, and what came of it."""

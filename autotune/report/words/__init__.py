@@ -1,0 +1,1 @@
+"""What a study, a trial or a verdict comes to, in sentences."""

@@ -1,0 +1,116 @@
+"""The end of a search over several workloads in words: what won where, and what it is worth elsewhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from autotune.report.numbers import say_count, say_gain, say_ratio, say_value
+from autotune.report.rules.rule import varying
+from autotune.report.words.summary import say_next, say_outcomes
+from autotune.session.families.matrix import Cell, Matrix
+from autotune.session.families.result import ManyResult
+from autotune.session.result import Result
+from autotune.space.spec import say_workload
+
+
+def summarize_many(result: ManyResult, *, program: str = "autotune", store_option: str = "") -> str:
+    """The lines that ``autotune search`` ends with for a file with several ``workloads``."""
+    labels = _labels(result.matrix)
+    width = max(map(len, labels))
+    lines = ["", f"{result.name}: {say_count(len(labels), 'workload')}", ""]
+    for label, one, held_out in zip(labels, result.results, result.matrix.held_out, strict=True):
+        lines.append(f"  {label:{width}}  {_line(one, held_out)}")
+        lines += [f"  {'':{width}}  {text}" for text in _why_nothing_works(one)]
+    lines += [f"  {where:{width}}  given up: {_first_line(why)}" for where, why in result.failures.items()]
+    if matrix := list(_matrix(result.matrix, labels, width)):
+        lines += ["", *matrix]
+    lines += ["", f"tried          {'; '.join(say_outcomes(result.results))}; ended by: {result.reason}"]
+    lines += [f"stored in      {result.results[0].store}", "", *_next(result, program, store_option)]
+    return "\n".join(lines)
+
+
+def _labels(matrix: Matrix) -> list[str]:
+    """What tells the workloads apart."""
+    names = varying(matrix)
+    return [say_workload({name: workload[name] for name in names}) for workload in matrix.workloads]
+
+
+def _line(result: Result, held_out: bool) -> str:
+    """One workload: its best, its speed-up, what was tried."""
+    trials = "held out" if held_out else say_count(sum(result.statuses.values()), "trial")
+    name = result.metric.name
+    if result.best is None or name not in result.metrics:
+        return f"{'nothing works':>12}  {trials}"
+    value = say_value(result.metrics[name].value, result.metric.unit)
+    if result.is_default:
+        standing = "no better than the default"
+    elif result.speedup is not None:
+        ratio = result.speedup
+        standing = f"{say_ratio(ratio.estimate, ratio.low, ratio.high)} over the default"
+    elif (gain := result.gain) is not None:
+        by = say_gain(gain.estimate, gain.low, gain.high, result.metric.unit)
+        standing = f"better than the default by {by}"
+    else:
+        standing = "" if result.defended else result.undefended
+    columns = (f"{value:>12}", f"{trials:>10}", standing, f"({result.study.label})")
+    return "  ".join(column for column in columns if column)
+
+
+def _why_nothing_works(result: Result) -> list[str]:
+    """The commonest failure of a workload in which every trial failed, with the words of its first trial."""
+    return [f"{result.why_nothing}  ({result.study.label})"] if result.why_nothing else []
+
+
+def _matrix(matrix: Matrix, labels: list[str], width: int) -> Iterator[str]:
+    """Each winner on each workload, as a ratio to the best there; ``-`` where there is no number.
+
+    How many times worse it is: 1 is as good as the best, whichever way is better.
+    """
+    if not matrix.configurations:
+        return
+    name = matrix.metric.name
+    heads = [_head(matrix, column) for column in range(len(matrix.configurations))]
+    if matrix.metric.goal == "minimize":
+        yield f"{name} of each winner on each workload, over the best there:"
+    else:
+        yield f"the best {name} on each workload, over that of each winner:"
+    yield f"  {'':{width}}" + "".join(f"{head:>12}" for head in heads)
+    for label, cells in zip(labels, matrix.cells, strict=True):
+        yield f"  {label:{width}}" + "".join(f"{text:>12}" for text in _ratios(matrix, cells))
+
+
+def _head(matrix: Matrix, column: int) -> str:
+    if column == matrix.default:
+        return "default"
+    return "+".join(f"#{matrix.studies[row].id}" for row in sorted(matrix.found_by[column]))[:11] or "-"
+
+
+def _ratios(matrix: Matrix, cells: tuple[Cell, ...]) -> Iterator[str]:
+    known = [cell.value for cell in cells if math.isfinite(cell.value)]
+    best = (min if matrix.metric.goal == "minimize" else max)(known, default=math.nan)
+    for cell in cells:
+        if not math.isfinite(cell.value) or min(best, cell.value) <= 0:
+            yield "-"
+        else:
+            yield f"{cell.value / best if matrix.metric.goal == 'minimize' else best / cell.value:.3f}"
+
+
+def _next(result: ManyResult, program: str, store_option: str) -> list[str]:
+    study = f"--study {result.name}{store_option}"
+    works = next((one for one in result.results if one.best is not None), None)
+    label = (works or result.results[0]).study.label
+    winners = [
+        (f"{program} rule {study} -o rule.py", "a function that chooses for other workloads, and its regret"),
+        (f"{program} best --study {label}{store_option}", "what is best for one workload"),
+    ]
+    commands = [
+        *(winners if works else []),
+        (f"{program} report {label}{store_option}", "one page: how sure, how found, what failed"),
+        (f"{program} show --study {label}{store_option}", "its trials, the failures and why"),
+    ]
+    return say_next(commands, result.results[0].store)
+
+
+def _first_line(text: str) -> str:
+    return text.strip().splitlines()[0][:100] if text.strip() else "no message"

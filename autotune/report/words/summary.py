@@ -1,0 +1,295 @@
+"""The end of a search in words: what won, how sure that is, against what, what failed, what next."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from autotune.errors import shorten_middle
+from autotune.measure.commands.handing import unwritten
+from autotune.measure.outcome import MISTAKE, SAME_CODE_AS, SURE
+from autotune.report.numbers import digits_apart, say_count, say_estimate, say_gain, say_ratio, say_value
+from autotune.report.text import shown
+from autotune.report.words.nearest_to_bounds import nearest_to_bounds
+from autotune.report.words.throughput import disagreement
+from autotune.session.answers import default_in
+from autotune.session.budget import out_of_patience
+from autotune.session.opening.identity import command_of
+from autotune.session.remarks.caveats import MOST_OF_A_MESSAGE
+from autotune.session.remarks.oversubscribed import say_oversubscribed
+from autotune.session.remarks.same_failure import MISTAKEN
+from autotune.session.result import EXHAUSTED, INTERRUPTED, Comparison, Result
+from autotune.space.configuration import Value, plain
+from autotune.space.spec import Budget, ratio_title
+from autotune.status import Status
+from autotune.store.databases.address import IN_MEMORY
+from autotune.store.records import StudyRecord, TrialRecord
+
+MOST_KNOBS = 24
+"""That are printed without regard to the default."""
+
+
+def summarize(
+    result: Result,
+    *,
+    space: str = "",
+    program: str = "autotune",
+    store_option: str = "",
+    budget: Budget | None = None,
+) -> str:
+    """The lines that ``autotune search`` ends with; ``budget`` is what the search was given."""
+    lines = ["", headline(result)]
+    if result.best is not None:
+        lines += ["", *_configuration(result), *_metrics(result), *_standing(result), *_front(result)]
+        lines += _throughput(result)
+    lines += [
+        "",
+        _tried(result),
+        *_why_failed(result),
+        *_nearest_to_bounds(result),
+        *_oversubscribed(result),
+        f"stored in      {result.store}  (study {result.study.name}#{result.study.id})",
+    ]
+    lines += ["", *_next(result, space, program, store_option, budget or Budget())]
+    return "\n".join(lines)
+
+
+def headline(result: Result) -> str:
+    """One line: what kind of answer this is. A replay says so."""
+    label = "REPLAYED from a recording, nothing was measured here: " if result.study.replayed else ""
+    if result.best is None:
+        return f"{label}{result.remark}"
+    if result.only_default:
+        return f"{label}no better than the default was found for {result.study.name}: {result.undefended}"
+    if not result.defended:
+        return f"{label}best so far of {result.study.name}, {result.undefended}"
+    if result.is_default:
+        return f"{label}no better than the default was found for {result.study.name}"
+    return f"{label}winner of {result.study.name}"
+
+
+def _configuration(result: Result) -> list[str]:
+    assert result.best is not None
+    named, more = worth_saying(result.best, result.study)
+    width = max(map(len, named), default=0)
+    said = (f"{name:{width}}  {say_knob(value)}" for name, value in named.items())
+    return [f"  {line}" for line in (*said, *more)]
+
+
+def worth_saying(
+    configuration: Mapping[str, Value], study: StudyRecord
+) -> tuple[dict[str, Value], tuple[str, ...]]:
+    """The knobs to print, and what to say of those left out: of too many those that are as in the default."""
+    default = default_in(study) if len(configuration) > MOST_KNOBS else None
+    if default is None:
+        return dict(configuration), ()
+    other = {name: v for name, v in configuration.items() if name not in default or default[name] != v}
+    return other, (f"and {say_count(len(configuration) - len(other), 'knob')} as in the default",)
+
+
+def say_knob(value: Value) -> str:
+    """A knob's value on one line."""
+    return shown(plain(value))
+
+
+def _metrics(result: Result) -> list[str]:
+    units = {m["name"]: m["unit"] for m in result.study.metrics}
+    said = {name: say_estimate(e, units.get(name, "")) for name, e in result.metrics.items()}
+    goal = result.metric
+    if goal.name in said and result.default is not None and not result.is_default:
+        best, default = result.metrics[goal.name], result.default
+        digits = digits_apart(best.value, default.value)
+        sides = (say_estimate(one, goal.unit, digits) for one in (best, default))
+        said[goal.name] = "; the default ".join(sides)
+    return ["", *(f"{name:14} {text}" for name, text in said.items())]
+
+
+def say_goals(result: Result, trial: TrialRecord) -> str:
+    """What a trial measured of each goal: ``time 4.1 ms, energy 2 J``."""
+    values = [(g, trial.metrics[g.name].value) for g in result.goals if g.name in trial.metrics]
+    return ", ".join(f"{goal.name} {say_value(value, goal.unit)}" for goal, value in values)
+
+
+def _front(result: Result) -> list[str]:
+    """With several goals: how many configurations are on the front, and which of them were measured again."""
+    goals = [goal.name for goal in result.goals]
+    if len(goals) < 2:
+        return []
+    others = f"{say_count(len(result.front), 'configuration')} that none beats in {' and '.join(goals)}"
+    if result.statuses.get(Status.PRUNED):
+        others += ", of those that were not stopped early"
+    return [f"{'front':14} {others}", f"{'':14} (the winner, and what was measured again, is by {goals[0]})"]
+
+
+def _throughput(result: Result) -> list[str]:
+    """Where most samples a second is not the soonest to learn."""
+    said = disagreement(result.trials, result.goals[0]) if result.goals else ""
+    return [f"{'throughput':14} {said}"] if said else []
+
+
+def _standing(result: Result) -> list[str]:
+    lines = []
+    if result.speedup is not None:
+        title = ratio_title(result.metric.goal, result.metric.unit)
+        lines.append(f"{title:14} {_ratio(result.speedup)} over the default")
+    if (gain := result.gain) is not None:
+        said = say_gain(gain.estimate, gain.low, gain.high, result.metric.unit)
+        lines.append(f"{'better by':14} {said} than the default")
+    vendor = result.vendor
+    if vendor is not None:
+        also = f", the strongest of {len(result.baselines)} baselines" if len(result.baselines) > 1 else ""
+        lines.append(f"{'standing':14} {_ratio(vendor)} of {vendor.against}{also}")
+    if lines:
+        lines.append(f"{'':14} ({_how_sure(result)})")
+    if result.remark:
+        lines.append(f"{'remark':14} {result.remark}")
+    return lines
+
+
+def _ratio(comparison: Comparison) -> str:
+    return say_ratio(comparison.estimate, comparison.low, comparison.high)
+
+
+def _how_sure(result: Result) -> str:
+    confidence = f"{result.confidence:.0%}"
+    if result.study.replayed:
+        return f"{confidence} interval, from recorded readings"
+    if result.processes > 1:
+        return f"{confidence} interval, of {result.processes} runs in fresh processes, interleaved"
+    return f"{confidence} interval, finalists and default measured again, interleaved"
+
+
+def _tried(result: Result) -> str:
+    parts = say_outcomes([result])
+    same = sum(SAME_CODE_AS in trial.facts for trial in result.trials)
+    parts += [f"{same} with the code of another, not measured again"] if same else []
+    return f"{'tried':14} {'; '.join(parts)}; ended by: {result.reason}"
+
+
+def say_outcomes(results: Sequence[Result]) -> list[str]:
+    """How many trials there were of all ``results`` together, how many failed in which way, and the rest."""
+    statuses: Counter[str] = Counter()
+    failures: Counter[str] = Counter()
+    for result in results:
+        statuses.update(result.statuses)
+        failures.update(result.failures)
+    failed = ", ".join(f"{n} {status}" for status, n in failures.items())
+    said = {"pruned": "pruned", "lost": "lost, to be tried again"}
+    other = ", ".join(f"{n} {said[status]}" for status, n in statuses.items() if status in said and n)
+    tried = say_tried(statuses.total(), sum(result.outside for result in results))
+    return [tried, f"failed: {failed}" if failed else "none failed", *([other] if other else [])]
+
+
+def say_tried(trials: int, outside: int) -> str:
+    """``89 trials (44 in the space as it is now)``: only these count for the budget that a reason names."""
+    now = f" ({trials - outside} in the space as it is now)" if outside else ""
+    return f"{say_count(trials, 'trial')}{now}"
+
+
+def _why_failed(result: Result) -> list[str]:
+    """The first message of each kind of failure."""
+    if result.reason == MISTAKEN:
+        return _mistake(result)
+    first: dict[str, str] = {}
+    for trial in result.trials:
+        if trial.status.failed and trial.message.strip():
+            message = shorten_middle(trial.message, MOST_OF_A_MESSAGE)
+            first.setdefault(str(trial.status), f"{'':14} {trial.status}, as trial {trial.number}: {message}")
+    return list(first.values())
+
+
+def _nearest_to_bounds(result: Result) -> list[str]:
+    if result.best is not None:
+        return []
+    said = next((trial for trial in result.trials if trial.status is Status.WRONG), None)
+    nearest = nearest_to_bounds(result.trials, result.study.metrics)
+    return [
+        f"{'':14} the nearest is trial {trial.number}: {past}"
+        for trial, past in nearest
+        if said is None or (trial.number, past) != (said.number, said.message)
+    ]
+
+
+def _oversubscribed(result: Result) -> list[str]:
+    """Where something succeeded it is a remark on that."""
+    said = "" if result.best is not None else say_oversubscribed({t.number: t.facts for t in result.trials})
+    return [f"{'remark':14} {said}"] if said else []
+
+
+def _mistake(result: Result) -> list[str]:
+    """The mistake that ended the search, where it is, and what to do if it is none."""
+    facts = next(trial.facts for trial in result.trials if MISTAKE in trial.facts)
+    said = [f"{'mistake':14} {shorten_middle(str(facts[MISTAKE]), MOST_OF_A_MESSAGE)}"]
+    if not facts.get(SURE):
+        limit = "(if it is a limit of configurations, say so: raise autotune.Infeasible, or exit with 78)"
+        said.append(f"{'':14} {limit}")
+    return said
+
+
+def _next(result: Result, space: str, program: str, store_option: str, budget: Budget) -> list[str]:
+    study = f"--study {result.study.name}{store_option}"
+    form, others = _form(result.study)
+    what = "the winner" if result.defended else "the best so far"
+    best = (f"{program} best --format {form} {study}", f"{what} as {others}")
+    commands = [
+        *([best] if result.best is not None else []),
+        *([(f"{program} best --front {study}", "the whole front")] if len(result.goals) > 1 else []),
+        (
+            f"{program} report {result.study.label}{store_option}",
+            "one page: how sure, how found, what failed",
+        ),
+    ]
+    if in_vain := _in_vain(result):
+        commands.append((f"{program} show --failures {study}", "why each trial failed: mend that first"))
+    else:
+        commands.append((f"{program} show {study}", "every trial, the failures and why"))
+    if result.reason == MISTAKEN:
+        again = f"{program} search {space or result.study.name}{store_option}"
+        commands.append((again, "once the mistake is mended: begins a new study"))
+    elif not in_vain and result.reason != EXHAUSTED:
+        more = f"{program} search {space or result.study.name}{_more(result, budget)}{store_option}"
+        commands.append((more, "go on searching"))
+    return say_next(commands, result.store)
+
+
+def _in_vain(result: Result) -> bool:
+    """Whether to go on as before is likely to fail as all has: a mistake that was seen is said elsewhere."""
+    ended_otherwise = result.reason not in (INTERRUPTED, MISTAKEN)
+    return result.best is None and bool(result.failures) and ended_otherwise
+
+
+def _form(study: StudyRecord) -> tuple[str, str]:
+    """The form of the winner that its objective reads, and what to call it."""
+    command = command_of(study)
+    knobs = list((study.document.get("space") or {}).get("knobs") or {})
+    if command is None or command.config_file:
+        return "yaml", "YAML (or json, env, flags, set)"
+    if len(unwritten(command, knobs)) == len(knobs):  # the program asks for all by autotune.run
+        # Which takes no options unless its script says so: others would pass over --set without a word.
+        return "yaml", "YAML (or json, env, flags; set, for a script with run.add_arguments)"
+    return "flags", "flags (or yaml, json, env, set)"
+
+
+def say_next(commands: Sequence[tuple[str, str]], store: str) -> list[str]:
+    """The commands to go on with, each with what it is for."""
+    if store == IN_MEMORY:
+        return ["next:", "  nothing, for the store was in memory and is gone: --store FILE keeps it"]
+    width = max(len(command) for command, _ in commands)
+    return ["next:", *(f"  {command:{width}}  # {text}" for command, text in commands)]
+
+
+def _more(result: Result, budget: Budget) -> str:
+    """The options to go on with: the budget itself where something is left of it, else twice what was spent.
+
+    It counts for the study as a whole. What ran out of patience needs more of that: of the rest some is left.
+    """
+    if budget.patience and result.reason == out_of_patience(budget.patience):
+        time = f" --time {budget.time:g}s" if budget.time else ""
+        trials = f" --trials {budget.trials}" if budget.trials else ""
+        return f"{time}{trials} --patience {2 * budget.patience}"
+    tried = sum(result.statuses.values()) - result.outside
+    interrupted = result.reason == INTERRUPTED
+    options = f" --time {budget.time * (1 if interrupted else 2):g}s" if budget.time else ""
+    if budget.trials and budget.trials > tried:
+        return f"{options} --trials {budget.trials}" if interrupted or not budget.time else options
+    return options if budget.time and not budget.trials else f"{options} --trials {max(2 * tried, 10)}"

@@ -1,0 +1,57 @@
+"""The recipe of the case, else of the nearest that the space allows, else the default."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from autotune.errors import InputError
+from autotune.hook.lookup.case import Case
+from autotune.hook.lookup.choosing import choose, default
+from autotune.hook.recipes.recipe import Recipe
+from autotune.space.knobs import OrderedValues
+from autotune.space.space import Space
+
+
+def space(limit: int = 1024) -> Space:
+    knobs = [OrderedValues("BLOCK", (16, 32, 64, 128), default=64), OrderedValues("num_warps", (4, 8))]
+    return Space(knobs, ["BLOCK <= n"], workload={"n": limit})
+
+
+def recipe(n: int, block: int, source: str = "") -> Recipe:
+    return Recipe("add", "gpu", Case({"n": n}, {}), {"BLOCK": block, "num_warps": 8}, source=source)
+
+
+CASE = Case({"n": 1024}, {})
+
+
+def test_nearest_first_and_the_earlier_where_they_tie() -> None:
+    recipes = [recipe(512, 16), recipe(2048, 32), recipe(100, 128)]
+    chosen = choose(CASE, recipes, space())
+    assert (chosen.how, chosen.distance, chosen.configuration["BLOCK"]) == ("nearest", 1.0, 16)
+    assert choose(CASE, [*recipes, recipe(1024, 128)], space()).how == "exact"
+
+
+def test_a_choice_can_be_pickled() -> None:
+    for chosen in (choose(CASE, [recipe(512, 16)], space()), choose(CASE, [], space())):
+        assert pickle.loads(pickle.dumps(chosen)) == chosen
+
+
+def test_what_the_space_does_not_allow_is_passed_over() -> None:
+    recipes = [recipe(1024, 256), recipe(900, 128), recipe(64, 32)]
+    assert choose(CASE, recipes, space(limit=64)).configuration["BLOCK"] == 32
+    assert choose(CASE, recipes[:1], space()).how == "default"
+
+
+def test_a_recipe_of_another_source_is_stale() -> None:
+    assert choose(CASE, [recipe(1024, 16, "old")], space(), "new").stale
+    assert not choose(CASE, [recipe(1024, 16, "new")], space(), "new").stale
+    assert not choose(CASE, [recipe(1024, 16)], space(), "new").stale
+
+
+def test_a_default_that_the_case_refuses_gives_way_to_what_is_near() -> None:
+    assert default(space()) == {"BLOCK": 64, "num_warps": 4}
+    assert default(space(limit=40)) == {"BLOCK": 32, "num_warps": 4}
+    with pytest.raises(InputError):
+        default(space(limit=8))
