@@ -23,11 +23,11 @@ from pathlib import Path
 
 import autotune
 from autotune.hook import recipe as module
-from autotune.hook.lookup.case import Case
-from autotune.hook.lookup.this_device import this_device
+from autotune.hook.recipes.case import Case
 from autotune.hook.recipes.file import write_known
 from autotune.hook.recipes.recipe import Known, Metric, Recipe, Speedup
 from autotune.hook.recipes.stored import import_known
+from autotune.hook.recipes.this_device import this_device
 from autotune.store.store import Store
 from benchmarks.publishing import machine, publish, software
 from benchmarks.running import at_least_one, run_as_command

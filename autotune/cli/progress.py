@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 import click
 
 from autotune.errors import shorten_middle
+from autotune.measure.diagnostics import headline
 from autotune.measure.outcome import Outcome
-from autotune.measure.phases.diagnostics import headline
 from autotune.report.numbers import digits_apart, say_count, say_estimate, say_seconds
 from autotune.report.text import visible
 from autotune.session.budget import Spent

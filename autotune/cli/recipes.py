@@ -12,9 +12,9 @@ from autotune.cli.options import echo, json_option, print_json, store_option
 from autotune.errors import InputError, Location, Problem
 
 if TYPE_CHECKING:
-    from autotune.hook.lookup.this_device import Here
     from autotune.hook.recipes.places import Places
     from autotune.hook.recipes.recipe import Known, Recipe
+    from autotune.hook.recipes.this_device import Here
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -49,10 +49,10 @@ def command() -> None:
 @json_option
 def listed(file: Path | None, study: str | None, store: str | None, as_json: bool) -> int:
     """List the recipes that `autotune.recipe` finds: of files, then of the store."""
-    from autotune.hook.lookup.this_device import this_device
     from autotune.hook.recipes.document import to_document
     from autotune.hook.recipes.places import Places
     from autotune.hook.recipes.staleness import changes
+    from autotune.hook.recipes.this_device import this_device
 
     here = this_device()
     places = Places.of(file, store)

@@ -9,7 +9,7 @@ import click
 
 from autotune.cli.options import echo, json_option, print_json, same_store, store_option, study_argument
 from autotune.errors import shorten
-from autotune.measure.phases.diagnostics import headline
+from autotune.measure.diagnostics import headline
 
 if TYPE_CHECKING:
     from autotune.session.result import Result

@@ -85,8 +85,8 @@ def command(
 
 
 def _verified(file: Path | None, study: str | None, store: str | None) -> Iterator[Verified]:
-    from autotune.hook.lookup.this_device import this_device
     from autotune.hook.recipes.file import read_known
+    from autotune.hook.recipes.this_device import this_device
     from autotune.hook.recipes.verifying import verify_file, verify_study
 
     if file is None:

@@ -27,10 +27,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from autotune.measure.kernels.compile_cache import CompileCache
+from autotune.measure.memory import PeakMemory
 from autotune.measure.prepared_data import PreparedData
 from autotune.measure.readings import Sample
 from autotune.measure.reports import SILENT, Reporter
-from autotune.measure.workers.memory import PeakMemory
 from autotune.space.configuration import Configuration
 from autotune.status import Status
 

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
 
+from autotune.measure.diagnostics import is_of_memory, signal_name, telling_line
 from autotune.measure.libc import dying_with_parent
-from autotune.measure.phases.diagnostics import is_of_memory, signal_name, telling_line
-from autotune.measure.workers.memory import PeakMemory
+from autotune.measure.memory import PeakMemory
 
 HEAD_BYTES = 1 << 16
 TAIL_BYTES = 1 << 20

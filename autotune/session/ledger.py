@@ -20,6 +20,7 @@ from autotune.provenance.environment import Environment
 from autotune.search.contract import Problem
 from autotune.search.registry import make_strategy
 from autotune.session.budget import Spent
+from autotune.session.engine import engine
 from autotune.session.incumbent import Incumbent
 from autotune.session.liveness import identity
 from autotune.session.observing import observe_record
@@ -28,9 +29,8 @@ from autotune.session.opening.sources import lessons
 from autotune.session.progress import Best
 from autotune.session.remarks.changed_environment import say_changed
 from autotune.session.remarks.raised_limits import say_raised
-from autotune.session.remarks.same_failure import SameFailure
-from autotune.session.reproduction.engine import engine
 from autotune.session.same_code import Known, known_codes
+from autotune.session.same_failure import SameFailure
 from autotune.session.searches import close_dead, expire, seconds_searched
 from autotune.space.spec import StudySpec
 from autotune.status import Status

@@ -22,8 +22,8 @@ from autotune.session.ledger import MAX_ATTEMPTS, Ledger
 from autotune.session.opening.opening import check_feasible, next_segment, open_study
 from autotune.session.progress import Opening, Progress
 from autotune.session.remarks.remarks import Remarks
-from autotune.session.remarks.same_failure import MISTAKEN
 from autotune.session.result import EXHAUSTED, INTERRUPTED, Result
+from autotune.session.same_failure import MISTAKEN
 from autotune.space.spec import StudySpec
 from autotune.status import Status
 from autotune.store.records import TrialRecord

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from autotune.arguments import is_whole
 from autotune.errors import InputError, Problem, nearest
+from autotune.measure.diagnostics import kept, writable
 from autotune.measure.outcome import Outcome, Reading
-from autotune.measure.phases.diagnostics import kept, writable
 from autotune.measure.phases.raised import both_ends
 from autotune.measure.rules.bounds import beyond_bounds
 from autotune.measure.rules.statistics import estimate

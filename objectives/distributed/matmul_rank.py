@@ -14,7 +14,7 @@ from peers import REQUEST, VALUE, Message, Peers, peers_of
 
 from autotune.measure.groups.rank import Rank
 from autotune.measure.libc import trim_heap
-from autotune.measure.workers.memory import forget_peak, peak_resident
+from autotune.measure.memory import forget_peak, peak_resident
 
 
 @dataclass(frozen=True)

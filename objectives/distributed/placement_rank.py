@@ -17,7 +17,7 @@ from placement_plan import Plan
 
 from autotune.measure.groups.rank import Rank
 from autotune.measure.libc import trim_heap
-from autotune.measure.workers.memory import forget_peak, peak_resident
+from autotune.measure.memory import forget_peak, peak_resident
 
 WARM = 2
 _SMALL, _LARGE = 1 << 8, 1 << 16

@@ -33,6 +33,7 @@ from training_plan import Plan
 from training_range_test import suggested_rate
 
 from autotune.measure.libc import trim_heap
+from autotune.measure.memory import forget_peak, peak_resident
 from autotune.measure.objective import (
     Baseline,
     Context,
@@ -43,7 +44,6 @@ from autotune.measure.objective import (
     WrongAnswer,
 )
 from autotune.measure.readings import Sample
-from autotune.measure.workers.memory import forget_peak, peak_resident
 
 CHECKPOINT = "training.pt"
 MOST_SEED = 2**31

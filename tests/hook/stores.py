@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from autotune.hook.lookup.this_device import this_device
+from autotune.hook.recipes.this_device import this_device
 from autotune.measure.outcome import Estimate, Outcome, Reading
 from autotune.provenance.code.frozen import snapshot
 from autotune.space.configuration import Configuration

@@ -18,7 +18,7 @@ from autotune.hook.runs.link import Link
 from autotune.measure.commands.run_listener import RunListener
 from autotune.measure.commands.run_protocol import VARIABLE
 from autotune.measure.stopped import Stopped
-from autotune.session.remarks.caveats import MOST_OF_A_MESSAGE
+from autotune.session.caveats import MOST_OF_A_MESSAGE
 from tests.hook.listening import Following, Search
 
 # -- where nobody is tuning ------------------------------------------------------------------------

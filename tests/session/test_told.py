@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import autotune
-from autotune.measure.phases.diagnostics import MOST_MESSAGE
+from autotune.measure.diagnostics import MOST_MESSAGE
 from autotune.session.told import count_of, outcome_of
 from autotune.space.reading.reader import parse_spec
 from autotune.space.spec import StudySpec

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from autotune.errors import InputError, Problem
-from autotune.hook.lookup.case import is_tensor
+from autotune.hook.recipes.case import is_tensor
 from autotune.measure.kernels.guarded import GUARD_BYTE
 from autotune.measure.objective import WrongAnswer
 

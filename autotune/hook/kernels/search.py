@@ -11,8 +11,8 @@ from pathlib import Path
 from autotune.hook.kernels.call import KernelCall
 from autotune.hook.kernels.call_objective import CallObjective, launch_options
 from autotune.hook.kernels.settings import Settings
-from autotune.hook.lookup.case import DEVICE, TYPES, Case, as_plain
 from autotune.hook.lookup.choosing import default
+from autotune.hook.recipes.case import DEVICE, TYPES, Case, as_plain
 from autotune.hook.recipes.recipe import Metric, Recipe, Speedup
 from autotune.hook.tuning import Budget
 from autotune.measure.objective import Context

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from autotune.errors import InputError, Location, Problem
-from autotune.hook.lookup.case import Case, Plain
+from autotune.hook.recipes.case import Case, Plain
 from autotune.measure.commands.placeholders import yaml_key, yaml_value
 from autotune.provenance.device import device_facts
 from autotune.space.configuration import freeze

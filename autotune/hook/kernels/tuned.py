@@ -23,8 +23,8 @@ from autotune.hook.kernels.device import (
 )
 from autotune.hook.kernels.settings import Settings
 from autotune.hook.kernels.space import KernelSpace
-from autotune.hook.lookup.case import Case, is_tensor
 from autotune.hook.lookup.choosing import Choice, choose
+from autotune.hook.recipes.case import Case, is_tensor
 from autotune.hook.recipes.file import read_recipes, write_recipe
 from autotune.hook.recipes.recipe import Recipe
 from autotune.hook.tuning import ASKED, Budget, budget_asked

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from autotune.errors import InputError
-from autotune.hook.lookup.case import Case, Plain
+from autotune.hook.recipes.case import Case, Plain
 from autotune.hook.recipes.recipe import Recipe
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from autotune.hook.lookup.case import DEVICE, TYPES, Case
-from autotune.hook.lookup.this_device import device_of
+from autotune.hook.recipes.case import DEVICE, TYPES, Case
+from autotune.hook.recipes.this_device import device_of
 from autotune.space.configuration import Configuration
 from autotune.status import Status
 from autotune.store.databases.opening import EmptyStoreError

@@ -13,10 +13,10 @@ from autotune.hook.lookup.best import Best, How
 from autotune.hook.lookup.choosing import default, nearest_recipe
 from autotune.hook.lookup.requested_workload import Asked, complete
 from autotune.hook.lookup.say_how import say_default, say_recipe
-from autotune.hook.lookup.this_device import Here, this_device
 from autotune.hook.recipes.places import Places, Signature, signature
 from autotune.hook.recipes.recipe import Known, KnownSpace, Recipe
 from autotune.hook.recipes.staleness import changes
+from autotune.hook.recipes.this_device import Here, this_device
 
 if TYPE_CHECKING:
     from autotune.hook.lookup.known_failures import Failures

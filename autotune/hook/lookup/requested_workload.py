@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from autotune.errors import InputError, Problem, nearest
-from autotune.hook.lookup.case import Case
+from autotune.hook.recipes.case import Case
 from autotune.hook.recipes.recipe import Known, Recipe
 
 

@@ -12,7 +12,7 @@ from autotune.hook.recipes.recipe import Recipe, Speedup
 
 if TYPE_CHECKING:
     from autotune.hook.lookup.best import How
-    from autotune.hook.lookup.this_device import Here
+    from autotune.hook.recipes.this_device import Here
 
 
 _READABLE = 1e6

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from autotune.errors import InputError, Problem
-from autotune.hook.lookup.case import Plain, as_plain
+from autotune.hook.recipes.case import Plain, as_plain
 
 _EXPECTED = "a number, a flag, a text, a list of such or a group of named ones"
 

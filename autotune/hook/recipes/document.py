@@ -24,7 +24,7 @@ from dataclasses import asdict
 from typing import Any
 
 from autotune.errors import InputError, Location, Problem, nearest, shorten
-from autotune.hook.lookup.case import Case
+from autotune.hook.recipes.case import Case
 from autotune.hook.recipes.json_place import place_of
 from autotune.hook.recipes.recipe import Known, KnownSpace, Metric, Recipe, Speedup
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from autotune.hook.lookup.case import Case
+from autotune.hook.recipes.case import Case
 
 
 @dataclass(frozen=True)

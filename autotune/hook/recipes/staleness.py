@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from autotune.hook.lookup.this_device import Here
 from autotune.hook.recipes.recipe import Recipe
+from autotune.hook.recipes.this_device import Here
 from autotune.provenance.code.imports import parsed
 
 DRIVER = "GPU driver"

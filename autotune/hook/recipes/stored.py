@@ -8,11 +8,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from autotune.hook.lookup.case import DEVICE, TYPES, Case, as_plain
-from autotune.hook.lookup.this_device import device_of
+from autotune.hook.recipes.case import DEVICE, TYPES, Case, as_plain
 from autotune.hook.recipes.document import FORMAT, MARK, read_document, to_document
 from autotune.hook.recipes.recipe import Known, KnownSpace, Metric, Recipe, Speedup
 from autotune.hook.recipes.staleness import versions_of
+from autotune.hook.recipes.this_device import device_of
 from autotune.measure.outcome import Reading
 from autotune.session.answers import best_trials, stands
 from autotune.session.opening.frozen import SOURCE

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from autotune.errors import InputError, Problem
-from autotune.hook.lookup.this_device import Here, this_device
 from autotune.hook.recipes.recipe import Known, Recipe
 from autotune.hook.recipes.staleness import changes, source_changed
 from autotune.hook.recipes.stored import readings_behind, recipe_of
+from autotune.hook.recipes.this_device import Here, this_device
 from autotune.provenance.environment import capture, compare
 from autotune.ready import ready_spaces
 from autotune.session.reproduction.agreement import UNMEASURABLE, Claim, Verification

@@ -16,11 +16,11 @@ from autotune.measure.commands.leftovers import Leftovers
 from autotune.measure.commands.placeholders import config_document, placeholder_values
 from autotune.measure.commands.run_listener import RunListener
 from autotune.measure.commands.run_protocol import VARIABLE as RUN_VARIABLE
+from autotune.measure.memory import PeakMemory
 from autotune.measure.objective import Context, Infeasible
 from autotune.measure.phases.mistakes import mistake_in
 from autotune.measure.program import Finished, run_program
 from autotune.measure.reports import SILENT, Reporter
-from autotune.measure.workers.memory import PeakMemory
 from autotune.space.configuration import Configuration
 from autotune.space.placeholders import fill, fill_arguments
 from autotune.space.spec import CommandObjective

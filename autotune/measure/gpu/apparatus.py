@@ -8,9 +8,9 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from autotune.errors import AutotuneError
+from autotune.measure.diagnostics import text_of
 from autotune.measure.gpu.events import CudaEvents, EventSource, HostEvents
 from autotune.measure.gpu.timing import Apparatus, CannotCapture
-from autotune.measure.phases.diagnostics import text_of
 
 FLUSHES = 2
 """The buffer that is written to flush a cache is so many times as large as the cache."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from autotune.measure.phases.diagnostics import text_of
+from autotune.measure.diagnostics import text_of
 from autotune.status import Status
 
 

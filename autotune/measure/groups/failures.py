@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from autotune.measure.diagnostics import signal_name
 from autotune.measure.groups.board import Beat
 from autotune.measure.groups.messages import Raised
 from autotune.measure.objective import Diverged, Infeasible, OutOfMemory, Signal, WrongAnswer
-from autotune.measure.phases.diagnostics import signal_name
 from autotune.status import Status
 
 

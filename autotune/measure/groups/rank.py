@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from autotune.measure.clocks import monotonic
 from autotune.measure.cores.pinning import pin
+from autotune.measure.forked import forks_end_here
 from autotune.measure.groups.board import Board
 from autotune.measure.libc import die_with_parent
 from autotune.measure.workers.channel import BlockingChannel, BrokenChannel, frame
-from autotune.measure.workers.forked import forks_end_here
 from autotune.measure.workers.streams import Streams
 
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ from types import ModuleType
 from typing import Any
 
 from autotune.errors import InputError, Location, Problem, nearest
+from autotune.measure.diagnostics import text_of
 from autotune.measure.kernels.compile_cache import write_whole
 from autotune.measure.loading.target import EXAMPLE, absolute, is_path, split_target, target_file
-from autotune.measure.phases.diagnostics import text_of
 from autotune.space.spec import PythonObjective
 
 

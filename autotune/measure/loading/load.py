@@ -9,12 +9,12 @@ from types import FunctionType
 from typing import Any
 
 from autotune.errors import InputError, Location, Problem
+from autotune.measure.diagnostics import text_of
 from autotune.measure.loading.facts import require_known
 from autotune.measure.loading.function import FunctionObjective
 from autotune.measure.loading.importing import line_in, load_target
 from autotune.measure.loading.target import target_file
 from autotune.measure.objective import Context, Objective, Signal
-from autotune.measure.phases.diagnostics import text_of
 from autotune.space.spec import (
     GIVEN,
     CallableObjective,

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from autotune.measure.clocks import monotonic
+from autotune.measure.forked import forks_end_here
 from autotune.measure.objective import Objective
 from autotune.measure.phases.mistakes import MissingMetricError
 from autotune.measure.readings import Clock, Sample, named_values, plain_context, plain_facts
 from autotune.measure.reports import FOLDER, SILENT, Curve, Reporter, Stopped
-from autotune.measure.workers.forked import forks_end_here
 
 
 class Meter:

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 
+from autotune.measure.diagnostics import text_of
 from autotune.measure.objective import Objective
-from autotune.measure.phases.diagnostics import text_of
 from autotune.measure.program import Finished
 from autotune.space.configuration import Configuration
 

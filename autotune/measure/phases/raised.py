@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from types import MappingProxyType
 
+from autotune.measure.diagnostics import MOST_TEXT, kept, text_of, writable
 from autotune.measure.gpu.failures import classify
 from autotune.measure.objective import Signal, WrongAnswer
-from autotune.measure.phases.diagnostics import MOST_TEXT, kept, text_of, writable
 from autotune.measure.phases.mistakes import mistake_in
 from autotune.measure.readings import named_values
 from autotune.status import Status

@@ -16,6 +16,8 @@ import numpy as np
 
 from autotune.measure.clocks import monotonic
 from autotune.measure.cores.pace import Pace
+from autotune.measure.forked import forks_end_here
+from autotune.measure.memory import PeakMemory
 from autotune.measure.objective import Baseline, Code, Objective
 from autotune.measure.outcome import CODE, RESOURCES, Estimate, Outcome, Reading
 from autotune.measure.phases.gathering import NoNotes, Notes, Trial
@@ -29,8 +31,6 @@ from autotune.measure.rules.bounds import beyond_bounds
 from autotune.measure.rules.repetition import Decision, Verdict
 from autotune.measure.rules.statistics import less_sure, suspicions
 from autotune.measure.rules.worth import SHORT_SECONDS
-from autotune.measure.workers.forked import forks_end_here
-from autotune.measure.workers.memory import PeakMemory
 from autotune.space.configuration import Configuration
 from autotune.space.spec import MeasureSettings, MetricSpec, Share
 from autotune.status import Status

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from autotune.measure.diagnostics import signal_name
 from autotune.measure.outcome import Outcome
-from autotune.measure.phases.diagnostics import signal_name
 from autotune.measure.workers.endings import Ended
 from autotune.measure.workers.messages import Noted
 from autotune.status import Status

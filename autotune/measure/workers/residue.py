@@ -15,8 +15,8 @@ from pathlib import Path
 
 from autotune.measure.cores.oversubscription import ready_threads
 from autotune.measure.libc import trim_heap
+from autotune.measure.memory import resident
 from autotune.measure.workers.descendants import descendants, reap, signal_all
-from autotune.measure.workers.memory import resident
 
 WATCHED_SECONDS = 0.01
 """How long threads that were left are watched. Those of a pool that waits for work cost trials no more."""

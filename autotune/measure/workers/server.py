@@ -8,6 +8,7 @@ from functools import partial
 
 from autotune.errors import InputError
 from autotune.measure.baselines import baselines_of
+from autotune.measure.forked import forks_end_here
 from autotune.measure.loading.importing import keep_importable
 from autotune.measure.loading.load import load_objective
 from autotune.measure.objective import Baseline, Objective
@@ -16,7 +17,6 @@ from autotune.measure.phases.runner import Runner
 from autotune.measure.reports import FOLDER, Curve, Reporter
 from autotune.measure.workers import messages as m
 from autotune.measure.workers.channel import BlockingChannel, BrokenChannel
-from autotune.measure.workers.forked import forks_end_here
 from autotune.measure.workers.notes import SharedNotes
 from autotune.measure.workers.residue import Residue
 from autotune.measure.workers.surroundings import Surroundings

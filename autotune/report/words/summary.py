@@ -14,11 +14,11 @@ from autotune.report.words.nearest_to_bounds import nearest_to_bounds
 from autotune.report.words.throughput import disagreement
 from autotune.session.answers import default_in
 from autotune.session.budget import out_of_patience
+from autotune.session.caveats import MOST_OF_A_MESSAGE
 from autotune.session.opening.identity import command_of
-from autotune.session.remarks.caveats import MOST_OF_A_MESSAGE
 from autotune.session.remarks.oversubscribed import say_oversubscribed
-from autotune.session.remarks.same_failure import MISTAKEN
 from autotune.session.result import EXHAUSTED, INTERRUPTED, Comparison, Result
+from autotune.session.same_failure import MISTAKEN
 from autotune.space.configuration import Value, plain
 from autotune.space.spec import Budget, ratio_title
 from autotune.status import Status

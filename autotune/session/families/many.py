@@ -32,8 +32,8 @@ from autotune.session.ledger import Ledger
 from autotune.session.opening.opening import check_feasible, is_begun, open_study
 from autotune.session.progress import Progress
 from autotune.session.remarks.remarks import Remarks
-from autotune.session.remarks.same_failure import MISTAKEN
 from autotune.session.result import INTERRUPTED
+from autotune.session.same_failure import MISTAKEN
 from autotune.session.session import Session
 from autotune.space.spec import Budget, Family, SearchSettings, StudySpec
 from autotune.status import Status

@@ -24,7 +24,7 @@ from autotune.session.opening.identity import (
     say_cores,
     say_difference,
 )
-from autotune.session.remarks.same_failure import only_mistake
+from autotune.session.same_failure import only_mistake
 from autotune.space.reading.places import place_of
 from autotune.space.spec import CallableObjective, ReplayObjective, StudySpec
 from autotune.store.records import NewStudy, SegmentRecord, StudyRecord

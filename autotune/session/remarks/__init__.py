@@ -1,1 +1,1 @@
-"""What is said of a search beside its numbers: limits that were met, cores that were missing, doubts."""
+"""What outcomes show of a whole search, and is said once: cores, links or limits that it lacked."""

@@ -10,7 +10,7 @@ from autotune.measure.rules.statistics import estimate
 from autotune.provenance.host.processor import read_processor
 from autotune.provenance.host.system import System
 from autotune.provenance.software import read_packages
-from autotune.session.reproduction.engine import engine
+from autotune.session.engine import engine
 from autotune.space.configuration import Configuration
 from autotune.store.records import Document, StudyRecord, TrialRecord
 from autotune.store.store import Store

@@ -10,7 +10,7 @@ import pytest
 
 from autotune.errors import InputError
 from autotune.hook.kernels.space import KernelSpace
-from autotune.hook.lookup.case import Case
+from autotune.hook.recipes.case import Case
 from autotune.space.knobs import Flag, OrderedValues
 from autotune.space.space import Space
 

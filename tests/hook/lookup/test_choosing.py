@@ -7,8 +7,8 @@ import pickle
 import pytest
 
 from autotune.errors import InputError
-from autotune.hook.lookup.case import Case
 from autotune.hook.lookup.choosing import choose, default
+from autotune.hook.recipes.case import Case
 from autotune.hook.recipes.recipe import Recipe
 from autotune.space.knobs import OrderedValues
 from autotune.space.space import Space

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from autotune.hook.lookup.case import Case
 from autotune.hook.lookup.known_failures import Failures, failures_in
-from autotune.hook.lookup.this_device import this_device
+from autotune.hook.recipes.case import Case
+from autotune.hook.recipes.this_device import this_device
 from autotune.space.knobs import OrderedValues
 from autotune.space.space import Space
 from autotune.store.store import Store

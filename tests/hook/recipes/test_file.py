@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autotune.errors import InputError
-from autotune.hook.lookup.case import Case
+from autotune.hook.recipes.case import Case
 from autotune.hook.recipes.document import read_document
 from autotune.hook.recipes.file import read_known, read_recipes, render, write_known, write_recipe
 from autotune.hook.recipes.recipe import Known, KnownSpace, Metric, Recipe, Speedup

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autotune.hook.lookup.case import Case
+from autotune.hook.recipes.case import Case
 from autotune.hook.recipes.recipe import Known, KnownSpace, Recipe, Speedup, best_defended
 
 BASE = Recipe("gemm", "cpu", Case({"n": 1}), {"tile": 1})

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from autotune.hook.lookup.case import Case
-from autotune.hook.lookup.this_device import Here, device_of, this_device
+from autotune.hook.recipes.case import Case
 from autotune.hook.recipes.recipe import Recipe
 from autotune.hook.recipes.staleness import DRIVER, changes, versions_of
+from autotune.hook.recipes.this_device import Here, device_of, this_device
 from autotune.provenance.code.frozen import snapshot
 
 ENVIRONMENT = {

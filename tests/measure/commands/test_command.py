@@ -475,7 +475,7 @@ PEAKS = """
 import os, sys
 from pathlib import Path
 from autotune.measure.program import run_program
-from autotune.measure.workers.memory import PeakMemory
+from autotune.measure.memory import PeakMemory
 
 def peak(megabytes):
     memory = PeakMemory()

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from autotune.measure.diagnostics import MOST_MESSAGE
 from autotune.measure.kernels.compiled_c import compile_c
 from autotune.measure.objective import Infeasible
-from autotune.measure.phases.diagnostics import MOST_MESSAGE
 from autotune.measure.phases.raised import failed
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autotune.measure.phases.diagnostics import MOST_MESSAGE, MOST_TEXT
+from autotune.measure.diagnostics import MOST_MESSAGE, MOST_TEXT
 from autotune.measure.phases.raised import failed
 
 

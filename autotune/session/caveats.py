@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from autotune.errors import shorten_middle
 from autotune.measure.outcome import Estimate
 from autotune.session.finale.contender import DEFAULT
-from autotune.session.remarks.same_failure import MISTAKEN
 from autotune.session.result import EXHAUSTED
+from autotune.session.same_failure import MISTAKEN
 from autotune.status import Status
 from autotune.store.records import StudyRecord, TrialRecord, VerdictRecord
 

@@ -11,7 +11,7 @@ import autotune
 from autotune.errors import InputError
 from autotune.measure.outcome import MISTAKE, SURE
 from autotune.report.words.summary import summarize
-from autotune.session.remarks.same_failure import ENOUGH, ENOUGH_SURE, MISTAKEN, SameFailure
+from autotune.session.same_failure import ENOUGH, ENOUGH_SURE, MISTAKEN, SameFailure
 from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_family, parse_spec
 from autotune.space.spec import StudySpec

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autotune.errors import InputError
-from autotune.hook.lookup.case import Case
+from autotune.hook.recipes.case import Case
 
 VALUES = st.fixed_dictionaries(
     {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autotune.measure.phases.diagnostics import (
+from autotune.measure.diagnostics import (
     MOST_MESSAGE,
     headline,
     is_of_memory,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from autotune.measure.outcome import Estimate
-from autotune.session.remarks.caveats import doubtful, fallen
+from autotune.session.caveats import doubtful, fallen
 from autotune.store.records import VerdictRecord
 
 
