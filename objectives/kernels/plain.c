@@ -76,3 +76,19 @@ void plain_nms(const float *boxes, uint8_t *keep, int count, float limit)
     }
     free(areas);
 }
+
+/* The keys halved until the first that is not smaller is left. */
+void plain_look_up(const uint64_t *keys, const uint64_t *queries, int32_t *places, int n, int count)
+{
+    for (int i = 0; i < count; i++) {
+        int low = 0, high = n;
+        while (low < high) {
+            int middle = low + (high - low) / 2;
+            if (keys[middle] < queries[i])
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        places[i] = low;
+    }
+}

@@ -19,7 +19,13 @@ from tests.objectives.training import needs_torch
 
 @pytest.mark.parametrize(
     ("name", "size"),
-    [("gemm-c", "k"), ("stencil-c", "steps"), ("convolution-c", "filter_width"), ("nms-c", "boxes")],
+    [
+        ("gemm-c", "k"),
+        ("stencil-c", "steps"),
+        ("convolution-c", "filter_width"),
+        ("nms-c", "boxes"),
+        ("index-c", "keys"),
+    ],
 )
 @pytest.mark.parametrize("value", [0, -3, 1.5, "x"])
 def test_what_is_no_size_is_refused(tmp_path: Path, name: str, size: str, value: object) -> None:

@@ -229,6 +229,34 @@ def test_inputs_are_fresh_for_each_trial_and_kept_within_it() -> None:
     assert len(set(seen)) == 2
 
 
+class Table(Kernel):
+    """out = x + 1, looked up in a table that is made of the inputs."""
+
+    made = 0
+
+    def set_up(self, loaded: Callable[..., None], inputs: Any) -> dict[int, int]:
+        self.made += 1
+        out = np.empty_like(inputs["x"])
+        loaded(inputs["x"], out)
+        return dict(zip(inputs["x"].flat, out.flat, strict=True))
+
+    def call(self, loaded: dict[int, int], inputs: Any, outputs: Any) -> None:  # type: ignore[override]
+        self.calls += 1
+        outputs["out"][...] = np.vectorize(loaded.__getitem__)(inputs["x"])
+
+
+def test_what_is_set_up_is_made_of_each_inputs_once() -> None:
+    kernel = Table(CONTEXT)
+    assert kernel.check(right, np.random.default_rng(0)) == {"error": 0}
+    assert kernel.made == kernel.calls == 2, "of the inputs that are checked, and of others before"
+    rng = np.random.default_rng(0)
+    kernel.measure(right, rng)
+    kernel.measure(right, rng)
+    assert kernel.made == 3 and kernel.calls > 4
+    kernel.measure(right, np.random.default_rng(1))
+    assert kernel.made == 4
+
+
 def test_a_reading_lasts_long_enough_for_the_clock() -> None:
     kernel = Kernel(CONTEXT)
     rng = np.random.default_rng(0)
