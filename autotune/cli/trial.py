@@ -117,11 +117,10 @@ def _metrics(document: dict[str, Any]) -> list[str]:
 
     lines = []
     for name, m in document["metrics"].items():
-        unit, several = document["units"].get(name, ""), m["n"] > 1
-        within = several or m["low"] < m["high"]  # a reading that is a mean of many has an interval
-        known = say_gain(m["value"], m["low"], m["high"], unit) if within else say_value(m["value"], unit)
+        unit, apart = document["units"].get(name, ""), m["low"] < m["high"]
+        known = say_gain(m["value"], m["low"], m["high"], unit) if apart else say_value(m["value"], unit)
         shared = document["facts"].get("shared_error", {}).get(name)
-        which = "which may all be" if several else "which may be"
+        which = "which may all be" if m["n"] > 1 else "which may be"
         together = f", {which} off by {100 * shared:.2g} %" if shared else ""
         lines.append(f"  metric   {_one(name)} = {known}, {say_count(m['n'], 'reading')}{together}")
     return lines
@@ -132,6 +131,9 @@ def _readings(readings: list[dict[str, Any]], units: Mapping[str, str]) -> list[
     for name in dict.fromkeys(r["metric"] for r in readings):
         unit = f" ({_one(units[name])})" if units.get(name) else ""
         own = [r for r in readings if r["metric"] == name]
+        if len(own) > 2 and len({r["value"] for r in own}) == 1:
+            lines.append(f"  readings {_one(name)}{unit} = {own[0]['value']:.6g}, each of {len(own)}")
+            continue
         shown = " ".join(f"{r['value']:.6g}{'*' if r['discarded'] else ''}" for r in own[:MOST_SHOWN])
         more = f" ... {len(own)} in all (--json has them)" if len(own) > MOST_SHOWN else ""
         lines.append(f"  readings {_one(name)}{unit} = {shown}{more}")

@@ -44,10 +44,9 @@ def say_gain(estimate: float, low: float, high: float, unit: str = "", digits: i
 
 
 def say_estimate(estimate: Estimate, unit: str = "", digits: int = USUAL_DIGITS) -> str:
-    """``4.12 ms [4.1, 4.15]``; the value alone where there is no interval."""
+    """``4.12 ms [4.1, 4.15]``; the value alone where there is no interval, or all readings were the same."""
     ends = estimate.low, estimate.high
-    alone = estimate.n < 2 and ends[0] == ends[1]  # a reading that is a mean of many has an interval
-    if alone or not all(map(math.isfinite, (estimate.value, *ends))):
+    if ends[0] == ends[1] or not all(map(math.isfinite, (estimate.value, *ends))):
         return say_value(estimate.value, unit, digits)
     return say_gain(estimate.value, estimate.low, estimate.high, unit, digits)
 

@@ -42,8 +42,15 @@ def test_readings_stand_by_metric_and_what_does_not_count_is_explained() -> None
         "  readings bytes = 64* 65 66",
         "           * does not count: warm-up",
     ]
-    (line,) = _readings([{"metric": "time", "value": 1.0, "discarded": ""}] * (MOST_SHOWN + 1), {})
+    many = [{"metric": "time", "value": float(i), "discarded": ""} for i in range(MOST_SHOWN + 1)]
+    (line,) = _readings(many, {})
     assert line.endswith(f" ... {MOST_SHOWN + 1} in all (--json has them)")
+
+
+def test_readings_that_are_all_the_same_stand_once() -> None:
+    """The bytes of an index had filled three lines with one number."""
+    (line,) = _readings([{"metric": "bytes", "value": 64.0, "discarded": ""}] * 81, {"bytes": "B"})
+    assert line == "  readings bytes (B) = 64, each of 81"
 
 
 def test_a_metric_has_its_unit_and_what_its_readings_have_in_common() -> None:

@@ -65,6 +65,7 @@ def test_an_interval_has_the_unit_of_its_value() -> None:
     assert say_estimate(Estimate(0.00101, 0.00099, 0.00102, 9), "s") == "1.01 ms [0.99, 1.02]"
     assert say_estimate(Estimate(0.00101, 0.00101, 0.00101, 1), "s") == "1.01 ms"
     assert say_estimate(Estimate(0.00101, 0.00099, 0.00102, 1), "s") == "1.01 ms [0.99, 1.02]"
+    assert say_estimate(Estimate(64.0, 64.0, 64.0, 9), "B") == "64 B", "an exact one"
     assert say_estimate(Estimate(5.0, 4.0, 6.0, 3)) == "5 [4, 6]"
     assert say_estimate(Estimate(1.2e9, 9e8, 1.4e9, 3), "B") == "1.2 GB [0.9, 1.4]"
     assert say_estimate(Estimate(3.5, 3.4, 3.6, 3), "ms") == "3.5 ms [3.4, 3.6]"
