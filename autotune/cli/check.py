@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from autotune.cli.options import device_option, echo, find_space, json_option, print_json, store_option
+from autotune.cli.options import (
+    device_option,
+    echo,
+    find_space,
+    json_option,
+    print_json,
+    store_option,
+    workload_option,
+)
 from autotune.cli.silence import READING_A_SPACE, said_if_long
 
 if TYPE_CHECKING:
@@ -26,10 +34,11 @@ COUNTING = "counting what the constraints leave: that may take minutes, and Ctrl
 
 @click.command("check")
 @click.argument("space")
+@workload_option
 @device_option
 @store_option
 @json_option
-def command(space: str, device: str | None, store: str | None, as_json: bool) -> int:
+def command(space: str, facts: tuple[str, ...], device: str | None, store: str | None, as_json: bool) -> int:
     """Read SPACE and say how many configurations there are, what each constraint removes, and the time.
 
     Nothing is compiled or measured: the time is judged by earlier trials in the store, if there are any.
@@ -37,9 +46,10 @@ def command(space: str, device: str | None, store: str | None, as_json: bool) ->
     """
     from autotune.session.opening.loading import load_family
     from autotune.session.opening.opening import try_strategy
+    from autotune.space.reading.given_facts import read_given_facts
 
     with said_if_long(READING_A_SPACE, quiet=as_json):
-        family = load_family(find_space(space), device=device)
+        family = load_family(find_space(space), device=device, workload=read_given_facts(facts))
     unfit = None
     if device is None:  # what is here says nothing of another machine
         try_strategy(family.specs[0])

@@ -83,6 +83,16 @@ def json_option(command: Command) -> Command:
     )
 
 
+def workload_option(command: Command) -> Command:
+    return click.option(
+        "--workload",
+        "facts",
+        metavar="NAME=VALUE",
+        multiple=True,
+        help="A fact of the workload in the place of the file's; once for each: --workload m=512.",
+    )(command)
+
+
 def device_option(command: Command) -> Command:
     return click.option(
         "--device",

@@ -24,6 +24,7 @@ from autotune.cli.options import (
     print_json,
     same_store,
     store_option,
+    workload_option,
 )
 from autotune.cli.silence import READING_A_SPACE, said_if_long
 
@@ -46,6 +47,7 @@ CUT_SHORT = "what was measured again is kept, and the same command goes on with 
 @click.option("--patience", type=click.IntRange(1), help="Stop after so many trials without an improvement.")
 @click.option("--strategy", help="What proposes: auto, bayes, random, grid, evolution, optuna-tpe ...")
 @click.option("--seed", type=click.IntRange(0), help="Seed of the strategy.")
+@workload_option
 @click.option("--fresh", is_flag=True, help="Begin a new study instead of going on with the last one.")
 @click.option("--no-cache", is_flag=True, help="Compile all anew, and keep nothing for other searches.")
 @store_option
@@ -57,6 +59,7 @@ def command(
     patience: int | None,
     strategy: str | None,
     seed: int | None,
+    facts: tuple[str, ...],
     fresh: bool,
     no_cache: bool,
     store: str | None,
@@ -70,11 +73,18 @@ def command(
     from autotune.cli.progress import make_progress
     from autotune.session.api import open_many, open_session
     from autotune.session.opening.loading import load_family
+    from autotune.space.reading.given_facts import read_given_facts
     from autotune.store.store import Store
 
     with said_if_long(READING_A_SPACE, quiet=as_json):
         family = load_family(
-            find_space(space), trials=trials, time=seconds, patience=patience, strategy=strategy, seed=seed
+            find_space(space),
+            trials=trials,
+            time=seconds,
+            patience=patience,
+            strategy=strategy,
+            seed=seed,
+            workload=read_given_facts(facts),
         )
     with said_if_long(WORKING_OUT, quiet=as_json):
         for spec in family.specs:
@@ -95,7 +105,8 @@ def command(
     else:
         from autotune.report.words.summary import summarize
 
-        options = {"space": as_argument(space), "program": _program(), "store_option": same_store(store)}
+        again = as_argument(space) + "".join(f" --workload {shlex.quote(fact)}" for fact in facts)
+        options = {"space": again, "program": _program(), "store_option": same_store(store)}
         echo(summarize(result, **options, budget=spec.budget))
     return exit_code(result, session.stopped)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from autotune.measure.kernels.compile_cache import cache_folder
 from autotune.measure.loading.callables import describe_callable
@@ -32,6 +34,7 @@ def search(
     patience: int | None = None,
     strategy: str | None = None,
     seed: int | None = None,
+    workload: Mapping[str, Any] | None = None,
     store: str | Path | None = None,
     fresh: bool = False,
     objective: Measurable | None = None,
@@ -44,7 +47,8 @@ def search(
     early stopping and the rest. With an ``objective`` a :class:`Space` will do: its study has the objective's
     name, and as its metric the ``time`` in seconds, the less the better. ``trials``,
     ``time`` (seconds, or a text such as ``"1h30m"``) and ``patience`` bound the study as a whole and override
-    the file's ``budget:``. ``store`` is a path or URL (default: ``AUTOTUNE_STORE`` or
+    the file's ``budget:``; ``workload`` has facts, by their names, that stand in the place of the file's:
+    another workload is another study. ``store`` is a path or URL (default: ``AUTOTUNE_STORE`` or
     ``results/autotune.db``). ``fresh`` begins a new study. ``objective`` is a Python callable or objective
     measured in this very process, in the place of the file's: quick, but a configuration that crashes takes
     this process along. Another one, or one whose source has changed, is another study; what an instance holds
@@ -56,7 +60,9 @@ def search(
     """
     if isinstance(space, Space) and objective is not None:
         space = spec_of(space, describe_callable(objective))
-    spec = load_spec(space, trials=trials, time=time, patience=patience, strategy=strategy, seed=seed)
+    spec = load_spec(
+        space, trials=trials, time=time, patience=patience, strategy=strategy, seed=seed, workload=workload
+    )
     if objective is not None:
         spec = replace(spec, objective=describe_callable(objective))
     with Store.open(None if store is None else str(store)) as opened:
@@ -137,11 +143,12 @@ def ask_tell(
     *,
     strategy: str | None = None,
     seed: int | None = None,
+    workload: Mapping[str, Any] | None = None,
     store: str | Path | None = None,
     fresh: bool = False,
 ) -> AskTell:
     """A session whose trials the caller runs; see :mod:`autotune.session.asktell`."""
-    spec = load_spec(space, strategy=strategy, seed=seed)
+    spec = load_spec(space, strategy=strategy, seed=seed, workload=workload)
     environment = capture_environment(spec)
     return AskTell(spec, Store.open(None if store is None else str(store)), environment, fresh=fresh)
 

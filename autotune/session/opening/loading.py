@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from autotune.arguments import count_problems, is_whole, not_whole
 from autotune.errors import InputError, Problem
 from autotune.measure.recordings.replay import limit_to_recording
 from autotune.provenance.device import device_facts
+from autotune.space.configuration import FrozenMap, Value
 from autotune.space.reading.reader import read_family, read_spec
 from autotune.space.space import Space
 from autotune.space.spec import Budget, CallableObjective, Family, ReplayObjective, StudySpec
@@ -27,18 +29,22 @@ def load_spec(
     strategy: str | None = None,
     seed: int | None = None,
     device: str | Path | None = None,
+    workload: Mapping[str, Any] | None = None,
 ) -> StudySpec:
     """Read a space file and put what was said on the command line in the place of what it says.
 
-    ``device``: the name or file of a device profile, for a machine that is elsewhere; else this one.
+    ``workload``: facts that stand in the place of the file's. ``device``: the name or file of a device
+    profile, for a machine that is elsewhere; else this one.
     Raises :class:`autotune.errors.InputError` with every problem that was found.
     """
+    if workload and not isinstance(space, str | Path):
+        raise InputError(Problem("a workload is given beside what is no space file", expected=_IN_IT))
     if isinstance(space, StudySpec):
         if problems := list(spec_problems(space)):
             raise InputError(problems)
         spec = space
     elif isinstance(space, str | Path):
-        spec = read_spec(Path(space), device=device_facts(device))
+        spec = read_spec(Path(space), device=device_facts(device), workload=_facts(workload))
     else:
         expected = "the path of a space file, a StudySpec, or a Space together with an objective"
         raise InputError(Problem(f"the space is {space!r:.60}", expected=expected))
@@ -61,14 +67,36 @@ def load_family(
     strategy: str | None = None,
     seed: int | None = None,
     device: str | Path | None = None,
+    workload: Mapping[str, Any] | None = None,
 ) -> Family:
-    """As :func:`load_spec`, with all ``workloads`` of the file; one without them is a family of one."""
+    """As :func:`load_spec`, with all ``workloads`` of the file; one without them is a family of one, and so
+    is any with a ``workload`` that is given in their place."""
     if not isinstance(space, str | Path):
         expected = "the path of a space file with workloads, or a Family"
         raise InputError(Problem(f"the space is {space!r:.60}", expected=expected))
-    family = read_family(Path(space), device=device_facts(device))
+    if workload:
+        own = read_spec(Path(space), device=device_facts(device), workload=_facts(workload))
+        family = Family((own,), (False,), several=False)
+    else:
+        family = read_family(Path(space), device=device_facts(device))
     specs = (_with(spec, trials, time, patience, strategy, seed) for spec in family.specs)
     return replace(family, specs=tuple(specs))
+
+
+_IN_IT = "the workload in the StudySpec, or in the space"
+
+
+def _facts(workload: Mapping[str, Any] | None) -> Mapping[str, Value]:
+    """As a space file has them; :class:`InputError` for what is no fact of a workload."""
+    if workload is None:
+        return {}
+    try:
+        if isinstance(workload, Mapping) and all(isinstance(name, str) for name in workload):
+            return FrozenMap(workload)
+    except TypeError:  # of a value that is none
+        pass
+    expected = "numbers, texts, flags, lists or groups of these by their names: {'m': 960, 'n': 960}"
+    raise InputError(Problem(f"the workload is {workload!r:.80}", expected=expected))
 
 
 def checked_seed(seed: object) -> int:

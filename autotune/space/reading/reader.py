@@ -212,9 +212,13 @@ class _Reader:
             message = "a recording was made for one workload"
             self.problems.add(message, section.where, "workload, which says what that was")
         elif self.place is None and not self.problems.found and not self.given_all():
+            expected = "workload"
             hint = "autotune search and autotune check take all of them; in Python: autotune.search_many"
+            if self.given_workload:
+                missing = [name for name in self.members[0].values if name not in self.given_workload]
+                expected, hint = "all facts in which they differ", f"say {', '.join(missing)} as well"
             count = len(self.members)
-            self.problems.add(f"{count} workloads where one study is meant", section.where, "workload", hint)
+            self.problems.add(f"{count} workloads where one study is meant", section.where, expected, hint)
 
     def given_all(self) -> bool:
         """Whether the caller has said the workload, which one of the file's it is or another one."""

@@ -1,0 +1,49 @@
+"""Facts of a workload that the shell hands on are read as a space file has them."""
+
+from __future__ import annotations
+
+import pytest
+
+from autotune.errors import InputError
+from autotune.space.reading.given_facts import read_given_facts
+
+
+def test_values_are_those_of_a_space_file() -> None:
+    written = ("m=512", "lr=1.0e-3", "dtype=bfloat16", "fused=true", "shape=[2, 3]", "plan={a: 1}", "x=a=b")
+    assert {name: value for name, value in read_given_facts(written).items() if name != "plan"} == {
+        "m": 512,
+        "lr": 1e-3,
+        "dtype": "bfloat16",
+        "fused": True,
+        "shape": (2, 3),
+        "x": "a=b",
+    }
+    assert dict(read_given_facts(["plan={a: 1}"])["plan"]) == {"a": 1}  # type: ignore[call-overload]
+    assert read_given_facts(()) == {}
+
+
+@pytest.mark.parametrize(
+    ("written", "says"),
+    [
+        ("m", "--workload is 'm'"),
+        ("=3", "--workload is '=3'"),
+        ("m=", "--workload is 'm='"),
+        ("m=[1, 2", "the file ends inside brackets"),
+        ("m=null", "--workload is empty"),
+        ("m={a: 1, a: 2}", "'a'"),
+    ],
+)
+def test_what_is_no_fact_is_refused(written: str, says: str) -> None:
+    with pytest.raises(InputError) as error:
+        read_given_facts(["n=1", written])
+    assert says in str(error.value)
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    with pytest.raises(InputError) as error:
+        read_given_facts(["m", "n=1", "n=2", "k="])
+    assert [problem.message for problem in error.value.problems] == [
+        "--workload is 'm'",
+        "--workload says n twice",
+        "--workload is 'k='",
+    ]
