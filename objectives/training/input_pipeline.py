@@ -40,13 +40,13 @@ class Feed:
 
     def __init__(self, stored: Stored, batch: int, knobs: Mapping[str, Any]) -> None:
         workers = int(knobs["workers"])
-        self._normal_here = knobs["convert"] == "trainer"
+        self._converts = knobs["convert"] == "trainer"
         self.kept = Kept(stored, str(knobs["keep"]))
         samples = Samples(
             self.kept,
             packed=bool(knobs["packed"]),
             at_once=bool(knobs["at_once"]),
-            normal_here=not self._normal_here,
+            normal_here=not self._converts,
         )
         ahead = {"prefetch_factor": int(knobs["ahead"]), "persistent_workers": True} if workers else {}
         self._loader = DataLoader(
@@ -54,7 +54,7 @@ class Feed:
             batch_size=batch,
             sampler=torch.utils.data.RandomSampler(range(stored.count)),
             num_workers=workers,
-            collate_fn=lambda batch: batch,
+            collate_fn=_as_it_is,
             worker_init_fn=_one_thread,
             **ahead,
         )
@@ -62,7 +62,11 @@ class Feed:
     def epoch(self) -> Any:
         """The batches of an epoch, in an order of its own."""
         for batch in self._loader:
-            yield batch.normal() if self._normal_here else batch
+            yield batch.normal() if self._converts else batch
+
+
+def _as_it_is(batch: Batch) -> Batch:
+    return batch  # it comes whole
 
 
 def _one_thread(worker: int) -> None:
