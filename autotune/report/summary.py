@@ -129,10 +129,10 @@ def _throughput(result: Result) -> list[str]:
 
 def _standing(result: Result) -> list[str]:
     lines = []
-    if result.speedup is not None:
+    if result.speedup is not None and not result.is_default:
         title = ratio_title(result.metric.goal, result.metric.unit)
         lines.append(f"{title:14} {_ratio(result.speedup)} over the default")
-    if (gain := result.gain) is not None:
+    if (gain := result.gain) is not None and not result.is_default:
         said = say_gain(gain.estimate, gain.low, gain.high, result.metric.unit)
         lines.append(f"{'better by':14} {said} than the default")
     vendor = result.vendor

@@ -63,4 +63,4 @@ def test_the_problems_shown_are_what_is_said() -> None:
     (said,) = re.findall(r"^```text\n(.*?)^```", TEXT, flags=re.MULTILINE | re.DOTALL)
     with pytest.raises(InputError) as error:
         parse_spec(broken, "space.yaml")
-    assert f"{error.value}\n" == said
+    assert f"autotune: {error.value}\n" == said
