@@ -19,8 +19,8 @@ _GROWING = ("cpu_stall", "memory_stall", "io_stall", "steal", "own_switches", "o
 """Counters of which a reading's context holds the difference; one that stood still is left out."""
 
 MOSTLY = 0.5
-"""Of a reading. A process that neither computed nor was ready to for so long waited for a program, for ranks or
-for a device, and for how long it had no core says nothing of these."""
+"""Of a reading. A process that neither computed nor was ready to for so long waited for a program, for ranks
+or for a device, and for how long it had no core says nothing of these."""
 
 _LEVELS = ("runnable", "frequency_mhz")
 """What a reading's context holds as it stands at its end."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -34,10 +35,15 @@ def summarize(
     *,
     space: str = "",
     program: str = "autotune",
-    store_option: str = "",
+    store_option: str | None = None,
     budget: Budget | None = None,
 ) -> str:
-    """The lines that ``autotune search`` ends with; ``budget`` is what the search was given."""
+    """The lines that ``autotune search`` ends with; ``budget`` is what the search was given.
+
+    ``store_option`` is what the next commands need to find the store: ``None`` for its whole address.
+    """
+    if store_option is None:
+        store_option = f" --store {shlex.quote(result.store)}"
     lines = ["", headline(result)]
     if result.best is not None:
         lines += ["", *_configuration(result), *_metrics(result), *_standing(result), *_front(result)]

@@ -1,4 +1,4 @@
-"""What a clock says of a reading: how long a process had no core is said only where it did the work itself."""
+"""What a clock says of a reading: how long a process had no core, only where it did the work itself."""
 
 from __future__ import annotations
 
