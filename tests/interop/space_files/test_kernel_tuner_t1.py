@@ -112,7 +112,7 @@ def test_conditions_that_rules_have_no_words_for(tmp_path: Path) -> None:
     assert {tuple(c[name] for name in "abf") for c in read_back(file).feasible} == expected
     assert 0 < len(expected) < 64
     assert [note for note in convert(file).notes if "became a list" in note] == [
-        "a & a - 1 == 0 became a list of the values for which it holds: list them anew if you change some."
+        "a & a - 1 == 0 became a list of the values for which it holds: list anew what you change."
     ]
 
 
