@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     "form",
     type=click.Choice(["yaml", "json", "env", "flags", "set"]),
     default="yaml",
+    show_default=True,
     help="yaml; json (with metrics and speed-up); env (KNOB=value lines, in capitals); flags (--knob=value);"
     " set (--set knob=value, for a script with run.add_arguments).",
 )

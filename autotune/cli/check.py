@@ -269,7 +269,8 @@ def say_space(document: dict[str, Any]) -> list[str]:
             continue
         removes = _count(row["removes"], row["removes_between"])
         alone = _count(row["only_this_one"], row["only_this_one_between"])
-        lines.append(f"  removes {removes:>15}  (alone {alone})  {row['rule']}")
+        also = f"({alone} of them alone)  " if row["removes"] else ""
+        lines.append(f"  removes {removes:>15}  {also}{row['rule']}")
     if document["uncounted"]:
         lines.append(f"  its {document['uncounted']:,} constraints are too many to say what each removes")
     for row in document["never"]:

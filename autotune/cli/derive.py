@@ -45,17 +45,18 @@ def say(derivation: Derivation) -> str:
 
     label, departure = derivation.study.label, derivation.departure
     if departure is None:
-        lines = [f"{label}: all {derivation.compared} proposals follow from the record"]
+        lines = [f"{label}: all {say_count(derivation.compared, 'proposal')} follow from the record"]
     else:
         lines = [f"{label}: trial {departure.trial} does not follow from the record", *_departure(departure)]
         lines += [_line("" if place else "likely", why) for place, why in enumerate(derivation.causes)]
         before = derivation.compared - 1
-        lines.append(_line("before it", f"{before} proposals follow; those after it were not compared"))
+        follow = f"{say_count(before, 'proposal')} {'follows' if before == 1 else 'follow'}"
+        lines.append(_line("before it", f"{follow}; those after it were not compared"))
     searches, asks = say_count(derivation.sessions, "search", "searches"), say_count(derivation.asks, "ask")
-    lines.append(f"  {searches}, {asks}, up to {derivation.most_in_flight} trials in flight")
+    lines.append(f"  {searches}, {asks}, up to {say_count(derivation.most_in_flight, 'trial')} in flight")
     if derivation.unrecorded:
         lines.append(
-            f"  {derivation.unrecorded} trials were taken as given: an older autotune proposed them and did"
+            f"  taken as given: {say_count(derivation.unrecorded, 'trial')} of an older autotune, which did"
             " not write down what its strategy knew"
         )
     return "\n".join(lines)

@@ -36,7 +36,9 @@ def command(one: str, other: str, study: str | None, store: str | None, as_json:
     if len(kinds) != 1:
         raise InputError(
             Problem(
-                f"{one} is a {_kind(one, study)} and {other} a {_kind(other, study)}", None, "two of a kind"
+                f"{one} is a {_kind(one, study)} and {other} a {_kind(other, study)}",
+                None,
+                "two trials, two studies or two recipes",
             )
         )
     compare = {"trial": _trials, "study": _studies, "recipe": _recipes}[kinds.pop()]

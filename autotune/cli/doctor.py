@@ -19,7 +19,13 @@ MOST = 20
 
 
 @click.command("doctor")
-@click.option("--seconds", type=click.FloatRange(0.1, 60), default=1.0, help="How long to measure the noise.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0.1, 60),
+    default=1.0,
+    show_default=True,
+    help="How long to measure the noise.",
+)
 @click.option("--store", metavar="URL", help="Examine this store in place of the machine.")
 @json_option
 def command(seconds: float, store: str | None, as_json: bool) -> int:

@@ -64,8 +64,9 @@ def command(
     knob.NAME..., metric.NAME, metric.NAME.low, metric.NAME.high, readings. T4 is the exchange
     format of auto-tuners, with each trial's real correctness.
 
-    \b
     An archive (.zip) is the whole study, hashed: autotune verify and autotune import take it.
+
+    \b
     optuna       an Optuna storage, such as sqlite:///optuna.db
     mlflow       a tracking server or database of MLflow, such as sqlite:///mlflow.db
     tensorboard  a folder of event files with hyper-parameters

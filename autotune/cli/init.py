@@ -20,7 +20,13 @@ KINDS = {
 
 @click.command("init")
 @click.argument("folder", type=click.Path(path_type=Path), default=Path())
-@click.option("--kind", type=click.Choice(list(KINDS)), default="python", help="What the objective is.")
+@click.option(
+    "--kind",
+    type=click.Choice(list(KINDS)),
+    default="python",
+    show_default=True,
+    help="What the objective is.",
+)
 @click.option("--force", is_flag=True, help="Write over files that exist.")
 @json_option
 def command(folder: Path, kind: str, force: bool, as_json: bool) -> int:
@@ -33,7 +39,7 @@ def command(folder: Path, kind: str, force: bool, as_json: bool) -> int:
     existing = [str(file) for file in files if file.exists()]
     if existing and not force:
         raise InputError(
-            Problem(f"in the way: {', '.join(existing)}", hint="choose another folder, or say --force")
+            Problem(f"already there: {', '.join(existing)}", hint="choose another folder, or say --force")
         )
     templates = resources.files("autotune.cli") / "templates" / kind
     try:

@@ -42,7 +42,7 @@ def command() -> None:
     """
 
 
-@command.command("list")
+@command.command("list", short_help="List the recipes of files and of the store.")
 @click.option("--recipes", "file", metavar="FILE", type=FILE, help="A file of recipes.")
 @name_option
 @store_option
@@ -126,7 +126,7 @@ def _configuration(recipe: Recipe) -> str:
     return ", ".join(f"{n}: {say_knob(v)}" for n, v in Configuration(recipe.configuration).items())
 
 
-@command.command("export")
+@command.command("export", short_help="Write those of a store to a file to commit.")
 @click.option("--to", "file", metavar="FILE", required=True, type=FILE, help="Where to: recipes.json, say.")
 @name_option
 @store_option
@@ -166,7 +166,7 @@ def export(file: Path, study: str | None, store: str | None, as_json: bool) -> i
     return DONE
 
 
-@command.command("import")
+@command.command("import", short_help="Keep those of a file in a store.")
 @click.argument("file", metavar="FILE", type=FILE)
 @store_option
 @json_option

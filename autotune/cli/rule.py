@@ -26,7 +26,11 @@ FORMS = (".py", ".json")
     help="Write the rule: .py, a function to copy; .json, for autotune.hook.rule.  [default: print the .py]",
 )
 @click.option(
-    "--leaves", type=click.IntRange(1), default=8, help="The most configurations to choose between."
+    "--leaves",
+    type=click.IntRange(1),
+    default=8,
+    show_default=True,
+    help="The most configurations to choose between.",
 )
 @study_argument()
 @store_option

@@ -24,7 +24,9 @@ KNOBS_WIDTH = 100
 
 @click.command("show")
 @study_argument("all are listed")
-@click.option("--top", type=click.IntRange(1), metavar="N", help="How many of the best trials to list.  [10]")
+@click.option(
+    "--top", type=click.IntRange(1), metavar="N", help="How many of the best trials to list.  [default: 10]"
+)
 @click.option("--failures", is_flag=True, help="List every failed trial with its message.")
 @store_option
 @json_option

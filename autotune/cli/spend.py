@@ -47,7 +47,7 @@ def say(frame: pd.DataFrame) -> str:
 
     study, trials, wall = frame.attrs["study"], frame.attrs["trials"], frame.attrs["wall"]
     busy = frame.attrs["busy"]
-    lines = [f"{study}: {trials:,} trials in {say_seconds(wall)}, the device had one for {busy:.0%} of it"]
+    lines = [f"{study}: {trials:,} trials in {say_seconds(wall)}; trials had the device for {busy:.0%} of it"]
     width = max((len(part) for part in frame["part"]), default=0)
     for row in rows_of(frame):
         share = f"{row.share:6.1%}" if row.where == "device" else "beside"

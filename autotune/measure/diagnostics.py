@@ -50,6 +50,8 @@ _THROWN = re.compile(
 _PANIC = re.compile(r"thread '.*' (\(\d+\) )?panicked at (.*:\d+:\d+:$)?|panic: |fatal error: ")
 """Of Rust and Go. The first tells most: others come of it. Newer versions of Rust have a place there, and
 what was wrong on the next line."""
+_FRAME = re.compile(r'  File ".*", line \d+, in ')
+"""Of a traceback of Python. Behind the last one stands the exception, with what else it says indented."""
 _LAST_WORDS = re.compile(
     r"  what\(\):  |terminate called after |libc\+\+abi: |memory allocation of \d+ bytes failed"
     r"|(.*\s)?FATAL\b|# There is insufficient memory for the Java "
@@ -80,7 +82,14 @@ def _runtimes_reason(lines: list[str]) -> str:
             return behind or line if found[2] else line
     calls = [place for place, line in enumerate(lines) if _CALL.match(line)]
     heads = [line for line in lines[: calls[-1]] if _THROWN.match(line)] if calls else []
-    return _last(heads or [line for line in lines if _LAST_WORDS.match(line)])
+    return _last(heads or [line for line in lines if _LAST_WORDS.match(line)]) or _exception(lines)
+
+
+def _exception(lines: list[str]) -> str:
+    """Of a Python program whose exception says more than a line, with nothing else printed behind it."""
+    frames = [place for place, line in enumerate(lines) if _FRAME.match(line)]
+    behind = [line for line in lines[frames[-1] + 1 :] if not line[:1].isspace()] if frames else []
+    return behind[0] if len(behind) == 1 else ""
 
 
 def _last(lines: list[str]) -> str:

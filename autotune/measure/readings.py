@@ -18,6 +18,10 @@ from autotune.provenance.host.pressure import pressure
 _GROWING = ("cpu_stall", "memory_stall", "io_stall", "steal", "own_switches", "own_wait")
 """Counters of which a reading's context holds the difference; one that stood still is left out."""
 
+MOSTLY = 0.5
+"""Of a reading. A process that neither computed nor was ready to for so long waited for a program, for ranks
+or for a device, and for how long it had no core says nothing of these."""
+
 _LEVELS = ("runnable", "frequency_mhz")
 """What a reading's context holds as it stands at its end."""
 
@@ -51,7 +55,8 @@ class Clock:
     ``context`` is in seconds of the whole call, inputs and calibration included: ``wall``, ``cpu``
     (processor time of this process), ``..._stall`` (some task of the machine waited for it) and
     ``steal`` (taken by the hypervisor); ``own_switches`` counts how often the process was interrupted,
-    and ``own_wait`` for how long this thread was ready to run and had no core;
+    and ``own_wait`` for how long this thread was ready to run and had no core, where it is the one that was
+    measured (:data:`MOSTLY`);
     ``runnable`` and ``frequency_mhz`` are as at its end; ``pace_us`` is the mean of the
     :class:`~autotune.measure.cores.pace.Pace` before it and after it, in microseconds.
     """
@@ -87,8 +92,15 @@ class Clock:
             if grown > 0:
                 context[name] = grown
         context |= {name: after[name] for name in _LEVELS if name in after}
+        if not measures_itself(context):
+            context.pop("own_wait", None)
         context["pace_us"] = 1e6 * (self._pace_before + self._pace()) / 2
         self.context = {name: float(f"{value:.4g}") for name, value in context.items()}
+
+
+def measures_itself(context: Mapping[str, float]) -> bool:
+    """Whether this very process did most of what was measured, by the seconds of a reading's ``context``."""
+    return context["cpu"] + context.get("own_wait", 0.0) >= MOSTLY * context["wall"]
 
 
 _FLAGS = ("bool", "bool_")

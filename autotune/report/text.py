@@ -36,18 +36,26 @@ def one_line(text: object, most: int = MOST_OF_A_NAME) -> str:
 
 
 def shown(value: object) -> str:
-    """A value on a line: items of a list, pairs of a mapping. A text whose blanks nobody sees is quoted."""
+    """A value on a line: items of a list, pairs of a mapping; those within others are bracketed. A text whose
+    blanks nobody sees is quoted."""
     if value is None:
         return "(none)"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Mapping):
-        return ", ".join(f"{shown(name)}: {shown(item)}" for name, item in value.items())
+        return ", ".join(f"{shown(name)}: {_within(item)}" for name, item in value.items())
     if isinstance(value, list | tuple):
-        return ", ".join(map(shown, value))
+        return ", ".join(map(_within, value))
     words = str(value)
     plain = words and " ".join(words.split()) == words
     return visible(words if plain else json.dumps(words, ensure_ascii=False))
+
+
+def _within(value: object) -> str:
+    """A value that stands in another one: where it has parts, these are told from its neighbours."""
+    if isinstance(value, Mapping):
+        return f"{{{shown(value)}}}"
+    return f"[{shown(value)}]" if isinstance(value, list | tuple) else shown(value)
 
 
 def side_by_side(one: object, other: object, most: int = MOST_OF_A_NAME) -> tuple[str, str]:

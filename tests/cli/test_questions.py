@@ -237,7 +237,7 @@ def test_recipes_of_a_file_and_a_store_are_compared(tmp_path: Path) -> None:
     assert found["parts"]["configuration"] == {"tile": {"one": 8, "other": 4}}
     assert [outcome["answer"] for outcome in found["outcomes"]] == ["better", "no difference shown"]
     mixed = call(diff, "gemm#1", "recipe:gemm", "--store", file).exception
-    assert isinstance(mixed, InputError) and "two of a kind" in str(mixed)
+    assert isinstance(mixed, InputError) and "two trials, two studies or two recipes" in str(mixed)
 
 
 # -- prune

@@ -95,6 +95,12 @@ WRAPPED = f"""{JAVA}
 Traceback (most recent call last):
   File "bench.py", line 3, in <module>
 subprocess.CalledProcessError: Command 'java' returned non-zero exit status 1."""
+SEVERAL_LINES = """Traceback (most recent call last):
+  File "train.py", line 4, in <module>
+    rate = run.knob("rate", default=32)
+           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+autotune.errors.InputError: --set rate=3: a search is choosing the knob 'rate'
+  leave out --set rate, or take the knob out of the space"""
 SURVIVED = """ValueError: no cache
 going on without
 no room for the table"""
@@ -114,6 +120,8 @@ SAID = [
         "Can't locate A.pm in @INC",
     ),
     (GO, "panic: runtime error: index out of range [5] with length 3"),
+    (SEVERAL_LINES, "autotune.errors.InputError: --set rate=3: a search is choosing the knob 'rate'"),
+    (f"{SEVERAL_LINES}\nno room for the table", "no room for the table"),
     (SURVIVED, "no room for the table"),
     (GCC, "kernel.c:6:15: error: 'undeclared' undeclared (first use in this function)"),
     (FLAG, "cc1: error: bad value 'pentium9000' for '-march=' switch"),

@@ -83,6 +83,9 @@ def test_flags_lists_and_assignments_are_no_python() -> None:
         "1, a b",
         "conv1: gpu, conv2: false",
     ]
+    links = [{"bandwidth": 1e9, "latency": 0.1}, {"bandwidth": 1e8}]
+    assert shown(links) == "{bandwidth: 1000000000.0, latency: 0.1}, {bandwidth: 100000000.0}"
+    assert shown({"link": {"up": 1, "down": 2}, "ranks": [0, 1]}) == "link: {up: 1, down: 2}, ranks: [0, 1]"
     places = {f"layer{i}": "cpu" for i in range(20)}
     assert side_by_side(places, places | {"layer17": "gpu"}) == ("layer17: cpu", "layer17: gpu")
     assert side_by_side({"a": 1}, {"b": 1}) == ("a: 1, b: (none)", "a: (none), b: 1")

@@ -196,7 +196,11 @@ def test_to_go_on_with_an_interrupted_search_takes_the_budget_that_it_had(
         (result, Budget(trials=30, time=60.0), " --time 120s"),
         (result, Budget(), " --trials 10"),
     ]:
-        (line,) = [line for line in summarize(ended, budget=budget).splitlines() if "go on searching" in line]
+        (line,) = [
+            line
+            for line in summarize(ended, budget=budget, store_option="").splitlines()
+            if "go on searching" in line
+        ]
         assert line.split("  #")[0].rstrip().endswith(f"search bowl{options}"), (budget, line)
 
 
@@ -307,6 +311,16 @@ def test_a_best_near_the_default_is_told_from_it(tmp_path: Path) -> None:
     assert len(set(bests)) == len(bests) > 1
 
 
+def test_of_the_default_no_ratio_to_itself_is_said(tmp_path: Path) -> None:
+    space = Space([IntegerRange("tile", 1, 3)])
+    result = autotune.search(space, objective=float_of_tile, store=tmp_path / "s.db")
+    assert result.is_default and result.speedup is not None and "over the default" not in summarize(result)
+
+
+def float_of_tile(tile: int) -> float:
+    return float(tile)
+
+
 def test_where_all_failed_nobody_is_told_to_go_on(tmp_path: Path) -> None:
     def wrong(tile: int) -> float:
         raise autotune.WrongAnswer(f"{tile} is wrong by {0.1 * tile}")
@@ -316,6 +330,7 @@ def test_where_all_failed_nobody_is_told_to_go_on(tmp_path: Path) -> None:
     )
     said = summarize(result)
     assert result.best is None and "go on searching" not in said and " show --failures " in said
+    assert f" --store sqlite:///{tmp_path / 's.db'}" in said, "else the commands would look elsewhere"
     assert "go on searching" in summarize(replace(result, reason="interrupted"))
 
 

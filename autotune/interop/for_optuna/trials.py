@@ -119,7 +119,7 @@ def _said(trial: FrozenTrial) -> Status | None:
     known = [str(s) for s in Status if s.finished or s is Status.LOST]
     if said is None or said in known:
         return None if said is None else Status(said)
-    message = f"the trial {trial.number} has {STATUS_ATTR} = {said!r}, which is no way to end and left out"
+    message = f"the trial {trial.number} has {STATUS_ATTR} = {said!r}, which is no way to end: it is left out"
     problem = Problem(message, expected=f"one of {', '.join(known)}", hint=nearest(str(said), known))
     warn(str(problem))
     return None

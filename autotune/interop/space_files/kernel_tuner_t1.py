@@ -214,7 +214,7 @@ class _Reader:
             *self.notes,
         ]
         notes += [
-            f"{shorten(part)} is said by the values for which it holds: say it anew where you change some."
+            f"{shorten(part)} became a list of the values for which it holds: list anew what you change."
             for part in dict.fromkeys(self.by_values)
         ]
         made = Converted(

@@ -101,15 +101,16 @@ class Converted:
         space = self.checked()
         if not space.feasible:
             raise InputError(Problem("no configuration satisfies all conditions", Location(self.file)))
-        none = "the file says no default"
+        none = "the file gives no default"
         if 0 < len(unsaid) < len(self.knobs):
             none += f" of {', '.join(unsaid)}"
         if not space.violated(space.configuration({})):
-            note = [f"{none}: the first value of each it is."] if unsaid else []
+            each = "" if len(unsaid) == 1 else " of each"
+            note = [f"{none}: the first value{each} was taken."] if unsaid else []
             return replace(self, notes=(*self.notes, *note))
         which = "the first configuration that satisfies the conditions"
         if (kept := self._with_said(unsaid)) is not None:
-            note = [f"{none}: {which} and has the defaults that it says was taken."]
+            note = [f"{none}: {which} with the defaults that it gives was taken."]
             return replace(self, default=kept, notes=(*self.notes, *note))
         said = none if unsaid else "the default of the file violates its conditions"
         note = [f"{said}: {which} was taken."]

@@ -115,13 +115,14 @@ class ReplayedObjective(Objective):
         }
         if entry.status.failed:
             phase = _PHASE_OF_FAILURE.get(entry.status, "measure")
-            return Outcome(entry.status, phases=phases, message=_failure(entry), phase=phase, facts=facts)
+            return Outcome(entry.status, phases=phases, message=_as_recorded(entry), phase=phase, facts=facts)
         readings = tuple(self._readings(entry))
         metrics = {
             name: estimate([r.value for r in readings if r.metric == name], self.confidence)
             for name in dict.fromkeys(r.metric for r in readings)
         }
-        status, message = beyond_bounds(self.metrics, metrics) or (entry.status, "")
+        otherwise = "" if entry.status is Status.OK else _as_recorded(entry)
+        status, message = beyond_bounds(self.metrics, metrics) or (entry.status, otherwise)
         return Outcome(status, metrics, readings, phases, message=message, facts=facts)
 
     def recorded_readings(self, configuration: Mapping[str, Value]) -> int:
@@ -141,7 +142,7 @@ class ReplayedObjective(Objective):
         if entry is None:
             raise Infeasible(_not_found(configuration, self.recording))
         if entry.status.failed:
-            raise _SIGNALS[entry.status](_failure(entry))
+            raise _SIGNALS[entry.status](_as_recorded(entry))
         return configuration
 
     def load(self, prepared: Any) -> Tape:
@@ -307,7 +308,7 @@ def _not_recorded(metric: MetricSpec, recorded: set[str], recording: Recording) 
     )
 
 
-def _failure(entry: Entry) -> str:
+def _as_recorded(entry: Entry) -> str:
     return f"recorded as {entry.error or entry.status}"
 
 

@@ -218,7 +218,7 @@ def _verdict(study: StudyRecord, verdict: VerdictRecord) -> Node:
     if measured:
         value = Estimate(measured["value"], measured["low"], measured["high"], measured["n"])
         said.append(f"{goal.name} {say_estimate(value, goal.unit)}")
-    if speedup:
+    if speedup and not document.get("is_default"):
         ratio = say_ratio(speedup["estimate"], speedup["low"], speedup["high"])
         said.append(f"{ratio} over {speedup['against']}")
     if document.get("remark"):

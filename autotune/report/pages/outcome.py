@@ -102,7 +102,7 @@ def how_sure(subject: Subject) -> Section:
         parts.append(Picture(figures.finale_figure(_with_attrs(measured, frame)), described, table))
     else:
         parts.append(table)
-    against = [c for c in (result.speedup, *result.baselines) if c]
+    against = [c for c in (None if result.is_default else result.speedup, *result.baselines) if c]
     ratios = [(c.against, say_ratio(c.estimate, c.low, c.high)) for c in against]
     if ratios:
         parts.append(Table("The winner over", ("over", "ratio [interval], more is better"), ratios))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import keyword
 from collections.abc import Iterator, Mapping, Sequence
-from textwrap import fill, wrap
+from textwrap import wrap
 from typing import Any
 
 from autotune.errors import InputError, Problem
@@ -23,6 +23,8 @@ from autotune.space.spec import say_workload
 
 WIDTH = 100
 _STEP = "    "
+_TOGETHER = "\N{NO-BREAK SPACE}"
+"""Stands for a blank at which no line is broken."""
 
 
 def python_text(rule: Rule) -> str:
@@ -154,21 +156,34 @@ class _Plainer(ast.NodeTransformer):
 def _evidence(rule: Rule) -> Iterator[str]:
     """How the rule is known: studies, device, day, regret, and what it holds for and what not."""
     known = rule.evidence
-    studies = ", ".join(known.get("studies", ()))
+    studies = known.get("studies", ())
     device = known.get("device") or "an unknown device"
-    yield fill(_plainly(f"From the studies {studies} on {device}, {known.get('day')}."), WIDTH)
+    word = "study" if len(studies) == 1 else "studies"
+    where = f"the {word} {', '.join(studies)}, measured on {device}"
+    yield from _wrapped(f"Learned on {known.get('day')} from {where}.")
     if rule.fixed:
-        yield fill(_plainly(f"It holds for {say_workload(rule.fixed)}."), WIDTH)
+        yield from _wrapped(f"It holds for {say_workload(rule.fixed)}.")
     yield ""
     yield f"Regret: {say_regret(known)}, geometric mean (worst)."
     yield from _regrets(known.get("regret", {}))
     yield ""
     yield "Workloads that it was learned from; it says little of what lies far outside:"
-    texts = [", ".join(f"{name} {value}" for name, value in workload.items()) for workload in rule.workloads]
-    yield from wrap(_plainly("; ".join(texts)), WIDTH, initial_indent="  ", subsequent_indent="  ")
+    texts = [
+        ", ".join(f"{name}{_TOGETHER}{value}" for name, value in workload.items())
+        for workload in rule.workloads
+    ]
+    yield from _wrapped("; ".join(texts), indent="  ")
     if remarks := known.get("remarks"):
         yield ""
-        yield from (fill(_plainly(f"Note: {remark}."), WIDTH) for remark in remarks)
+        for remark in remarks:
+            yield from _wrapped(f"Note: {remark}.")
+
+
+def _wrapped(text: str, indent: str = "") -> Iterator[str]:
+    """Lines for a docstring, broken neither within a name nor between a fact and its value."""
+    plainly = _plainly(text)
+    lines = wrap(plainly, WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+    return (line.replace(_TOGETHER, " ") for line in lines)
 
 
 def say_regret(evidence: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -34,10 +35,15 @@ def summarize(
     *,
     space: str = "",
     program: str = "autotune",
-    store_option: str = "",
+    store_option: str | None = None,
     budget: Budget | None = None,
 ) -> str:
-    """The lines that ``autotune search`` ends with; ``budget`` is what the search was given."""
+    """The lines that ``autotune search`` ends with; ``budget`` is what the search was given.
+
+    ``store_option`` is what the next commands need to find the store: ``None`` for its whole address.
+    """
+    if store_option is None:
+        store_option = f" --store {shlex.quote(result.store)}"
     lines = ["", headline(result)]
     if result.best is not None:
         lines += ["", *_configuration(result), *_metrics(result), *_standing(result), *_front(result)]
@@ -129,10 +135,10 @@ def _throughput(result: Result) -> list[str]:
 
 def _standing(result: Result) -> list[str]:
     lines = []
-    if result.speedup is not None:
+    if result.speedup is not None and not result.is_default:
         title = ratio_title(result.metric.goal, result.metric.unit)
         lines.append(f"{title:14} {_ratio(result.speedup)} over the default")
-    if (gain := result.gain) is not None:
+    if (gain := result.gain) is not None and not result.is_default:
         said = say_gain(gain.estimate, gain.low, gain.high, result.metric.unit)
         lines.append(f"{'better by':14} {said} than the default")
     vendor = result.vendor

@@ -63,7 +63,7 @@ def _by_goal(fastest: TrialRecord, known: Sequence[TrialRecord], goal: MetricSpe
         return ""
     its, theirs = (say_value(value, goal.unit) for value in values)
     return (
-        f"{_fast(fastest)}, with a {goal.name} of {its}; the best, {theirs}, is trial {best.number}'s, at"
+        f"{_fast(fastest)}, at {goal.name} {its}; the best, {theirs}, is trial {best.number}'s, with"
         f" {_rate(best)}"
     )
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from autotune.measure.outcome import Reading
+from autotune.space.spec import MetricSpec, is_speed
 
 DISTURBED = "disturbed"
 """Why a reading does not count in whose midst another program had the core: another one was taken."""
@@ -61,9 +62,12 @@ def _may_be_better(tried: Sequence[Reading]) -> bool:
     return waited(tried) > TOLERATED and seconds < SHORT
 
 
-def scattered(readings: Sequence[Reading], metric: str) -> tuple[Reading, ...]:
-    """The readings of ``metric``; none where all that count are one number, which no wait has changed."""
-    own = tuple(reading for reading in readings if reading.metric == metric)
+def scattered(readings: Sequence[Reading], metric: MetricSpec) -> tuple[Reading, ...]:
+    """The readings of ``metric``; none where no wait has changed them: it is no speed, as a loss, or all that
+    count are one number."""
+    if not is_speed(metric.goal, metric.unit):
+        return ()
+    own = tuple(reading for reading in readings if reading.metric == metric.name)
     return own if len({reading.value for reading in own if not reading.discarded}) > 1 else ()
 
 

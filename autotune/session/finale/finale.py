@@ -122,7 +122,7 @@ def remeasure(
     progress.defended(rounds)
     document = verdict | {
         "rounds": rounds,
-        "waited": usual_wait(r for c in contenders for r in scattered(c.readings, spec.goals[0].name)),
+        "waited": usual_wait(r for c in contenders for r in scattered(c.readings, spec.goals[0])),
         "drift": _drift(ledger, contenders, outcomes),
         **said,
         "told": knew,

@@ -27,11 +27,14 @@ def recorded_space(store: Store, study: StudyRecord, session: SessionRecord) -> 
     if space.hash != digest and study.replayed:
         space = _limited(store, study, space)
     if space.hash != digest:
+        edited = (
+            "the store has been edited, or another version of autotune wrote it, which read spaces otherwise"
+        )
         raise InputError(
             Fault(
                 f"the space of search {session.id} of study {study.label} is not as it was",
                 expected=f"a space with the hash {digest}, not {space.hash}",
-                hint="the recording has changed since" if study.replayed else "the store has been edited",
+                hint="the recording has changed since" if study.replayed else edited,
             )
         )
     return space

@@ -99,8 +99,8 @@ class Scope:
         root, _, path = name.partition(".")
         if root in ROOTS:
             known = self.roots[root]
-            expected = f"one of {listed(known)}" if known else f"nothing: no {root} facts are known"
-            hint = nearest(path, known)
+            expected = f"one of {listed(known)}" if known else ""
+            hint = nearest(path, known) if known else _no_facts(root)
             if root == "device" and known.get("kind") == "cpu" and "gpu_name" not in known:
                 hint = "no GPU was found here; autotune check --device h100 takes one that is elsewhere"
             return self.fail(node, f"the {root} has no fact {path!r}", expected, hint)
@@ -137,3 +137,7 @@ def show(node: Node) -> str:
     text = render(node)
     text = text[1:-1] if text[0] == "(" else text
     return f"'{shorten(text, 40)}'"
+
+
+def _no_facts(root: str) -> str:
+    return f"there are no facts of a {root}; in Python they are given as {root}={{...}}"

@@ -86,7 +86,7 @@ def test_a_default_is_read_as_values_are(tmp_path: Path) -> None:
     ]
     converted = convert(write(tmp_path, parameters, []))
     assert converted.default == {"fused": False, "scale": 0.001, "layout": "true", "block": 1}
-    assert "the file says no default of block: the first value of each it is." in converted.notes
+    assert "the file gives no default of block: the first value was taken." in converted.notes
     assert not any("none of its values" in note for note in converted.notes)
 
 
@@ -111,8 +111,8 @@ def test_conditions_that_rules_have_no_words_for(tmp_path: Path) -> None:
     }
     assert {tuple(c[name] for name in "abf") for c in read_back(file).feasible} == expected
     assert 0 < len(expected) < 64
-    assert [note for note in convert(file).notes if "by the values" in note] == [
-        "a & a - 1 == 0 is said by the values for which it holds: say it anew where you change some."
+    assert [note for note in convert(file).notes if "became a list" in note] == [
+        "a & a - 1 == 0 became a list of the values for which it holds: list anew what you change."
     ]
 
 
@@ -211,6 +211,6 @@ def test_defaults_that_are_said_stay_where_the_others_can_be_chosen_to_fit(tmp_p
     assert converted.default["block"] == 32 and (
         not converted.default["pad"] or converted.default["vector"] == "float4"
     )
-    assert any("has the defaults that it says was taken" in note for note in converted.notes)
+    assert any("with the defaults that it gives was taken" in note for note in converted.notes)
     impossible = convert(write(tmp_path, parameters, ["block > 32", "not pad or vector == 'float4'"]))
     assert impossible.default["block"] == 64

@@ -68,6 +68,14 @@ def knobs(tile: int = 8, layout: str = "row", **more: Any) -> dict[str, Any]:
     return {"tile": tile, "layout": layout, "depth": 2, **more}
 
 
+def test_what_was_pruned_is_so_with_its_readings_and_says_why(tmp_path: Path) -> None:
+    file = tmp_path / "pruned.json"
+    file.write_text(json.dumps({"results": [result(8, "row", status="pruned")]}))
+    outcome = objective(file).outcome(knobs())
+    assert (outcome.status, outcome.message) == (Status.PRUNED, "recorded as pruned")
+    assert outcome.metrics["time"].n == 3
+
+
 def test_an_outcome_holds_readings_durations_and_the_label(file: Path) -> None:
     outcome = objective(file).outcome(knobs())
     assert outcome.status is Status.OK

@@ -45,6 +45,17 @@ RULE = Rule(
 )
 
 
+def test_its_evidence_is_broken_neither_within_a_name_nor_between_a_fact_and_its_value() -> None:
+    studies = [f"gemm-c-shapes#{number}" for number in range(8)]
+    workloads = tuple({"m": 8 * size, "k": 1000 + size} for size in range(20))
+    lines = python_text(
+        replace(RULE, workloads=workloads, evidence={**RULE.evidence, "studies": studies})
+    ).splitlines()
+    assert max(map(len, lines)) <= 100 and not [line for line in lines if line.endswith(("-", " m", " k"))]
+    assert "Learned on 2026-01-02 from the studies gemm-c-shapes#0," in lines[2]
+    assert "Learned on 2026-01-02 from the study gemm#1, measured on A 'CPU'." in python_text(RULE)
+
+
 def test_it_reads_as_a_person_would_write_it() -> None:
     text = python_text(RULE)
     assert text.endswith(

@@ -46,7 +46,7 @@ def test_it_says_that_the_fastest_never_got_there() -> None:
 
 def test_without_a_target_the_goal_decides() -> None:
     small, large = trial(1, samples_per_s=400, loss=0.1), trial(2, samples_per_s=500, loss=0.9)
-    assert "with a loss of 0.9; the best, 0.1, is trial 1's" in disagreement([small, large], LOSS)
+    assert "at loss 0.9; the best, 0.1, is trial 1's" in disagreement([small, large], LOSS)
     accuracy = MetricSpec("accuracy", "maximize")
     good, fast = trial(1, samples_per_s=400, accuracy=0.99), trial(2, samples_per_s=500, accuracy=0.5)
     assert "the best, 0.99" in disagreement([good, fast], accuracy)

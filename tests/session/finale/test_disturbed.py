@@ -16,6 +16,9 @@ from autotune.session.finale.disturbed import (
     usual_wait,
     waited,
 )
+from autotune.space.spec import MetricSpec
+
+TIME = MetricSpec("time", "minimize", "s")
 
 
 def reading(value: float, share: float, metric: str = "time") -> Reading:
@@ -80,6 +83,12 @@ def test_a_busy_machine_is_said_where_half_of_the_readings_have_waited() -> None
 
 def test_readings_that_are_all_the_same_were_not_disturbed() -> None:
     same, other = [reading(1.0, 0.4), reading(1.0, 0.5)], [reading(1.0, 0.4), reading(1.1, 0.5)]
-    assert scattered([*same, WARM_UP], "time") == ()
-    assert scattered([*other, WARM_UP], "time") == (*other, WARM_UP)
-    assert scattered(other, "loss") == ()
+    assert scattered([*same, WARM_UP], TIME) == ()
+    assert scattered([*other, WARM_UP], TIME) == (*other, WARM_UP)
+    assert scattered(other, MetricSpec("rate", "maximize", "op/s")) == ()
+
+
+def test_a_value_that_is_no_speed_was_not_disturbed() -> None:
+    readings = [reading(1.0, 0.4, "loss"), reading(1.1, 0.5, "loss")]
+    assert scattered(readings, MetricSpec("loss", "minimize")) == ()
+    assert len(scattered(readings, MetricSpec("loss", "minimize", "s"))) == 2

@@ -209,6 +209,11 @@ def test_what_is_wrong_is_said_at_its_place(text, column, message, advice):
         assert problem.where is not None and problem.where.line == 8
 
 
+def test_where_no_facts_were_given_it_is_said_how_they_are():
+    with pytest.raises(InputError, match=r"no facts of a device; in Python they are given as device=\{"):
+        bind_rule("tile < device.l1_bytes", knobs=KNOBS, workload=WORKLOAD, device={})
+
+
 def test_every_problem_of_a_rule_is_found():
     with pytest.raises(InputError) as caught:
         bind("tyle < 3 and layout == 'rwo' or min(device.l3, dept) > m")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from autotune.errors import InputError
+from autotune.search.registry import STRATEGIES, missing_packages, strategy_class
 from autotune.space.reading.command import COMMAND_KEYS
 from autotune.space.reading.knobs import ALL_KEYS
 from autotune.space.reading.reader import KEYS, parse_family, parse_spec
@@ -55,6 +56,19 @@ def test_the_table_of_measure_has_the_defaults() -> None:
             assert getattr(given, name) == value
 
 
+def test_the_options_shown_are_those_of_the_strategies() -> None:
+    table = TEXT.partition("| strategy | its options")[2].partition("\n\n")[0]
+    shown = {
+        name: dict(re.findall(r"`(\w+): ([^`]+)`", options))
+        for names, options in re.findall(r"^\| (.*?) \| (.*) \|$", table, flags=re.MULTILINE)
+        for name in re.findall(r"`([\w-]+)`", names)
+    }
+    for name in (one for one in STRATEGIES if not missing_packages(one)):
+        options = ", ".join(f"{key}: {value}" for key, value in shown.get(name, {}).items())
+        text = f"{MINIMAL}search: {{strategy: {name}, options: {{{options}}}}}\n"
+        assert dict(parse_spec(text).search.options) == dict(strategy_class(name).defaults), name
+
+
 MINIMAL = "autotune: 1\nname: a\nobjective: a.py:A\nknobs: {a: {values: [1]}}\n"
 
 
@@ -63,4 +77,4 @@ def test_the_problems_shown_are_what_is_said() -> None:
     (said,) = re.findall(r"^```text\n(.*?)^```", TEXT, flags=re.MULTILINE | re.DOTALL)
     with pytest.raises(InputError) as error:
         parse_spec(broken, "space.yaml")
-    assert f"{error.value}\n" == said
+    assert f"autotune: {error.value}\n" == said

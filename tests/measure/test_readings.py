@@ -1,0 +1,40 @@
+"""What a clock says of a reading: how long a process had no core, only where it did the work itself."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+
+import pytest
+
+from autotune.measure.cores.pace import Pace
+from autotune.measure.readings import Clock, measures_itself
+
+
+@pytest.mark.parametrize(
+    ("cpu", "own_wait", "itself"),
+    [
+        (0.95, 0.05, True),  # computes
+        (0.2, 0.7, True),  # would, and others have the core
+        (3.8, 0.1, True),  # several threads
+        (0.05, 0.15, False),  # a program computes, and has the core meanwhile
+    ],
+)
+def test_who_was_measured_is_told_by_what_the_process_did(cpu: float, own_wait: float, itself: bool) -> None:
+    assert measures_itself({"wall": 1.0, "cpu": cpu, "own_wait": own_wait}) is itself
+
+
+def test_a_process_that_waits_for_another_says_nothing_of_its_core() -> None:
+    clock = Clock(Pace())
+    with clock:
+        subprocess.run(["sleep", "0.5"], check=True)
+    assert clock.context["wall"] > 0.5 and "own_wait" not in clock.context
+
+
+def test_a_process_that_computes_is_measured_itself() -> None:
+    clock = Clock(Pace())
+    with clock:
+        until = time.process_time() + 0.05
+        while time.process_time() < until:
+            pass
+    assert clock.context["cpu"] >= 0.05 and measures_itself(clock.context)
