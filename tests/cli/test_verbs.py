@@ -67,7 +67,7 @@ def test_what_the_default_came_to_stands_beside_the_winner(folder: Path, result:
     shown = autotune(folder, "show", "--study", "small", "--store", "study.db").stdout
     assert "time 62.5 ms; the default 1 s" in shown
     again = ("search", "space.yaml", "--store", "study.db", "--seed", "3", "--strategy", "random")
-    assert "time           62.5 ms [62.5, 62.5]; the default 1 s [1, 1]" in autotune(folder, *again).stdout
+    assert "time           62.5 ms; the default 1 s" in autotune(folder, *again).stdout
 
 
 def test_a_default_that_wins_or_fails_has_no_value_of_its_own(tmp_path: Path) -> None:

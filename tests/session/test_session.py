@@ -306,7 +306,7 @@ def test_a_best_near_the_default_is_told_from_it(tmp_path: Path) -> None:
         progress=heard,
         store=tmp_path / "s.db",
     )
-    assert "loss           1.0000 [1.0000, 1.0000]; the default 1.0007 [1.0007, 1.0007]" in summarize(result)
+    assert "loss           1.0000; the default 1.0007" in summarize(result)
     bests = [line.partition("best so far ")[2] for line in heard.said if "best so far" in line]
     assert len(set(bests)) == len(bests) > 1
 
