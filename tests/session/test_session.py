@@ -163,8 +163,10 @@ def test_fresh_begins_anew(search: Callable[..., autotune.Result]) -> None:
 def test_a_small_space_is_exhausted(tmp_path: Path, search: Callable[..., autotune.Result]) -> None:
     result = search(spec(tmp_path, high=0), trials=1000)
     assert len(result.trials) == 16 and result.reason == "every configuration was tried"
-    assert "go on searching" not in summarize(result)
-    assert "go on searching" in summarize(search(trials=4))
+    assert "go on searching" not in summarize(result, space="bowl.yaml")
+    fewer = search(trials=4)
+    assert "search bowl.yaml --trials" in summarize(fewer, space="bowl.yaml")
+    assert "go on searching" not in summarize(fewer), "a shell has no file to go on with"
 
 
 def test_of_many_knobs_those_are_named_that_the_default_has_otherwise(tmp_path: Path) -> None:
@@ -198,7 +200,7 @@ def test_to_go_on_with_an_interrupted_search_takes_the_budget_that_it_had(
     ]:
         (line,) = [
             line
-            for line in summarize(ended, budget=budget, store_option="").splitlines()
+            for line in summarize(ended, space="bowl", budget=budget, store_option="").splitlines()
             if "go on searching" in line
         ]
         assert line.split("  #")[0].rstrip().endswith(f"search bowl{options}"), (budget, line)
@@ -328,10 +330,10 @@ def test_where_all_failed_nobody_is_told_to_go_on(tmp_path: Path) -> None:
     result = autotune.search(
         Space([IntegerRange("tile", 1, 100, default=1)]), objective=wrong, trials=4, store=tmp_path / "s.db"
     )
-    said = summarize(result)
+    said = summarize(result, space="bowl.yaml")
     assert result.best is None and "go on searching" not in said and " show --failures " in said
     assert f" --store sqlite:///{tmp_path / 's.db'}" in said, "else the commands would look elsewhere"
-    assert "go on searching" in summarize(replace(result, reason="interrupted"))
+    assert "go on searching" in summarize(replace(result, reason="interrupted"), space="bowl.yaml")
 
 
 def test_patience_ends_a_search(search: Callable[..., autotune.Result]) -> None:

@@ -16,7 +16,7 @@ from autotune.report.words.throughput import disagreement
 from autotune.session.answers import default_in
 from autotune.session.budget import out_of_patience
 from autotune.session.caveats import MOST_OF_A_MESSAGE
-from autotune.session.opening.identity import command_of
+from autotune.session.opening.identity import CALLABLE, command_of
 from autotune.session.remarks.oversubscribed import say_oversubscribed
 from autotune.session.result import EXHAUSTED, INTERRUPTED, Comparison, Result
 from autotune.session.same_failure import MISTAKEN
@@ -249,13 +249,21 @@ def _next(result: Result, space: str, program: str, store_option: str, budget: B
         commands.append((f"{program} show --failures {study}", "why each trial failed: mend that first"))
     else:
         commands.append((f"{program} show {study}", "every trial, the failures and why"))
+    if not (file := space or _space_file(result.study)):
+        return say_next(commands, result.store)
     if result.reason == MISTAKEN:
-        again = f"{program} search {space or result.study.name}{store_option}"
+        again = f"{program} search {file}{store_option}"
         commands.append((again, "once the mistake is mended: begins a new study"))
     elif not in_vain and result.reason != EXHAUSTED:
-        more = f"{program} search {space or result.study.name}{_more(result, budget)}{store_option}"
+        more = f"{program} search {file}{_more(result, budget)}{store_option}"
         commands.append((more, "go on searching"))
     return say_next(commands, result.store)
+
+
+def _space_file(study: StudyRecord) -> str:
+    """With what a shell goes on; empty for a search with which only the program that began it can go on."""
+    source = str(study.document.get("source") or "")
+    return shlex.quote(source) if source and not study.objective.startswith(CALLABLE) else ""
 
 
 def _in_vain(result: Result) -> bool:
