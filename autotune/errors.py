@@ -17,7 +17,7 @@ texts of problems are made with.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 
@@ -46,11 +46,14 @@ class Problem:
     expected: str = ""
     hint: str = ""
 
+    @property
+    def headline(self) -> str:
+        return f"{self.where}: {self.message}" if self.where else self.message
+
     def __str__(self) -> str:
-        head = f"{self.where}: {self.message}" if self.where else self.message
         tail = [f"  expected: {self.expected}"] if self.expected else []
         tail += [f"  {self.hint}"] if self.hint else []
-        return "\n".join([head, *tail])
+        return "\n".join([self.headline, *tail])
 
 
 class AutotuneError(Exception):
@@ -64,7 +67,17 @@ class InputError(AutotuneError):
         if isinstance(problems, str):
             problems = Problem(problems)
         self.problems: tuple[Problem, ...] = (problems,) if isinstance(problems, Problem) else tuple(problems)
-        super().__init__("\n".join(map(str, self.problems)))
+        super().__init__("\n".join(_said(self.problems)))
+
+
+def _said(problems: Sequence[Problem]) -> Iterator[str]:
+    """One after the other; what several in a row have in common to say stands once, behind the last."""
+    for problem, following in zip(problems, (*problems[1:], None), strict=True):
+        same = following is not None and (following.expected, following.hint) == (
+            problem.expected,
+            problem.hint,
+        )
+        yield problem.headline if same else str(problem)
 
 
 class NothingFeasibleError(InputError):

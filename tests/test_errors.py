@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autotune.errors import InputError, listed, nearest, shorten, shorten_middle
+from autotune.errors import InputError, Location, Problem, listed, nearest, shorten, shorten_middle
 from autotune.search.registry import STRATEGIES, strategy_class
 from autotune.space.reading.reader import parse_spec
 
@@ -47,3 +47,16 @@ def test_long_texts_and_lists_are_cut() -> None:
         == "what was wron ... : what to do"
     )
     assert listed("abc") == "a, b, c" and listed(range(3), 2) == "0, 1, ... (3 in all)"
+
+
+def test_what_problems_in_a_row_have_in_common_is_said_once() -> None:
+    """Seven facts that no machine without a GPU has had seven lists of those that it has."""
+    alike = [
+        Problem(f"no {name}", Location("f", 1, place), "a, b", "do") for place, name in enumerate("xyz", 1)
+    ]
+    other = Problem("no w", Location("f", 2, 1), "a, b")
+    said = str(InputError([*alike, other, alike[0]])).split("\n")
+    tail = ["  expected: a, b", "  do"]
+    heads = ["f:1:1: no x", "f:1:2: no y", "f:1:3: no z"]
+    assert said == [*heads, *tail, "f:2:1: no w", "  expected: a, b", "f:1:1: no x", *tail]
+    assert InputError([*alike]).problems == tuple(alike)
