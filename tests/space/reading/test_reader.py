@@ -33,7 +33,7 @@ from autotune.space.spec import (
 from tests.space.texts import HEAD, TILE, problems
 
 ROOT = Path(__file__).parents[3]
-DEVICE = {"l1_bytes": 32768, "l2_bytes": 1048576, "names": ("cpu", "cuda:0")}
+DEVICE = {"cores": 2, "l1_bytes": 32768, "l2_bytes": 1048576, "names": ("cpu", "cuda:0")}
 
 EXAMPLE = """\
 autotune: 1
