@@ -52,12 +52,12 @@ def held_open(status: os.stat_result) -> bool:
     database does on its store (https://www.sqlite.org/howtocorrupt.html, 2.2). Another program then takes the
     database for one that nobody uses, and deletes what was just written.
     """
-    for descriptor in os.listdir("/dev/fd"):
+    for opened in Path("/dev/fd").iterdir():
         try:
-            held = os.fstat(int(descriptor))
+            held = os.fstat(int(opened.name))
         except OSError:  # that of the listing, which is over
             continue
-        if int(descriptor) > 2 and (held.st_dev, held.st_ino) == (status.st_dev, status.st_ino):
+        if int(opened.name) > 2 and (held.st_dev, held.st_ino) == (status.st_dev, status.st_ino):
             return True
     return False
 

@@ -60,7 +60,8 @@ class Untracked(Documented):
     """A file that git neither tracks nor ignores.
 
     ``sha256`` is of the contents of small text files, which count as code; ``why`` says why another one
-    is only listed: ``binary``, ``large``, ``named like a secret``, ``in use``, ``unreadable``, ``not a file``.
+    is only listed: ``binary``, ``large``, ``named like a secret``, ``in use``, ``unreadable``,
+    ``not a file``.
     """
 
     name: str
