@@ -52,9 +52,9 @@ _PANIC = re.compile(r"thread '.*' (\(\d+\) )?panicked at (.*:\d+:\d+:$)?|panic: 
 what was wrong on the next line."""
 _LAST_WORDS = re.compile(
     r"  what\(\):  |terminate called after |libc\+\+abi: |memory allocation of \d+ bytes failed"
-    r"|(.*\s)?FATAL\b|# There is insufficient memory for the Java "
+    r"|(?!\*\*\* )(.*\s)?FATAL\b|# There is insufficient memory for the Java "
 )
-"""What stands for itself, whatever is said behind it."""
+"""What stands for itself, whatever is said behind it. ``*** FATAL CONFIG FILE ERROR ***`` is a heading."""
 
 _NO_MEMORY = re.compile(
     r"""MemoryError\b|\bstd::bad_alloc\b|heap\ out\ of\ memory$

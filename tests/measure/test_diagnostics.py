@@ -88,6 +88,10 @@ WRAPPED = f"""{JAVA}
 Traceback (most recent call last):
   File "bench.py", line 3, in <module>
 subprocess.CalledProcessError: Command 'java' returned non-zero exit status 1."""
+REDIS = """*** FATAL CONFIG FILE ERROR (Redis 7.0.15) ***
+Reading the configuration file, at line 3
+>>> 'appendfsync'
+wrong number of arguments"""
 SURVIVED = """ValueError: no cache
 going on without
 no room for the table"""
@@ -107,6 +111,7 @@ SAID = [
         "Can't locate A.pm in @INC",
     ),
     (GO, "panic: runtime error: index out of range [5] with length 3"),
+    (REDIS, "wrong number of arguments"),
     (SURVIVED, "no room for the table"),
     (GCC, "kernel.c:6:15: error: 'undeclared' undeclared (first use in this function)"),
     (FLAG, "cc1: error: bad value 'pentium9000' for '-march=' switch"),

@@ -45,7 +45,8 @@ def read_metrics(
     if missing:
         named, known = ", ".join(map(repr, missing)), ", ".join(map(str, found)) or "nothing"
         if spec.metrics_from == "pattern":
-            why = f"the pattern of the metric {named} matches nothing that it printed"
+            which = f"metric {named} matches" if len(missing) == 1 else f"metrics {named} match"
+            why = f"the pattern of the {which} nothing that it printed"
             raise CommandCrashed(f"{why}{ended.last_words or ': it printed nothing'}", ended, why)
         if nulls := [name for name in missing if name in found]:
             raise CommandCrashed(f"the metric {', '.join(map(repr, nulls))} is null {where}", ended)
