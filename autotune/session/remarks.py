@@ -10,7 +10,7 @@ from autotune.measure.outcome import UNREACHED, Outcome
 from autotune.session.oversubscribed import say_oversubscribed
 from autotune.session.substituted import say_substituted
 from autotune.space.space import Space
-from autotune.space.spec import StudySpec, is_speed
+from autotune.space.spec import TIMES, StudySpec, is_speed
 from autotune.status import Status
 
 
@@ -75,8 +75,6 @@ class Remarks:
 SHORTEST = 1e-12
 """Seconds: far less than a cycle of any processor."""
 
-_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0}
-
 
 def _no_time(number: int, outcome: Outcome, spec: StudySpec) -> str:
     """What no clock can say, and what would win all the same. What is infinite wins nothing: it diverged."""
@@ -84,7 +82,7 @@ def _no_time(number: int, outcome: Outcome, spec: StudySpec) -> str:
         estimate = outcome.metrics.get(goal.name)
         if estimate is None or not is_speed(goal.goal, goal.unit) or not -math.inf < estimate.value:
             continue
-        shortest = SHORTEST / _SECONDS[goal.unit] if goal.unit in _SECONDS else 0.0
+        shortest = SHORTEST / TIMES[goal.unit] if goal.unit in TIMES else 0.0
         if estimate.value < shortest:
             how = "below 0" if estimate.value < 0 else f"less than any clock can tell ({SHORTEST:g} s)"
             return (
