@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from autotune.measure.outcome import UNREACHED, Outcome
+from autotune.measure.outcome import LEFT_RUNNING, UNREACHED, Outcome
 from autotune.session.oversubscribed import say_oversubscribed
 from autotune.session.substituted import say_substituted
 from autotune.space.space import Space
@@ -25,6 +25,7 @@ class Remarks:
     _silent: bool = False
     """Whether it was said that nothing is reported, or not all."""
     _no_time: bool = False
+    _left_running: bool = False
     _read_for_long: bool = False
 
     def on(
@@ -49,6 +50,9 @@ class Remarks:
             yield text
         if not self._no_time and (text := _no_time(number, outcome, spec)):
             self._no_time = True
+            yield text
+        if not self._left_running and (text := _left_behind(number, outcome)):
+            self._left_running = True
             yield text
         if not self._read_for_long and (text := _read_for_long(number, outcome, spec)):
             self._read_for_long = True
@@ -90,6 +94,18 @@ def _no_time(number: int, outcome: Outcome, spec: StudySpec) -> str:
                 " as faster than any other. What is no time is declared under 'metrics', with its goal"
             )
     return ""
+
+
+def _left_behind(number: int, outcome: Outcome) -> str:
+    """What a command started that outlived its run."""
+    found = outcome.facts.get(LEFT_RUNNING)
+    if not isinstance(found, list):
+        return ""
+    names = ", ".join(map(str, found))
+    return (
+        f"the program of trial {number} left {names} running: after each run that is ended, so that none"
+        " measures what another has started"
+    )
 
 
 def _silent_run(outcome: Outcome, spec: StudySpec) -> str:
