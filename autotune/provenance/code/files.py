@@ -52,12 +52,13 @@ def held_open(status: os.stat_result) -> bool:
     database does on its store (https://www.sqlite.org/howtocorrupt.html, 2.2). Another program then takes the
     database for one that nobody uses, and deletes what was just written.
     """
-    for opened in Path("/dev/fd").iterdir():
+    descriptors = Path("/dev/fd")
+    for number in (int(one.name) for one in descriptors.iterdir()) if is_folder(descriptors) else ():
         try:
-            held = os.fstat(int(opened.name))
+            held = os.fstat(number)
         except OSError:  # that of the listing, which is over
             continue
-        if int(opened.name) > 2 and (held.st_dev, held.st_ino) == (status.st_dev, status.st_ino):
+        if number > 2 and (held.st_dev, held.st_ino) == (status.st_dev, status.st_ino):
             return True
     return False
 
