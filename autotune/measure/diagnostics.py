@@ -54,9 +54,9 @@ _FRAME = re.compile(r'  File ".*", line \d+, in ')
 """Of a traceback of Python. Behind the last one stands the exception, with what else it says indented."""
 _LAST_WORDS = re.compile(
     r"  what\(\):  |terminate called after |libc\+\+abi: |memory allocation of \d+ bytes failed"
-    r"|(.*\s)?FATAL\b|# There is insufficient memory for the Java "
+    r"|(?!\*\*\* )(.*\s)?FATAL\b|# There is insufficient memory for the Java "
 )
-"""What stands for itself, whatever is said behind it."""
+"""What stands for itself, whatever is said behind it. ``*** FATAL CONFIG FILE ERROR ***`` is a heading."""
 
 _NO_MEMORY = re.compile(
     r"""MemoryError\b|\bstd::bad_alloc\b|heap\ out\ of\ memory$

@@ -16,6 +16,9 @@ SURE = "sure"
 UNREACHED = "unreached"
 """In the facts of a trial of a command: the names of the knobs that never got to it."""
 
+LEFT_RUNNING = "left_running"
+"""In the facts of a trial of a command: the names of processes that its runs left; they were ended."""
+
 RESOURCES = "resources"
 """In the facts of a trial: what its code takes, a number by name (registers, say)."""
 

@@ -64,10 +64,25 @@ def _is_option_of_none(text: str, after: str, values: Mapping[str, str]) -> bool
 def _is_left_out(text: str, filled: str, values: Mapping[str, str]) -> bool:
     if not filled and _ALL.fullmatch(text):
         return True
-    asked = [name for name, _ in names(text)]
     # A text with blanks is a script for a shell, or a sentence.
     is_option = text.startswith("-") and not any(map(str.isspace, text))
-    return is_option and bool(asked) and not any(name in values for name in asked)
+    return is_option and is_of_none(text, values)
+
+
+def is_of_none(text: str, values: Mapping[str, str]) -> bool:
+    """Whether it has placeholders, of which no knob exists."""
+    asked = [name for name, _ in names(text)]
+    return bool(asked) and not any(name in values for name in asked)
+
+
+def fill_lines(text: str, values: Mapping[str, str]) -> str:
+    """The lines of ``text`` with each placeholder replaced; one of which no knob exists is left out.
+
+    To most programs a setting without a value is a mistake in their config file.
+    """
+    return "".join(
+        fill(line, values) for line in text.splitlines(keepends=True) if not is_of_none(line, values)
+    )
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:

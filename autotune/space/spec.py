@@ -37,13 +37,13 @@ TIME = (MetricSpec("time", "minimize", "s"),)
 """The metrics of a study that says nothing of them."""
 
 
-_TIMES = frozenset(("s", "ms", "us", "µs", "μs", "ns", "min", "h"))
-"""Units of time. Both letters that look like a micro sign are in use."""
+TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0}
+"""Units of time that a metric may have, in seconds. Both letters that look like a micro sign are in use."""
 
 
 def is_speed(goal: str | None, unit: str) -> bool:
     """Whether a better value of a metric is a faster one: less time, or more of something a second."""
-    return (goal == "minimize" and unit in _TIMES) or (goal == "maximize" and unit.endswith("/s"))
+    return (goal == "minimize" and unit in TIMES) or (goal == "maximize" and unit.endswith("/s"))
 
 
 def ratio_title(goal: str | None, unit: str) -> str:

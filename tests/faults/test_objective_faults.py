@@ -112,7 +112,7 @@ RAISED = {
     "NaN": ("diverged", "nan"),
     "infinite": ("diverged", "inf"),
     "text": ("crashed", "must be a number, not 'fast'"),
-    "nothing": ("crashed", "must be a number, not None"),
+    "nothing": ("crashed", "the objective returned nothing; expected a number: the metric 'time'"),
     "an array": ("crashed", "the metric 'time' must be a number, not array([1., 2.]) (ndarray)"),
     "another metric": ("crashed", "must return the metric 'time'; it returned speed"),
 }

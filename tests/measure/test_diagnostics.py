@@ -101,6 +101,10 @@ SEVERAL_LINES = """Traceback (most recent call last):
            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 autotune.errors.InputError: --set rate=3: a search is choosing the knob 'rate'
   leave out --set rate, or take the knob out of the space"""
+REDIS = """*** FATAL CONFIG FILE ERROR (Redis 7.0.15) ***
+Reading the configuration file, at line 3
+>>> 'appendfsync'
+wrong number of arguments"""
 SURVIVED = """ValueError: no cache
 going on without
 no room for the table"""
@@ -122,6 +126,7 @@ SAID = [
     (GO, "panic: runtime error: index out of range [5] with length 3"),
     (SEVERAL_LINES, "autotune.errors.InputError: --set rate=3: a search is choosing the knob 'rate'"),
     (f"{SEVERAL_LINES}\nno room for the table", "no room for the table"),
+    (REDIS, "wrong number of arguments"),
     (SURVIVED, "no room for the table"),
     (GCC, "kernel.c:6:15: error: 'undeclared' undeclared (first use in this function)"),
     (FLAG, "cc1: error: bad value 'pentium9000' for '-march=' switch"),

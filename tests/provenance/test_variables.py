@@ -27,6 +27,17 @@ def test_only_what_can_change_a_measurement_is_kept() -> None:
     assert relevant(variables) == {"CC": "clang", "OMP_NUM_THREADS": "4", "PYTHONHASHSEED": "0"}
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("NUMBA_NUM_THREADS", "POLARS_MAX_THREADS", "RAYON_NUM_THREADS", "GOMAXPROCS", "JAVA_TOOL_OPTIONS"),
+        *("NODE_OPTIONS", "UV_THREADPOOL_SIZE", "XLA_FLAGS"),
+    ],
+)
+def test_what_sets_the_threads_of_other_libraries_and_languages_is_kept(name: str) -> None:
+    assert relevant({name: "2"}) == {name: "2"}
+
+
 @given(names, words, names, secrets)
 def test_a_name_that_says_secret_hides_the_value(before: str, word: str, after: str, secret: str) -> None:
     for name in (before + word + after, (before + word + after).lower()):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autotune.space.placeholders import PlaceholderError, fill, fill_arguments, names
+from autotune.space.placeholders import PlaceholderError, fill, fill_arguments, fill_lines, names
 
 
 def test_names_with_their_offsets() -> None:
@@ -55,6 +55,12 @@ def test_an_option_of_a_knob_that_does_not_exist_is_no_argument() -> None:
         "-c",
         "run --u=",
     ]
+
+
+def test_a_line_of_a_file_of_which_no_knob_exists_is_left_out() -> None:
+    text = "aof {aof}\nfsync {fsync}\nlimit {fsync} {aof}\nsave {{}}\n\nend {fsync}"
+    assert fill_lines(text, {"aof": ""}) == "aof \nlimit  \nsave {}\n\n"
+    assert fill_lines(text, {"aof": "no", "fsync": "always"}) == fill(text, {"aof": "no", "fsync": "always"})
 
 
 def test_an_option_called_as_the_knob_goes_with_it() -> None:

@@ -47,12 +47,14 @@ import numpy as np
 from autotune.errors import InputError
 from autotune.measure.commands.crashed import CommandCrashed
 from autotune.measure.commands.handing import Missed, missed_knobs
+from autotune.measure.commands.left_running import ended_with_run
 from autotune.measure.commands.metrics import mark_as_old, read_metrics
 from autotune.measure.commands.problems import problems
 from autotune.measure.commands.run import FOLDER_VARIABLE, CommandRun
 from autotune.measure.commands.run_listener import Overlong, RunListener
 from autotune.measure.commands.shared_folder import BuildStamp, alone_at
 from autotune.measure.objective import Context, Infeasible, Objective, WrongAnswer
+from autotune.measure.outcome import LEFT_RUNNING
 from autotune.measure.phases.mistakes import mistake_of_program
 from autotune.measure.readings import Sample
 from autotune.measure.rules.worth import SHORT_SECONDS
@@ -131,7 +133,7 @@ class CommandRunner(Objective):
             self._clear_leftovers(run)
             listener = run.listener(self.report)
             try:
-                with listener:
+                with listener, ended_with_run() as left:
                     if self.spec.metrics_from == "wall":
                         listener.give(self.worth_seconds)
                     ended = run.execute(self.spec.arguments, rng, listener)
@@ -156,7 +158,8 @@ class CommandRunner(Objective):
             if missed.mistake:
                 raise CommandCrashed(missed.mistake, ended, missed.mistake, sure=missed.none_arrived)
             metrics = read_metrics(self.spec, self.metrics, ended, file, listener.heard)
-            return Sample(metrics, facts=missed.facts) if missed.facts else metrics
+            facts = {**missed.facts, **({LEFT_RUNNING: left} if left else {})}
+            return Sample(metrics, facts=facts) if facts else metrics
 
     def _run(self, configuration: Configuration) -> CommandRun:
         return CommandRun.of(self.spec, self.context, configuration, self.memory)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from autotune.measure.commands.crashed import CommandCrashed
 from autotune.measure.commands.heard import Heard
+from autotune.measure.commands.patterns import by_patterns, how_to_read
 from autotune.measure.commands.problems import is_needed
 from autotune.measure.phases.mistakes import missing_metric
 from autotune.measure.program import Finished
@@ -30,7 +31,7 @@ def read_metrics(
         case "wall":
             return {next(m.name for m in metrics if m.goal): ended.seconds}
         case "pattern":
-            found, where = _by_patterns(spec.patterns, ended), ""
+            found, where = by_patterns(spec.patterns, metrics, ended.stdout, ended.stderr), ""
         case "file":
             assert file is not None
             found, where = _from_file(file), f"in {spec.metrics_file}"
@@ -45,7 +46,8 @@ def read_metrics(
     if missing:
         named, known = ", ".join(map(repr, missing)), ", ".join(map(str, found)) or "nothing"
         if spec.metrics_from == "pattern":
-            why = f"the pattern of the metric {named} matches nothing that it printed"
+            which = f"metric {named} matches" if len(missing) == 1 else f"metrics {named} match"
+            why = f"the pattern of the {which} nothing that it printed"
             raise CommandCrashed(f"{why}{ended.last_words or ': it printed nothing'}", ended, why)
         if nulls := [name for name in missing if name in found]:
             raise CommandCrashed(f"the metric {', '.join(map(repr, nulls))} is null {where}", ended)
@@ -151,18 +153,6 @@ def _from_file(file: Path) -> Mapping[str, object]:
     return found
 
 
-def _by_patterns(patterns: Mapping[str, str], ended: Finished) -> Mapping[str, object]:
-    """The last match of each pattern in stdout, or else in stderr."""
-    found: dict[str, object] = {}
-    for name, pattern in patterns.items():
-        for text in (ended.stdout, ended.stderr):
-            matches = re.findall(pattern, text, flags=re.MULTILINE)
-            if matches:
-                found[name] = matches[-1]
-                break
-    return found
-
-
 def _look_up(found: Mapping[str, object], name: str) -> object:
     """The entry of that name; ``jobs.0.p99`` may also be ``p99`` inside the first of the list ``jobs``."""
     if name in found:
@@ -207,4 +197,5 @@ def _number(name: str, value: object, ended: Finished, typed: bool, judged: bool
             raise CommandCrashed(said, ended)
     except (ValueError, OverflowError):
         pass
-    raise CommandCrashed(f"the metric {name!r} is {value!r}, which is no number", ended)
+    hint = how_to_read(value) if isinstance(value, str) else ""
+    raise CommandCrashed(f"the metric {name!r} is {value!r}, which is no number{hint}", ended)

@@ -22,7 +22,7 @@ from autotune.measure.phases.mistakes import mistake_in
 from autotune.measure.program import Finished, run_program
 from autotune.measure.reports import SILENT, Reporter
 from autotune.space.configuration import Configuration
-from autotune.space.placeholders import fill, fill_arguments
+from autotune.space.placeholders import fill, fill_arguments, fill_lines, is_of_none
 from autotune.space.spec import CommandObjective
 
 INFEASIBLE_EXIT = 78
@@ -114,11 +114,14 @@ class CommandRun:
             variables[SEED_VARIABLE] = str(int(rng.integers(2**31)))
         if listener.report.steps is not None:
             variables |= {STEPS_VARIABLE: str(listener.report.steps), "PYTHONUNBUFFERED": "1"}
-        return variables | {name: fill(text, self.values) for name, text in self.spec.environment.items()}
+        asked = self.spec.environment.items()
+        return variables | {
+            name: fill(text, self.values) for name, text in asked if not is_of_none(text, self.values)
+        }
 
     def _write_config(self, file: Path) -> None:
         if self.spec.config_text:
-            text = fill(self.spec.config_text, self.values)
+            text = fill_lines(self.spec.config_text, self.values)
         else:
             text = config_document(file.suffix or file.name, self.configuration)
         # Under another name first: the same configuration may be running in another process.

@@ -72,6 +72,8 @@ class Meter:
         """What ``measure`` returned, as it can be sent and stored, and the context of the clock."""
         given = returned if isinstance(returned, Sample) else Sample({})
         goal, *_ = self._goals
+        if returned is None:
+            raise TypeError(f"the objective returned nothing; expected a number: the metric {goal!r}")
         values = named_values(given.values if given is returned else returned, goal, self._goals)
         if goal not in values:
             known = ", ".join(values) or "nothing"

@@ -45,10 +45,29 @@ def is_folder(path: Path) -> bool:
     return os.path.isdir(path)  # noqa: PTH112
 
 
+def held_open(status: os.stat_result) -> bool:
+    """Whether this process has the file open, other than as its standard streams.
+
+    It must not be opened once more: closing it again drops the locks that this process holds on it, as its
+    database does on its store (https://www.sqlite.org/howtocorrupt.html, 2.2). Another program then takes the
+    database for one that nobody uses, and deletes what was just written.
+    """
+    descriptors = Path("/dev/fd")
+    for number in (int(one.name) for one in descriptors.iterdir()) if is_folder(descriptors) else ():
+        try:
+            held = os.fstat(number)
+        except OSError:  # that of the listing, which is over
+            continue
+        if number > 2 and (held.st_dev, held.st_ino) == (status.st_dev, status.st_ino):
+            return True
+    return False
+
+
 def freeze(path: Path, name: str, limit: int = KEPT_BYTES) -> tuple[FrozenFile, bytes | None]:
     """Hash a file; hand back its contents too where they are at most ``limit`` bytes."""
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would never end
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode) or held_open(status):  # a pipe would never end
             return FrozenFile(name, 0, None, False), None
         digest, size, kept = hashlib.sha256(), 0, bytearray()
         with path.open("rb") as file:

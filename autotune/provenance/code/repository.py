@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autotune.provenance.code import git
+from autotune.provenance.code.files import held_open
 from autotune.provenance.document import Documented
 from autotune.provenance.variables import mask_text
 
@@ -59,7 +60,8 @@ class Untracked(Documented):
     """A file that git neither tracks nor ignores.
 
     ``sha256`` is of the contents of small text files, which count as code; ``why`` says why another one
-    is only listed: ``binary``, ``large``, ``named like a secret``, ``unreadable``, ``not a file``.
+    is only listed: ``binary``, ``large``, ``named like a secret``, ``in use``, ``unreadable``,
+    ``not a file``.
     """
 
     name: str
@@ -229,10 +231,12 @@ def _read(path: Path, name: str) -> tuple[int, bytes | None, str]:
             return status.st_size, None, "named like a secret"
         if status.st_size > UNTRACKED_FILE_BYTES:
             return status.st_size, None, "large"
+        if name.endswith(_COMPANIONS) or held_open(status):
+            return status.st_size, None, "in use"
         content = path.read_bytes()
     except OSError:
         return 0, None, "unreadable"
-    binary = b"\0" in content or name.endswith(_COMPANIONS)
+    binary = b"\0" in content
     return len(content), None if binary else content, "binary" if binary else ""
 
 

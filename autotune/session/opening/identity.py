@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,10 @@ def say_cores(cores: int | None) -> str:
     return "" if cores in (None, MeasureSettings().cores) else str(cores)
 
 
+LONG = 120
+"""Characters of a part of a command from which on only what differs is said."""
+
+
 def say_difference(part: str, before: str, after: str) -> str:
     """One of :meth:`Identity.differences` in words."""
     if part == "source":
@@ -122,7 +127,7 @@ def say_difference(part: str, before: str, after: str) -> str:
     if before.startswith(COMMAND) and after.startswith(COMMAND):
         was, now = (json.loads(text.removeprefix(COMMAND)) for text in (before, after))
         return "; ".join(
-            f"the command's {name} changed from {_words(was.get(name))} to {_words(now.get(name))}"
+            f"the command's {name} changed from {' to '.join(_where_they_differ(was.get(name), now[name]))}"
             for name in now
             if was.get(name) != now[name]
         )
@@ -139,6 +144,25 @@ def _say_metrics(text: str) -> str:
     )
 
 
-def _words(value: Any) -> str:
-    words = [f"{k}={v}" for k, v in value.items()] if isinstance(value, dict) else value
-    return (" ".join(map(str, words)) if isinstance(words, list) else str(words)) or "nothing"
+def _where_they_differ(before: Any, after: Any) -> tuple[str, str]:
+    """Both in words. Of long ones the words that they begin and end with alike are left out, but for one."""
+    was, now = _words(before), _words(after)
+    if max(len(" ".join(was)), len(" ".join(now))) > LONG:
+        alike = max(_alike(was, now) - 1, 0)
+        behind = max(_alike(was[:alike:-1], now[:alike:-1]) - 1, 0)
+        was, now = (
+            [*(["..."] if alike else []), *words[alike : len(words) - behind], *(["..."] if behind else [])]
+            for words in (was, now)
+        )
+    return " ".join(was) or "nothing", " ".join(now) or "nothing"
+
+
+def _alike(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many words they begin with alike."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def _words(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [f"{k}={v}" for k, v in value.items()]
+    return [str(word) for word in value] if isinstance(value, list) else str(value or "").split()

@@ -17,6 +17,7 @@ from autotune.provenance.code.frozen import SourceSnapshot, snapshot
 from autotune.provenance.environment import Environment
 from autotune.search.contract import Problem
 from autotune.search.registry import strategy_class
+from autotune.session.changed_space import say_changed_space
 from autotune.session.opening.identity import (
     Identity,
     describe_objective,
@@ -65,9 +66,7 @@ def open_study(
     record, notes = _find_or_begin(spec, store, environment, identity, fresh, goes_on)
     document = _document(spec, identity)
     if record.space_hash != spec.space.hash:
-        notes.append(
-            f"the space of study {spec.name!r} has changed: every earlier trial that is still in it counts"
-        )
+        notes.append(say_changed_space(store, record, spec.space))
     if _written(record) != (spec.space.hash, spec.text, document["source"]):
         store.update_space(record.id, spec.text, document, spec.space.hash)
         record = replace(record, space_hash=spec.space.hash, spec_text=spec.text, document=document)

@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from autotune.measure.outcome import UNREACHED, Outcome
+from autotune.measure.outcome import LEFT_RUNNING, UNREACHED, Outcome
 from autotune.session.remarks.oversubscribed import say_oversubscribed
 from autotune.session.remarks.substituted import say_substituted
 from autotune.space.space import Space
-from autotune.space.spec import StudySpec, is_speed
+from autotune.space.spec import TIMES, StudySpec, is_speed
 from autotune.status import Status
 
 
@@ -25,6 +25,7 @@ class Remarks:
     _silent: bool = False
     """Whether it was said that nothing is reported, or not all."""
     _no_time: bool = False
+    _left_running: bool = False
     _read_for_long: bool = False
 
     def on(
@@ -49,6 +50,9 @@ class Remarks:
             yield text
         if not self._no_time and (text := _no_time(number, outcome, spec)):
             self._no_time = True
+            yield text
+        if not self._left_running and (text := _left_behind(number, outcome)):
+            self._left_running = True
             yield text
         if not self._read_for_long and (text := _read_for_long(number, outcome, spec)):
             self._read_for_long = True
@@ -75,8 +79,6 @@ class Remarks:
 SHORTEST = 1e-12
 """Seconds: far less than a cycle of any processor."""
 
-_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0}
-
 
 def _no_time(number: int, outcome: Outcome, spec: StudySpec) -> str:
     """What no clock can say, and what would win all the same. What is infinite wins nothing: it diverged."""
@@ -84,7 +86,7 @@ def _no_time(number: int, outcome: Outcome, spec: StudySpec) -> str:
         estimate = outcome.metrics.get(goal.name)
         if estimate is None or not is_speed(goal.goal, goal.unit) or not -math.inf < estimate.value:
             continue
-        shortest = SHORTEST / _SECONDS[goal.unit] if goal.unit in _SECONDS else 0.0
+        shortest = SHORTEST / TIMES[goal.unit] if goal.unit in TIMES else 0.0
         if estimate.value < shortest:
             how = "below 0" if estimate.value < 0 else f"less than any clock can tell ({SHORTEST:g} s)"
             return (
@@ -92,6 +94,18 @@ def _no_time(number: int, outcome: Outcome, spec: StudySpec) -> str:
                 " as faster than any other. What is no time is declared under 'metrics', with its goal"
             )
     return ""
+
+
+def _left_behind(number: int, outcome: Outcome) -> str:
+    """What a command started that outlived its run."""
+    found = outcome.facts.get(LEFT_RUNNING)
+    if not isinstance(found, list):
+        return ""
+    names = ", ".join(map(str, found))
+    return (
+        f"the program of trial {number} left {names} running: after each run that is ended, so that none"
+        " measures what another has started"
+    )
 
 
 def _silent_run(outcome: Outcome, spec: StudySpec) -> str:

@@ -51,6 +51,15 @@ def test_arguments_and_environment(tmp_path: Path) -> None:
     assert measure(objective, tile=8, scale=0.5) == {"time": 4.0}
 
 
+def test_a_variable_of_a_knob_that_does_not_exist_is_not_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SCALE", "3")
+    objective = runner(tmp_path, *python(REPORT), "{tile}", environment={"SCALE": "{scale}"})
+    assert measure(objective, tile=8) == {"time": 24.0}
+    assert measure(objective, tile=8, scale=0.5) == {"time": 4.0}
+
+
 @pytest.mark.parametrize("ending", [".json", ".yaml", ".toml", ".env"])
 def test_a_config_file_for_each_run(tmp_path: Path, ending: str) -> None:
     code = (
@@ -73,6 +82,12 @@ def test_a_config_file_from_a_template(tmp_path: Path) -> None:
         tmp_path, "cat", "{config}", config_file="x.conf", config_text='{{"time": {tile}, "m": {workload.m}}}'
     )
     assert measure(objective, tile=32) == {"time": 32.0}
+
+
+def test_a_line_of_a_template_whose_knob_does_not_exist_is_left_out(tmp_path: Path) -> None:
+    text = '{{"time":\n1\n{digit}\n}}'
+    objective = runner(tmp_path, "cat", "{config}", config_file="x.conf", config_text=text)
+    assert measure(objective) == {"time": 1.0}
 
 
 def test_each_run_has_another_seed(tmp_path: Path) -> None:

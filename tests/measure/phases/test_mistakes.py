@@ -15,7 +15,7 @@ from autotune.measure.commands.command import CommandRunner
 from autotune.measure.commands.crashed import CommandCrashed
 from autotune.measure.loading.function import FunctionObjective
 from autotune.measure.objective import Context, Infeasible
-from autotune.measure.outcome import MISTAKE
+from autotune.measure.outcome import MISTAKE, Outcome
 from autotune.measure.phases.mistakes import mistake_in, mistake_of_program
 from autotune.measure.phases.runner import Runner
 from autotune.measure.program import Finished
@@ -86,10 +86,18 @@ def test_the_same_words_at_another_line_are_another_mistake() -> None:
     assert mistake_in(first) != mistake_in(second)
 
 
-def run_of(returned: Any) -> object:
+def outcome_of(returned: Any) -> Outcome:
     objective = FunctionObjective(Context({}, {}, Path()), lambda: returned)
-    outcome = Runner(objective, (TIME,), MeasureSettings()).measure(lambda: Configuration({}), 1)
-    return outcome.facts.get(MISTAKE)
+    return Runner(objective, (TIME,), MeasureSettings()).measure(lambda: Configuration({}), 1)
+
+
+def run_of(returned: Any) -> object:
+    return outcome_of(returned).facts.get(MISTAKE)
+
+
+def test_a_function_without_a_return_is_told_what_to_return() -> None:
+    said = outcome_of(None).message
+    assert said == "TypeError: the objective returned nothing; expected a number: the metric 'time'"
 
 
 def test_numbers_without_the_metric_are_a_mistake_and_nothing_at_all_is_none() -> None:

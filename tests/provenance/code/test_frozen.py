@@ -6,7 +6,10 @@ import hashlib
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
+import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -200,11 +203,34 @@ def test_untracked_files_that_are_no_code(project: Path) -> None:
         ".env": "named like a secret",
         "dangling": "",
         "store.sqlite": "binary",
-        "store.sqlite-wal": "binary",
+        "store.sqlite-wal": "in use",
         "weights.txt": "large",
     }
     assert paths(project, before) == ["untracked.dangling"], "only code and links to it count"
     assert b"hunter22" not in b"".join(frozen.artifacts.values())
+
+
+def test_a_database_that_this_process_has_open_keeps_its_locks(project: Path) -> None:
+    """Else another program that looks into it takes it for unused, and deletes what was written last."""
+    file = project / "store.sqlite"
+    with closing(sqlite3.connect(file)) as database:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("CREATE TABLE trials (number INTEGER)")
+        database.commit()
+        frozen = snapshot([*own(project), file])
+        assert frozen.repository is not None
+        assert {one.name: one.why for one in frozen.repository.untracked} == {
+            "store.sqlite": "in use",
+            "store.sqlite-shm": "in use",
+            "store.sqlite-wal": "in use",
+        }
+        look = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('SELECT * FROM trials').fetchall()"
+        subprocess.run([sys.executable, "-c", look, str(file)], check=True)
+        database.execute("INSERT INTO trials VALUES (1)")
+        database.commit()
+        assert Path(f"{file}-wal").exists()
+    with closing(sqlite3.connect(file)) as database:
+        assert database.execute("SELECT number FROM trials").fetchall() == [(1,)]
 
 
 def test_room_for_untracked_files_is_bounded(project: Path) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, replace
 from pathlib import Path
+
+import pytest
 
 import autotune
 from autotune.session.opening.identity import Identity, describe_objective, say_difference
@@ -76,3 +79,21 @@ def test_what_changed_of_a_command_is_said_part_by_part() -> None:
         for prepare in ("[make]", "[make, -j]")
     )
     assert say_difference("objective", was, now) == "the command's prepare changed from make to make -j"
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "said"),
+    [
+        ([*map(str, range(60))], [*map(str, range(59))], "from ... 58 59 to ... 58"),
+        (["-a", *map(str, range(60))], ["-b", *map(str, range(60))], "from -a 0 ... to -b 0 ..."),
+        (
+            [*"a" * 90, "x", *"b" * 90],
+            [*"a" * 90, "y", "z", *"b" * 90],
+            "from ... a x b ... to ... a y z b ...",
+        ),
+        ([*"a" * 90], [*"a" * 91], "from ... a to ... a a"),
+    ],
+)
+def test_of_a_long_part_only_what_differs_is_said(was: list[str], now: list[str], said: str) -> None:
+    before, after = ("command " + json.dumps({"prepare": words}) for words in (was, now))
+    assert say_difference("objective", before, after) == f"the command's prepare changed {said}"

@@ -10,7 +10,7 @@ import numpy as np
 
 import autotune
 from autotune.measure.objective import Context
-from autotune.measure.outcome import READY_THREADS, UNREACHED, Estimate, Outcome
+from autotune.measure.outcome import LEFT_RUNNING, READY_THREADS, UNREACHED, Estimate, Outcome
 from autotune.measure.readings import Sample
 from autotune.session.remarks.remarks import Remarks
 from autotune.space.reading.reader import parse_family, parse_spec
@@ -44,6 +44,12 @@ def test_each_knob_that_never_gets_there_is_named_once() -> None:
 def test_one_that_decides_whether_another_exists_acts_by_that() -> None:
     assert heard(Remarks(), "tiled") == []
     assert "the knob 'depth' never" in heard(Remarks(), "tiled", "depth")[0]
+
+
+def test_what_runs_leave_running_is_said_once() -> None:
+    remarks, outcome = Remarks(), Outcome(Status.OK, facts={LEFT_RUNNING: ["redis-server"]})
+    assert "the program of trial 3 left redis-server running" in next(remarks.on(3, outcome, SPEC))
+    assert not list(remarks.on(4, outcome, SPEC))
 
 
 def test_one_run_that_early_stopping_did_not_hear_whole_speaks_for_all() -> None:

@@ -1,0 +1,55 @@
+"""Numbers in what a program prints: the last of several, in colours, with units, in forms not read."""
+
+from __future__ import annotations
+
+import pytest
+
+from autotune.measure.commands.patterns import by_patterns, how_to_read
+from autotune.space.spec import MetricSpec
+
+WRK = """    50%    1.02ms
+    99%  {p99}
+Requests/sec:  \x1b[1m1.5e3\x1b[0m
+"""
+
+
+def found(text: str, pattern: str, unit: str) -> object:
+    return by_patterns({"p99": pattern}, [MetricSpec("p99", "minimize", unit)], text, "").get("p99")
+
+
+@pytest.mark.parametrize("pattern", [r"99%\s+([0-9.]+)", r"99%\s+(\S+)", r"99%\s+([0-9.]+)[mun]?s"])
+@pytest.mark.parametrize(
+    ("printed", "unit", "value"),
+    [
+        ("3.40ms", "ms", 3.4),
+        ("950.00us", "ms", 0.95),
+        ("1.20s", "ms", 1200.0),
+        ("3.40ms", "s", 0.0034),
+        ("7.00us", "µs", 7.0),
+    ],
+)
+def test_a_time_is_in_the_unit_of_its_metric(pattern: str, printed: str, unit: str, value: float) -> None:
+    assert float(str(found(WRK.format(p99=printed), pattern, unit))) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("unit", ["", "GB/s"])
+def test_what_has_no_unit_of_time_stays_as_it_is(unit: str) -> None:
+    assert found("rate 12.5s", r"rate ([0-9.]+)", unit) == "12.5"
+    assert found("rate 12.5s", r"rate (\S+)", unit) == "12.5s"
+
+
+def test_only_a_unit_right_behind_the_number_is_its_own() -> None:
+    assert found("p99=5 min=3", r"p99=([0-9]+)", "ms") == "5"
+    assert found("p99=5steps", r"p99=([0-9]+)", "ms") == "5"
+    assert found("p99=badus", r"p99=([a-z]+?)us", "ms") == "bad"
+
+
+def test_the_last_match_counts_and_colours_do_not() -> None:
+    assert found("p99 1\np99 2", r"p99 (\d)", "") == "2"
+    assert found(WRK, r"Requests/sec:\s+(\S+)", "1/s") == "1.5e3"
+    assert by_patterns({"p99": r"p99 (\d)"}, [], "", "p99 3") == {"p99": "3"}
+
+
+def test_how_to_read_what_is_not_read() -> None:
+    assert "unit: ms" in how_to_read("3.4 ms") and "tr -d ," in how_to_read("12,345.6")
+    assert how_to_read("fast") == ""
