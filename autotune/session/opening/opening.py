@@ -17,7 +17,7 @@ from autotune.provenance.code.frozen import SourceSnapshot, snapshot
 from autotune.provenance.environment import Environment
 from autotune.search.contract import Problem
 from autotune.search.registry import strategy_class
-from autotune.session.changed_space import say_changed_space
+from autotune.session.opening.changed_space import say_changed_space
 from autotune.session.opening.identity import (
     Identity,
     describe_objective,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import autotune
-from autotune.session.changed_space import say_changed_space
+from autotune.session.opening.changed_space import say_changed_space
 from autotune.space import Flag, IntegerRange, Knob, Space
 from autotune.store.store import Store
 
