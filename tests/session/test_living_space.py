@@ -46,7 +46,7 @@ def test_what_is_gone_from_a_space_does_not_count_for_the_budget(
     assert any(t.configuration["x"] > 4 for t in before.trials)
     after = search(spec(tmp_path, high=4), trials=30)
     assert sum(t.configuration["x"] <= 4 for t in after.trials) == 30
-    said = summarize(after)
+    said = summarize(after, space="bowl.yaml")
     assert (
         f"{len(after.trials)} trials (30 in the space as it is now)" in said and "ended by: 30 trials" in said
     )
