@@ -185,6 +185,9 @@ class _Reader:
         except InputError as error:
             self.problems += error.problems
             return []
+        if found.text == "True":
+            self.notes.append(f"{shorten(expression)} holds for all values: it is left out.")
+            return []
         self.by_values += found.listed
         return [found.text]
 

@@ -125,6 +125,16 @@ def test_real_spaces_have_their_known_number_of_configurations(tmp_path: Path, n
     assert len(space.feasible) == recorded["valid"]
 
 
+def test_a_condition_that_always_holds_is_left_out_and_said(tmp_path: Path) -> None:
+    """It had become the constraint ``True``."""
+    file = write(tmp_path, [parameter("a", "[1, 2, 4]"), parameter("b", "[8, 16]")], ["a ^ b != 3", "a < b"])
+    converted = convert(file)
+    assert [note for note in converted.notes if "holds" in note] == [
+        "a ^ b != 3 holds for all values: it is left out."
+    ]
+    assert list(converted.constraints) == ["a < b"] and len(read_back(file).feasible) == 6
+
+
 def test_a_default_that_is_no_value_is_said(tmp_path: Path) -> None:
     converted = convert(write(tmp_path, [parameter("a", "[1, 2]", Default=7)], []))
     assert converted.default == {"a": 1}
