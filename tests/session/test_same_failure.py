@@ -150,7 +150,7 @@ def test_a_mistake_ends_a_search_and_says_what_it_is(tmp_path: Path) -> None:
     assert ENOUGH <= sum(result.statuses.values()) < 2 * ENOUGH
     said = summarize(result, space="space.yaml")
     assert "all trials failed by the same mistake" in said
-    assert "depth.txt' (" in said and "autotune search space.yaml  #" in said
+    assert "depth.txt' (" in said and "autotune search space.yaml --store sqlite:" in said
     assert result.to_document()["reason"] == MISTAKEN
 
 
