@@ -81,7 +81,7 @@ class Index(CompiledC):
 
     def make_inputs(self, rng: np.random.Generator) -> Arrays:
         """Keys without a repeat, sorted, and queries in random order, some of them beyond all keys."""
-        keys = _sorted_keys(self.keys, DISTRIBUTIONS[self.distribution](rng), rng)
+        keys = _sorted_keys(self.keys, DISTRIBUTIONS[self.distribution], rng)
         queries = keys[rng.integers(0, self.keys, self.lookups)]
         absent = rng.random(self.lookups) < 0.5
         queries[absent] += rng.integers(1, 1 << 40, int(absent.sum()), dtype=np.uint64)
@@ -155,21 +155,22 @@ def _sorted_keys(count: int, quantiles: Quantiles, rng: np.random.Generator) -> 
     return quantiles(shares).astype(np.uint64) + np.arange(count, dtype=np.uint64)
 
 
-def _uniform(rng: np.random.Generator) -> Quantiles:
-    return lambda shares: shares * RANGE
+def _uniform(shares: np.ndarray) -> np.ndarray:
+    return shares * RANGE
 
 
-def _lognormal(rng: np.random.Generator) -> Quantiles:
-    return lambda shares: np.minimum(np.exp(SPREAD * ndtri(shares) + 30), RANGE)
+def _lognormal(shares: np.ndarray) -> np.ndarray:
+    return np.minimum(np.exp(SPREAD * ndtri(shares) + 30), RANGE)
 
 
-def _clustered(rng: np.random.Generator) -> Quantiles:
-    widths = np.exp(rng.uniform(0, 16, CLUSTERS))
+def _clustered(shares: np.ndarray) -> np.ndarray:
+    """The stretches are always the same: they are the workload, and only the keys in them are drawn anew."""
+    widths = np.exp(np.random.default_rng(CLUSTERS).uniform(0, 16, CLUSTERS))
     ends = np.concatenate([[0], np.cumsum(widths) / widths.sum()]) * RANGE
-    return lambda shares: np.interp(shares, np.linspace(0, 1, CLUSTERS + 1), ends)
+    return np.interp(shares, np.linspace(0, 1, CLUSTERS + 1), ends)
 
 
-DISTRIBUTIONS: Mapping[str, Callable[[np.random.Generator], Quantiles]] = {
+DISTRIBUTIONS: Mapping[str, Quantiles] = {
     "uniform": _uniform,
     "lognormal": _lognormal,
     "clustered": _clustered,

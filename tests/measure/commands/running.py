@@ -14,6 +14,8 @@ from autotune.space.configuration import Configuration
 from autotune.space.spec import CommandObjective, MetricSpec
 
 TIME = MetricSpec("time", "minimize", "s")
+ERROR = MetricSpec("error", at_most=0.1)
+NOTE = MetricSpec("note")
 RNG = np.random.default_rng(0)
 
 
@@ -26,6 +28,10 @@ def runner(
 
 def python(code: str) -> tuple[str, ...]:
     return (sys.executable, "-c", code.replace("{", "{{").replace("}", "}}"))
+
+
+def printing(text: str) -> tuple[str, ...]:
+    return python(f"print({text!r})")
 
 
 def measure(objective: CommandRunner, **knobs: Any) -> dict[str, float]:
