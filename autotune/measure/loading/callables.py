@@ -104,10 +104,13 @@ def _enclosed(cell: Any) -> Any:
 
 def _text(kind: Any) -> str:
     """Its source; what Python made of it where there is none, or only that of the line around it."""
-    if getattr(kind, "__name__", "") != "<lambda>":
+    # By its code: of a function that stands around another one, Python would give the inner one's.
+    whose = getattr(kind, "__code__", kind)
+    # From Python 3.13 on what is executed as a text is taken for a part of what ``python -c`` was given.
+    from_a_text = getattr(whose, "co_filename", "") == "<string>"
+    if getattr(kind, "__name__", "") != "<lambda>" and not from_a_text:
         try:
-            # By its code: of a function that stands around another one, Python would give the inner one's.
-            return textwrap.dedent(inspect.getsource(getattr(kind, "__code__", kind)))
+            return textwrap.dedent(inspect.getsource(whose))
         except (OSError, TypeError):  # typed in, or not of Python
             pass
     members = {"": kind} if isinstance(kind, FunctionType) else vars(kind)

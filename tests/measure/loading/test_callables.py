@@ -166,6 +166,19 @@ def test_a_function_that_is_typed_in_has_no_source() -> None:
     assert code(made["one"]) != code(made["two"]) and code(made["one"]) == code(made["again"])
 
 
+def test_what_is_executed_as_a_text_is_no_part_of_the_command_line() -> None:
+    """Python 3.13 had given lines of what follows ``-c`` for it: two functions at one place were the same."""
+    script = (
+        "from autotune.measure.loading.callables import describe_callable\n"
+        "one, two = {}, {}\n"
+        "exec('def f(x): return x', one)\n"
+        "exec('def f(x): return -x', two)\n"
+        "print(describe_callable(one['f']).code != describe_callable(two['f']).code)"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (ran.stdout, ran.stderr) == ("True\n", "")
+
+
 def test_a_class_that_is_typed_in_has_no_file() -> None:
     """Of one that was typed at the prompt, or given by ``python -c``, Python says so by another error."""
     script = "class Typed:\n    def measure(self): return 1.0\n"
