@@ -91,6 +91,11 @@ class StudyRecord:
         """``name#id``, which :meth:`Store.study` understands."""
         return f"{self.name}#{self.id}"
 
+    @property
+    def space_file(self) -> str:
+        """The path of the file that it was searched from last; empty where there was none."""
+        return str(self.document.get("source") or "")
+
 
 @dataclass(frozen=True)
 class SpaceRevision:

@@ -10,6 +10,7 @@ import pytest
 
 import autotune
 from autotune.errors import InputError
+from autotune.report.words.summary import summarize
 from tests.cli.conftest import autotune as run
 
 SPACE = """
@@ -52,6 +53,15 @@ def test_it_is_a_study_of_its_own_that_all_verbs_know(rows: Path) -> None:
     replayed = run(rows, "replay", f"rows#1:{eight['trial']}", "--store", "s.db", "--json")
     assert replayed.returncode == 0, "it is measured again with the workload that it had"
     assert json.loads(replayed.stdout)["verdict"] == "agrees"
+
+
+def test_a_report_and_a_program_say_it_in_their_commands(rows: Path) -> None:
+    """Without it they had led to another study."""
+    found = autotune.search(rows / "rows.yaml", workload={"m": 8}, trials=2, store=rows / "s.db")
+    assert f"search {rows / 'rows.yaml'} --workload m=8 --trials" in summarize(found)
+    done = run(rows, "report", "rows#1", "--store", "s.db", "-o", "r.html")
+    assert done.returncode == 0, done.stderr
+    assert "rows.yaml --workload m=8 --strategy auto" in (rows / "r.html").read_text()
 
 
 def test_a_space_is_counted_with_it(rows: Path) -> None:

@@ -90,7 +90,7 @@ def readings_behind(store: Store, study: StudyRecord, recipe: Recipe) -> Sequenc
 
 
 def _space(study: StudyRecord) -> KnownSpace:
-    file = str(study.document.get("source", ""))
+    file = study.space_file
     return KnownSpace(study.document.get("space", {}), file if file.startswith("/") else "")
 
 

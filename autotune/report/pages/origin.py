@@ -12,6 +12,7 @@ from autotune.report.numbers import say_seconds, say_value
 from autotune.report.pages.page import Commands, Paragraph, Part, Section, Table, Text
 from autotune.report.pages.subject import Subject, say_time
 from autotune.report.rows import rows_of
+from autotune.report.words.summary import workload_words
 from autotune.session.opening.identity import CALLABLE
 from autotune.session.reproduction.replaying import from_python
 
@@ -68,8 +69,8 @@ def _search(subject: Subject) -> str:
     settings = evidence.tried[-1].settings
     search = settings.get("search") or {}
     budget = (evidence.study.document if settings.get("part") else settings).get("budget") or {}
-    source = str(evidence.study.document.get("source") or "")
-    words = ["autotune", "search", _space(evidence.study.name, source)]
+    words = ["autotune", "search", _space(evidence.study.name, evidence.study.space_file)]
+    words += workload_words(evidence.study)
     if "strategy" in search:
         words += ["--strategy", str(search["strategy"]), "--seed", str(search.get("seed", 0))]
     if budget.get("trials"):

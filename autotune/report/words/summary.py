@@ -21,6 +21,7 @@ from autotune.session.remarks.oversubscribed import say_oversubscribed
 from autotune.session.result import EXHAUSTED, INTERRUPTED, Comparison, Result
 from autotune.session.same_failure import MISTAKEN
 from autotune.space.configuration import Value, plain
+from autotune.space.reading.given_facts import given_beside
 from autotune.space.spec import Budget, ratio_title
 from autotune.status import Status
 from autotune.store.databases.address import IN_MEMORY
@@ -262,8 +263,15 @@ def _next(result: Result, space: str, program: str, store_option: str, budget: B
 
 def _space_file(study: StudyRecord) -> str:
     """With what a shell goes on; empty for a search with which only the program that began it can go on."""
-    source = str(study.document.get("source") or "")
-    return shlex.quote(source) if source and not study.objective.startswith(CALLABLE) else ""
+    source = study.space_file
+    if not source or study.objective.startswith(CALLABLE):
+        return ""
+    return shlex.join([source, *workload_words(study)])
+
+
+def workload_words(study: StudyRecord) -> list[str]:
+    """What a command needs beside the space file, where the study has another workload than that says."""
+    return [word for fact in given_beside(study.spec_text, study.workload) for word in ("--workload", fact)]
 
 
 def _in_vain(result: Result) -> bool:

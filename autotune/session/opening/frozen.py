@@ -24,7 +24,7 @@ def laid_out(store: Store, study: StudyRecord, segment: SegmentRecord) -> Iterat
     of it (data) is not there. Raises :class:`InputError` where a file of it was not kept.
     """
     folder = Path(str(segment.document.get("folder") or "/"))
-    written = str(study.document.get("source") or "")
+    written = study.space_file
     space = Path(written) if written.startswith("/") else folder / "space.yaml"
     common = Path(os.path.commonpath([folder, space.parent]))
     with tempfile.TemporaryDirectory(prefix="autotune-frozen-") as made:

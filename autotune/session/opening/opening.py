@@ -126,7 +126,7 @@ def check_feasible(spec: StudySpec) -> None:
 
 def _written(record: StudyRecord) -> tuple[str, str, object]:
     """What a study is measured again by: its space, the text of its file and where that lies."""
-    return record.space_hash, record.spec_text, record.document.get("source", "")
+    return record.space_hash, record.spec_text, record.space_file
 
 
 def next_segment(store: Store, opened: OpenedStudy) -> OpenedStudy:

@@ -136,7 +136,7 @@ def from_python(study: StudyRecord) -> str:
 
 def space_file(study: StudyRecord) -> Path:
     """Where the space file of a study lies, or would lie."""
-    return Path(str(study.document.get("source", "")) or "space.yaml")
+    return Path(study.space_file or "space.yaml")
 
 
 def claim_of(store: Store, study: StudyRecord, trial: TrialRecord, spec: StudySpec) -> Claim:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 
 from autotune.errors import InputError, shorten
-from autotune.space.configuration import Value
-from autotune.space.reading.converters import fact
+from autotune.space.configuration import Value, freeze, plain
+from autotune.space.reading.converters import fact, mapping
 from autotune.space.reading.fields import Problems
-from autotune.space.reading.yaml_nodes import compose
+from autotune.space.reading.yaml_nodes import YamlMap, compose
 
 WHERE = "--workload"
 
@@ -39,3 +40,30 @@ def _value(text: str) -> Value:
     if problems:
         raise InputError(problems)
     return fact(node, WHERE)
+
+
+def given_beside(text: str, workload: Mapping[str, object]) -> list[str]:
+    """``NAME=VALUE`` of each fact of a ``workload`` that the ``workload`` of a space file says otherwise.
+
+    None where the ``text`` of the file is none that can be read: a store may hold anything.
+    """
+    try:
+        root, _ = compose(text, WHERE)
+    except InputError:
+        return []
+    sections = {entry.key: entry.value for entry in root} if isinstance(root, YamlMap) else {}
+    section = sections.get("workload")
+    own = mapping(section, "workload", fact, Problems()) if isinstance(section, YamlMap) else {}
+    given = {name: plain(freeze(value)) for name, value in workload.items() if name in own}
+    return [f"{name}={_written(value)}" for name, value in given.items() if value != plain(own[name])]
+
+
+def _written(value: object) -> str:
+    """As it is read back: a text without quotes where it stays a text."""
+    if isinstance(value, str):
+        try:
+            if _value(value) == value:
+                return value
+        except InputError:
+            pass
+    return json.dumps(value)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from autotune.errors import InputError
-from autotune.space.reading.given_facts import read_given_facts
+from autotune.space.configuration import plain
+from autotune.space.reading.given_facts import given_beside, read_given_facts
 
 
 def test_values_are_those_of_a_space_file() -> None:
@@ -47,3 +48,31 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
         "--workload says n twice",
         "--workload is 'k='",
     ]
+
+
+def test_what_was_given_is_written_as_it_is_read() -> None:
+    text = "workload: {m: 4, lr: 1.0e-3, dtype: float32, on: true, no: a, shape: [1, 2], link: {rate: 1}}\n"
+    own = {
+        "m": 4,
+        "lr": 1e-3,
+        "dtype": "float32",
+        "on": True,
+        "no": "a",
+        "shape": [1, 2],
+        "link": {"rate": 1},
+    }
+    assert given_beside(text, own) == []
+    other = {
+        "m": 8,
+        "lr": 1e-7,
+        "dtype": "true",
+        "on": False,
+        "no": "b c: d",
+        "shape": [],
+        "link": {"rate": 2.5},
+    }
+    written = given_beside(text, other)
+    assert {name: plain(value) for name, value in read_given_facts(written).items()} == other
+    assert given_beside(text, {**own, "dtype": "bfloat16"}) == ["dtype=bfloat16"], "as one would type it"
+    for no_file in ("knobs: {}\n", "- 1\n", "", "[", "a\x07b"):
+        assert given_beside(no_file, {"m": 8}) == []
