@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -239,7 +240,8 @@ def _given(family: Family) -> dict[str, float | None]:
 
 
 def say(document: dict[str, Any]) -> str:
-    return "\n".join([*say_space(document), *_say_time(document["time"])])
+    time = _say_time(document["time"]) if _is_feasible(document) else ()
+    return "\n".join([*say_space(document), *time])
 
 
 def say_space(document: dict[str, Any]) -> list[str]:
@@ -281,7 +283,7 @@ def say_space(document: dict[str, Any]) -> list[str]:
     if document["too_rare"]:
         lines += [f"  {line.strip()}" for line in document["too_rare"].splitlines()]
     default = document["default"]
-    lines.append("  the default is feasible" if default["feasible"] else f"  {default['why']}")
+    lines.append(indent("the default is feasible" if default["feasible"] else default["why"], "  "))
     return lines
 
 

@@ -254,3 +254,13 @@ def test_what_comes_after_the_time_of_the_search_is_said(tmp_path: Path) -> None
     (tmp_path / "space.yaml").write_text(f"{text}workloads: {{m: [1, 2, 3, 4]}}\nbudget: {{time: 10s}}\n")
     assert "given 10 s over all workloads; then the finalists of each" in check(tmp_path)
     assert times(tmp_path) == {"budget": 10.0, "finale": 80.0}
+
+
+def test_where_nothing_is_feasible_no_time_is_foreseen(tmp_path: Path) -> None:
+    (tmp_path / "space.yaml").write_text(
+        "autotune: 1\nname: o\ncommand: ['true']\nknobs: {a: {values: [1, 2], default: 1}}\n"
+        "constraints: ['a > 2', 'a > 3']\nbudget: {time: 20s}\n"
+    )
+    said = check(tmp_path, exit_code=3)
+    assert "0 feasible" in said and "20 s" not in said
+    assert [line for line in said.splitlines() if "default" in line and not line.startswith("  ")] == []

@@ -1,7 +1,7 @@
 """Numbers that regular expressions find in what a program has printed, each in the unit of its metric.
 
-Load generators write one latency as ``3.40ms`` and the next as ``950.00us``: whoever reads the digits alone
-takes the faster one for the slower.
+Load generators write one latency as ``3.40ms`` and the next as ``950.00us``, one rate as ``980`` and the next
+as ``1.2k``: whoever reads the digits alone takes the faster one for the slower.
 """
 
 from __future__ import annotations
@@ -15,9 +15,16 @@ from autotune.space.spec import TIMES, MetricSpec
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 """How a program makes a word bold or red (ECMA-48, SGR), some of them in a file too."""
 
-_UNIT = re.compile(rf"({'|'.join(TIMES)})(?![^\W_])")
-_WITH_UNIT = re.compile(rf"([-+.0-9eE]+)\s*({'|'.join(TIMES)})")
+_MAGNITUDES = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12} | {
+    f"{letter}i": 1024.0**power for power, letter in enumerate("KMGT", start=1)
+}
+"""What stands before a unit, or right behind a number (IEC 80000-13)."""
 
+_SIZE = rf"(?P<magnitude>{'|'.join(sorted(_MAGNITUDES, key=len, reverse=True))})?(?P<counted>bits?|[Bb])?"
+_PRINTED = rf"(?P<time>{'|'.join(TIMES)})|{_SIZE}(?:ps)?"
+_BEHIND = re.compile(rf"(?:{_PRINTED})(?![^\W_])")
+_WITH_UNIT = re.compile(rf"(?P<digits>[-+.0-9eE]+)(?:\s*(?P<time>{'|'.join(TIMES)})|{_SIZE}(?:/s|ps)?)")
+_OF_METRIC = re.compile(rf"{_SIZE}(?:/|ps$|$|I?OPS|FLOP|ops|Hz)")
 
 _WITH_COMMAS = re.compile(r"[-+]?[0-9]+(,[0-9]+)+(\.[0-9]*)?")
 
@@ -27,7 +34,8 @@ def by_patterns(
 ) -> Mapping[str, object]:
     """The last match of each pattern in stdout, or else in stderr.
 
-    Where a unit of time is part of it, or stands right behind the digits, it is in that of the metric.
+    Where a unit of time or a magnitude such as ``k`` or ``MiB`` is part of it, or stands right behind the
+    digits, it is in the unit of the metric.
     """
     units = {metric.name: metric.unit for metric in metrics}
     texts = [_COLOUR.sub("", text) for text in (stdout, stderr)]
@@ -42,17 +50,30 @@ def by_patterns(
 
 def _in_unit(match: re.Match[str], unit: str) -> str:
     written = match[1] or ""
-    if whole := _WITH_UNIT.fullmatch(written):
-        digits, printed = whole[1], whole[2]
+    whole = _WITH_UNIT.fullmatch(written)
+    if whole and whole["digits"] == written:
+        whole = None
+    printed = whole or (_BEHIND.match(match.string, match.end(1)) if written else None)
+    if printed is None:
+        return written
+    if printed["time"]:
+        if unit not in TIMES:
+            return written
+        factor = TIMES[printed["time"]] / TIMES[unit]
+    elif not printed["magnitude"] and not printed["counted"]:
+        return written
     else:
-        behind = _UNIT.match(match.string, match.end(1)) if written else None
-        digits, printed = written, behind[1] if behind else ""
-    if unit not in TIMES or printed not in TIMES or TIMES[printed] == TIMES[unit]:
-        return digits if whole and unit in TIMES else written
+        factor = _size(printed) / _size(_OF_METRIC.match(unit))
+    digits = whole["digits"] if whole else written
     try:
-        return repr(float(digits) * TIMES[printed] / TIMES[unit])
+        return digits if factor == 1.0 else repr(float(digits) * factor)
     except ValueError:  # no number: said with what was written
         return written
+
+
+def _size(unit: re.Match[str] | None) -> float:
+    """The number that the letters before a unit stand for; of none 1."""
+    return _MAGNITUDES.get(unit["magnitude"] or "", 1.0) if unit else 1.0
 
 
 def how_to_read(text: str) -> str:

@@ -38,9 +38,32 @@ def test_what_has_no_unit_of_time_stays_as_it_is(unit: str) -> None:
     assert found("rate 12.5s", r"rate (\S+)", unit) == "12.5s"
 
 
+@pytest.mark.parametrize("pattern", [r"rate=([0-9.]+)", r"rate=(\S+)", r"rate=([0-9.]+[kKMGT]?i?B?)"])
+@pytest.mark.parametrize(
+    ("printed", "unit", "value"),
+    [
+        ("12.3k", "", 12_300.0),
+        ("12.3k", "IOPS", 12_300.0),
+        ("12.3k", "kIOPS", 12.3),
+        ("980", "kIOPS", 980.0),
+        ("1.25MB", "", 1.25e6),
+        ("1.5MiB/s", "B/s", 1.5 * 2**20),
+        ("1.5GiB/s", "MiB/s", 1536.0),
+        ("512B/s", "KiB/s", 0.5),
+        ("1.2Gbit/s", "Mbit/s", 1200.0),
+        ("940Mbps", "Gbps", 0.94),
+        ("3.5", "GFLOP/s", 3.5),
+        ("2k", "kernels/s", 2000.0),
+    ],
+)
+def test_a_magnitude_counts(pattern: str, printed: str, unit: str, value: float) -> None:
+    assert float(str(found(f"rate={printed} x", pattern, unit))) == pytest.approx(value)
+
+
 def test_only_a_unit_right_behind_the_number_is_its_own() -> None:
     assert found("p99=5 min=3", r"p99=([0-9]+)", "ms") == "5"
     assert found("p99=5steps", r"p99=([0-9]+)", "ms") == "5"
+    assert found("p99=5Moves", r"p99=([0-9]+)", "") == "5"
     assert found("p99=badus", r"p99=([a-z]+?)us", "ms") == "bad"
 
 
