@@ -70,6 +70,8 @@ def say(answer: Replay) -> str:
     lines = [f"{head}: {result.why}", *say_intervals(result)]
     if result.noticeable is not None:
         lines.append(_line("noticeable", say_noticeable(result)))
+    if result.remark:
+        lines.append(_line("remark", result.remark))
     differs = result.verdict == "differs"
     lines += [_line("" if place else "likely", text) for place, text in enumerate(answer.causes)]
     shown = answer.changed[:MOST_CHANGES]

@@ -149,6 +149,8 @@ def say(verified: Verified) -> list[str]:
     lines += say_intervals(result)
     if result.noticeable is not None:
         lines.append(_line("noticeable", say_noticeable(result)))
+    if result.remark:
+        lines.append(_line("remark", result.remark))
     title = "likely" if result.verdict == "differs" else "changed"
     shown = verified.changed[:MOST_CHANGES]
     lines += [_line("" if place else title, text) for place, text in enumerate(shown)]

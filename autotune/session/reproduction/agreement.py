@@ -101,6 +101,8 @@ class Verification:
     """Of the metric, by who was read."""
     taken: tuple[Reading, ...] = ()
     """Every reading of the configuration, with its context."""
+    remark: str = ""
+    """What the reader should know of the cores and GPUs it was measured on: whom they are shared with."""
 
     def to_document(self) -> dict[str, Any]:
         return {
@@ -115,6 +117,7 @@ class Verification:
             "runs": self.runs,
             "rounds": self.rounds,
             "readings": {label: list(values) for label, values in self.readings.items()},
+            "remark": self.remark,
         }
 
 

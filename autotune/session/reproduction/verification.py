@@ -11,6 +11,7 @@ import os
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ def verify(spec: StudySpec, claim: Claim, keep: Keep | None = None, runs: int | 
     try:
         executor = make_executor(spec, compiled=cache_folder())
         with closing(executor), executor.aside():
-            return measure_again(spec, claim, executor, keep, runs)
+            return replace(measure_again(spec, claim, executor, keep, runs), remark=executor.remark)
     except InputError as error:
         return Verification(UNMEASURABLE, str(error))
 

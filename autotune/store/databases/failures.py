@@ -61,7 +61,9 @@ DAMAGED = Trouble(
     safe="Nothing more was written to it.",
 )
 NOT_A_DATABASE = Trouble(
-    "is not an SQLite database", "Choose another file with --store.", safe="It was left as it is."
+    "is not an SQLite database",
+    "Choose another file with --store, or unpack it first if it is compressed.",
+    safe="It was left as it is.",
 )
 MOVED = Trouble(
     "was moved or deleted while it was in use", "Put it back, or start again to make a new one.", safe=""

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 import autotune
+from autotune.measure.cores.pinning import allowed_here
+from autotune.measure.cores.turns import find_place
 from autotune.session.reproduction.replaying import comparable_paces, past_of, replay
 from autotune.store.store import Store
 
@@ -65,6 +67,18 @@ def test_a_trial_is_measured_again_by_what_its_space_file_says_now(tmp_path: Pat
         best = opened.trials(1, purpose="search")[2]
     found = replay(str(tmp_path / "study.db"), best.id, keep=False, runs=1)
     assert (found.study.id, found.result.runs) == (1, 1), found.result.reason
+
+
+def test_whoever_shares_its_cores_is_named(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AUTOTUNE_LOCKS", str(tmp_path))
+    others = [find_place(1) for _ in allowed_here()]
+    shared = replay(str(store), 1, keep=False, runs=1).result
+    assert "takes turns" in shared.remark and shared.to_document()["remark"] == shared.remark
+    for other in others:
+        other.close()
+    assert replay(str(store), 1, keep=False, runs=1).result.remark == ""
 
 
 HERE: dict[str, Any] = {
