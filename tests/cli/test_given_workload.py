@@ -40,6 +40,10 @@ def rows(tmp_path: Path) -> Path:
 def test_it_is_a_study_of_its_own_that_all_verbs_know(rows: Path) -> None:
     done = run(rows, "search", "rows.yaml", "--workload", "m=8", "--store", "s.db", "--trials", "2")
     assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[1:3] == [
+        "winner of rows",
+        "workload m=8, in the place of the space file's",
+    ]
     (again,) = (line for line in done.stdout.splitlines() if "go on searching" in line)
     pasted = shlex.split(again.partition(" #")[0])
     assert pasted[pasted.index("--workload") + 1] == "m=8"

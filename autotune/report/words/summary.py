@@ -45,7 +45,7 @@ def summarize(
     """
     if store_option is None:
         store_option = f" --store {shlex.quote(result.store)}"
-    lines = ["", headline(result)]
+    lines = ["", headline(result), *_given(result.study)]
     if result.best is not None:
         lines += ["", *_configuration(result), *_metrics(result), *_standing(result), *_front(result)]
         lines += _throughput(result)
@@ -73,6 +73,12 @@ def headline(result: Result) -> str:
     if result.is_default:
         return f"{label}no better than the default was found for {result.study.name}"
     return f"{label}winner of {result.study.name}"
+
+
+def _given(study: StudyRecord) -> list[str]:
+    """What of the workload was said beside the space file."""
+    given = given_beside(study.spec_text, study.workload)
+    return [f"workload {', '.join(given)}, in the place of the space file's"] if given else []
 
 
 def _configuration(result: Result) -> list[str]:
