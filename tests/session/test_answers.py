@@ -67,7 +67,9 @@ def test_the_answer_is_that_of_all_trials_and_the_search_is_not_read_in_full(
 
     monkeypatch.setattr(StoreReader, "trials", watched)
     found = load_best(store, study, front=True)
-    assert found.to_document() == expected.to_document() and found.front == front == load_front(store, study)
+    assert found.to_document() == expected.to_document()
+    # As texts: a number that is none does not equal itself.
+    assert repr(found.front) == repr(front) == repr(load_front(store, study))
     assert len(front) == (1 if goals == 1 else 3)
     assert load_best(store, study, front=False).trials == ()
     assert not {None, "search"} & set(read_in_full)
