@@ -24,11 +24,14 @@ from autotune.store.records import StudyRecord, TrialRecord, VerdictRecord
 from autotune.store.store import Store
 
 
-def load_result(store: Store, study: StudyRecord, reason: str = "") -> Result:
-    """The result of ``study`` as it stands in ``store``, the latest verdict and every trial included."""
+def load_result(store: Store, study: StudyRecord, reason: str = "", session: int | None = None) -> Result:
+    """The result of ``study`` as it stands in ``store``, the latest verdict and every trial included.
+
+    That of ``session``, where it has come to one: another search may have come to its own meanwhile.
+    """
     trials, space = store.trials(study.id, purpose="search"), _changed_space(store, study)
     outside = 0 if space is None else sum(trial.configuration not in space for trial in trials)
-    answer = load_answer(store, study, reason)
+    answer = load_answer(store, study, reason, session)
     whole = replace(answer, trials=trials, outside=outside)
     facts = {trial.number: trial.facts for trial in trials}
     surroundings = say_oversubscribed(facts), say_substituted(facts)
@@ -60,11 +63,12 @@ def load_front(store: Store, study: StudyRecord) -> tuple[TrialRecord, ...]:
     return front_of(store.numbered(study.id, numbers), study.goals)
 
 
-def load_answer(store: Store, study: StudyRecord, reason: str = "") -> Result:
+def load_answer(store: Store, study: StudyRecord, reason: str = "", session: int | None = None) -> Result:
     """The same without the trials, which of a long study take seconds to read."""
     metric = study.goals[0]
     statuses = dict(sorted(store.study(study.id).counts.items()))
     verdicts = store.verdicts(study.id)
+    verdicts = [verdict for verdict in verdicts if verdict.session_id == session] or verdicts
     if verdicts and stands(store, study, verdicts[-1]):
         return _defended(store, study, metric, statuses, verdicts[-1], reason)
     found = next(iter(best_trials(store, study, metric, 1)), None)

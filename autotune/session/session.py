@@ -90,7 +90,7 @@ class Session:
                 reason = INTERRUPTED
             finally:
                 ledger.close(reason)
-            return load_result(self.store, study.record, reason)
+            return load_result(self.store, study.record, reason, ledger.session_id)
 
     def stop(self, why: str = INTERRUPTED) -> None:
         """End the loop soon and cleanly. Safe to call from a signal handler."""

@@ -113,3 +113,18 @@ def test_no_check_is_missed_of_a_winner_that_was_lost(store: Store, status: Stat
     won = {"configuration": dict(trial.configuration), "metrics": read, "is_default": True}
     store.save_verdict(study.id, session, won)
     assert ("nothing reported error" in load_result(store, study).remark) is said
+
+
+def test_a_search_ends_with_its_own_answer(store: Store) -> None:
+    """Another one of the same study, on another machine, may come to its own a moment later."""
+    study = study_with(store, 1)
+    (trial,) = store.numbered(study.id, [0])
+    for host, seconds in (("one", 1.0), ("other", 2.0)):
+        session = store.open_session(study.id, {}, "environment0", 1, host)
+        read = {"time": {"value": seconds, "low": seconds, "high": seconds, "n": 3}}
+        won = {"configuration": dict(trial.configuration), "metrics": read, "is_default": True}
+        store.save_verdict(study.id, session, won)
+        assert load_result(store, study, "", session).metrics["time"].value == seconds
+    assert load_result(store, study).metrics["time"].value == 2.0
+    assert load_result(store, study, "", session - 1).metrics["time"].value == 1.0
+    assert load_result(store, study, "", session + 1).metrics["time"].value == 2.0

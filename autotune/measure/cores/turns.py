@@ -33,6 +33,10 @@ _USUAL = (Path("/run/lock"), Path("/dev/shm"), Path("/tmp"))
 LOOK_AGAIN_SECONDS = 0.01
 """How often one who waits for a turn looks whether it has come."""
 
+SLICE_SECONDS = 1.0
+"""So long a turn may be kept for readings that follow each other. To queue for each of them anew, behind
+trials of seconds, had made a finale of microseconds last minutes."""
+
 
 def locks_folder() -> Path:
     """Where the locks are: as the variable says, else the first of the usual places that all users share.
@@ -104,6 +108,9 @@ class Turn:
         """How many of the locks are ours, gates first."""
         self.held = not names
         """Whether it is our turn."""
+        self._keeps = False
+        self._since = 0.0
+        """When the one that is kept began."""
 
     def begin(self) -> bool:
         """Whether it is our turn; if not, we have queued for it, and this is to be asked again."""
@@ -126,12 +133,26 @@ class Turn:
 
     @contextmanager
     def taken(self) -> Iterator[None]:
-        """Wait for the turn, and end it after the block."""
+        """Wait for the turn, and end it after the block, unless it is :meth:`kept`."""
+        waited = not self.held
         while not self.begin():
             time.sleep(LOOK_AGAIN_SECONDS)
+        if waited and self._keeps:
+            self._since = time.monotonic()
         try:
             yield
         finally:
+            if not self._keeps or time.monotonic() - self._since > SLICE_SECONDS:
+                self.end()
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Inside the block a turn that is taken is not ended before it has lasted :data:`SLICE_SECONDS`."""
+        self._keeps = True
+        try:
+            yield
+        finally:
+            self._keeps = False
             self.end()
 
     def close(self) -> None:

@@ -111,8 +111,13 @@ class Family:
 
     def verdicts(self, study: StudyRecord) -> list[Node]:
         """The newest first."""
-        found = [_verdict(study, verdict) for verdict in reversed(self.store.verdicts(study.id))]
+        hosts = self._hosts(study)
+        found = [_verdict(study, verdict, hosts) for verdict in reversed(self.store.verdicts(study.id))]
         return _capped(found)
+
+    def _hosts(self, study: StudyRecord) -> Mapping[int, str]:
+        """Where each session ran."""
+        return {session.id: session.host for session in self.store.sessions(study.id)}
 
     # -- trials
 
@@ -172,8 +177,9 @@ class Family:
             for other in everything
             if other.hash == trial.hash and other.purpose != "search" and other.id != trial.id
         ]
+        hosts = self._hosts(study)
         won = [
-            _verdict(study, verdict)
+            _verdict(study, verdict, hosts)
             for verdict in self.store.verdicts(study.id)
             if _won_by(verdict, trial) and trial.purpose != "baseline"
         ]
@@ -209,7 +215,7 @@ def _won_by(verdict: VerdictRecord, trial: TrialRecord) -> bool:
     return configuration is not None and Configuration(configuration).hash == trial.hash
 
 
-def _verdict(study: StudyRecord, verdict: VerdictRecord) -> Node:
+def _verdict(study: StudyRecord, verdict: VerdictRecord, hosts: Mapping[int, str]) -> Node:
     document = verdict.document
     speedup = document.get("speedup")
     goal = study.goals[0]
@@ -224,7 +230,8 @@ def _verdict(study: StudyRecord, verdict: VerdictRecord) -> Node:
     if document.get("remark"):
         said.append(str(document["remark"]))
     label = f"{document.get('label', 'nobody')} won {study.label}"
-    return Node("verdict", "verdict", label, "; ".join([*said, _day(verdict.created_at)]))
+    on = f"on {hosts[verdict.session_id]}, " if hosts.get(verdict.session_id) else ""
+    return Node("verdict", "verdict", label, "; ".join([*said, f"{on}{_day(verdict.created_at)}"]))
 
 
 def recipe_label(recipe: Recipe) -> str:

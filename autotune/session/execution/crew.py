@@ -5,7 +5,7 @@ from __future__ import annotations
 import select
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
 from autotune.measure.cores.turns import LOOK_AGAIN_SECONDS
@@ -186,6 +186,10 @@ class Crew:
                 with turn.taken():
                     entrant.enter()
         return list(made)
+
+    def together(self) -> AbstractContextManager[None]:
+        """Keep the turn between readings of entrants, inside the block."""
+        return self._lanes[0].turn.kept()
 
     def _entrant(self, what: Configuration | Baseline, lane: Lane, run: int) -> WorkerEntrant:
         cores, stands_by = lane.place.cores.measuring, self.measurers[0].stands_by

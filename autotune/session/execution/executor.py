@@ -108,6 +108,10 @@ class Executor(ABC):
         """Keep the calling thread off the cores that are measured on, inside the block: it thinks, too."""
         return nullcontext()
 
+    def together(self) -> AbstractContextManager[None]:
+        """Inside the block no other search measures between readings of entrants, for as long as is fair."""
+        return nullcontext()
+
     @abstractmethod
     def submit(self, ticket: Ticket) -> None:
         """Take a trial on. Returns at once."""

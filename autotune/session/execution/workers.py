@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from autotune.measure.cores.pinning import Cores, pin
@@ -84,6 +84,9 @@ class WorkerExecutor(Executor):
             yield
         finally:
             os.sched_setaffinity(0, before)
+
+    def together(self) -> AbstractContextManager[None]:
+        return self._crew.together()
 
     def submit(self, ticket: Ticket) -> None:
         flight = Flight(ticket)

@@ -38,7 +38,7 @@ def read_again(
     ``before``: how many rounds they were read in already, with other processes. Each has a seed of its own.
     ``run``: see :meth:`~autotune.session.execution.executor.Executor.entrants`.
     """
-    with ExitStack() as stack:
+    with ExitStack() as stack, executor.together():
         began = monotonic()
         # In a new order each time: who comes first may get the better pages.
         order = np.random.default_rng([spec.search.seed, before, run]).permutation(len(contenders))

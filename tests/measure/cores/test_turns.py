@@ -188,3 +188,30 @@ def test_two_searches_that_share_a_core_never_measure_at_once(tmp_path: Path) ->
     readings = sorted((float(began), float(ended), name) for began, ended, name in lines)
     assert all(ended <= begins for (_, ended, _), (begins, _, _) in pairwise(readings))
     assert sum(one[2] != other[2] for one, other in pairwise(readings)) > 2, "they did not take turns"
+
+
+def test_readings_that_follow_each_other_share_a_turn_for_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = (Turn(tmp_path, (0,)) for _ in range(2))
+    with one.kept():
+        with one.taken():
+            assert not other.begin()
+        assert not other.begin(), "it is kept for the next reading"
+        with one.taken():
+            pass
+        monkeypatch.setattr("autotune.measure.cores.turns.SLICE_SECONDS", -1.0)
+        with one.taken():
+            pass
+        assert other.begin(), "it had lasted long enough"
+        other.end()
+        monkeypatch.undo()
+        with one.taken():
+            pass
+    assert other.begin(), "what is kept ends with the block"
+    other.end()
+    with one.taken():
+        pass
+    assert other.begin(), "without such a block each reading has a turn of its own"
+    for turn in (one, other):
+        turn.close()
