@@ -2,8 +2,8 @@
 
     python -m benchmarks.storage --time 120 --out benchmarks/results/storage.md
 
-Each row is a search of ``sqlite-store`` for another workload, and its winner as the interleaved re-measurement
-has it. A study that ``--store`` holds already is not searched again.
+Each row is a search of ``sqlite-store`` for another workload, and its winner as the interleaved
+re-measurement has it. A study that ``--store`` holds already is not searched again.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ import argparse
 import sqlite3
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import autotune
 from autotune.provenance.device import device_facts
 from autotune.session.result import Comparison, Result
+from autotune.space.configuration import FrozenMap
 from autotune.space.reading.reader import read_spec
 from benchmarks.publishing import machine, publish, software
 from benchmarks.running import run_as_command
@@ -34,7 +36,8 @@ def rows(seconds: float, store: str) -> Iterator[str]:
     """One search after the other, as lines of the table."""
     spec = read_spec(SPACE, device=device_facts())
     for name, workload in WORKLOADS.items():
-        result = autotune.search(spec, workload=workload, time=seconds, trials=10_000, store=store)
+        changed = replace(spec, workload=FrozenMap({**spec.workload, **workload}))
+        result = autotune.search(changed, time=seconds, trials=10_000, store=store)
         yield _line(name, result)
 
 
@@ -86,14 +89,17 @@ def _head(seconds: float) -> list[str]:
     return [
         "# Keys and values in SQLite",
         "",
-        f"`python -m benchmarks.storage --time {seconds:g}`, {software()}, SQLite {sqlite3.sqlite_version}; {machine()}, of which one measures;",
-        "strategy auto, seed 0. All of it is durable (`synchronous = EXTRA`), and lies in the system's page cache.",
+        f"`python -m benchmarks.storage --time {seconds:g}`, {software()},",
+        f"SQLite {sqlite3.sqlite_version}; {machine()}, of which one measures, and on which other programs",
+        "ran as well; strategy auto, seed 0. All of it is durable (`synchronous = EXTRA`), and lies in the",
+        "page cache of the system.",
         "",
         f"The workload of the space: {facts}. {differences}.",
         "",
-        "Speed-ups of the rate with 95 % intervals, from the interleaved re-measurement: over SQLite's defaults,",
-        "over what is recommended (a write-ahead log, a cache of 64 MiB, mapped), and over the same with rows in",
-        "the order of their keys. *p95*: of a transaction, in ms. *Space*, *written*: bytes for a byte.",
+        "Speed-ups of the rate with 95 % intervals, from the interleaved re-measurement: over SQLite's",
+        "defaults, over what is recommended (a write-ahead log, a cache of 64 MiB, mapped), and over the",
+        "same with rows in the order of their keys. *p95*: of a transaction, in ms. *Space*, *written*:",
+        "bytes for a byte.",
         "",
         "| workload | operations/s | over the default | recommended | and clustered | p95 | space | written"
         " | tries | winner |",

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.objectives.storage.folder import importable, on_disk
+from tests.objectives.beside import importable
+from tests.objectives.storage.small import STORAGE, on_disk
 
 
 def test_what_is_written_is_unwritten_until_it_is_synchronised(tmp_path: Path) -> None:
-    importable()
+    importable(STORAGE)
     from files_of_kernel import cached
 
     with on_disk(tmp_path) as folder, (folder / "some").open("wb", buffering=0) as file:
@@ -25,14 +26,14 @@ def test_what_is_written_is_unwritten_until_it_is_synchronised(tmp_path: Path) -
 
 
 def test_a_file_system_has_its_name() -> None:
-    importable()
+    importable(STORAGE)
     from files_of_kernel import file_system
 
     assert file_system(Path("/proc/self")) == "proc" and file_system(Path("/")) not in ("", "proc")
 
 
 def test_bringing_a_page_to_the_disk_takes_time_and_leaves_nothing(tmp_path: Path) -> None:
-    importable()
+    importable(STORAGE)
     from files_of_kernel import sync_seconds
 
     assert sync_seconds(tmp_path) > 0 and not list(tmp_path.iterdir())

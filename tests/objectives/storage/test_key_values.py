@@ -9,11 +9,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.objectives.storage.folder import importable
+from tests.objectives.beside import importable
+from tests.objectives.storage.small import STORAGE
 
 
 def contents(rows: int = 200, mean: int = 60, skew: float = 0.8) -> Any:
-    importable()
+    importable(STORAGE)
     from key_values import Contents
 
     return Contents(rows, mean, skew)

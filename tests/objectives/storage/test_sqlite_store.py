@@ -12,8 +12,9 @@ import pytest
 from autotune.errors import InputError
 from autotune.measure.objective import WrongAnswer
 from autotune.space.reading.reader import read_spec
+from tests.objectives.beside import importable, planted
 from tests.objectives.ready import SPACES
-from tests.objectives.storage.folder import SMALL, importable, on_disk, planted, small_store
+from tests.objectives.storage.small import SMALL, STORAGE, on_disk, small_store
 
 SPEC = read_spec(SPACES / "sqlite-store.yaml", device={})
 
@@ -27,7 +28,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 def test_the_default_of_the_space_is_that_of_sqlite() -> None:
     import sqlite3
 
-    importable()
+    importable(STORAGE)
     from sqlite_table import DEFAULT
 
     assert {**DEFAULT, **SPEC.space.default()} == DEFAULT
@@ -92,6 +93,7 @@ def test_values_that_compress_take_less(disk: Path) -> None:
     assert 0.5 < space[6] / space[0] < 0.9, "half of them, to a part"
 
 
+TABLE = "sqlite_table.py"
 SYNCHRONOUS = '_set("synchronous", EXTRA)'
 BEGIN, COMMIT = 'self._database.execute("BEGIN IMMEDIATE")', 'self._database.execute("COMMIT")'
 FOUND = "None if found is None else self._unpack(found[0])"
@@ -136,7 +138,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_what_is_wrong_is_always_caught(disk: Path, fault: str) -> None:
-    store = planted(disk, *FAULTS[fault].changes)
+    store = small_store(disk, planted(STORAGE, TABLE, FAULTS[fault].changes, disk))
     for seed in range(2):
         with pytest.raises(WrongAnswer, match=FAULTS[fault].says):
             store.check(store.load(FAULTS[fault].knobs), np.random.default_rng(seed))
@@ -145,7 +147,8 @@ def test_what_is_wrong_is_always_caught(disk: Path, fault: str) -> None:
 def test_what_lies_that_it_is_on_the_disk_is_caught(disk: Path) -> None:
     told = 'return self._database.execute(f"PRAGMA {pragma}").fetchone()[0]'
     lie = (told, f"return 3 if pragma == 'synchronous' else {told.removeprefix('return ')}")
-    store = planted(disk, (SYNCHRONOUS, '_set("synchronous", 0)'), lie)
+    changes = ((SYNCHRONOUS, '_set("synchronous", 0)'), lie)
+    store = small_store(disk, planted(STORAGE, TABLE, changes, disk))
     from files_of_kernel import cached
 
     if cached(Path(__file__)) is None:
@@ -165,7 +168,7 @@ def test_a_wrong_answer_to_a_reading_is_caught_too(disk: Path) -> None:
 
 
 def test_a_writer_that_cannot_write_says_why(tmp_path: Path) -> None:
-    importable()
+    importable(STORAGE)
     from key_values import Contents
     from sqlite_killed import killed_while_writing
 
@@ -177,7 +180,7 @@ def test_a_writer_that_cannot_write_says_why(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="no folder that lies in memory")
 def test_a_disk_in_memory_is_none() -> None:
-    importable()
+    importable(STORAGE)
     from files_of_kernel import IN_MEMORY, file_system
 
     if file_system(Path("/dev/shm")) not in IN_MEMORY:
