@@ -8,20 +8,19 @@ re-measurement has it. A study that ``--store`` holds already is not searched ag
 
 from __future__ import annotations
 
-import argparse
 import sqlite3
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import autotune
 from autotune.provenance.device import device_facts
-from autotune.session.result import Comparison, Result
+from autotune.session.result import Result
 from autotune.space.configuration import FrozenMap
 from autotune.space.reading.reader import read_spec
-from benchmarks.publishing import machine, publish, software
+from benchmarks.publishing import machine, software
 from benchmarks.running import run_as_command
+from benchmarks.searched_rows import ratio, searched_rows, winner
 
 SPACE = Path(__file__).parents[1] / "searchspaces" / "sqlite-store.yaml"
 WORKLOADS = {
@@ -47,36 +46,16 @@ def _line(name: str, result: Result) -> str:
     cells = [
         name,
         f"{rate.value:,.0f} [{rate.low:,.0f}, {rate.high:,.0f}]",
-        _ratio(result.speedup),
-        _ratio(against.get("recommended")),
-        _ratio(against.get("recommended-clustered")),
+        ratio(result.speedup),
+        ratio(against.get("recommended")),
+        ratio(against.get("recommended-clustered")),
         f"{result.metrics['write_p95'].value * 1e3:.1f}",
         f"{result.metrics['space'].value:.2f}",
         f"{result.metrics['written'].value:.0f}",
         str(sum(result.statuses.values())),
-        ", ".join(f"{knob} {value}" for knob, value in (result.best or {}).items()),
+        winner(result),
     ]
     return f"| {' | '.join(cells)} |"
-
-
-def _ratio(one: Comparison | None) -> str:
-    return "-" if one is None else f"{one.estimate:.2f} [{one.low:.2f}, {one.high:.2f}]"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--time", type=float, default=120, help="seconds of each search")
-    parser.add_argument("--store", default="", help="where the studies are kept; default: nowhere")
-    parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
-    lines = []
-    with tempfile.TemporaryDirectory() as folder:
-        for line in rows(options.time, options.store or f"{folder}/studies.db"):
-            print(line, flush=True)
-            lines.append(line)
-    publish("\n".join([*_head(options.time), *lines, ""]), options.out)
 
 
 def _head(seconds: float) -> list[str]:
@@ -108,4 +87,4 @@ def _head(seconds: float) -> list[str]:
 
 
 if __name__ == "__main__":
-    run_as_command(main)
+    run_as_command(lambda: searched_rows(__doc__, 120, _head, rows))
