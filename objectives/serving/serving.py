@@ -1,9 +1,10 @@
 """``serving``: a model behind a socket, asked by another process at the times of a Poisson process.
 
 A reading is the highest rate at which 99 of 100 requests are answered within the limit, each from the moment
-at which it was to be sent. Rates are tried, a second each, on a server of the reading's own, until two that
-differ by a few per cent enclose it; one does not hold if it fails three times. So a reading is off by about
-as much, and by what the machine does meanwhile; an interval is of several readings.
+at which it was to be sent. Rates are tried, each for ten limits and a second at least, on a server of the
+reading's own, until two that differ by 7 % enclose it; one does not hold if it fails twice. In that time a
+queue of a limit grows where a rate is a tenth too high: so a reading may be above what holds for ever by as
+much. Besides it is off by what the machine does meanwhile; an interval is of several readings.
 
 The check sends half of the requests that there are at once, then some as they come usually, and these again
 after another model was loaded: each must be answered once, with what the model makes of it alone, in float64.
@@ -39,14 +40,17 @@ DEFAULT: Mapping[str, Any] = {"max_batch": 1, "delay_ms": 0, "instances": 1, "bl
 TOLERANCE = 2e-5
 """Of an output, relative to the largest one."""
 MODELS = 2
-SHORT, LONG = 0.3, 1.0
-"""Seconds of a try."""
+SHORT = 0.3
+"""Seconds of a try that finds about where a rate lies."""
+LIMITS = 10
+"""So many times the limit lasts a try that counts, and a second at least: a rate that is a tenth too high has
+a queue of a limit by then."""
 LATE = 0.01
 """Of the requests, how many may miss the limit."""
-STEP = 1.05
+STEP = 1.07
 """The factor to which a rate is found."""
 LEAST = 20.0
-TRIES = 3
+TRIES = 2
 """A rate holds where it does in one of them: what else the machine is busy with is not the server's fault."""
 MOST_SEED = 2**31
 
@@ -103,7 +107,7 @@ class Serving(Objective):
         with served(self.shape, self.answers, loaded.knobs) as server:
 
             def holds(rate: float, long: bool) -> bool:
-                count = max(1, round(rate * (LONG if long else SHORT)))
+                count = max(1, round(rate * (max(1.0, LIMITS * self.limit) if long else SHORT)))
                 for _ in range(TRIES):
                     load = self._load(rng, rate, count)
                     heard = server.ask(replace(load, limit=self.limit, allowed=int(LATE * count)))
@@ -119,7 +123,7 @@ class Serving(Objective):
             raise Infeasible(
                 f"more than 1 % of the requests took longer than {limit}, even at {LEAST:g} a second"
             )
-        loaded.start = rate / STEP**7
+        loaded.start = rate / STEP**5
         return {"rate": rate, "p99": held[-1].p99, "error": max(heard.error for heard in held)}
 
     def check(self, loaded: Configured, rng: np.random.Generator) -> Mapping[str, float]:
