@@ -103,8 +103,8 @@ class Table:
         self.commit()
 
     def checkpoint(self) -> None:
-        """Do what was put off: with a write-ahead log, bring it into the database."""
-        self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        """Do what was put off: bring a write-ahead log into the database. Its file stays, for the next."""
+        self._database.execute("PRAGMA wal_checkpoint(RESTART)")
 
     # -- what it is like -----------------------------------------------------------------------
 
