@@ -54,7 +54,9 @@ def _line(name: str, result: Result) -> str:
 
 
 def _head(seconds: float) -> list[str]:
-    facts = ", ".join(f"{name} {value}" for name, value in read_spec(SPACE).workload.items())
+    facts = ", ".join(
+        f"{name} {value}" for name, value in read_spec(SPACE, device=device_facts()).workload.items()
+    )
     differences = "; ".join(
         f"*{name}*: {', '.join(f'{fact} {value}' for fact, value in own.items())}"
         for name, own in WORKLOADS.items()
