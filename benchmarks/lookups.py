@@ -8,20 +8,19 @@ as the interleaved re-measurement has it. A study that ``--store`` holds already
 
 from __future__ import annotations
 
-import argparse
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import autotune
 from autotune.provenance.device import device_facts
-from autotune.session.result import Comparison, Result
+from autotune.session.result import Result
 from autotune.space.configuration import FrozenMap
 from autotune.space.reading.reader import read_spec
 from autotune.space.spec import StudySpec
-from benchmarks.publishing import machine, publish, software
+from benchmarks.publishing import machine, software
 from benchmarks.running import run_as_command
+from benchmarks.searched_rows import ratio, searched_rows, winner
 
 SPACE = Path(__file__).parents[1] / "searchspaces" / "index-c.yaml"
 DISTRIBUTIONS = ("uniform", "lognormal", "clustered")
@@ -57,33 +56,13 @@ def _line(distribution: str, share: float, result: Result) -> str:
         f"1/{1 / share:.0f}",
         f"{time.value / lookups * 1e9:.1f} [{time.low / lookups * 1e9:.1f}, {time.high / lookups * 1e9:.1f}]",
         f"{result.metrics['bytes'].value / 1024:.0f}",
-        _ratio(result.speedup),
-        _ratio(against.get("plain")),
-        _ratio(against.get("numpy")),
+        ratio(result.speedup, 1),
+        ratio(against.get("plain"), 1),
+        ratio(against.get("numpy"), 1),
         str(sum(result.statuses.values())),
-        ", ".join(f"{name} {value}" for name, value in (result.best or {}).items()),
+        winner(result),
     ]
     return f"| {' | '.join(cells)} |"
-
-
-def _ratio(one: Comparison | None) -> str:
-    return "-" if one is None else f"{one.estimate:.1f} [{one.low:.1f}, {one.high:.1f}]"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--time", type=float, default=60, help="seconds of each search")
-    parser.add_argument("--store", default="", help="where the studies are kept; default: nowhere")
-    parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
-    lines = []
-    with tempfile.TemporaryDirectory() as folder:
-        for line in rows(options.time, options.store or f"{folder}/studies.db"):
-            print(line, flush=True)
-            lines.append(line)
-    publish("\n".join([*_head(options.time), *lines, ""]), options.out)
 
 
 def _head(seconds: float) -> list[str]:
@@ -105,4 +84,4 @@ def _head(seconds: float) -> list[str]:
 
 
 if __name__ == "__main__":
-    run_as_command(main)
+    run_as_command(lambda: searched_rows(__doc__, 60, _head, rows))

@@ -1,0 +1,44 @@
+"""A table of which each row is a search of a ready space: its command line, and cells that are shared."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from autotune.session.result import Comparison, Result
+from benchmarks.publishing import publish
+
+Rows = Callable[[float, str], Iterator[str]]
+"""Lines of a table, one search after the other: of so many seconds each, in a store."""
+
+
+def searched_rows(
+    description: str | None, seconds: float, head: Callable[[float], list[str]], rows: Rows
+) -> None:
+    """The command of such a table. A study that ``--store`` holds already is not searched again."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--time", type=float, default=seconds, help="seconds of each search")
+    parser.add_argument("--store", default="", help="where the studies are kept; default: nowhere")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    lines = []
+    with tempfile.TemporaryDirectory() as folder:
+        for line in rows(options.time, options.store or f"{folder}/studies.db"):
+            print(line, flush=True)
+            lines.append(line)
+    publish("\n".join([*head(options.time), *lines, ""]), options.out)
+
+
+def ratio(one: Comparison | None, digits: int = 2) -> str:
+    """With its interval."""
+    if one is None:
+        return "-"
+    return f"{one.estimate:.{digits}f} [{one.low:.{digits}f}, {one.high:.{digits}f}]"
+
+
+def winner(result: Result) -> str:
+    return ", ".join(f"{knob} {value}" for knob, value in (result.best or {}).items())

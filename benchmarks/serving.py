@@ -1,0 +1,85 @@
+"""A model behind a socket: the rate that is sustained within a limit of latency, for several loads.
+
+    python -m benchmarks.serving --time 120 --out benchmarks/results/serving.md
+
+Each row is a search of ``serving`` for another workload, and its winner as the interleaved
+re-measurement has it. A study that ``--store`` holds already is not searched again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import autotune
+from autotune.provenance.device import device_facts
+from autotune.session.result import Result
+from autotune.space.configuration import FrozenMap
+from autotune.space.reading.reader import read_spec
+from benchmarks.publishing import machine, software
+from benchmarks.running import run_as_command
+from benchmarks.searched_rows import ratio, searched_rows, winner
+
+SPACE = Path(__file__).parents[1] / "searchspaces" / "serving.yaml"
+WORKLOADS = {
+    "as in the space": {},
+    "mostly popular": {"repeated": 0.9},
+}
+
+
+def rows(seconds: float, store: str) -> Iterator[str]:
+    """One search after the other, as lines of the table."""
+    spec = read_spec(SPACE, device=device_facts())
+    for name, workload in WORKLOADS.items():
+        changed = replace(spec, workload=FrozenMap({**spec.workload, **workload}))
+        result = autotune.search(changed, time=seconds, trials=10_000, store=store)
+        yield _line(name, result)
+
+
+def _line(name: str, result: Result) -> str:
+    against = {one.against: one for one in result.baselines}
+    rate = result.metrics["rate"]
+    cells = [
+        name,
+        f"{rate.value:,.0f} [{rate.low:,.0f}, {rate.high:,.0f}]",
+        ratio(result.speedup),
+        ratio(against.get("batches-of-8")),
+        ratio(against.get("batches-of-32")),
+        f"{result.metrics['p99'].value * 1e3:.0f}",
+        str(sum(result.statuses.values())),
+        winner(result),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _head(seconds: float) -> list[str]:
+    facts = ", ".join(
+        f"{name} {value}" for name, value in read_spec(SPACE, device=device_facts()).workload.items()
+    )
+    differences = "; ".join(
+        f"*{name}*: {', '.join(f'{fact} {value}' for fact, value in own.items())}"
+        for name, own in WORKLOADS.items()
+        if own
+    )
+    return [
+        "# A model behind a socket",
+        "",
+        f"`python -m benchmarks.serving --time {seconds:g}`, {software('numpy')};",
+        f"{machine()}, which the server and who asks it share, and on which other programs ran as well;",
+        "strategy auto, seed 0.",
+        "",
+        f"The workload of the space: {facts}. {differences}.",
+        "",
+        "The highest rate at which 99 of 100 requests are answered within the limit. Ratios with 95 %",
+        "intervals, from the interleaved re-measurement: over a server that answers one request after the",
+        "other, and over batches of up to 8 and 32 that wait for up to 2 and 5 ms. *p99*, in ms, is that of",
+        "the last try that held.",
+        "",
+        "| load | requests/s | over the default | batches of 8 | batches of 32 | p99 | tries | winner |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+
+
+if __name__ == "__main__":
+    run_as_command(lambda: searched_rows(__doc__, 120, _head, rows))

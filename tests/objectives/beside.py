@@ -1,0 +1,28 @@
+"""The modules of a folder of ``objectives/`` for their tests, as they are or with something planted."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+OBJECTIVES = Path(__file__).parents[2] / "objectives"
+
+
+def importable(folder: Path) -> None:
+    """The modules of this folder can be imported by name, and those of copies of it are forgotten."""
+    for file in (OBJECTIVES / folder.name).glob("*.py"):
+        sys.modules.pop(file.stem, None)
+    sys.path[:] = [str(folder), *(entry for entry in sys.path if Path(entry).name != folder.name)]
+
+
+def planted(folder: Path, name: str, changes: tuple[tuple[str, str], ...], into: Path) -> Path:
+    """A copy of a folder, ``into`` another, in which the file ``name`` has texts in the place of others."""
+    copy = into / folder.name
+    shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    text = (copy / name).read_text()
+    for old, new in changes:
+        assert old in text, f"nothing to plant in the place of: {old}"
+        text = text.replace(old, new)
+    (copy / name).write_text(text)
+    return copy
