@@ -58,7 +58,7 @@ def _ratio(one: Comparison | None) -> str:
 
 def _calls(made: float, time: float, speedup: Comparison | None) -> str:
     """So many calls win back what making it took."""
-    if speedup is None or speedup.low <= 1:
+    if speedup is None or not speedup.low or speedup.low <= 1:
         return "-"
     return f"{made / (time * (speedup.estimate - 1)):,.0f}"
 
@@ -85,8 +85,8 @@ def _head(seconds: float) -> list[str]:
         "# Answers of a model",
         "",
         f"`python -m benchmarks.inference --time {seconds:g}`, {software('torch', 'numpy')}; {machine()}, of",
-        "which one measures; the other one compiles, and other programs had both for half of the time; batches",
-        f"of {workload['batch']}; strategy auto, seed 0.",
+        "which one measures; the other one compiles, and other programs had both for half of the time;",
+        f"batches of {workload['batch']}; strategy auto, seed 0.",
         "",
         "Speed-ups with 95 % intervals, from the interleaved re-measurement, over the default of the space",
         "(eager), over `torch.compile` as it comes and with `max-autotune`. *Compile*: seconds until the",

@@ -21,6 +21,7 @@ Knobs = Mapping[str, Any]
 
 DEFAULT: Knobs = {"engine": "eager", "channels_last": False, "onednn": True, "threads": 1}
 """What PyTorch does that is told nothing, with one thread."""
+WITH_COMPILER = ("compiled", "exported")
 PACKAGE = "model.pt2"
 CACHE = "TORCHINDUCTOR_CACHE_DIR"
 
@@ -28,7 +29,7 @@ CACHE = "TORCHINDUCTOR_CACHE_DIR"
 def stand_by(knobs: Knobs, folder: Path) -> None:
     """Do what takes a compiler seconds once and is no configuration's own: load it, and let it find out, by
     compiling for each kind, which vectors the CPU has. ``folder`` is the session's."""
-    if knobs["engine"] in ("compiled", "exported"):
+    if knobs["engine"] in WITH_COMPILER:
         from torch._inductor import compile_fx, cpu_vec_isa  # noqa: F401 - compile_fx loads the rest
 
         os.environ[CACHE] = str(folder / "inductor")
@@ -65,7 +66,8 @@ def serve(network: nn.Module, examples: list[Tensor], knobs: Knobs, folder: Path
         with _compiling(knobs, folder), torch.inference_mode():
             for example in examples:
                 answer(example)
-    torch.compiler.set_stance("fail_on_recompile")  # from now on nothing is: it would be in a reading
+    if knobs["engine"] == "compiled":
+        torch.compiler.set_stance("fail_on_recompile")  # from now on: it would be in a reading
     return Served(network, answer)
 
 
@@ -76,6 +78,9 @@ def _compiling(knobs: Knobs, folder: Path) -> Iterator[None]:
     Freezing is asked for here, of the whole process: as an option of ``torch.compile`` it does nothing, since
     the graph has been taken by then, with weights that are inputs.
     """
+    if knobs["engine"] not in WITH_COMPILER:
+        yield
+        return
     from torch._inductor import config
     from torch._inductor.utils import clear_inductor_caches
 

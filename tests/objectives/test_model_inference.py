@@ -150,7 +150,7 @@ def test_a_model_that_answers_otherwise_is_always_caught(inference: Any, fault: 
 
 
 def test_what_was_compiled_once_took_as_long_as_it_took_then(inference: Any) -> None:
-    objective = inference()
+    objective = inference(batch=4)
     first, again = (objective.prepare({"engine": "traced", "freeze": True}) for _ in range(2))
     assert first == again and first.compile_seconds > 0
     assert objective.prepare({"engine": "traced"}).folder != first.folder
