@@ -1,4 +1,4 @@
-"""A perceptron with part of its weights left out: microseconds a picture and bytes, for what accuracy may drop.
+"""A perceptron with part of its weights left out: microseconds a picture and bytes, where accuracy may drop.
 
     python -m benchmarks.compression --time 100 --out benchmarks/results/compression.md
 
@@ -83,13 +83,13 @@ def _head(seconds: float) -> list[str]:
     return [
         "# A perceptron with part of its weights left out",
         "",
-        f"`python -m benchmarks.compression --time {seconds:g}`, {software('torch', 'numpy')}; {machine()}, of",
-        "which one measures; other programs had both for half of the time; two hidden layers of",
+        f"`python -m benchmarks.compression --time {seconds:g}`, {software('torch', 'numpy')}; {machine()},",
+        "of which one measures; other programs had both for half of the time; two hidden layers of",
         f"{workload['width']:,}, scikit-learn's digits, a picture at a time; strategy auto, seed 0.",
         "",
-        "*Bound*: by how much of the validation part it may be worse than the dense perceptron. Speed-ups with",
-        "95 % intervals, from the interleaved re-measurement, over the default of the space (dense, float32) and",
-        "over dense int8. *Test drop* is of a part that the search never sees.",
+        "*Bound*: by how much of the validation part it may be worse than the dense perceptron. Speed-ups",
+        "with 95 % intervals, from the interleaved re-measurement, over the default of the space (dense,",
+        "float32) and over dense int8. *Test drop* is of a part that the search never sees.",
         "",
         "| bound | us a picture | over the default | dense int8 | KiB | drop | test drop | tries | winner |",
         "|---|---|---|---|---|---|---|---|---|",

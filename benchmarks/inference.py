@@ -16,12 +16,13 @@ from pathlib import Path
 import autotune
 from autotune.provenance.device import device_facts
 from autotune.session.result import Comparison, Result
+from autotune.space.configuration import Value
 from autotune.space.reading.reader import read_spec
 from benchmarks.publishing import machine, publish, software
 from benchmarks.running import run_as_command
 
 SPACE = Path(__file__).parents[1] / "searchspaces" / "model-inference.yaml"
-WORKLOADS: Mapping[str, Mapping[str, object]] = {
+WORKLOADS: Mapping[str, Mapping[str, Value]] = {
     "convolutional, weights fixed": {},
     "convolutional, weights change": {"weights": "change"},
     "transformer, weights fixed": {"model": "transformer", "width": 64, "layers": 2},
