@@ -16,6 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from autotune.measure.objective import Infeasible
+
 Call = Callable[[Tensor], Tensor]
 Knobs = Mapping[str, Any]
 
@@ -31,9 +33,13 @@ def stand_by(knobs: Knobs, folder: Path) -> None:
     compiling for each kind, which vectors the CPU has. ``folder`` is the session's."""
     if knobs["engine"] in WITH_COMPILER:
         from torch._inductor import compile_fx, cpu_vec_isa  # noqa: F401 - compile_fx loads the rest
+        from torch._inductor.exc import InvalidCxxCompiler
 
         os.environ[CACHE] = str(folder / "inductor")
-        cpu_vec_isa.pick_vec_isa()
+        try:
+            cpu_vec_isa.pick_vec_isa()
+        except InvalidCxxCompiler as error:
+            raise Infeasible(f"PyTorch compiles with g++, or what CXX names: {error}") from error
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,8 @@ class Prepared:
 class Loaded:
     prepared: Prepared
     answer: Compressed
+    test_drop: float | None
+    """``None`` while a search is on."""
 
 
 class ModelCompression(Objective):
@@ -99,9 +101,8 @@ class ModelCompression(Objective):
 
     def load(self, prepared: Prepared) -> Loaded:
         layers = zip(linears(network_of(prepared.weights)), prepared.layouts, strict=True)
-        return Loaded(
-            prepared, Compressed([layer_of(linear, layout, prepared.numbers) for linear, layout in layers])
-        )
+        answer = Compressed([layer_of(linear, layout, prepared.numbers) for linear, layout in layers])
+        return Loaded(prepared, answer, self._drop(answer, self.data.test) if self.final else None)
 
     def measure(self, loaded: Loaded, rng: np.random.Generator) -> Mapping[str, float]:
         """Some pictures, one after the other."""
@@ -111,16 +112,19 @@ class ModelCompression(Objective):
             for picture in some:
                 loaded.answer(picture)
             seconds = perf_counter() - start
-        return {"time": seconds / len(some)}
+        tested = {} if loaded.test_drop is None else {"test_drop": loaded.test_drop}
+        return {"time": seconds / len(some), **tested}
 
     # -- the oracle ----------------------------------------------------------------------------
 
     def check(self, loaded: Loaded, rng: np.random.Generator) -> Mapping[str, float]:
         right = network_of(loaded.prepared.weights).double()
         self._require_density(loaded.prepared)
-        found = {"error": self._error(loaded, right, rng), "bytes": float(loaded.answer.bytes)}
-        found["drop"] = self._drop(loaded, self.data.valid)
-        return {**found, "test_drop": self._drop(loaded, self.data.test)} if self.final else found
+        return {
+            "error": self._error(loaded, right, rng),
+            "bytes": float(loaded.answer.bytes),
+            "drop": self._drop(loaded.answer, self.data.valid),
+        }
 
     def _require_density(self, prepared: Prepared) -> None:
         for number, density in enumerate(prepared.densities):
@@ -154,12 +158,12 @@ class ModelCompression(Objective):
             error = max(error, off)
         return error
 
-    def _drop(self, loaded: Loaded, part: Part) -> float:
+    def _drop(self, answer: Compressed, part: Part) -> float:
         """How many more pictures it gets wrong than the dense perceptron in float64, as a share."""
         inputs = torch.tensor(part.inputs)
         with torch.inference_mode():
             dense = network_of(self.dense).double()(inputs.double())
-            return _accuracy(dense, part) - _accuracy(loaded.answer(inputs), part)
+            return _accuracy(dense, part) - _accuracy(answer(inputs), part)
 
     def _pictures(self, part: Part, rng: np.random.Generator) -> Tensor:
         return torch.from_numpy(part.inputs[rng.integers(0, len(part), ALONE)])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autotune.measure.objective import Context, WrongAnswer
+from autotune.measure.objective import Context, Infeasible, WrongAnswer
 from autotune.space.reading.reader import read_spec
 from tests.objectives.ready import SPACES
 from tests.objectives.training import importable, needs_torch
@@ -98,6 +98,14 @@ def test_who_keeps_weights_that_change_is_wrong(inference: Any, model: str) -> N
     for seed in range(5):
         with pytest.raises(WrongAnswer, match=r"where the workload has batch .*, seed"):
             objective.check(frozen, np.random.default_rng(seed))
+
+
+def test_where_there_is_no_compiler_it_says_so(inference: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch._inductor import config
+
+    monkeypatch.setattr(config.cpp, "cxx", (None, "no-such-compiler"))
+    with pytest.raises(Infeasible, match=r"compiles with g\+\+, or what CXX names"):
+        inference(batch=5).prepare({"engine": "exported"})
 
 
 def first_answer(network: Any) -> Any:
