@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from compressed_layers import Compressed, layer_of
-from pruned_perceptron import kept, linears, network_of, pruned, trained
+from pruned_perceptron import RECIPE, kept, linears, network_of, pruned, trained
 from torch import Tensor, nn
 from training_data import Arrays, Data, Part, digits
 
@@ -84,7 +84,8 @@ class ModelCompression(Objective):
             return trained(self.data.train, self.width, self.epochs, self.seed)
 
         sizes = {"width": str(self.width), "epochs": str(self.epochs), "seed": str(self.seed)}
-        return self.prepared_data.arrays(make, what="a dense perceptron", torch=torch.__version__, **sizes)
+        how = f"a perceptron, {RECIPE}, torch {torch.__version__}, digits {self.data.sha256}"
+        return self.prepared_data.arrays(make, what=how, **sizes)
 
     # -- a configuration -----------------------------------------------------------------------
 

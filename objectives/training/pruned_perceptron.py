@@ -13,6 +13,8 @@ HIDDEN = 2
 """Layers; a third one has the logits."""
 RATE, BATCH = 1e-3, 64
 """Of Adam."""
+RECIPE = f"Adam at {RATE} for {BATCH}"
+"""What a trained one is kept under: by another it becomes another."""
 
 
 def trained(part: Part, width: int, epochs: int, seed: int) -> Arrays:
