@@ -84,7 +84,7 @@ def _head(seconds: float) -> list[str]:
         "# A perceptron with part of its weights left out",
         "",
         f"`python -m benchmarks.compression --time {seconds:g}`, {software('torch', 'numpy')}; {machine()},",
-        "of which one measures; other programs had both for half of the time; two hidden layers of",
+        "of which one measures, on a machine that other programs load; two hidden layers of",
         f"{workload['width']:,}, scikit-learn's digits, a picture at a time; strategy auto, seed 0.",
         "",
         "*Bound*: by how much of the validation part it may be worse than the dense perceptron. Speed-ups",
