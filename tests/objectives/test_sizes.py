@@ -47,6 +47,8 @@ TORCH = [pytest.mark.torch, needs_torch]
         pytest.param("digits-mlp", "width", marks=TORCH),
         pytest.param("digits-cnn", "channels", marks=TORCH),
         pytest.param("language-model", "heads", marks=TORCH),
+        pytest.param("model-inference", "batch", marks=TORCH),
+        pytest.param("model-compression", "width", marks=TORCH),
     ],
 )
 def test_nor_is_it_cut_to_a_whole_number(tmp_path: Path, name: str, size: str) -> None:
@@ -158,6 +160,8 @@ def test_nor_is_a_misspelt_part_of_a_plan_or_a_device_passed_over(tmp_path: Path
         ("digits-mlp", "step_samples", -1, "step_samples should be a whole number, 0 or more"),
         ("digits-cnn", "target", "low", "target should be a number above 0"),
         ("language-model", "heads", 5, "a width of 64 has no 5 equal parts"),
+        ("model-inference", "model", "lstm", "model should be one of convolutional, transformer"),
+        ("model-inference", "weights", "frozen", "weights should be one of fixed, change"),
         ("placement-pipeline", "heads", 5, "a width of 64 has no 5 equal parts"),
         ("placement-graph", "runtime_mib", -1, "runtime_mib should be a number above 0"),
         ("placement-graph", "devices", {}, "workload.devices has cpu"),

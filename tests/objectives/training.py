@@ -28,9 +28,9 @@ SMALL: dict[str, dict[str, Any]] = {
 """Sizes at which a training takes a moment."""
 
 
-def importable() -> None:
-    """The modules of the folder can be imported by name, as they import one another."""
-    folder = str(ROOT / "objectives" / "training")
+def importable(of: str = "training") -> None:
+    """The modules of a folder of objectives can be imported by name, as they import one another."""
+    folder = str(ROOT / "objectives" / of)
     if folder not in sys.path:
         sys.path.append(folder)
 

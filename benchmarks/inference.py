@@ -1,0 +1,103 @@
+"""A model's answers: milliseconds a batch, run as a search says, beside eager PyTorch and ``torch.compile``.
+
+    python -m benchmarks.inference --time 180 --out benchmarks/results/inference.md
+
+Each row is a search of ``model-inference``, and its winner as the interleaved re-measurement has it. A study
+that ``--store`` holds already is not searched again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import autotune
+from autotune.provenance.device import device_facts
+from autotune.session.result import Comparison, Result
+from autotune.space.configuration import Value
+from autotune.space.reading.reader import read_spec
+from benchmarks.publishing import machine, publish, software
+from benchmarks.running import run_as_command
+
+SPACE = Path(__file__).parents[1] / "searchspaces" / "model-inference.yaml"
+WORKLOADS: Mapping[str, Mapping[str, Value]] = {
+    "convolutional, weights fixed": {},
+    "convolutional, weights change": {"weights": "change"},
+    "transformer, weights fixed": {"model": "transformer", "width": 64, "layers": 2},
+}
+
+
+def rows(seconds: float, store: str) -> Iterator[str]:
+    """One search after the other, as lines of the table."""
+    for name, workload in WORKLOADS.items():
+        spec = read_spec(SPACE, device=device_facts(), workload=workload)
+        yield _line(name, autotune.search(spec, time=seconds, trials=10_000, store=store))
+
+
+def _line(name: str, result: Result) -> str:
+    time, made = result.metrics["time"], result.metrics["compile_seconds"].value
+    against = {one.against: one for one in result.baselines}
+    cells = [
+        name,
+        f"{1e3 * time.value:.2f} [{1e3 * time.low:.2f}, {1e3 * time.high:.2f}]",
+        _ratio(result.speedup),
+        _ratio(against.get("torch-compile")),
+        _ratio(against.get("max-autotune")),
+        f"{made:.1f}",
+        _calls(made, time.value, result.speedup),
+        str(sum(result.statuses.values())),
+        ", ".join(f"{knob} {value}" for knob, value in (result.best or {}).items()),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _ratio(one: Comparison | None) -> str:
+    return "-" if one is None else f"{one.estimate:.2f} [{one.low:.2f}, {one.high:.2f}]"
+
+
+def _calls(made: float, time: float, speedup: Comparison | None) -> str:
+    """So many calls win back what making it took."""
+    if speedup is None or not speedup.low or speedup.low <= 1:
+        return "-"
+    return f"{made / (time * (speedup.estimate - 1)):,.0f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--time", type=float, default=180, help="seconds of each search")
+    parser.add_argument("--store", default="", help="where the studies are kept; default: nowhere")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    lines = []
+    with tempfile.TemporaryDirectory() as folder:
+        for line in rows(options.time, options.store or f"{folder}/studies.db"):
+            print(line, flush=True)
+            lines.append(line)
+    publish("\n".join([*_head(options.time), *lines, ""]), options.out)
+
+
+def _head(seconds: float) -> list[str]:
+    workload = read_spec(SPACE, device=device_facts()).workload
+    return [
+        "# Answers of a model",
+        "",
+        f"`python -m benchmarks.inference --time {seconds:g}`, {software('torch', 'numpy')}; {machine()}, of",
+        "which one measures and the other one compiles, on a machine that other programs load;",
+        f"batches of {workload['batch']}; strategy auto, seed 0.",
+        "",
+        "Speed-ups with 95 % intervals, from the interleaved re-measurement, over the default of the space",
+        "(eager), over `torch.compile` as it comes and with `max-autotune`. *Compile*: seconds until the",
+        "winner's first answer. *Calls*: so many win them back over the default.",
+        "",
+        "| model | ms a batch | over the default | torch.compile | max-autotune | compile | calls | tries"
+        " | winner |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+
+
+if __name__ == "__main__":
+    run_as_command(main)
