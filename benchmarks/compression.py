@@ -8,19 +8,18 @@ as the interleaved re-measurement has it. A study that ``--store`` holds already
 
 from __future__ import annotations
 
-import argparse
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import autotune
 from autotune.provenance.device import device_facts
-from autotune.session.result import Comparison, Result
+from autotune.session.result import Result
 from autotune.space.reading.reader import read_spec
 from autotune.space.spec import StudySpec
-from benchmarks.publishing import machine, publish, software
+from benchmarks.publishing import machine, software
 from benchmarks.running import run_as_command
+from benchmarks.searched_rows import ratio, searched_rows, winner
 
 SPACE = Path(__file__).parents[1] / "searchspaces" / "model-compression.yaml"
 DROPS = (0.01, 0.03)
@@ -47,35 +46,15 @@ def _line(drop: float, result: Result) -> str:
     cells = [
         f"{100 * drop:g} %",
         f"{1e6 * time.value:.1f} [{1e6 * time.low:.1f}, {1e6 * time.high:.1f}]",
-        _ratio(result.speedup),
-        _ratio(against.get("int8")),
+        ratio(result.speedup),
+        ratio(against.get("int8")),
         f"{result.metrics['bytes'].value / 1024:,.0f}",
         f"{100 * result.metrics['drop'].value:.1f} %",
         "-" if tested is None else f"{100 * tested.value:.1f} %",
         str(sum(result.statuses.values())),
-        ", ".join(f"{knob} {value}" for knob, value in (result.best or {}).items()),
+        winner(result),
     ]
     return f"| {' | '.join(cells)} |"
-
-
-def _ratio(one: Comparison | None) -> str:
-    return "-" if one is None else f"{one.estimate:.2f} [{one.low:.2f}, {one.high:.2f}]"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--time", type=float, default=100, help="seconds of each search")
-    parser.add_argument("--store", default="", help="where the studies are kept; default: nowhere")
-    parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
-    lines = []
-    with tempfile.TemporaryDirectory() as folder:
-        for line in rows(options.time, options.store or f"{folder}/studies.db"):
-            print(line, flush=True)
-            lines.append(line)
-    publish("\n".join([*_head(options.time), *lines, ""]), options.out)
 
 
 def _head(seconds: float) -> list[str]:
@@ -97,4 +76,4 @@ def _head(seconds: float) -> list[str]:
 
 
 if __name__ == "__main__":
-    run_as_command(main)
+    run_as_command(lambda: searched_rows(__doc__, 100, _head, rows))

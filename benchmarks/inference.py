@@ -8,18 +8,16 @@ that ``--store`` holds already is not searched again.
 
 from __future__ import annotations
 
-import argparse
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import autotune
 from autotune.provenance.device import device_facts
 from autotune.session.result import Comparison, Result
 from autotune.space.configuration import Value
 from autotune.space.reading.reader import read_spec
-from benchmarks.publishing import machine, publish, software
+from benchmarks.publishing import machine, software
 from benchmarks.running import run_as_command
+from benchmarks.searched_rows import ratio, search_each, searched_rows, winner
 
 SPACE = Path(__file__).parents[1] / "searchspaces" / "model-inference.yaml"
 WORKLOADS: Mapping[str, Mapping[str, Value]] = {
@@ -31,9 +29,8 @@ WORKLOADS: Mapping[str, Mapping[str, Value]] = {
 
 def rows(seconds: float, store: str) -> Iterator[str]:
     """One search after the other, as lines of the table."""
-    for name, workload in WORKLOADS.items():
-        spec = read_spec(SPACE, device=device_facts(), workload=workload)
-        yield _line(name, autotune.search(spec, time=seconds, trials=10_000, store=store))
+    for name, result in search_each(SPACE, WORKLOADS, seconds, store):
+        yield _line(name, result)
 
 
 def _line(name: str, result: Result) -> str:
@@ -42,19 +39,15 @@ def _line(name: str, result: Result) -> str:
     cells = [
         name,
         f"{1e3 * time.value:.2f} [{1e3 * time.low:.2f}, {1e3 * time.high:.2f}]",
-        _ratio(result.speedup),
-        _ratio(against.get("torch-compile")),
-        _ratio(against.get("max-autotune")),
+        ratio(result.speedup),
+        ratio(against.get("torch-compile")),
+        ratio(against.get("max-autotune")),
         f"{made:.1f}",
         _calls(made, time.value, result.speedup),
         str(sum(result.statuses.values())),
-        ", ".join(f"{knob} {value}" for knob, value in (result.best or {}).items()),
+        winner(result),
     ]
     return f"| {' | '.join(cells)} |"
-
-
-def _ratio(one: Comparison | None) -> str:
-    return "-" if one is None else f"{one.estimate:.2f} [{one.low:.2f}, {one.high:.2f}]"
 
 
 def _calls(made: float, time: float, speedup: Comparison | None) -> str:
@@ -62,22 +55,6 @@ def _calls(made: float, time: float, speedup: Comparison | None) -> str:
     if speedup is None or not speedup.low or speedup.low <= 1:
         return "-"
     return f"{made / (time * (speedup.estimate - 1)):,.0f}"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--time", type=float, default=180, help="seconds of each search")
-    parser.add_argument("--store", default="", help="where the studies are kept; default: nowhere")
-    parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
-    lines = []
-    with tempfile.TemporaryDirectory() as folder:
-        for line in rows(options.time, options.store or f"{folder}/studies.db"):
-            print(line, flush=True)
-            lines.append(line)
-    publish("\n".join([*_head(options.time), *lines, ""]), options.out)
 
 
 def _head(seconds: float) -> list[str]:
@@ -100,4 +77,4 @@ def _head(seconds: float) -> list[str]:
 
 
 if __name__ == "__main__":
-    run_as_command(main)
+    run_as_command(lambda: searched_rows(__doc__, 180, _head, rows))

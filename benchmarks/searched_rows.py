@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+import autotune
+from autotune.provenance.device import device_facts
 from autotune.session.result import Comparison, Result
+from autotune.space.configuration import Value
+from autotune.space.reading.reader import read_spec
 from benchmarks.publishing import publish
 
 Rows = Callable[[float, str], Iterator[str]]
@@ -31,6 +35,15 @@ def searched_rows(
             print(line, flush=True)
             lines.append(line)
     publish("\n".join([*head(options.time), *lines, ""]), options.out)
+
+
+def search_each(
+    space: Path, workloads: Mapping[str, Mapping[str, Value]], seconds: float, store: str
+) -> Iterator[tuple[str, Result]]:
+    """The result of each workload, which is said as it differs from that of the space."""
+    for name, workload in workloads.items():
+        spec = read_spec(space, device=device_facts(), workload=workload)
+        yield name, autotune.search(spec, time=seconds, trials=10_000, store=store)
 
 
 def ratio(one: Comparison | None, digits: int = 2) -> str:

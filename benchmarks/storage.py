@@ -10,17 +10,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
-import autotune
-from autotune.provenance.device import device_facts
 from autotune.session.result import Result
-from autotune.space.configuration import FrozenMap
 from autotune.space.reading.reader import read_spec
 from benchmarks.publishing import machine, software
 from benchmarks.running import run_as_command
-from benchmarks.searched_rows import ratio, searched_rows, winner
+from benchmarks.searched_rows import ratio, search_each, searched_rows, winner
 
 SPACE = Path(__file__).parents[1] / "searchspaces" / "sqlite-store.yaml"
 WORKLOADS = {
@@ -33,10 +29,7 @@ WORKLOADS = {
 
 def rows(seconds: float, store: str) -> Iterator[str]:
     """One search after the other, as lines of the table."""
-    spec = read_spec(SPACE, device=device_facts())
-    for name, workload in WORKLOADS.items():
-        changed = replace(spec, workload=FrozenMap({**spec.workload, **workload}))
-        result = autotune.search(changed, time=seconds, trials=10_000, store=store)
+    for name, result in search_each(SPACE, WORKLOADS, seconds, store):
         yield _line(name, result)
 
 
