@@ -63,7 +63,7 @@ def _head(seconds: float) -> list[str]:
         "# Answers of a model",
         "",
         f"`python -m benchmarks.inference --time {seconds:g}`, {software('torch', 'numpy')}; {machine()}, of",
-        "which one measures and the other one compiles, on a machine that other programs load;",
+        "which one measures and the other one compiles;",
         f"batches of {workload['batch']}; strategy auto, seed 0.",
         "",
         "Speed-ups with 95 % intervals, from the interleaved re-measurement, over the default of the space",
