@@ -46,6 +46,17 @@ def search_each(
         yield name, autotune.search(spec, time=seconds, trials=10_000, store=store)
 
 
+def say_workloads(space: Path, workloads: Mapping[str, Mapping[str, Value]]) -> str:
+    """The workload of the space, and in what each of the others differs from it."""
+
+    def said(facts: Mapping[str, object]) -> str:
+        return ", ".join(f"{name} {value}" for name, value in facts.items())
+
+    whole = said(read_spec(space, device=device_facts()).workload)
+    differing = "; ".join(f"*{name}*: {said(own)}" for name, own in workloads.items() if own)
+    return f"The workload of the space: {whole}. {differing}."
+
+
 def ratio(one: Comparison | None, digits: int = 2) -> str:
     """With its interval."""
     if one is None:

@@ -11,12 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from autotune.provenance.device import device_facts
 from autotune.session.result import Result
-from autotune.space.reading.reader import read_spec
 from benchmarks.publishing import machine, software
 from benchmarks.running import run_as_command
-from benchmarks.searched_rows import ratio, search_each, searched_rows, winner
+from benchmarks.searched_rows import ratio, say_workloads, search_each, searched_rows, winner
 
 SPACE = Path(__file__).parents[1] / "searchspaces" / "serving.yaml"
 WORKLOADS = {
@@ -48,14 +46,6 @@ def _line(name: str, result: Result) -> str:
 
 
 def _head(seconds: float) -> list[str]:
-    facts = ", ".join(
-        f"{name} {value}" for name, value in read_spec(SPACE, device=device_facts()).workload.items()
-    )
-    differences = "; ".join(
-        f"*{name}*: {', '.join(f'{fact} {value}' for fact, value in own.items())}"
-        for name, own in WORKLOADS.items()
-        if own
-    )
     return [
         "# A model behind a socket",
         "",
@@ -63,7 +53,7 @@ def _head(seconds: float) -> list[str]:
         f"{machine()}, which the server and who asks it share, and on which other programs ran as well;",
         "strategy auto, seed 0.",
         "",
-        f"The workload of the space: {facts}. {differences}.",
+        say_workloads(SPACE, WORKLOADS),
         "",
         "The highest rate at which 99 of 100 requests are answered within the limit. Ratios with 95 %",
         "intervals, from the interleaved re-measurement: over a server that answers one request after the",

@@ -13,10 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from autotune.session.result import Result
-from autotune.space.reading.reader import read_spec
 from benchmarks.publishing import machine, software
 from benchmarks.running import run_as_command
-from benchmarks.searched_rows import ratio, search_each, searched_rows, winner
+from benchmarks.searched_rows import ratio, say_workloads, search_each, searched_rows, winner
 
 SPACE = Path(__file__).parents[1] / "searchspaces" / "sqlite-store.yaml"
 WORKLOADS = {
@@ -52,12 +51,6 @@ def _line(name: str, result: Result) -> str:
 
 
 def _head(seconds: float) -> list[str]:
-    facts = ", ".join(f"{name} {value}" for name, value in read_spec(SPACE).workload.items())
-    differences = "; ".join(
-        f"*{name}*: {', '.join(f'{fact} {value}' for fact, value in own.items())}"
-        for name, own in WORKLOADS.items()
-        if own
-    )
     return [
         "# Keys and values in SQLite",
         "",
@@ -66,7 +59,7 @@ def _head(seconds: float) -> list[str]:
         "ran as well; strategy auto, seed 0. All of it is durable (`synchronous = EXTRA`), and lies in the",
         "page cache of the system.",
         "",
-        f"The workload of the space: {facts}. {differences}.",
+        say_workloads(SPACE, WORKLOADS),
         "",
         "Speed-ups of the rate with 95 % intervals, from the interleaved re-measurement: over SQLite's",
         "defaults, over what is recommended (a write-ahead log, a cache of 64 MiB, mapped), and over the",

@@ -78,7 +78,7 @@ def _size(unit: re.Match[str] | None) -> float:
 
 def how_to_read(text: str) -> str:
     """What to do about a number in a form that is not read, as the end of a message; else empty."""
-    if _WITH_UNIT.fullmatch(text):
+    if (whole := _WITH_UNIT.fullmatch(text)) and whole["time"]:
         return ": give the metric a unit of time, as unit: ms"
     if _WITH_COMMAS.fullmatch(text):  # a thousand to some, a fraction to others
         return ": have it printed without commas, by | tr -d , for one"

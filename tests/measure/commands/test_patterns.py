@@ -75,4 +75,4 @@ def test_the_last_match_counts_and_colours_do_not() -> None:
 
 def test_how_to_read_what_is_not_read() -> None:
     assert "unit: ms" in how_to_read("3.4 ms") and "tr -d ," in how_to_read("12,345.6")
-    assert how_to_read("fast") == ""
+    assert how_to_read("fast") == how_to_read("-") == how_to_read("-k") == ""
